@@ -270,6 +270,6 @@ def test_a_reranker_that_is_not_there_is_skipped_and_named(
     with Vault(str(knowing)) as opened:
         found = opened.recall("boiler", explain=True, **WORDS)  # type: ignore[misc]
     (step,) = [one for one in found["explain"] if one["step"] == "rerank"]
-    assert "/nowhere is no reranker" in step["did"]
-    assert "/nowhere is no reranker" in found["remarks"][-1]
+    assert "/nowhere is not a reranker" in step["did"]
+    assert "/nowhere is not a reranker" in found["remarks"][-1]
     assert found["memories"]

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 from vaultmem import credentials
 from vaultmem.config import Config
 from vaultmem.text import urls
-from vaultmem.vectors.shared_index import AwayError, Fact, Near, Record
+from vaultmem.vectors.shared_index import Fact, Near, Record, UnavailableError
 
 AT_ONCE = 1_000  # records in one answer
 # Better than the server's own, so that it finds what comparing all would find.
@@ -29,7 +29,7 @@ _GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neig
 Json = dict[str, object]
 
 
-class _GoneError(AwayError):
+class _GoneError(UnavailableError):
     """There is no such collection any more."""
 
 
@@ -51,7 +51,7 @@ class Address(NamedTuple):
         url = config.text("index.chroma.url") or f"http://{host}:{port}"
         setting = config.text("index.chroma.token")
         if setting != credentials.OFF and urls.is_plaintext(url):
-            raise AwayError(f"{url}: a token would be read on its way; use https")
+            raise UnavailableError(f"{url}: a token would be read on its way; use https")
         key = credentials.find(setting, url, named_by="index.chroma.token")
         name = config.text("index.chroma.collection") or env.get("COLLECTION_NAME") or "vaultmem"
         tenant, database = config.text("index.chroma.tenant"), config.text("index.chroma.database")
@@ -153,7 +153,7 @@ class Remote:
         metadata = reply.get("metadata")
         model = metadata.get("vaultmem_model") if isinstance(metadata, dict) else None
         if model != self._model:
-            raise AwayError(
+            raise UnavailableError(
                 f"the collection {self.address.collection} has vectors of another model ({model}); "
                 "name another one: index.chroma.collection"
             )
@@ -223,11 +223,11 @@ class _Wire:
                 connection.close()
             self._free.clear()
 
-    def _away(self, why: str) -> AwayError:
+    def _away(self, why: str) -> UnavailableError:
         why = " ".join(why.split())[:200]
         if self._key is not None:
             why = self._key.hidden_in(why)
-        return AwayError(f"Chroma at {self._url} does not answer as it should ({why})")
+        return UnavailableError(f"Chroma at {self._url} does not answer as it should ({why})")
 
 
 def open_server(config: Config, model: str, patience: float) -> Remote:
@@ -242,7 +242,7 @@ def _column(answer: Json, name: str, *, nested: bool = False) -> list[Any]:
     if nested and isinstance(column, list) and column:
         column = column[0]
     if not isinstance(column, list):
-        raise AwayError(f"Chroma's answer has no {name}; vaultmem speaks with Chroma 1.x")
+        raise UnavailableError(f"Chroma's answer has no {name}; vaultmem speaks with Chroma 1.x")
     return column
 
 

@@ -1,1 +1,1 @@
-"""The models that run here, for embeddings and reranking, and the files that they come in."""
+"""The models for embedding and reranking that run on this machine, and their files."""

@@ -1,7 +1,7 @@
-"""Models of the BERT family run by a graph of our own: operators fused, matrices as bytes, one text at a time.
+"""Runs models of the BERT family by a graph of our own: fused operators, int8 matrices, one text at a time.
 
-A text alone needs no padding, costs less than its share of a batch, and has the same vector in whatever company. The
-table of words stays in its file, from which the rows of a text are read.
+A single text needs no padding, costs less than its share of a batch, and always has the same vector. The word table
+stays in its file, from which the rows of a text are read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from vaultmem.light import NamedTuple, Protocol
 from vaultmem.paths import replace_private
 
 Floats = NDArray[np.float32]
-BYTES, EXACT = "int8.onnx", "exact.onnx"  # the two forms; a prepared folder has one of them
-FAITHFUL = 0.97  # least cosine between the two; less where a processor's additions overflow
+BYTES, EXACT = "int8.onnx", "exact.onnx"  # the two variants; a prepared folder has one of them
+FAITHFUL = 0.97  # least cosine between the two; lower where a processor's additions overflow
 _TAKES = "rows"
 _SAMPLES = (
     "Mr Ansah services the boiler every November.",
@@ -31,14 +31,14 @@ _SAMPLES = (
 
 
 class Linear(NamedTuple):
-    """A matrix (inputs × outputs) of bytes with the scale of each column, and what is added."""
+    """An int8 matrix (inputs × outputs) with the scale of each column, and a bias."""
 
     matrix: NDArray[np.int8]
     scales: Floats
     bias: Floats
 
     def exact(self) -> Floats:
-        """The matrix as numbers."""
+        """The matrix as float32."""
         return self.matrix.astype(np.float32) * self.scales
 
 
@@ -50,7 +50,7 @@ class Norm(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One of the layers."""
+    """One transformer layer."""
 
     attention: Linear  # query, key and value side by side
     output: Linear
@@ -61,10 +61,10 @@ class Layer(NamedTuple):
 
 
 class Bert(NamedTuple):
-    """The numbers of a model."""
+    """The weights of a model."""
 
-    rows: Callable[[NDArray[np.int64]], Floats]  # of the words' table
-    positions: Floats  # with the row of the only type of tokens
+    rows: Callable[[NDArray[np.int64]], Floats]  # of the word table
+    positions: Floats  # plus the embedding of the only token type
     norm: Norm
     layers: list[Layer]
     heads: int
@@ -72,12 +72,12 @@ class Bert(NamedTuple):
 
 
 def side_by_side(parts: list[Linear]) -> Linear:
-    """Several matrices with the same inputs as one."""
+    """Several matrices with the same inputs, joined into one."""
     return Linear(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
 
 
 def graph(model: Bert, *, exact: bool = False) -> bytes:
-    """The model from rows of its table to the vectors of tokens, as an ONNX file."""
+    """The bytes of an ONNX file that maps rows of the word table to token vectors."""
     writer = GraphWriter()
     attention, times = (_exact_attention, _exact_product) if exact else (_attention, _product)
     how = {"epsilon": model.epsilon}
@@ -123,21 +123,21 @@ def _exact_product(writer: GraphWriter, value: str, part: Linear) -> str:
 
 Tokenize = Callable[
     [str], list[int]
-]  # a text into the numbers of its pieces, with the model's own marks around it
+]  # from a text to its token ids, with the model's special tokens
 
 
 class Session(Protocol):
-    """What is used of onnxruntime's session."""
+    """The part of onnxruntime's session that is used."""
 
     def run(self, names: None, inputs: dict[str, Floats]) -> list[Floats]:
         """The outputs."""
 
 
-Opener = Callable[[str | bytes], Session]  # a session for a file or its content
+Opener = Callable[[str | bytes], Session]  # opens a session for a file or its content
 
 
 class RunningBert:
-    """A model in memory. `prefixes` stand before questions and before all other texts."""
+    """A model in memory. `prefixes` are put before questions and before all other texts."""
 
     def __init__(
         self,
@@ -152,25 +152,25 @@ class RunningBert:
         self._tokenize, self._prefixes, self._session = tokenize, prefixes, session
 
     def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
-        """The mean over the tokens of each text."""
+        """One vector per text: the mean over its tokens."""
         return [self._mean(self._prefixes[1] + text) for text in texts]
 
     def question(self, text: str) -> Iterable[NDArray[np.generic]]:
-        """The one vector of a question."""
+        """The vector of a question, in an iterable of one."""
         return [self._mean(self._prefixes[0] + text)]
 
     def _mean(self, text: str) -> NDArray[np.generic]:
         ids = self._tokenize(text)
         if len(ids) > self.longest:
-            ids = [*ids[: self.longest - 1], ids[-1]]  # with the mark of the end
+            ids = [*ids[: self.longest - 1], ids[-1]]  # keeping the end token
         rows = self._rows(np.array(ids)) + self._positions[: len(ids)]
         mean: NDArray[np.generic] = self._session.run(None, {_TAKES: rows[None]})[0][0].mean(axis=0)
         return mean
 
 
 def open_graph(folder: Path, model: Bert, tokenize: Tokenize, opener: Opener) -> Session:
-    """A session of the form that suits this machine. Which one is found out once: bytes are half of the work on
-    most processors, and more of it, or wrong, on some."""
+    """A session of the variant that suits this machine, which is determined once: int8 halves the work on most
+    processors, but is slower or wrong on some."""
     for cached in (folder / name for name in (BYTES, EXACT)):
         if cached.is_file():
             try:
@@ -180,13 +180,13 @@ def open_graph(folder: Path, model: Bert, tokenize: Tokenize, opener: Opener) ->
     forms = {BYTES: graph(model), EXACT: graph(model, exact=True)}
     sessions = {name: opener(data) for name, data in forms.items()}
     chosen = BYTES if _is_better(model, tokenize, sessions) else EXACT
-    with contextlib.suppress(OSError):  # where there is no room, it is made again the next time
+    with contextlib.suppress(OSError):  # where there is no room, it is built again the next time
         replace_private(str(folder / chosen), forms[chosen], sync=True)
     return sessions[chosen]
 
 
 def _is_better(model: Bert, tokenize: Tokenize, sessions: dict[str, Session]) -> bool:
-    """Whether bytes give nearly the same vectors in less time."""
+    """Whether int8 gives nearly the same vectors in less time."""
     longest = len(model.positions)
     vectors, seconds = {}, {}
     for name, session in sessions.items():

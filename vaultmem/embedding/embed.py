@@ -1,4 +1,4 @@
-"""Texts to vectors with fastembed, in batches sorted by length, without the network."""
+"""Embeds texts offline, with our own graph or fastembed, in batches sorted by length."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from vaultmem.embedding.bert import Session
     from vaultmem.embedding.models import Model
 
-# onnxruntime (1.29 and newer) reports to its makers from the moment it is imported, and keeps a number of the
-# machine in the home folder, unless it is told before (its pull request 27379; the other name is 29843's).
+# onnxruntime (1.29 and newer) sends telemetry as soon as it is imported, and keeps a machine id in the home folder,
+# unless these are set first (its pull requests 27379 and 29843).
 for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISABLE_TELEMETRY"):
     os.environ[_switch] = "1"
 
-# Rows times longest text of one batch, about: as fast as larger ones, memory stays flat.
+# About rows times longest text of one batch: as fast as larger ones, with constant memory.
 BATCH_TOKENS = 512
-LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
-MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
-OWN = {one.NAME: one for one in (minilm, multilingual)}  # models that run by a graph of ours
+LETTERS_PER_TOKEN = 64  # the model never reads beyond this; avoids copying megabytes of text
+MOST_QUESTIONS = 64  # cached: a question is often repeated, with other filters or for `why`
+OWN = {one.NAME: one for one in (minilm, multilingual)}  # models that our own graph runs
 _registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
 
 
 class TextEmbedder(ABC):
-    """Turns texts into normalised vectors of one model; safe to share by threads. Raises ModelError when it cannot."""
+    """Turns texts into normalised vectors of one model. Thread-safe. Raises ModelError when it cannot."""
 
     model: Model
-    is_local = True  # what it embeds stays in this process
+    is_local = True  # whether texts stay in this process
 
     def __init__(self) -> None:
         self._questions: dict[str, NDArray[np.float32]] = {}  # the oldest first
@@ -52,23 +52,23 @@ class TextEmbedder(ABC):
 
     @abstractmethod
     def is_loaded(self) -> bool:
-        """Whether it can be used at once."""
+        """Whether it can embed without loading first."""
 
     @abstractmethod
     def unload(self) -> None:
-        """Give the memory of the model back to the system; the next use loads it again."""
+        """Free the model's memory; the next use loads it again."""
 
     @abstractmethod
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions in `texts` and their vectors, batch by batch, so that a caller can store what is done and stop in
-        between."""
+        """Yield indices into `texts` with their vectors, batch by batch, so that a caller can store each batch and
+        stop in between."""
 
     @abstractmethod
     def _question(self, text: str) -> NDArray[np.float32]:
-        """The vector of a question; some models treat it unlike the texts it is compared with."""
+        """The vector of a question, which some models treat differently from other texts."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row per text, in the order given."""
+        """The vectors of the texts: an array of float32, one row per text, in their order."""
         import numpy as np
 
         vectors = np.empty((len(texts), self.model.dimensions), dtype=np.float32)
@@ -104,16 +104,16 @@ class Embedder(TextEmbedder):
         return self._loaded is not None
 
     def unload(self) -> None:
-        """Let go of the model; whoever is embedding now ends their batch."""
+        """Free the model; a batch in progress is finished first."""
         with self._loading:
             if self._loaded is None:
                 return
             self._loaded = None
-        gc.collect()  # what holds the session refers to itself
+        gc.collect()  # the objects that hold the session form a cycle
         machine.give_back()
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Short texts come first."""
+        """As in TextEmbedder; short texts come first."""
         if not texts:
             return
         running = self._running()
@@ -140,19 +140,19 @@ class Embedder(TextEmbedder):
 
 
 class _Running(Protocol):
-    """A model in memory. It reads `longest` tokens of a text."""
+    """A model in memory, which reads at most `longest` tokens of a text."""
 
     longest: int
 
     def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
-        """A vector for each text, in the order given."""
+        """A vector for each text, in their order."""
 
     def question(self, text: str) -> Iterable[NDArray[np.generic]]:
         """The one vector of a question."""
 
 
 class _ByFastembed:
-    """Any other model."""
+    """A model that fastembed runs."""
 
     def __init__(self, running: TextEmbedding) -> None:
         cut = getattr(running.model, "tokenizer", None)
@@ -161,18 +161,18 @@ class _ByFastembed:
         self._running = running
 
     def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
-        """As the model treats texts."""
+        """Vectors of texts."""
         return self._running.passage_embed(texts, batch_size=len(texts))
 
     def question(self, text: str) -> Iterable[NDArray[np.generic]]:
-        """As it treats questions."""
+        """The vector of a question."""
         return self._running.query_embed(text)
 
 
 def cut_batches(lengths: Sequence[int], longest: int) -> Iterator[list[int]]:
-    """Positions by rising length in tokens, cut so that rows times longest row stays within BATCH_TOKENS.
+    """Indices by ascending length in tokens, in batches so that rows times longest row stays within BATCH_TOKENS.
 
-    `longest` is where the model cuts a text off. A text longer than a batch makes one of its own.
+    `longest` is where the model truncates a text. A text longer than a batch gets one of its own.
     """
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
@@ -185,7 +185,7 @@ def cut_batches(lengths: Sequence[int], longest: int) -> Iterator[list[int]]:
 
 
 def quiet_fastembed() -> type[TextEmbedding]:
-    """fastembed's class, with its log lines kept off the terminal."""
+    """fastembed's TextEmbedding, with its log lines kept off the terminal."""
     try:
         from loguru import logger
 
@@ -200,14 +200,17 @@ def quiet_fastembed() -> type[TextEmbedding]:
 
 
 def _own(model: Model) -> ModuleType | None:
-    """What runs it, if it is one of ours; whoever names it to fastembed gets other weights."""
+    """The module that runs the model, if it is one of ours; None for others. By its fastembed name it would have
+    other weights."""
     own = OWN.get(model.name)
     return own if own and model.sha256 == own.SHA256 else None
 
 
 def _load(model: Model, threads: int) -> _Running:
     problem = f"The embedding model {model.name} cannot be loaded"
-    with reported(problem, "Install it again, or set embedding.model to another one or to `off`."):
+    with as_model_error(
+        problem, "Install it again, or set embedding.model to another one or to `off`."
+    ):
         own = _own(model)
         if own is None:
             return _ByFastembed(_open(model, threads))
@@ -226,7 +229,7 @@ def _open(model: Model, threads: int) -> TextEmbedding:
 
     running = text_embedding(
         _register(text_embedding, model) if model.pooling else model.name,
-        cache_dir=model.folder,  # unused, but fastembed makes a folder of its own without it
+        cache_dir=model.folder,  # unused, but without it fastembed creates a folder of its own
         specific_model_path=model.folder,
         providers=["CPUExecutionProvider"],
         lazy_load=True,
@@ -246,7 +249,7 @@ def _session(weights: str | bytes, threads: int) -> Session:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
-    # Threads that wait by spinning take the processor from everybody else and gain nothing here.
+    # Spinning threads take the processor from everybody else and gain nothing here.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     providers = ["CPUExecutionProvider"]
     session: Session = onnxruntime.InferenceSession(weights, options, providers=providers)
@@ -254,7 +257,7 @@ def _session(weights: str | bytes, threads: int) -> Session:
 
 
 def _register(text_embedding: type[TextEmbedding], model: Model) -> str:
-    """A name under which fastembed runs a folder that it does not know."""
+    """Register a model folder with fastembed. Returns the name under which it runs."""
     from fastembed.common.model_description import ModelSource, PoolingType
 
     kinds = {"mean": PoolingType.MEAN, "cls": PoolingType.CLS, "none": PoolingType.DISABLED}
@@ -265,7 +268,7 @@ def _register(text_embedding: type[TextEmbedding], model: Model) -> str:
                 model=name,
                 pooling=kinds[model.pooling],
                 normalization=True,
-                sources=ModelSource(hf=name),  # asked for by fastembed, never used with a folder
+                sources=ModelSource(hf=name),  # required by fastembed, never used with a folder
                 dim=model.dimensions,
                 model_file=model.weights,
             )
@@ -273,7 +276,7 @@ def _register(text_embedding: type[TextEmbedding], model: Model) -> str:
 
 
 def normalize_rows(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
-    """Vectors of length 1. Not every model of fastembed, and not every service, gives such."""
+    """The rows scaled to length 1, which not every model of fastembed and not every service does."""
     import numpy as np
 
     vectors: NDArray[np.float32] = np.asarray(list(rows), dtype=np.float32)
@@ -283,18 +286,18 @@ def normalize_rows(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
 
 
 def vector_of(numbers: object) -> NDArray[np.float32]:
-    """Numbers out of JSON as a vector. Raises ValueError or TypeError where they are none."""
+    """A vector from a JSON list of numbers. Raises ValueError or TypeError for anything else."""
     import numpy as np
 
     vector: NDArray[np.float32] = np.asarray(numbers, dtype=np.float32)
     if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
-        raise ValueError("no vector")
+        raise ValueError("not a vector")
     return vector
 
 
 @contextmanager
-def reported(problem: str, advice: str) -> Iterator[None]:
-    """The border to fastembed, its downloads, tokenizers and onnxruntime, which may raise anything: a ModelError."""
+def as_model_error(problem: str, advice: str) -> Iterator[None]:
+    """Turn whatever fastembed, its downloads, tokenizers and onnxruntime raise into a ModelError."""
     try:
         yield
     except ModelError:
@@ -304,6 +307,6 @@ def reported(problem: str, advice: str) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of another library says, short enough for one line."""
+    """The message of another library's error, short enough for one line."""
     text = str(error).strip() or type(error).__name__
     return text.splitlines()[0][:200].rstrip(".")

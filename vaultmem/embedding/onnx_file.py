@@ -1,5 +1,5 @@
-"""ONNX files as bytes: read the numbers out of one, and write a graph. The package onnx does both, weighs 50 MB, and
-nothing else here needs it; the format is protocol buffers with a dozen fields (onnx.proto)."""
+"""Reads the tensors of an ONNX file, and writes a graph as one. The package onnx does both but has 50 MB; the format
+is protocol buffers with a dozen fields (onnx.proto)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ _GRAPH, _INITIALIZER = 7, 5  # fields of a model and of its graph
 
 
 def read_numbers(data: memoryview) -> dict[str, Array]:
-    """The arrays of a model by name; they lie in `data`. Raises ValueError for what is no such file."""
+    """The arrays of a model by name, as views into `data`. Raises ValueError for anything that is not an ONNX
+    file."""
     try:
         graph = next(part for field, part in _fields(data) if field == _GRAPH)
         tensors = (part for field, part in _fields(_bytes(graph)) if field == _INITIALIZER)
         return dict(_tensor(_bytes(tensor)) for tensor in tensors)
     except (StopIteration, IndexError, KeyError, TypeError) as error:
-        raise ValueError(f"not a model as it was expected: {error!r}") from error
+        raise ValueError(f"not the expected model: {error!r}") from error
 
 
 def _tensor(data: memoryview) -> tuple[str, Array]:
@@ -74,7 +75,7 @@ def _bytes(part: int | memoryview) -> memoryview:
 
 
 class GraphWriter:
-    """A graph, operator by operator. Every method returns the name of what it adds."""
+    """Builds a graph, operator by operator. Methods return the name of what they add."""
 
     def __init__(self) -> None:
         self._nodes: list[bytes] = []
@@ -82,7 +83,7 @@ class GraphWriter:
         self._count = 0
 
     def constant(self, numbers: Array) -> str:
-        """Numbers that belong to the graph."""
+        """Add a constant tensor."""
         name = self._name()
         shape = b"".join(_number(1, size) for size in numbers.shape)
         kind = _number(2, _TYPES[numbers.dtype.name])
@@ -91,19 +92,19 @@ class GraphWriter:
         return name
 
     def add(self, operator: str, inputs: Sequence[str], **attributes: float) -> str:
-        """An operator of the standard with one output."""
+        """Add a standard operator with one output."""
         return self._add(operator, "", inputs, 1, attributes)[0]
 
     def add_own(self, operator: str, inputs: Sequence[str], **attributes: float) -> str:
-        """An operator of onnxruntime with one output."""
+        """Add an operator of onnxruntime with one output."""
         return self._add(operator, _MICROSOFT, inputs, 1, attributes)[0]
 
     def quantize(self, value: str) -> list[str]:
-        """A value as bytes, with their scale and zero point."""
+        """Quantize a value to bytes. Returns the names of the bytes, their scale and their zero point."""
         return self._add("DynamicQuantizeLinear", "", [value], 3, {})
 
     def model(self, takes: str, gives: str, width: int) -> bytes:
-        """The file; its input and output are rows of vectors of that width."""
+        """The bytes of the file; its input and output are rows of vectors of `width`."""
         shaped = _tensor_type(width)
         graph = b"".join(
             [
@@ -145,7 +146,7 @@ def _attribute(name: str, value: float) -> bytes:
 
 
 def _tensor_type(width: int) -> bytes:
-    """One text: vectors of float32, as many as it has tokens."""
+    """The type of one text: float32 vectors of `width`, one per token."""
     sizes = [_number(1, 1), _text(2, "tokens"), _number(1, width)]
     shape = b"".join(_part(1, size) for size in sizes)
     return _part(2, _part(1, _number(1, _TYPES["float32"]) + _part(2, shape)))

@@ -1,4 +1,4 @@
-"""A cross-encoder that reads a question and a text together, from a folder of one's own or by its name."""
+"""A cross-encoder, which scores a question and a text together, from a folder or by its fastembed name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from vaultmem.embedding.embed import quiet_fastembed, reported
+from vaultmem.embedding.embed import as_model_error, quiet_fastembed
 from vaultmem.errors import ModelError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import normalize_text
@@ -24,7 +24,7 @@ _registering = threading.Lock()  # fastembed keeps its list of extra models in o
 
 
 class Reranker:
-    """The cross-encoder that the setting `recall.reranker` names. Loads on first use; safe to share by threads."""
+    """The cross-encoder that the setting `recall.reranker` names. Loads on first use. Thread-safe."""
 
     def __init__(self, setting: str, models: str, threads: int) -> None:
         self.setting = setting
@@ -34,7 +34,7 @@ class Reranker:
         self._trouble: ModelError | None = None
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the question, as the model says it: logits. Raises ModelError."""
+        """How well each text answers the question: one logit per text, in their order. Raises ModelError."""
         running = self._load()
         pieces = [normalize_text(text[:LONGEST]) for text in texts]
         with _usable(self.setting):
@@ -48,7 +48,7 @@ class Reranker:
     def _load(self) -> TextCrossEncoder:
         with self._lock:
             if self._trouble is not None:
-                # A model that is not there is not looked for at every question.
+                # A missing model is not looked for at every question.
                 raise self._trouble
             if self._running is None:
                 try:
@@ -73,7 +73,7 @@ def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
 
 
 def _register(folder: Path) -> str:
-    """A name under which fastembed runs a folder that it does not know."""
+    """Register a model folder with fastembed. Returns the name under which it runs."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder
 
@@ -81,7 +81,7 @@ def _register(folder: Path) -> str:
     lacking = [name for name in NEEDED if not (folder / name).is_file()]
     if weights is None or lacking:
         missing = ", ".join(lacking) if weights else " or ".join(WEIGHTS)
-        raise ModelError(f"{folder} is no reranker: it lacks {missing}.")
+        raise ModelError(f"{folder} is not a reranker: it lacks {missing}.")
     name = f"vaultmem/{hashlib.blake2b(f'{folder}/{weights}'.encode(), digest_size=8).hexdigest()}"
     with _registering:
         if all(known["model"] != name for known in TextCrossEncoder.list_supported_models()):
@@ -92,7 +92,7 @@ def _register(folder: Path) -> str:
 
 
 def _usable(setting: str) -> AbstractContextManager[None]:
-    return reported(
+    return as_model_error(
         f"The reranker {setting} cannot be used",
         "Set recall.reranker to another one, to a local folder, or to `off`.",
     )

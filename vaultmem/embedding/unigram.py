@@ -1,7 +1,7 @@
-"""The tokenizer of a model with many pieces of words: the most probable way to put a text together out of them.
+"""A unigram tokenizer: splits a text into the most probable sequence of word pieces.
 
-The pieces are known by their hashes alone. As strings in a trie, as the package tokenizers keeps them, the 250,000 of
-the multilingual model take 280 MB; their hashes and numbers take 5.
+Only the hashes of the pieces are kept. As strings in a trie, as in the package tokenizers, the 250,000 pieces of the
+multilingual model take 280 MB; hashes and ids take 5.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits look random
 
 
 class Unigram:
-    """SentencePiece's unigrams, as XLM-RoBERTa has them. `around` are the marks before and after a text."""
+    """SentencePiece's unigram model, as XLM-RoBERTa uses it. `around` are the special tokens before and after a
+    text."""
 
     def __init__(self, pieces: bytes, ends: NDArray[np.uint32], scores: NDArray[np.float32], around: tuple[int, int],
                  unknown: int) -> None:  # fmt: skip
-        """`ends` says where in `pieces` (UTF-8) each piece begins and the last one ends."""
+        """`ends` holds the offsets in `pieces` (UTF-8) at which each piece begins, and the end of the last one."""
         letters = np.frombuffer(pieces, np.uint8)
         before = np.concatenate(([0], np.cumsum(letters & 0xC0 != 0x80)))  # characters up to a byte
         places = before[ends]
@@ -42,19 +43,19 @@ class Unigram:
         self._normal = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), blanks])
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of a text's pieces, with the marks around it."""
+        """The token ids of a text, with the special tokens around it."""
         words = self._normal.normalize_str(text).replace(" ", MARK)
         if words and not words.startswith(MARK):
             words = MARK + words
         return [self._around[0], *self._best(words), self._around[1]]
 
     def _best(self, words: str) -> list[int]:
-        """The pieces whose scores have the highest sum; characters that no piece has, as one unknown piece."""
-        best = [0.0] + [-math.inf] * len(words)  # the score up to a place
-        back = [(0, 0)] * (len(words) + 1)  # where its last piece begins, and which it is
+        """The ids of the pieces with the highest total score; a run of unknown characters is one unknown piece."""
+        best = [0.0] + [-math.inf] * len(words)  # the best score up to a position
+        back = [(0, 0)] * (len(words) + 1)  # the begin of its last piece, and its id
         at = 0
         for start, end, piece, score in self._matches(words):
-            while at < start:  # all that ends at the next place is known
+            while at < start:  # all pieces that end at the next position are known
                 at += 1
                 self._pass(at, best, back)
             if (total := best[start] + score) > best[end]:
@@ -70,13 +71,13 @@ class Unigram:
         return result[::-1]
 
     def _pass(self, place: int, best: list[float], back: list[tuple[int, int]]) -> None:
-        """Where no piece is a single character, it is unknown."""
+        """Continue with an unknown piece where no single character is a piece."""
         total = best[place - 1] + self._unknown_score
         if total > best[place]:
             best[place], back[place] = total, (place - 1, self._unknown)
 
     def _matches(self, words: str) -> list[tuple[int, int, int, float]]:
-        """Start, end, number and score of each piece within a word; by their starts, the shortest first."""
+        """The start, end, id and score of each piece within a word, by start, the shortest first."""
         codes = _codes(words)
         marks = np.append(np.flatnonzero(codes == ord(MARK)), len(codes))
         room = marks[np.searchsorted(marks, np.arange(len(codes)), "right")] - np.arange(len(codes))
@@ -104,7 +105,7 @@ def _codes(text: str) -> Codes:
 
 
 def _hashes(codes: Codes, longest: int) -> list[Codes]:
-    """For each length, the hashes of all pieces of a text that have it."""
+    """For each length, the hashes of all substrings of that length."""
     result = [codes * _FACTOR]
     while len(result) < min(longest, len(codes)):
         length = len(result)

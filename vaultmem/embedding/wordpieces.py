@@ -1,5 +1,5 @@
-"""The WordPieces of the default model: its tokenizer, made from data/minilm/vocab.txt because the package of weights
-has none, and how many tokens a text has, which a recall by words asks too (owner of tokenizers)."""
+"""The WordPieces of the default model: its tokenizer, built from data/minilm/vocab.txt because the package of the
+weights has none, and a token count, which a recall by words needs too (owner of tokenizers)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from vaultmem.text.values import file_text, lazy, normalize_text
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_LONGEST = 100  # characters of a word that is taken apart
+_LONGEST = 100  # characters of a word that is split
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-_REMEMBERED = 4_000  # texts whose tokens were counted
+_REMEMBERED = 4_000  # cached counts
 
 
 def tokenizer() -> Tokenizer:
-    """The tokenizer of BERT's uncased models over our WordPieces, which neither cuts nor pads."""
+    """The tokenizer of BERT's uncased models over our WordPieces, without truncation and padding."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     ids = {word: number for number, word in enumerate(read_words())}
@@ -43,7 +43,7 @@ def read_words() -> list[str]:
     return file_text("vaultmem", "data/minilm/vocab.txt").removesuffix("\n").split("\n")
 
 
-# Accents fall away, and a sign of punctuation is a token, whichever it is.
+# Accents are removed, and every punctuation mark is a token.
 _PLAIN = {
     **{code: normalize("NFD", chr(code))[0] for code in range(0xC0, 0x180)},
     **dict.fromkeys(map(ord, "–—‘’“”…•«»¡¿"), "-"),
@@ -54,8 +54,8 @@ _PARTS = lazy(r"[a-z0-9]+|[^\sa-z0-9]")
 
 @lru_cache(_REMEMBERED)
 def count(text: str) -> int:
-    """How many tokens a text has, without marks around it. For letters from A to Z and what is plainly one of them, the
-    tokenizer, which takes 30 ms to load, is not needed."""
+    """The number of tokens in a text, without special tokens. Text of the letters A to Z, with or without accents,
+    does not need the tokenizer, which takes 30 ms to load."""
     plain = text if text.isascii() and text.isprintable() else text.translate(_PLAIN)
     if not plain.isascii() or any(mark in text for mark in _SPECIAL):
         return len(_shared_tokenizer().encode(normalize_text(text), add_special_tokens=False))
@@ -64,7 +64,8 @@ def count(text: str) -> int:
 
 @lru_cache(_REMEMBERED)
 def _count_word(word: str) -> int:
-    """The longest piece that it begins with, then the longest of what follows; a word of unknown ones is one token."""
+    """The number of tokens in a word: the longest piece that it begins with, then the longest of the rest, and so on;
+    a word with an unknown part is one token."""
     known = _vocabulary()
     if len(word) == 1 or word in known or len(word) > _LONGEST:
         return 1

@@ -1,4 +1,4 @@
-"""Exact search by cosine over the rows of a file, piece by piece, so that memory stays flat."""
+"""Exact search by cosine over the rows of a file, in chunks, so that memory use stays constant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Allowed = NDArray[np.bool_] | NDArray[np.integer] | Sequence[int]
 
 ROWS_AT_ONCE = 8_192
 PICKED_AT_ONCE = 2_048  # rows copied out of the file one by one
-WORTH_PICKING = 4  # picking a row costs about four times as much as passing over it in order
+WORTH_PICKING = 4  # reading a single row costs about four times as much as reading it in sequence
 MOST_MAPPED = 64 << 20  # bytes of the file that may count as memory of this process
 
 
@@ -40,8 +40,8 @@ class VectorIndex(Protocol):
         """
 
     def prepare(self) -> None:
-        """Spend the time that makes later searches fast. May take minutes; searches from other
-        threads go on meanwhile."""
+        """Do the slow work that makes later searches fast. May take minutes; searches from other threads go on
+        meanwhile."""
 
 
 class ExactIndex:
@@ -56,7 +56,7 @@ class ExactIndex:
         return nearest(matrix, query, k, row_numbers(allowed, len(matrix)))
 
     def prepare(self) -> None:
-        """Nothing to do: the file is all there is."""
+        """Does nothing: the search needs only the file."""
 
 
 def nearest(
@@ -89,7 +89,7 @@ def nearest(
 
 
 def row_numbers(allowed: Allowed | None, count: int) -> NDArray[np.int64] | None:
-    """A filter as sorted row numbers below `count`, each once; None stays None."""
+    """A filter as sorted, unique row numbers below `count`; None stays None."""
     if allowed is None:
         return None
     rows = np.asarray(allowed)
@@ -103,7 +103,7 @@ def _best(
     rows: NDArray[np.int64], cosines: NDArray[np.float32], k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     if len(rows) > k:
-        # All that are as near as the k-th, so that ties are settled by row and not by chance.
+        # All that are as near as the k-th, so that ties are broken by row and not by chance.
         limit = np.partition(cosines, len(cosines) - k)[len(cosines) - k]
         near = np.flatnonzero(cosines >= limit)
         rows, cosines = rows[near], cosines[near]
@@ -117,7 +117,7 @@ def _pieces(
     rows: NDArray[np.int64] | None,
     first: int,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Row numbers and cosines, a bounded number at a time."""
+    """Yield row numbers and cosines, a bounded number at a time."""
     if rows is not None and len(rows) * WORTH_PICKING < len(matrix) - first:
         rows = rows[np.searchsorted(rows, first) :]
         for start in range(0, len(rows), PICKED_AT_ONCE):
@@ -137,7 +137,7 @@ def _pieces(
 
 
 def _release(matrix: NDArray[np.float32], first: int, end: int) -> None:
-    """Hand pages that were read back to the system, which keeps them cached anyway."""
+    """Give pages that were read back to the system, which keeps them cached anyway."""
     row = matrix.shape[1] * matrix.itemsize
     if matrix.nbytes <= MOST_MAPPED:
         return
@@ -157,13 +157,13 @@ def _mapping(matrix: NDArray[np.float32]) -> mmap.mmap | None:
     return holder if isinstance(holder, mmap.mmap) else None
 
 
-# A file of rows: float32 numbers, little-endian, one row after the other, only ever added to.
+# A file of rows: little-endian float32 numbers, one row after the other, append-only.
 
 FLOAT = np.dtype("<f4")
 
 
 class RowFile:
-    """The rows of `path`, which is made when it is missing. Raises OSError."""
+    """The rows in the file `path`, which is created when it is missing. Raises OSError."""
 
     def __init__(self, path: Path, dimensions: int) -> None:
         self._path = path
@@ -174,11 +174,11 @@ class RowFile:
         flush_names(path.parent)
 
     def close(self) -> None:
-        """Let go of the file; arrays given out stay valid."""
+        """Close the file; arrays that were returned stay valid."""
         self._file.close()
 
     def whole(self, count: int) -> int:
-        """How many of `count` rows are there in full."""
+        """How many of `count` rows are complete in the file."""
         return min(count, self._size() // self._stride)
 
     def ends_at(self, count: int) -> bool:
@@ -186,22 +186,22 @@ class RowFile:
         return self._size() == count * self._stride
 
     def is_in_place(self) -> bool:
-        """Whether the path still leads to the file that is open."""
+        """Whether the path still refers to the open file."""
         try:
             return self._path.stat().st_ino == os.fstat(self._file.fileno()).st_ino
         except FileNotFoundError:
             return False
 
     def matrix(self, count: int) -> NDArray[np.float32]:
-        """The first `count` rows, or as many as there are, mapped and read-only. Ask before each
-        use: to touch a mapped row that was cut off meanwhile would end the process."""
+        """The first `count` rows, or as many as there are, mapped and read-only. Call it before each use: reading a
+        mapped row that was truncated meanwhile would crash the process."""
         rows = self.whole(count)
         if self._matrix is None or len(self._matrix) != rows:
             self._matrix = self._map(rows)
         return self._matrix
 
     def write(self, start: int, block: NDArray[np.float32]) -> None:
-        """Make `block` the rows from `start` on, the last ones of the file; on disk on return."""
+        """Write `block` as the rows from `start` on and truncate the file after them. Durable on return."""
         target = self._file.fileno()
         self.cut(start)
         data, done = memoryview(block.astype(FLOAT).tobytes()), 0

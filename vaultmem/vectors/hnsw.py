@@ -1,8 +1,7 @@
 """A graph over the rows (HNSW by hnswlib) for searches over very many vectors.
 
-The file of rows stays the truth: the graph only proposes rows, their cosines come from the file. A
-damaged graph can crash the process that loads it, so it is loaded only when its checksum holds, and
-else built again.
+The file of rows stays authoritative: the graph only proposes rows, their cosines come from the file. A damaged graph
+can crash the process that loads it, so it is loaded only when its checksum matches, and otherwise rebuilt.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ FORMAT = 1
 LINKS = 16  # per row; hnswlib's M
 BUILD_EFFORT = 100  # ef_construction: 20,000 rows in 2.6 s, twice that adds nothing to the recall
 SEARCH_EFFORT = 128  # ef; hnswlib takes k instead when that is more
-NARROW = 10_000  # up to so many allowed rows exact search is as fast
-NARROW_SHARE = 20  # and below one allowed row in so many the graph would find mostly others
-SPARE = 2  # how much more than its share is asked for when there is a filter
-STALE_SHARE = 10  # a tail above one row in so many is taken into the graph
+NARROW = 10_000  # up to this many allowed rows exact search is as fast
+NARROW_SHARE = 20  # and below one allowed row in this many the graph would mostly find others
+SPARE = 2  # factor by which more rows are requested when there is a filter
+STALE_SHARE = 10  # a tail of more than one row in this many is added to the graph
 ADDED_AT_ONCE = 4_096
 
 
 class Graph(Protocol):
-    """What is used of hnswlib.Index."""
+    """The part of hnswlib.Index that is used."""
 
     def add_items(
         self, data: NDArray[np.float32], ids: NDArray[np.int64], num_threads: int
@@ -59,14 +58,14 @@ class Built(NamedTuple):
 
 
 class HnswIndex:
-    """Nearly exact and much faster above some ten thousand rows. Safe to share by threads.
+    """Nearly exact, and much faster above some ten thousand rows. Thread-safe.
 
     Without a graph yet (see `prepare`), with a narrow filter, and for rows that came after the
     graph, it compares exactly.
     """
 
     def __init__(self, store: VectorStore, narrow: int = NARROW) -> None:
-        self._store = weakref.proxy(store)  # the store may keep its index; a circle would keep both
+        self._store = weakref.proxy(store)  # the store may keep its index, which would be a cycle
         self._narrow = narrow
         self._preparing = threading.Lock()
         self._built = _load(store, len(store))
@@ -91,13 +90,13 @@ class HnswIndex:
         return sorted(near + tail, key=lambda hit: (-hit[1], hit[0]))[: max(k, 0)]
 
     def prepare(self) -> None:
-        """Build the graph, or take in the rows it lacks once these are many, and save it."""
+        """Build the graph, or add the rows that it lacks once there are many, and save it."""
         with self._preparing:
             generation, matrix = self._store.generation, self._store.matrix()
             missing = len(matrix) - self.rows
             if not missing or missing * STALE_SHARE < len(matrix):
                 return
-            # A second graph grows beside the one in use: no search may see one being resized.
+            # A second graph is built beside the one in use: no search may see one being resized.
             start = _load(self._store, len(matrix)) or _empty(len(matrix), matrix.shape[1])
             for first in range(start.rows, len(matrix), ADDED_AT_ONCE):
                 end = min(first + ADDED_AT_ONCE, len(matrix))
@@ -108,7 +107,7 @@ class HnswIndex:
                 _save(self._store, self._built)
 
     def _current(self, count: int) -> Built | None:
-        """The graph, if it is one over the rows of now, of which there are so many."""
+        """The graph, if it covers the current generation and at most `count` rows; else None."""
         built = self._built
         fits = built and built.generation == self._store.generation and built.rows <= count
         return built if fits else None
@@ -116,10 +115,10 @@ class HnswIndex:
     def _candidates(
         self, built: Built, query: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None
     ) -> NDArray[np.int64] | None:
-        """At least `k` allowed rows near the query, sorted; None when the graph cannot say.
+        """At least `k` allowed rows near the query, sorted; None when the graph does not find enough.
 
-        A filter inside the graph would call Python for every step, so more is asked for than
-        needed and what is not allowed is dropped.
+        A filter inside the graph would call Python at every step, so more rows than needed are requested and those
+        that are not allowed are dropped.
         """
         inside = built.rows if rows is None else int(np.searchsorted(rows, built.rows))
         wanted = min(k, inside)
@@ -139,7 +138,7 @@ class HnswIndex:
 def _ask(graph: Graph, query: NDArray[np.float32], k: int) -> NDArray[np.int64] | None:
     try:
         labels, _ = graph.knn_query(query.reshape(1, -1), k=k, num_threads=1)
-    except RuntimeError:  # parts of the graph cannot be reached from its entry: fewer than k found
+    except RuntimeError:  # parts of the graph are unreachable from its entry: fewer than k rows
         return None
     return np.sort(labels[0].astype(np.int64))
 
@@ -152,7 +151,7 @@ def _empty(capacity: int, dimensions: int) -> Built:
 
 
 def _load(store: VectorStore, capacity: int) -> Built | None:
-    """The saved graph, if it is whole and belongs to these rows, with room for `capacity` rows."""
+    """The saved graph, if it is intact and belongs to these rows, with room for `capacity` rows; else None."""
     path = store.path / "hnsw.bin"
     try:
         note = json.loads((store.path / "hnsw.json").read_text(encoding="utf-8"))
@@ -172,7 +171,7 @@ def _load(store: VectorStore, capacity: int) -> Built | None:
 
 
 def _save(store: VectorStore, built: Built) -> None:
-    """First the graph, then the note that vouches for it; a crash in between costs one building."""
+    """Save the graph, then the note with its checksum; a crash in between costs one rebuild."""
     with tempfile.TemporaryDirectory(prefix=".hnsw-", dir=store.path) as fresh:
         graph, note = Path(fresh) / "hnsw.bin", Path(fresh) / "hnsw.json"
         built.graph.save_index(str(graph))
@@ -185,7 +184,7 @@ def _save(store: VectorStore, built: Built) -> None:
 
 
 def _note(store: VectorStore, rows: int, checksum: str) -> dict[str, int | str]:
-    """What must be true of the rows for a graph to be theirs."""
+    """The facts about the rows that must match for a graph to be theirs."""
     last = store.hash_at(rows - 1)
     return {
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""Which block of the vault has its vector in which row, kept up to date by what has changed."""
+"""Maps the blocks of the vault to the rows of their vectors, and is updated by what has changed."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ Numbers = NDArray[np.int64]
 
 
 class LiveRows:
-    """`blocks` are the numbers of all blocks that have a vector, rising, `rows` their rows; with `other`, only those of
-    texts in another script than Latin, or only those of the rest.
+    """`blocks` are the ids of all blocks that have a vector, in ascending order, `rows` their rows; with `other`,
+    only those of texts in a script other than Latin (True), or only those of the rest (False).
 
-    Reading all of them takes 60 ms for 10,000 notes. The catalog says which notes have changed since, the
-    store which rows are new, so that a search right after a save does not pay for the whole vault.
+    Reading all of them takes 60 ms for 10,000 notes. The catalog says which notes have changed since, the store which
+    rows are new, so that a search right after a save does not read the whole vault.
     """
 
     def __init__(self, store: VectorStore, other: bool | None = None) -> None:
         self._store, self._other = store, other
         self._catalog: Catalog | None = None
         self._version: object = None
-        self._seen = 0  # the last change of the catalog that was taken in
+        self._seen = 0  # the last change of the catalog that was applied
         self._generation = self._count = -1  # of the store
         self._start_empty()
 
     def _start_empty(self) -> None:
         self.blocks: Numbers = np.empty(0, dtype=np.int64)
         self.rows: Numbers = np.empty(0, dtype=np.int64)
-        self._uses: Numbers = np.empty(0, dtype=np.int64)  # by how many blocks each row is used
+        self._uses: Numbers = np.empty(0, dtype=np.int64)  # how many blocks use each row
         self._lacking: dict[int, dict[int, bytes]] = {}  # note -> its blocks without a vector
 
     def look(self, catalog: Catalog) -> LiveRows:
-        """See what has changed; these rows, as they are then."""
-        # Of now: others may append while this looks, and the next look must not pass over theirs.
+        """Apply what has changed in the catalog and the store. Returns self."""
+        # Read first: others may append meanwhile, and the next look must not miss their rows.
         generation, count = self._store.generation, len(self._store)
         version = catalog.version(), generation, count
         if version == self._version:
@@ -63,8 +63,8 @@ class LiveRows:
         return self.blocks[places], self.rows[places]
 
     def in_use(self, all_but: Iterable[int] = ()) -> NDArray[np.bool_] | None:
-        """For every row of the store whether it is some block's (of other notes than `all_but`); None when
-        all are."""
+        """For every row of the store, whether a block uses it (not counting the notes `all_but`); None when all rows
+        are in use."""
         uses = self._uses
         if len(hidden := self._places(_rising(all_but))):
             uses = uses.copy()
@@ -83,12 +83,12 @@ class LiveRows:
         return zip(self.blocks[inside].tolist(), self.rows[inside].tolist(), strict=True)
 
     def lacking(self, blocks: Iterable[int]) -> dict[int, bytes]:
-        """Those of the blocks that have no vector, in their order, each with its hash."""
+        """The given blocks that have no vector, in their order, each with its hash."""
         hashes = ((block, self._lacking.get(block >> ORD_BITS, {}).get(block)) for block in blocks)
         return {block: digest for block, digest in hashes if digest is not None}
 
     def _places(self, notes: Numbers) -> Numbers:
-        """Where the blocks of some notes, given rising, are in `blocks`."""
+        """The indices in `blocks` of the blocks of some notes, which are given in ascending order."""
         first = np.searchsorted(self.blocks, notes << ORD_BITS)
         count = np.searchsorted(self.blocks, (notes + 1) << ORD_BITS) - first
         before = np.cumsum(count) - count
@@ -102,7 +102,7 @@ class LiveRows:
             self._lacking.pop(note, None)
 
     def _take_in(self, catalog: Catalog, notes: set[int] | None) -> None:
-        """The blocks of some notes, or of all."""
+        """Read the blocks of some notes, or of all."""
         table = catalog_read.block_hashes(catalog, notes, self._other)
         known = self._store.known({digest for _, _, digest in table})
         results: list[tuple[int, int]] = []
@@ -115,7 +115,7 @@ class LiveRows:
         self._add(results)
 
     def _take_new_rows(self) -> None:
-        """Blocks that lacked a vector may have one now."""
+        """Add the blocks that lacked a vector and have one now."""
         if len(self._store) == self._count or not self._lacking:
             return
         rows = self._store.rows_from(self._count)
@@ -147,8 +147,8 @@ def _rising(notes: Iterable[int] | Numbers) -> Numbers:
 def joined_vectors(
     vectors: NDArray[np.float32], blocks: Numbers, at: Numbers, shares: tuple[float, float]
 ) -> NDArray[np.float32]:
-    """The vectors of the blocks at some places, each with a share of those just before and after it, normalised. The
-    blocks are in rising order."""
+    """The normalised vectors of the blocks at the indices `at`, each mixed with a share of the vectors just before
+    and after it. `blocks` is in ascending order."""
     result = vectors[at].copy()
     for step, share in zip((-1, 1), shares, strict=True):
         beside = np.clip(at + step, 0, len(blocks) - 1)

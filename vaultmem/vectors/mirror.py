@@ -1,4 +1,4 @@
-"""The shared index: a vault's vectors on the server, and searches that need no more of this machine than its file."""
+"""The shared index: mirrors a vault's vectors to a server, and searches there."""
 
 from __future__ import annotations
 
@@ -15,22 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.vectors.exact import Allowed, Hits, nearest, row_numbers
-from vaultmem.vectors.shared_index import AwayError, Fact, Health, Place, Record, Server, Setup
+from vaultmem.vectors.shared_index import (
+    Fact,
+    Health,
+    Place,
+    Record,
+    Server,
+    Setup,
+    UnavailableError,
+)
 from vaultmem.vectors.vectors import VectorStore
 
 log = logging.getLogger("vaultmem.search.shared")
 
 AT_ONCE = 1_000  # records in one request
-NARROW = 10_000  # up to so many rows comparing them here is as fast
-NARROW_SHARE = 20  # and below one allowed row in so many the server would find mostly others
-SPARE = 2  # how much more than its share is asked for when there is a filter
-SILENCE = 20.0  # seconds in which a server that did not answer is not asked again by searches
-MOST = 4_000  # hits in one question
+NARROW = 10_000  # up to this many rows comparing them here is as fast
+NARROW_SHARE = 20  # and below one allowed row in this many the server would mostly find others
+SPARE = 2  # factor by which more rows are requested when there is a filter
+SILENCE = 20.0  # seconds during which searches skip a server that did not answer
+MOST = 4_000  # hits in one request
 
 
 class Mirror:
     """See SharedIndex. The server only proposes rows: their cosines come from the vault's own file, and rows that the
-    server lacks (private notes, what waits) are compared here. While it is away all are."""
+    server lacks (private notes, unwritten rows) are compared here; all of them while it is unavailable."""
 
     def __init__(self, setup: Setup, server: Server, writer: Server, narrow: int = NARROW) -> None:
         """`writer` is the same server, for writes: they may take longer than a search waits."""
@@ -38,7 +46,7 @@ class Mirror:
         self._store = weakref.proxy(setup.store)
         self._published = Published(setup.store, server.place)
         self._writing = threading.Lock()
-        # Whether the seals were compared with the server's list since it was away.
+        # Whether the seals were compared with the server's list since it was last unavailable.
         self._is_sure = False
         self._away_until = 0.0
         self._logged = ""
@@ -56,11 +64,11 @@ class Mirror:
         return nearest(matrix, query, k, both)
 
     def prepare(self) -> None:
-        """Compare what was written with what the server has."""
+        """Compare the recorded seals with what the server has."""
         with self._writing:
             try:
                 self._compare()
-            except AwayError as error:
+            except UnavailableError as error:
                 self._fail(error)
 
     def publish(self, places: Mapping[bytes, Place | None], *, whole: bool) -> None:
@@ -74,7 +82,7 @@ class Mirror:
                 self._remove()
                 self._write(places)
                 self._logged = ""
-            except AwayError as error:
+            except UnavailableError as error:
                 self._fail(error)
 
     def health(self) -> Health:
@@ -82,8 +90,8 @@ class Mirror:
         problem = None
         try:
             self._server.beat()
-        except AwayError as error:
-            problem = f"{error}; search goes on on this machine, and what is new waits"
+        except UnavailableError as error:
+            problem = f"{error}; searches run on this machine, and new vectors wait"
         seals = self._published.seals()
         return Health(problem, int(np.isin(seals, (UNKNOWN, LEAVING)).sum()))
 
@@ -97,7 +105,7 @@ class Mirror:
     def _candidates(
         self, query: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None, total: int
     ) -> NDArray[np.int64] | None:
-        """At least `k` allowed rows near the query, as the server has them; None where comparing here is better."""
+        """At least `k` allowed rows near the query according to the server; None where comparing here is better."""
         count = total if rows is None else len(rows)
         fits = query.shape == (self._store.dimensions,) and k > 0
         if not fits or count <= self._narrow or count * NARROW_SHARE < total:
@@ -108,7 +116,7 @@ class Mirror:
         while wanted and size <= MOST and time.monotonic() >= self._away_until:
             try:
                 hashes = self._server.nearest(query.tolist(), size, self._setup.vault)
-            except AwayError as error:
+            except UnavailableError as error:
                 self._fail(error)
                 return None
             near = np.array(sorted(self._store.known(hashes).values()), dtype=np.int64)
@@ -117,21 +125,21 @@ class Mirror:
             if len(near) >= wanted:
                 return near
             if len(hashes) < size:
-                self._is_sure = False  # it has less than it was given
+                self._is_sure = False  # it has fewer rows than were written to it
                 return None
             size *= 4
         return None
 
-    def _fail(self, error: AwayError) -> None:
+    def _fail(self, error: UnavailableError) -> None:
         self._away_until, self._is_sure = time.monotonic() + SILENCE, False
         if str(error) != self._logged:
-            log.warning("%s; search goes on on this machine", error)
+            log.warning("%s; searches run on this machine", error)
         self._logged = str(error)
 
     # --- writing
 
     def _compare(self) -> None:
-        """Take the server's list for the truth: others write there, too, and it may have lost a write."""
+        """Replace the seals by the server's list: others write there, too, and it may have lost a write."""
         listed = dict(self._writer.listed(self._setup.vault))
         known = self._store.known(listed)
         seals = self._published.seals()
@@ -146,7 +154,7 @@ class Mirror:
         self._is_sure, self._seen = True, self._writer.beat()
 
     def _plan(self, places: Mapping[bytes, Place | None], *, whole: bool) -> None:
-        """Mark what is to go there, and what must not stay, so that a kill forgets neither."""
+        """Mark the rows to write and those to remove, so that a kill forgets neither."""
         rows = self._store.known(places)
         seals = self._published.seals()
         total = len(seals)
@@ -161,7 +169,7 @@ class Mirror:
         self._published.mark(unwanted[is_there], LEAVING)
 
     def _remove(self) -> None:
-        """Remove what is private or gone."""
+        """Remove private and deleted texts from the server."""
         leaving = np.flatnonzero(self._published.seals() == LEAVING)
         for start in range(0, len(leaving), AT_ONCE):
             part = leaving[start : start + AT_ONCE]
@@ -186,7 +194,7 @@ class Mirror:
         for start in range(0, len(todo), AT_ONCE):
             part = sorted(todo[start : start + AT_ONCE], key=lambda one: one[0])
             rows = [row for row, _, _, _ in part]
-            # A record that is there would keep facts that are gone.
+            # An existing record would keep facts that no longer hold.
             changed = [record.hash for row, _, record, _ in part if seals[row] >= FIRST_SEAL]
             if changed:
                 self._writer.remove(self._setup.vault, changed)
@@ -200,9 +208,9 @@ class Mirror:
         return record._replace(text=self._setup.text(place, record.hash) or " ")
 
 
-# Which rows of a vault's vectors the server has been given, and with which facts: one number for each row, in
-# <generation of the vectors>/shared-<place>.seals, little-endian uint64, mapped. A row that was written has the seal of
-# its record. The file may be lost: the server's own list fills it again.
+# Which rows of a vault's vectors were written to the server, and with which facts: one number for each row, in
+# <generation of the vectors>/shared-<place>.seals, little-endian uint64, mapped. A row that was written has the seal
+# of its record. The file may be lost: it is restored from the server's own list.
 
 UNKNOWN, WITHHELD, LEAVING = 0, 1, 2  # not written; not to be written; to be removed
 FIRST_SEAL = 16
@@ -210,7 +218,7 @@ _SEAL = np.dtype("<u8")
 
 
 def seal_of(metadata: Mapping[str, Fact]) -> int:
-    """A number that another place or other facts change. It has 52 bits: servers keep numbers as floats."""
+    """A digest of a record's place and facts, of 52 bits because servers store numbers as floats."""
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
     number = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 12
     return number + FIRST_SEAL
@@ -223,17 +231,17 @@ class Published:
         self._store, self._name = store, hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
         self._lock = threading.Lock()
         self._generation = -1
-        self.is_new = True  # whether there is no file of before
+        self.is_new = True  # whether there was no file yet
         self._seals: NDArray[np.uint64] = np.zeros(0, dtype=_SEAL)
 
     def seals(self) -> NDArray[np.uint64]:
-        """One for each row that there is now."""
+        """The seal of each row that exists now."""
         with self._lock:
             self._look()
             return self._seals[: len(self._store)]
 
     def mark(self, rows: Sequence[int] | NDArray[np.int64], seals: object) -> None:
-        """Remember what was done with these rows."""
+        """Set the seals of these rows."""
         with self._lock:
             self._look()
             if isinstance(self._seals, np.memmap) and len(rows):

@@ -1,8 +1,8 @@
 """The port for an index of vectors outside this machine, which many vaults and machines share.
 
-A package brings a server by the entry point `vaultmem.indexes`: a function of the settings, the key of the model and
-the seconds that somebody waits. The rest is done by `mirror`: the vectors of a vault stay in its own files as well, a
-shared index answers what it can, and nothing is lost while it is away.
+A package adds a server by the entry point `vaultmem.indexes`: a function of the settings, the model's key and a
+timeout in seconds. `mirror` does the rest: the vectors of a vault stay in its own files as well, a shared index
+answers what it can, and nothing is lost while it is unavailable.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ANSWER, ACCEPT = 3.0, 60.0  # seconds that a search waits for a server, and a wr
 Fact = str | int | float | bool
 
 
-class AwayError(VaultmemError):
-    """A server does not answer, or refuses."""
+class UnavailableError(VaultmemError):
+    """A server does not answer, or refuses the request."""
 
 
 class Record(NamedTuple):
-    """A text on a server: by its hash, with its place and facts, and itself where it may lie there."""
+    """A text on a server: its hash, its place and facts, and the text itself where texts may be stored there."""
 
     hash: bytes
     metadata: Mapping[str, Fact]
@@ -35,21 +35,21 @@ class Record(NamedTuple):
 
 
 class Near(NamedTuple):
-    """A record that is near to a vector."""
+    """A record near a vector."""
 
     record: Record
     cosine: float
 
 
 class Server(Protocol):
-    """A collection of records of many vaults, all with vectors of one model. Any thread may use it. Methods raise
-    AwayError."""
+    """A collection of records of many vaults, all with vectors of one model. Thread-safe. Methods raise AwayError."""
 
-    place: str  # where it is; another place has been given nothing
-    texts: bool  # whether texts may lie there
+    place: str  # its address; nothing was written to any other
+    texts: bool  # whether texts may be stored there
 
     def beat(self) -> str:
-        """See whether it answers, and fits; its name of the collection, another one when it was made again."""
+        """Check that the server answers and fits. Returns its id of the collection, which changes when the collection
+        was created again."""
 
     def nearest(self, vector: list[float], count: int, vault: str) -> list[bytes]:
         """The hashes of the nearest texts of a vault."""
@@ -58,20 +58,20 @@ class Server(Protocol):
         """The nearest records of all vaults that have these facts, nearest first."""
 
     def put(self, vault: str, records: Sequence[Record], vectors: list[list[float]]) -> None:
-        """Write records with their vectors, whether they are there or not."""
+        """Write records with their vectors, new or existing."""
 
     def remove(self, vault: str, hashes: Sequence[bytes]) -> None:
-        """Delete records, whether they are there or not."""
+        """Delete records; missing ones are ignored."""
 
     def listed(self, vault: str) -> Iterator[tuple[bytes, int]]:
         """The hash and the fact `seal` of each record of a vault."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
 
 
 class Place(NamedTuple):
-    """Where a text stands in the vault, and what it can be filtered by."""
+    """The position of a text in the vault, and the facts that it can be filtered by."""
 
     path: str
     line: int
@@ -80,34 +80,35 @@ class Place(NamedTuple):
 
 
 class Health(NamedTuple):
-    """How a shared index is: why it does not answer, and how many vectors wait to be written to it."""
+    """The state of a shared index: why it does not answer, and how many vectors wait to be written to it."""
 
     problem: str | None
     waiting: int
 
 
 class SharedIndex(VectorIndex, Protocol):
-    """A VectorIndex whose rows also lie elsewhere. Any thread may use it; no method raises because it is away."""
+    """A VectorIndex whose rows are also stored on a server. Thread-safe; no method raises because the server is
+    unavailable."""
 
     def publish(self, places: Mapping[bytes, Place | None], *, whole: bool) -> None:
-        """Write the texts by their hashes: what is new or has changed. Nothing of a text whose place is None stays
-        there, nor, when `places` are all of the vault (`whole`), of one that is not among them. What cannot be written
-        now is written by a later call."""
+        """Write new and changed texts, by their hashes. A text whose place is None is removed, and, when `places`
+        cover the whole vault (`whole`), so is any text that is not among them. What cannot be written now is written
+        by a later call."""
 
     def health(self) -> Health:
-        """Ask it whether it is well."""
+        """Check the server."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
 
 
 class Setup(NamedTuple):
-    """What a shared index is made of."""
+    """What is needed to open a shared index."""
 
     store: VectorStore
     config: Config
-    vault: str  # what the vault is called there, the same on all machines
-    text: Callable[[Place, bytes], str]  # the text that stands there; "" where it is gone
+    vault: str  # the name of the vault there, the same on all machines
+    text: Callable[[Place, bytes], str]  # the text at a place; "" where it is gone
 
 
 def open_server(config: Config, model: str, patience: float = ANSWER) -> Server:
@@ -115,7 +116,7 @@ def open_server(config: Config, model: str, patience: float = ANSWER) -> Server:
     name = config.text("index.backend")
     if name not in plugins.registered(ENTRY_POINTS):
         known = ", ".join([LOCAL, *plugins.registered(ENTRY_POINTS)])
-        raise ConfigError(f"index.backend: there is no index {name!r}; installed: {known}")
+        raise ConfigError(f"index.backend: unknown index {name!r}; installed: {known}")
     try:
         server: Server = plugins.load(ENTRY_POINTS, name)(config, model, patience)
     except VaultmemError as error:

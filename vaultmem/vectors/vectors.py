@@ -4,9 +4,9 @@
                                        /rows.db       hash of the text -> row
                                        /hnsw.*        a graph over the rows, when there are many
 
-Rows are on the disk before their hashes are, so whatever moment a process dies at, every known hash
-has its right vector. Nothing is overwritten in place: compacting writes the next generation beside
-the old one and renames it. The highest generation counts. All of it can be deleted at any time.
+Rows are on disk before their hashes, so that every known hash has the right vector, whenever a process dies. Nothing
+is overwritten in place: compacting writes the next generation beside the old one and renames it. The highest
+generation counts. The folder can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Which row holds the vector of which text: rows.db, one table, kept by SQLite.
+# Which row holds the vector of which text: rows.db, one table of SQLite.
 
 FORMAT = 1
-AT_ONCE = 500  # hashes in one question to SQLite
+AT_ONCE = 500  # hashes in one query of SQLite
 WAIT = 10.0  # seconds for another process to finish its batch
 
 
@@ -54,7 +54,7 @@ class Rows:
             self._prepare(dimensions)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     def is_in_place(self) -> bool:
@@ -66,7 +66,7 @@ class Rows:
         return int(self._db.execute("SELECT coalesce(max(row), -1) + 1 FROM rows").fetchone()[0])
 
     def find(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
-        """The rows of those hashes that have one."""
+        """The rows of the hashes that have one, by hash."""
         result: dict[bytes, int] = {}
         remaining = iter(hashes)
         while part := list(itertools.islice(remaining, AT_ONCE)):
@@ -86,16 +86,16 @@ class Rows:
         return [(bytes(key), int(number)) for key, number in rows]
 
     def insert(self, first: int, hashes: Iterable[bytes]) -> None:
-        """Give the rows from `first` on their hashes."""
+        """Store the hashes of the rows from `first` on."""
         self._db.executemany("INSERT INTO rows (row, hash) VALUES (?, ?)", enumerate(hashes, first))
 
     def drop_from(self, row: int) -> None:
-        """Forget this row and all after it."""
+        """Delete this row and all after it."""
         self._db.execute("DELETE FROM rows WHERE row >= ?", (row,))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction that no other process writes beside; undone when the body raises."""
+        """An exclusive write transaction, rolled back when the body raises."""
         self._db.execute("BEGIN IMMEDIATE")
         with OnError(self._db.rollback):
             yield
@@ -128,11 +128,11 @@ _opening = threading.Lock()
 
 
 class VectorStore:
-    """The vectors under `folder`. Opening mends what a crash or a deletion has left behind.
+    """The vectors under `folder`. Opening repairs what a crash or a deletion has left behind.
 
-    Safe to share by threads; a second process waits its turn to write. Rows have other numbers
-    when `generation` has changed: ask `known` again. `notice` says in one line what had to be
-    thrown away, if anything. Raises StateError when the folder cannot be used.
+    Thread-safe; a second process waits for its turn to write. Rows are renumbered when `generation` changes: call
+    `known` again. `notice` says in one line what had to be discarded, if anything. Raises StateError when the folder
+    cannot be used.
     """
 
     generation: int
@@ -160,7 +160,7 @@ class VectorStore:
         return self.folder / f"g{self.generation}"
 
     def known(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
-        """The rows of those hashes whose vectors are stored."""
+        """The rows of the hashes whose vectors are stored, by hash."""
         wanted = list(hashes)
 
         def find() -> dict[bytes, int]:
@@ -170,7 +170,7 @@ class VectorStore:
         return self._ask(find)
 
     def missing(self, hashes: Iterable[bytes]) -> list[bytes]:
-        """The hashes without a vector, each once, in the order given."""
+        """The hashes without a vector, each once, in their order."""
         wanted = dict.fromkeys(hashes)
         known = self.known(wanted)
         return [key for key in wanted if key not in known]
@@ -198,19 +198,18 @@ class VectorStore:
         self._ask(lambda: self._append(hashes, block))
 
     def matrix(self) -> NDArray[np.float32]:
-        """All rows, read-only, mapped from the file. Ask for it before each use, see RowFile."""
+        """All rows, read-only, mapped from the file. Call it before each use, see RowFile."""
         with self._lock:
             return self._file.matrix(self._count)
 
     def compact(self, live: Iterable[bytes], seen: int | None = None) -> bool:
-        """Keep the vectors of the `live` texts only, if these are less than half of all. True when
-        rows have new numbers. `seen` is how many rows there were when `live` was listed: what was
-        added since is kept."""
+        """Keep only the vectors of the `live` texts, if these are less than half of all. Returns whether rows were
+        renumbered. `seen` is the number of rows when `live` was listed: rows added since are kept."""
         wanted = list(live)
         return self._ask(lambda: self._compact(wanted, seen))
 
     def close(self) -> None:
-        """Let go of the files; arrays given out stay valid."""
+        """Close the files; arrays that were returned stay valid."""
         with self._lock:
             self._rows.close()
             self._file.close()
@@ -238,7 +237,7 @@ class VectorStore:
                 shutil.rmtree(self.folder / f"g{old}", ignore_errors=True)
 
     def _mend(self) -> None:
-        """Cut what has no hash, forget what has no bytes. Looks before it takes the lock."""
+        """Truncate rows without a hash and delete hashes without a row. Checks before it takes the lock."""
         self._count = self._rows.count()
         if self._file.ends_at(self._count):
             return
@@ -247,7 +246,7 @@ class VectorStore:
             self._file.cut(self._count)
 
     def _drop_cut_off(self) -> int:
-        """Forget hashes whose rows are not in the file; how many rows there are then."""
+        """Delete hashes whose rows are not in the file. Returns the number of rows left."""
         listed = self._rows.count()
         there = self._file.whole(listed)
         if there < listed:
@@ -256,7 +255,7 @@ class VectorStore:
         return there
 
     def _start_over(self, why: str) -> None:
-        """Go on in the generation that another process made, or in a new one."""
+        """Switch to the generation that another process made, or to a new one."""
         self.close()
         make_private(str(self.folder))
         newest = max(self._generations(), default=0)
@@ -266,7 +265,7 @@ class VectorStore:
         self._open(newest)
 
     def _ask(self, question: Callable[[], T]) -> T:
-        """Run something that reads or writes; a damaged list is replaced by an empty one, once."""
+        """Run a function that reads or writes; a damaged list is replaced by an empty one, once."""
         with self._lock:
             try:
                 try:
@@ -300,7 +299,7 @@ class VectorStore:
         self._count = start + len(places)
 
     def _stay_in_place(self) -> None:
-        """Do not write into files that somebody has deleted while they were open."""
+        """Start over if somebody has deleted the open files."""
         if not (self._file.is_in_place() and self._rows.is_in_place()):
             self._start_over("the files were deleted")
 
@@ -310,7 +309,7 @@ class VectorStore:
         if self.generation != before:
             return True
         target = self.folder / f"g{before + 1}"
-        with self._rows.writing():  # nobody may add to a generation that is about to end
+        with self._rows.writing():  # nobody may add to a generation that is about to be replaced
             self._count = self._drop_cut_off()
             rows = self._rows.find(live)
             if seen is not None:
@@ -318,7 +317,7 @@ class VectorStore:
             live_rows = sorted((row, key) for key, row in rows.items())
             if len(live_rows) * 2 >= self._count or target.exists():
                 return False
-            for left in self.folder.glob(".new-*"):  # by a process that was killed here
+            for left in self.folder.glob(".new-*"):  # left by a process that was killed here
                 shutil.rmtree(left, ignore_errors=True)
             fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self.folder))
             try:
@@ -343,9 +342,9 @@ class VectorStore:
 
 
 def open_index(store: VectorStore, threshold: int = HNSW_THRESHOLD) -> VectorIndex:
-    """The way of searching that fits the number of vectors: exact below `threshold`, a graph above
-    it when hnswlib is there. Call `prepare` on it where time does not matter. A graph is read once
-    per store, so asking again costs nothing."""
+    """The index that suits the number of vectors: exact below `threshold`, a graph above it when hnswlib is
+    installed. Call `prepare` on it where time does not matter. A graph is read once per store, so opening again is
+    free."""
     if len(store) < threshold or hnsw_missing():
         return ExactIndex(store)
     from vaultmem.vectors.hnsw import HnswIndex
@@ -357,7 +356,7 @@ def open_index(store: VectorStore, threshold: int = HNSW_THRESHOLD) -> VectorInd
 
 
 def hnsw_missing() -> str | None:
-    """Why searches over very many vectors stay exact and what to install; None if all is well."""
+    """Why searches over very many vectors stay exact, and what to install; None when hnswlib is available."""
     try:
         import hnswlib  # noqa: F401 - only whether it can be
     except ImportError as error:
