@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.agent_run import until
-from vaultmem.agent import memories as reminders
-from vaultmem.agent.memories import Reminders
+from vaultmem.agent import memory_threads as reminders
+from vaultmem.agent.memory_threads import Reminders
 from vaultmem.errors import VaultmemError
 from vaultmem.pending.pending_page import Refreshed
 from vaultmem.reminders.alarms import Planned

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.exchange.items import chunks, clean
+from vaultmem.exchange.incoming import chunks, clean
 from vaultmem.notes.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 
 LONG = "The boiler in the cellar was serviced in May, and it took the whole day. "

@@ -21,7 +21,7 @@ from vaultmem import __version__, paths
 from vaultmem.api import Vault
 from vaultmem.client import AgentError
 from vaultmem.index.state import State
-from vaultmem.service import health, service
+from vaultmem.service import agent_health, service
 from vaultmem.service.log import log_file
 
 WELL: dict[str, Any] = {
@@ -262,7 +262,7 @@ def test_more_folders_than_may_be_watched(
 ) -> None:
     limit = tmp_path / "max_user_watches"
     limit.write_text("1\n")
-    monkeypatch.setattr(health, "_WATCHES", str(limit))
+    monkeypatch.setattr(agent_health, "_WATCHES", str(limit))
     assert found(indexed) == [
         "warning: the vault has 1 folders, and the system lets a person watch 1"
     ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cli_run import one_line, ran
 from tests.laws import examples
 from vaultmem.errors import UsageError
-from vaultmem_server.app import _Tries
+from vaultmem_server.http_app import _Tries
 from vaultmem_server.streamable import Session, Stream
 from vaultmem_server.tokens import READ, SCOPES, WRITE, Caller, Token, TokenStore
 

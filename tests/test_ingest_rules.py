@@ -13,8 +13,8 @@ from tests.secret_corpus import GITHUB
 from tests.test_ingest import by_path
 from vaultmem import Vault
 from vaultmem.exchange import gathering
-from vaultmem.exchange.items import without_small_talk
-from vaultmem.exchange.sources import Apart, Passed, Text, Tree
+from vaultmem.exchange.incoming import without_small_talk
+from vaultmem.exchange.source import Apart, Passed, Text, Tree
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 

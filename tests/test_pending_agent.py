@@ -12,7 +12,7 @@ import pytest
 
 from tests.agent_run import Agent, agent_on, until
 from tests.cli_run import process
-from vaultmem.agent.memories import PAGE_QUIET
+from vaultmem.agent.memory_threads import PAGE_QUIET
 
 ID = re.compile(r"\^(vm-[a-z2-7]+)")
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem.adapter import Value
-from vaultmem.dreams.links import link, resolve, unlink
+from vaultmem.dreams.memory_links import link, resolve, unlink
 from vaultmem.memories.draft import Draft
 
 

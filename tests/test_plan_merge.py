@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.dreams.links import retarget_links
+from vaultmem.dreams.memory_links import retarget_links
 from vaultmem.dreams.merge import merge
 from vaultmem.dreams.same import unite_texts
 from vaultmem.text.similarity import content_hash

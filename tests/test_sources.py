@@ -9,8 +9,8 @@ import pytest
 from tests.cli_run import tree_hash
 from vaultmem import plugins
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.exchange import sources as installed
-from vaultmem.exchange.sources import Passed, SourceText
+from vaultmem.exchange import source as installed
+from vaultmem.exchange.source import Passed, SourceText
 
 Tree = Callable[[dict[str, str]], Path]
 

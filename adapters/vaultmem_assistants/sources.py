@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.exchange.sources import NOTHING, Apart, Passed, SourceText, Tree, beginning
+from vaultmem.exchange.source import NOTHING, Apart, Passed, SourceText, Tree, beginning
 from vaultmem.exchange.vault_sources import marked
 
 _OTHERS = (  # what others wrote, and what is built of it

@@ -21,9 +21,9 @@ from vaultmem.errors import UsageError
 from vaultmem.output import Output
 from vaultmem.service import life
 from vaultmem.text.values import plural
-from vaultmem_server import app, guard, serving
-from vaultmem_server.commands import seconds_of
+from vaultmem_server import guard, http_app, serving
 from vaultmem_server.link import Companion, JsonObject, Link, of_memories
+from vaultmem_server.token_command import seconds_of
 from vaultmem_server.tokens import TokenStore
 from vaultmem_server.traffic import Audit, Metrics
 
@@ -86,7 +86,7 @@ def serve(args: Namespace, output: Output) -> int:
     is_private = guard.is_loopback(host) and not (args.behind_proxy or args.name)
     door = Door(vaults, f"{scheme}://{literal}:{port}", names, is_private)
     door.has_chats, door.until_stop = args.proxy, args.until_stop
-    server = serving.server(app.build(door, _lifespan(door)), tls)
+    server = serving.server(http_app.build(door, _lifespan(door)), tls)
     if door.has_chats and not door.guarded:
         why = door.left_out.get("chat", "no package that does it is installed")
         raise UsageError(f"chats cannot be passed on: {why}")
@@ -113,7 +113,7 @@ async def _serve(
     watching.cancel()
 
 
-def _lifespan(door: Door) -> app.Lifespan:
+def _lifespan(door: Door) -> http_app.Lifespan:
     """Start the agents, say where the door is, and undo both."""
 
     @contextlib.asynccontextmanager

@@ -20,7 +20,7 @@ from vaultmem import __version__
 from vaultmem.api.params import object_of
 from vaultmem.api.rpc import to_json
 from vaultmem.api.verbs import JSON, Param, Verb, every
-from vaultmem_server.app import allowed_vaults, current_caller, require, vault_for
+from vaultmem_server.http_app import allowed_vaults, current_caller, require, vault_for
 from vaultmem_server.link import JsonObject, LinkError, inside, of_memories
 from vaultmem_server.tokens import ADMIN, READ, WRITE, Caller
 from vaultmem_server.traffic import CONTENT_TYPE

@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute, Route
 
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES
 from vaultmem.api.verbs import every
-from vaultmem_server.app import current_caller, vault_for
+from vaultmem_server.http_app import current_caller, vault_for
 from vaultmem_server.link import JsonObject, LinkError, inside
 from vaultmem_server.tokens import WRITE, Caller
 

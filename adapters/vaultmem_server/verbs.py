@@ -17,6 +17,6 @@ VERBS = {
             Param("vault", "only this vault; may be repeated", kind="repeated", metavar="FOLDER"),
             flag("dry_run", "say what would be done, and do nothing"),
         ),
-        command="vaultmem_server.commands:token",
+        command="vaultmem_server.token_command:token",
     ),
 }  # fmt: skip

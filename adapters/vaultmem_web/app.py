@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vaultmem.errors import VaultmemError
-from vaultmem_server import app as http
+from vaultmem_server import http_app as http
 from vaultmem_server.link import LinkError
-from vaultmem_web import actions, around, health, memories, pages, steer, views
+from vaultmem_web import actions, around, front_pages, health_page, memories, steer, views
 from vaultmem_web.data import Feed, Reader, Visit
 from vaultmem_web.sessions import COOKIE, Notice, Session, Sessions, host_name, spend_link
 from vaultmem_web.texts import LANGUAGES, Translator, language_of
@@ -32,9 +32,9 @@ HEADERS = {
 }
 ROOT, LANGUAGE = "/ui", "vaultmem_language"
 PAGES: dict[str, Show] = {
-    "/": pages.today,
-    "/search": pages.search,
-    "/why": pages.why,
+    "/": front_pages.today,
+    "/search": front_pages.search,
+    "/why": front_pages.why,
     "/memories": memories.memories,
     "/memories/rows": memories.rows,
     "/memory": memories.memory,
@@ -44,7 +44,7 @@ PAGES: dict[str, Show] = {
     "/note": around.note,
     "/conversations": around.conversations,
     "/conversation": around.conversation,
-    "/health": health.health,
+    "/health": health_page.health,
 }
 _FREE = re.compile(r"/enter|/static/\w+\.\w+")
 _LOOK = 0.2  # seconds

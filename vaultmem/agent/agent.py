@@ -16,7 +16,7 @@ from vaultmem.agent.connection import Limits
 from vaultmem.agent.debounce import Listeners
 from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.events import END, LOOK, RESTART, Changes, Throttle, Wakeups
-from vaultmem.agent.memories import Memories, Reminders
+from vaultmem.agent.memory_threads import Memories, Reminders
 from vaultmem.agent.pool import AgentVault, Pool
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.server import Server
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from vaultmem.agent.jobs import JobState, Surroundings
     from vaultmem.agent.scheduler import Scheduler
     from vaultmem.agent.watching import Watching
-    from vaultmem.service.health import AgentStatus, ModelState
+    from vaultmem.service.agent_health import AgentStatus, ModelState
     from vaultmem.service.log import LastError
 
 log = logging.getLogger("vaultmem.agent")

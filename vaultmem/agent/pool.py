@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vaultmem.index.compare import Report
     from vaultmem.search.related import Related, Why
     from vaultmem.search.semantic import Meaning
-    from vaultmem.service.health import AgentStatus
+    from vaultmem.service.agent_health import AgentStatus
 
 
 # A searcher that stays open for days, and the vectors that all searchers share.

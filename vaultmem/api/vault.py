@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from vaultmem.search.query import Answer, Ask, Filter, Hit
     from vaultmem.search.related import Mention, Related, Why
     from vaultmem.search.search import Searcher
-    from vaultmem.service.health import AgentStatus
+    from vaultmem.service.agent_health import AgentStatus
     from vaultmem.vectors.shared_index import Health
 
     T = TypeVar("T")

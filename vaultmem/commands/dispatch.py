@@ -21,7 +21,7 @@ from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Captured, Output, Parts, Streams
 from vaultmem.progress import heard_by
-from vaultmem.service.health import freshness
+from vaultmem.service.agent_health import freshness
 
 if TYPE_CHECKING:
     from argparse import Namespace

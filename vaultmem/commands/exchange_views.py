@@ -62,7 +62,7 @@ def ingest(args: Namespace, output: Output) -> int:
 
 def _advice(args: Namespace) -> str:
     """What to type, where a file or a source is named without its option."""
-    from vaultmem.exchange.sources import ALL, installed
+    from vaultmem.exchange.source import ALL, installed
 
     name, more = args.names[0], len(args.names) > 1
     if args.text is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from vaultmem.agent.jobs import Job, JobState
     from vaultmem.pending.approving import Overview
-    from vaultmem.service.health import AgentStatus, ModelState
+    from vaultmem.service.agent_health import AgentStatus, ModelState
 
     Rows = list[tuple[str, str]]
     Facts = dict[str, Any]
@@ -202,13 +202,13 @@ def span(seconds: float) -> str:
 
 def doctor(args: Namespace, output: Output) -> int:
     """Examine the installation, the state, the notes and the agent. Changes nothing."""
-    from vaultmem.service import health
+    from vaultmem.service import agent_health
     from vaultmem.service.doctor import examine, worst_first
 
     with Vault(args.vault) as vault:
         findings = examine(vault)
         sound = all(one.severity != "error" for one in findings)
-        findings = worst_first([*findings, *health.examine(vault, readable=sound)])
+        findings = worst_first([*findings, *agent_health.examine(vault, readable=sound)])
     healthy = all(one.severity != "error" for one in findings)
     output.answer({"healthy": healthy, "findings": [one._asdict() for one in findings]})
     if not findings:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from vaultmem.adapter import Moment, Phrase, Properties, Value
 from vaultmem.dreams.classify import due, is_plain, times_of
-from vaultmem.dreams.links import entries, link_to
+from vaultmem.dreams.memory_links import entries, link_to
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.draft import Draft, New, is_own

@@ -12,7 +12,7 @@ from itertools import combinations
 from vaultmem.adapter import CAP, Statement, Value
 from vaultmem.dreams.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.dreams.dated import make_reminders, other_time, stale_days
-from vaultmem.dreams.links import resolve
+from vaultmem.dreams.memory_links import resolve
 from vaultmem.dreams.merge import MERGED, merge
 from vaultmem.dreams.summaries import Means, compress
 from vaultmem.dreams.supersede import doubts, supersede

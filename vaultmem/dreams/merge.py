@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from vaultmem.adapter import Value
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.links import Linkers, fold, redirect_link, retarget_links
+from vaultmem.dreams.memory_links import Linkers, fold, redirect_link, retarget_links
 from vaultmem.dreams.same import Likes, Match, Tried, is_of_one_writer, kin, may_join, unite_texts
 from vaultmem.dreams.short_texts import CAP
 from vaultmem.memories import access

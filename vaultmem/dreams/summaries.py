@@ -11,7 +11,7 @@ from itertools import islice
 
 from vaultmem.adapter import Value
 from vaultmem.adapter.services import Message, Question
-from vaultmem.dreams.links import entries, fold, link_to
+from vaultmem.dreams.memory_links import entries, fold, link_to
 from vaultmem.dreams.short_texts import form, salience
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from vaultmem.adapter import JsonObject, Value
-from vaultmem.exchange.sources import Passed, Place, SourceText, chosen
+from vaultmem.exchange.source import Passed, Place, SourceText, chosen
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.progress import Progress, Silent
 from vaultmem.text import secrets

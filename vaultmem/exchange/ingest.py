@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from vaultmem.dreams import short_texts
 from vaultmem.dreams.paraphrase import plain
-from vaultmem.exchange import items
-from vaultmem.exchange.items import Item, item_of, without_editor_markup
+from vaultmem.exchange import incoming
+from vaultmem.exchange.incoming import Item, item_of, without_editor_markup
 from vaultmem.ledger.ledger import take, taken_hashes
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, cast
 from vaultmem.memories.arguments import Arguments
@@ -125,13 +125,13 @@ def judge(
 
     def weigh_fresh() -> None:
         parts.extend(
-            known(each) or _weigh(session, params, each) for each in items.join_short(fresh)
+            known(each) or _weigh(session, params, each) for each in incoming.join_short(fresh)
         )
         fresh.clear()
 
-    for piece in items.pieces(items.clean(items.without_small_talk(text))):
+    for piece in incoming.pieces(incoming.clean(incoming.without_small_talk(text))):
         repeated = (
-            None if items.is_heading(piece) else _find_repeated(session, piece, scope, hashes)
+            None if incoming.is_heading(piece) else _find_repeated(session, piece, scope, hashes)
         )
         if repeated is None:
             fresh.append(piece)
@@ -303,7 +303,7 @@ def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) ->
     clean = secrets.redact(item.text)
     text = similarity.normal_form(without_editor_markup(clean.text))
     if params.needed("source") == TEXT:
-        text = items.without_small_talk(text)
+        text = incoming.without_small_talk(text)
     if not text.strip():
         return _Result([Part("", reason="there is nothing in it")], [])
     known = seen.part(text)
@@ -324,7 +324,7 @@ def _is_one(text: str, source: str) -> bool:
     """Whether a text is one memory: a note is while it is short, a text while it is one part. So a text says the same
     from a file as from stdin, and is known again by either way."""
     if source == TEXT:
-        return len(items.chunks(items.clean(text))) <= 1
+        return len(incoming.chunks(incoming.clean(text))) <= 1
     return count_tokens(text) <= MAX_TOKENS
 
 

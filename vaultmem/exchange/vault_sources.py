@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
-from vaultmem.exchange.sources import NOTHING, Apart, Passed, SourceText, Text, Tree
+from vaultmem.exchange.source import NOTHING, Apart, Passed, SourceText, Text, Tree
 from vaultmem.light import NamedTuple
 from vaultmem.memories.model import link_targets
 from vaultmem.notes import frontmatter, pages

@@ -96,7 +96,7 @@ def edit(session: Session, params: Arguments) -> JsonObject:
 
 def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str:
     """The title of another text, where the old one came from the old text and no link would lose its goal; or ""."""
-    from vaultmem.dreams.links import Linkers  # who lists memories does without these
+    from vaultmem.dreams.memory_links import Linkers  # who lists memories does without these
     from vaultmem.text import secrets
 
     before, content = secrets.text_for_title(before), secrets.text_for_title(content)
@@ -172,9 +172,9 @@ def _link_both(session: Session, params: Arguments, *, linked: bool) -> JsonObje
     if one.path == other.path:
         raise VaultmemError("a memory cannot be linked with itself")
     draft = session.draft()
-    from vaultmem.dreams import links
+    from vaultmem.dreams import memory_links
 
-    (links.link if linked else links.unlink)(draft, one, other)
+    (memory_links.link if linked else memory_links.unlink)(draft, one, other)
     plan = draft.plan("link" if linked else "unlink")
     return finish(session, params, plan, f"{plan.name} {one.title} and {other.title}") or {
         "source": one.id, "target": other.id, "linked": linked, "changed": bool(plan.changes),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from vaultmem.dreams import classify, links
+from vaultmem.dreams import classify, memory_links
 from vaultmem.dreams import dream as steps
 from vaultmem.dreams import summaries as summing
 from vaultmem.dreams.classify import UNSURE
@@ -110,7 +110,7 @@ def promote(session: Session, params: Arguments) -> PlanReport:
 
 def resolve_links(session: Session, params: Arguments) -> PlanReport:
     """Link memories both ways where one names another in its text."""
-    return _run(session, params, "resolve-links", lambda draft, _: links.resolve(draft))[0]
+    return _run(session, params, "resolve-links", lambda draft, _: memory_links.resolve(draft))[0]
 
 
 def compress(session: Session, params: Arguments) -> PlanReport:

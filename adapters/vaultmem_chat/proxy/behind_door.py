@@ -10,12 +10,12 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from vaultmem_server import app as at_door
-from vaultmem_server.app import BaseRoute, Request, Response, Route
+from vaultmem_server import http_app as at_door
+from vaultmem_server.http_app import BaseRoute, Request, Response, Route
 
 if TYPE_CHECKING:
-    from vaultmem_chat.proxy.app import Endpoint
     from vaultmem_chat.proxy.proxy import Chatting
+    from vaultmem_chat.proxy.proxy_app import Endpoint
     from vaultmem_server.door import Door
     from vaultmem_server.tokens import Caller
 
@@ -29,9 +29,9 @@ def mount(door: Door) -> list[BaseRoute]:
     """The routes, where they are asked for. Raises VaultmemError where no model is set."""
     if not door.has_chats:
         return []  # nor is the proxy loaded then, which takes 10 MB
-    from vaultmem_chat.proxy.app import MOST_BODY
     from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES
     from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
+    from vaultmem_chat.proxy.proxy_app import MOST_BODY
 
     # Where the door listens is its own matter.
     local = Overrides(host="127.0.0.1")
@@ -64,7 +64,7 @@ class _Clients:
 
     def endpoint(self, path: str) -> Endpoint:
         """What answers at a path: with the rights of the token, and without the token for the upstream."""
-        from vaultmem_chat.proxy.app import in_form
+        from vaultmem_chat.proxy.proxy_app import in_form
 
         async def inner(request: Request) -> Response:
             caller = at_door.current_caller(request)
@@ -87,7 +87,7 @@ class _Clients:
         return outer
 
     def _reached(self, vault: str, caller: Caller) -> dict[str, Endpoint]:
-        from vaultmem_chat.proxy.app import chat_with, forward_to
+        from vaultmem_chat.proxy.proxy_app import chat_with, forward_to
 
         key = vault, caller.token.key
         if key not in self._of:

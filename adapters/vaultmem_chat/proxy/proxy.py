@@ -24,7 +24,7 @@ from vaultmem_chat.learning.turn_queue import ChatCounts
 from vaultmem_chat.learning.worker import Worker, service_of
 from vaultmem_chat.llm.llm import open_model
 from vaultmem_chat.memory_context import limits_of
-from vaultmem_chat.proxy import app
+from vaultmem_chat.proxy import proxy_app
 from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Learners, RecallPool
 from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
 from vaultmem_chat.proxy.upstream import Upstream
@@ -193,7 +193,7 @@ class Proxy(Chatting):
         self._listening = listening
         guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
         waiting = self._worker.turns.count
-        built = app.build(self.chats(), self.upstream, guard, waiting, self.running)
+        built = proxy_app.build(self.chats(), self.upstream, guard, waiting, self.running)
         self.server = serving.server(built)
 
     def serve(self) -> None:

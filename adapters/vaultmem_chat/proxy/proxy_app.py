@@ -21,8 +21,8 @@ from vaultmem import __version__
 from vaultmem_chat.proxy import upstream
 from vaultmem_chat.proxy.chats import Chats, Exchange
 from vaultmem_chat.proxy.upstream import Reply, Upstream, UpstreamError, for_upstream, leads_out
-from vaultmem_server.app import limit
 from vaultmem_server.guard import Guard
+from vaultmem_server.http_app import limit
 
 log = logging.getLogger("vaultmem.proxy")
 

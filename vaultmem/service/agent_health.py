@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vaultmem.agent.embedding import EmbedState
     from vaultmem.agent.events import Stage
     from vaultmem.agent.jobs import JobState
-    from vaultmem.agent.memories import ReminderState
+    from vaultmem.agent.memory_threads import ReminderState
     from vaultmem.agent.watching import WatchState
 
 DAY = 86_400
