@@ -19,8 +19,8 @@ def is_linear(work: Callable[[int], object], small: int, large: int) -> bool:
     or more: what is quadratic then takes 64 times as long."""
 
     def in_proportion() -> bool:
-        first, last = spent(lambda: work(small)), spent(lambda: work(large))
-        return last < 3 * large / small * max(first, NOISE)
+        last, most = spent(lambda: work(large)), 3 * large / small
+        return last < most * NOISE or last < most * spent(lambda: work(small))
 
     return _at_some_try(in_proportion)
 

@@ -82,7 +82,7 @@ class Year:
         self.name, self.year = name, year
         quiet = self.random.choice(["off", "22:00-07:00", "23:45-02:30", "13:00-14:00"])
         self.rules = Rules(self.random.choice(["09:00", "00:00", "02:30"]), quiet, "never")
-        self.dues = [due(self._wall(), text=f"t{number}") for number in range(150)]
+        self.dues = [due(self._wall(), text=f"t{number}") for number in range(90)]
         self.rung: dict[str, list[datetime]] = {}
         self.machines = [Machine(name), Machine(name)]
         self.slept = 0

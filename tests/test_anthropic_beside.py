@@ -40,7 +40,7 @@ class Beside(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.root = Path(tempfile.mkdtemp(prefix="vm-tool-"))
+        self.root, self.looks = Path(tempfile.mkdtemp(prefix="vm-tool-")), 0
         (self.root / "vault" / ".obsidian").mkdir(parents=True)
         self.theirs = sdk.BetaLocalFilesystemMemoryTool(str(self.root / "theirs"))
         self.ours = anthropic_memory.VaultMemoryTool(str(self.root / "vault"))
@@ -111,8 +111,13 @@ class Beside(RuleBasedStateMachine):
 
     @invariant()
     def the_same_is_there(self) -> None:
+        self.looks += 1
         self.both(command="view", path="/memories")
-        for number in range(1, 4):
+        self.both(command="view", path=self.chosen("/memories", self.looks))
+
+    @rule()
+    def all_are_the_same(self) -> None:
+        for number in range(1, 8):
             self.both(command="view", path=self.chosen("/memories", number))
 
     def teardown(self) -> None:

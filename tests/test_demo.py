@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli_run import Ran, at_terminal, one_line, process, started, tree_hash
 from tests.conftest import SAMPLE
+from tests.test_docs import README, marked, text_of
 from vaultmem import machine
 from vaultmem.commands import demo
 from vaultmem.output import Output, Streams
@@ -97,6 +98,23 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     assert "House/Damp quotes.md" in out[9]
 
 
+def test_the_first_command_of_the_readme_shows_what_it_says(
+    told: tuple[Ran, Ran, Path, str],
+) -> None:
+    install, first = marked("try").rsplit(" && ", 1)
+    assert install == "python3 -m venv .venv && .venv/bin/pip install -q --no-compile ."
+    assert first == ".venv/bin/vaultmem demo"
+    after = text_of(README).partition("<!-- command: try -->")[2].partition("```text\n")[2]
+    lines = after.partition("```")[0].splitlines()
+    assert len(lines) > 5
+    story = "\n".join(
+        "# {title}\n$ {command}\n{out}".format(**one) for one in told[0].data["steps"]
+    )
+    for line in lines:
+        parts = line.split("…")  # what differs from run to run
+        assert re.search(".*".join(map(re.escape, parts)), story), line
+
+
 def test_a_person_sees_commands_and_answers(told: tuple[Ran, Ran, Path, str]) -> None:
     ended = told[1]
     assert ended.code == 0, ended.err
@@ -166,13 +184,15 @@ def test_a_failure_says_which_command_and_leaves_nothing(
     broken = demo.Stage.run
 
     def run(self: demo.Stage, words: list[str]) -> subprocess.CompletedProcess[str]:
-        return broken(self, ["vaultmem", "undo", "no such commit"] if "undo" in words else words)
+        return broken(self, ["vaultmem", "recall", "nothing such"] if "recall" in words else words)
 
     monkeypatch.setattr(demo.Stage, "run", run)
     kept = dict(os.environ)
     assert cli.main(["demo", "--format", "text"]) == 1
     said = Ran(1, "", capsys.readouterr().err)
-    assert one_line(said).startswith("vaultmem: vaultmem undo --last did not show 'undone', but: ")
+    assert re.search(
+        f"^vaultmem: vaultmem recall .* did not show '{demo.FACT}', but: ", one_line(said)
+    )
     assert not list(scratch.iterdir())
     assert not agents_in(scratch)
     assert dict(os.environ) == kept

@@ -70,23 +70,22 @@ def words_of(text: str) -> list[str]:
 
 
 def test_every_command_that_is_asked_of_the_agent_is_compared() -> None:
-    assert {line.partition(" ")[0] for line in SAME} == {
-        name for name, one in commands().items() if one.agent
-    } - COUNTED
+    assert FIRST.keys() == {name for name, one in commands().items() if one.agent} - COUNTED
 
 
-@each_case("line", [*SAME, *WRONG])
+# The first line of each command in both forms, the others in one or the other.
+FIRST = {line.partition(" ")[0]: line for line in reversed(SAME)}
+FORMS = dict(zip([*SAME, *WRONG], cycle([("text",), ("json",)]))) | dict.fromkeys(
+    FIRST.values(), ("text", "json")
+)
+
+
+@each_case("line", FORMS)
 def test_a_command_says_the_same(indexed: Path, line: str) -> None:
     """Arguments in the process of the test, where a person's process would do just the same."""
-    for form in ("text", "json"):
-        words = [
-            *words_of(line)[:1],
-            "--format",
-            form,
-            "--vault",
-            str(indexed),
-            *words_of(line)[1:],
-        ]
+    command, *more = words_of(line)
+    for form in FORMS[line]:
+        words = [command, "--format", form, "--vault", str(indexed), *more]
         alone = ran(*words)
         with agent_for(indexed) as host:
             assert ran(*words) == alone
@@ -95,14 +94,10 @@ def test_a_command_says_the_same(indexed: Path, line: str) -> None:
         assert alone.out or line not in SAME or form == "text"
 
 
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [*zip(sorted({line.partition(" ")[0] for line in SAME}), cycle(["text", "json"]))],
-)
+@pytest.mark.parametrize(("name", "form"), [*zip(sorted(FIRST), cycle(["text", "json"]))])
 def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
     """One form of each command; above both were compared."""
-    line = next(one for one in SAME if one.startswith(name))
-    words = [*words_of(line), "--format", form, "--vault", str(indexed)]
+    words = [*words_of(FIRST[name]), "--format", form, "--vault", str(indexed)]
     alone = process(*words)
     with agent_for(indexed) as host:
         assert process(*words) == alone

@@ -76,10 +76,10 @@ PLANTED = [
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the code, for one bug after the other: what is compiled of the rest stays good."""
+    """A copy of the code and what is compiled of it, for one bug after the other."""
     copied = tmp_path_factory.mktemp("tree")
     for part in ("vaultmem", "adapters", "tests", "sample-vault", "benchmarks", "docs"):
-        shutil.copytree(ROOT / part, copied / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / part, copied / part, ignore=shutil.ignore_patterns("*.pyc.*"))
     for name in ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"):
         shutil.copy(ROOT / name, copied)
     return copied

@@ -94,8 +94,9 @@ def test_warm_equals_fresh(vault: Path, seed: int, monkeypatch: pytest.MonkeyPat
             assert asked(warm) == fresh(opened), "edited, not yet synced"
             synced(vault)
             warm.refresh()
-            assert asked(warm) == fresh(opened)
-            assert asked(warm) == fresh(opened), "nothing was damaged by showing it"
+            should = fresh(opened)
+            assert asked(warm) == should
+            assert asked(warm) == should, "nothing was damaged by showing it"
             near = {text: warm.near(Ask(text)) for text in QUERIES}
             whole = {text: warm.search(Ask(text), texts=False).results for text in QUERIES}
             assert [*map(list, near.values())] == [
