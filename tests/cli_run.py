@@ -32,11 +32,11 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-def ran(*words: str, given: bytes = b"") -> Ran:
+def ran(*words: str, stdin: bytes = b"") -> Ran:
     """Run a command in this process."""
     out, err = io.StringIO(), io.StringIO()
-    stdin = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")
+    before = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
@@ -44,14 +44,14 @@ def ran(*words: str, given: bytes = b"") -> Ran:
             except SystemExit as ended:
                 code = ended.code if isinstance(ended.code, int) else 1
     finally:
-        sys.stdin = stdin
+        sys.stdin = before
     return Ran(code, out.getvalue(), err.getvalue())
 
 
-def on(vault: Path | str, command: str, *more: str, given: bytes = b"") -> Ran:
+def on(vault: Path | str, command: str, *more: str, stdin: bytes = b"") -> Ran:
     """The same on a vault."""
     name, *options = command.split()
-    return ran(name, "--vault", str(vault), *options, *more, given=given)
+    return ran(name, "--vault", str(vault), *options, *more, stdin=stdin)
 
 
 def as_text(vault: Path | str, command: str, *more: str) -> Ran:
@@ -59,18 +59,18 @@ def as_text(vault: Path | str, command: str, *more: str) -> Ran:
     return on(vault, command, "--format", "text", *more)
 
 
-def done(vault: Path | str, command: str, *more: str, given: bytes = b"") -> Any:
+def done(vault: Path | str, command: str, *more: str, stdin: bytes = b"") -> Any:
     """The JSON of a command that succeeds."""
-    ended = on(vault, command, "--format", "json", *more, given=given)
+    ended = on(vault, command, "--format", "json", *more, stdin=stdin)
     assert ended.code == 0, ended.err
     return ended.data
 
 
-def process(*words: str, given: bytes = b"", **environ: str) -> Ran:
+def process(*words: str, stdin: bytes = b"", **environ: str) -> Ran:
     """Run a command in a process of its own."""
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-m", "vaultmem", *words],
-        input=given, capture_output=True, timeout=180, check=False, env={**os.environ, **environ},
+        input=stdin, capture_output=True, timeout=180, check=False, env={**os.environ, **environ},
     )  # fmt: skip
     return Ran(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 

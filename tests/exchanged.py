@@ -59,9 +59,9 @@ def notes(vault: Path) -> dict[str, bytes]:
     return {name: data for name, data in found.items() if name not in made}
 
 
-def on(vault: Path, *words: str, given: bytes = b"") -> Ran:
+def on(vault: Path, *words: str, stdin: bytes = b"") -> Ran:
     shape = () if {"text", "export"} & {*words} else ("--json",)
-    return ran(words[0], "--vault", str(vault), *shape, *words[1:], given=given)
+    return ran(words[0], "--vault", str(vault), *shape, *words[1:], stdin=stdin)
 
 
 def exported(vault: Path, *more: str) -> str:
@@ -73,7 +73,7 @@ def exported(vault: Path, *more: str) -> str:
 def took(vault: Path, lines: str | bytes, *more: str, code: int = 0) -> Any:
     """The report of an import from stdin."""
     ended = on(
-        vault, "import", "-", *more, given=lines.encode() if isinstance(lines, str) else lines
+        vault, "import", "-", *more, stdin=lines.encode() if isinstance(lines, str) else lines
     )
     assert ended.code == code, (ended.out, ended.err)
     assert "Traceback" not in ended.err

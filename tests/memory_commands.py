@@ -38,9 +38,9 @@ def vault(make: Make) -> Path:
     return make("obsidian")
 
 
-def on(vault: Path, *words: str, given: bytes = b"") -> Ran:
+def on(vault: Path, *words: str, stdin: bytes = b"") -> Ran:
     shape = () if "--format" in words else ("--json",)
-    return ran(words[0], "--vault", str(vault), *shape, *words[1:], given=given)
+    return ran(words[0], "--vault", str(vault), *shape, *words[1:], stdin=stdin)
 
 
 def said(vault: Path, *words: str) -> Ran:

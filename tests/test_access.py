@@ -224,7 +224,7 @@ def stdin(vault: Vault, by: str, scope: str) -> str:
         "params": {"query": "zebra", "top_k": 50, **({"scope": scope} if scope else {})},
     }
     words = ("agent", "--client", by, "--vault", vault.path, "--format", "json")
-    return ran(*words, given=json.dumps(asked).encode()).out
+    return ran(*words, stdin=json.dumps(asked).encode()).out
 
 
 def files(vault: Vault, by: str, _: str) -> str:

@@ -107,12 +107,12 @@ def test_every_door_marks_what_it_tells_last(kept: Path) -> None:
     assert "(archived 2026-08-01)" in shown.out
     assert "(replaced by 0d741456)" in shown.out
     data = ran("search", "pantry", *at, "json").data["results"]
-    batch = json.loads(ran("search", "--batch", *at, "json", given=b"pantry\n").out)["results"]
+    batch = json.loads(ran("search", "--batch", *at, "json", stdin=b"pantry\n").out)["results"]
     for results in (data, batch):
         assert {one["title"]: one["archived"] for one in results}[FADED] == "archived 2026-08-01"
     for name in ("memory_search", "memory_smart_search"):
-        given = json.dumps({"name": name, "params": {"query": "saffron"}}).encode()
-        said = json.loads(on(kept, "agent", given=given).out)
+        call = json.dumps({"name": name, "params": {"query": "saffron"}}).encode()
+        said = json.loads(on(kept, "agent", stdin=call).out)
         lines = said["text"].splitlines()[1:]
         marked = ["archived 2026-08-01)" in one or "replaced by 0d741456)" in one for one in lines]
         assert marked == [False, False, True, True]

@@ -62,7 +62,7 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
     for words in (("--keyword", "bicycle"), ("--semantic", "two-wheeler"), ("tag:none",)):
         assert "by words alone" not in ran("search", *words, *where).err
     asked = b"two-wheeler\nbicycle\n"
-    batch = ran("search", "--batch", *where, given=asked)
+    batch = ran("search", "--batch", *where, stdin=asked)
     assert batch.err.count("searched by words alone") == 1
     assert "while the agent runs" in ended.err
     assert "agent" not in batch.err, "a batch is searched in its own process"

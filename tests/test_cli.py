@@ -317,4 +317,4 @@ def test_batch(indexed: Path) -> None:
 
 
 def on_batch(vault: Path, lines: list[bytes]) -> Ran:
-    return process("search", "--batch", "--vault", str(vault), given=b"\n".join(lines) + b"\n")
+    return process("search", "--batch", "--vault", str(vault), stdin=b"\n".join(lines) + b"\n")

@@ -18,8 +18,8 @@ def here(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return vault
 
 
-def text(*words: str, given: bytes = b"") -> Ran:
-    return ran(*words, "--format", "text", given=given)
+def text(*words: str, stdin: bytes = b"") -> Ran:
+    return ran(*words, "--format", "text", stdin=stdin)
 
 
 def turns_of(vault: Path) -> Turns:
@@ -55,7 +55,7 @@ def test_facts_are_added_updated_and_known() -> None:
 @pytest.mark.usefixtures("here")
 def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
     assert (
-        text("add", "-", "--by", "claude", given="I have a cat\n\n我住在上海\n".encode()).code == 0
+        text("add", "-", "--by", "claude", stdin="I have a cat\n\n我住在上海\n".encode()).code == 0
     )
     found = ran("conversations", "show", "default", "--json").data["entries"]
     assert {one["content"] for one in found} == {"I have a cat", "我住在上海"}
@@ -64,7 +64,7 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
 
 
 @each_case(
-    "words, given, says",
+    "words, stdin, says",
     [
         (["add", " "], b"", "nothing to add"),
         (["add", "-"], b"\xff\xfe", "UTF-8"),
@@ -82,9 +82,9 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
     ],
 )
 def test_what_cannot_be_is_one_clear_line(
-    here: Path, words: list[str], given: bytes, says: str
+    here: Path, words: list[str], stdin: bytes, says: str
 ) -> None:
-    ended = text(*words, given=given)
+    ended = text(*words, stdin=stdin)
     assert ended.code in (1, 2)
     assert says in one_line(ended)
     assert not list(here.rglob("*.md"))

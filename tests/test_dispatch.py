@@ -128,7 +128,7 @@ def test_what_needs_the_callers_process_is_done_there(
     opener.chmod(0o755)
     words = ("search", "knee", "--format", "json", "--vault", str(indexed))
     assert process(*words, "--open", PATH=f"{tmp_path}:{os.environ['PATH']}").code == 0
-    batch = process(*words, "--batch", given=b"knee\n")
+    batch = process(*words, "--batch", stdin=b"knee\n")
     assert json.loads(batch.out)["results"]
     assert host.opened == 0
 

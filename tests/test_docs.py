@@ -230,7 +230,7 @@ def test_what_the_guide_asks_a_fresh_vault_is_found(
     }
     assert len(tools) == 2
     for call in sorted(tools):
-        assert found_by(ran("agent", given=call.encode()).out), call
+        assert found_by(ran("agent", stdin=call.encode()).out), call
     commands = {one for one in code if re.match(r"vaultmem (?:search|recall) ", one)}
     asked = {one for one in commands if not re.search(r"--batch|--open|--help|FORMAT|WORDS|…", one)}
     nowhere = {  # of the reader's own notes

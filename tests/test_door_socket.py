@@ -228,7 +228,7 @@ def test_a_flood_is_stopped_and_neighbours_are_served(tmp_path: Path) -> None:
             assert "result" in line.ask("memory_list")
         asked = {"name": "memory_write", "params": {"content": "from next door"}}
         words = ("agent", "--client", "neighbour", "--vault", str(indexed), "--format", "json")
-        ended = process(*words, given=json.dumps(asked).encode())
+        ended = process(*words, stdin=json.dumps(asked).encode())
         assert ended.code == 0, ended.err
         assert ended.data["data"]["agent"] == "neighbour"
 

@@ -38,7 +38,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def agent(vault: Path, given_: object, *words: str) -> Ran:
     data = given_ if isinstance(given_, bytes) else json.dumps(given_).encode()
-    return on(vault, "agent", *words, "--format", "json", given=data)
+    return on(vault, "agent", *words, "--format", "json", stdin=data)
 
 
 def lines(ended: Ran) -> list[Any]:
@@ -184,7 +184,7 @@ def test_calls_on_stdin_take_the_short_way(words: list[str]) -> None:
 
 def test_a_broken_line_keeps_no_other_from_its_turn(vault: Path) -> None:
     good = json.dumps({"name": "memory_list", "params": {}})
-    said = process("agent", "--vault", str(vault), given=f"{good}\n{{broken\n{good}\n".encode())
+    said = process("agent", "--vault", str(vault), stdin=f"{good}\n{{broken\n{good}\n".encode())
     told = [json.loads(line) for line in said.out.splitlines()]
     assert [one["ok"] for one in told] == [True, False, True]
     assert told[1]["error"]["code"] == -32700
@@ -199,4 +199,4 @@ def test_without_a_vault_that_is_named_it_is_the_one_around(
     listed = process("agent", "--list-tools")
     assert listed.code == 0
     ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
-    assert json.loads(process("mcp", given=ping).out)["id"] == 1
+    assert json.loads(process("mcp", stdin=ping).out)["id"] == 1

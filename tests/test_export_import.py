@@ -209,7 +209,7 @@ def test_as_processes_through_a_pipe_and_by_the_sync_agent(tmp_path: Path) -> No
     with agent_on(one), agent_on(other):
         out = process("export", "--include-archived", "--vault", str(one))
         assert out.code == 0, out.err
-        ended = process("import", "-", "--json", "--vault", str(other), given=out.out.encode())
+        ended = process("import", "-", "--json", "--vault", str(other), stdin=out.out.encode())
         assert (ended.code, ended.data["failures"]) == (0, 0), ended.err
         assert notes(other) == notes(one)
     assert not list((Path(Vault(str(other)).state.path(importing.FOLDER))).iterdir())

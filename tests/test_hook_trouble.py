@@ -115,14 +115,14 @@ def test_the_folder_that_the_harness_names_leads_to_the_vault(
 
 
 @pytest.mark.parametrize(
-    "given", [b"", b"{", b"[]", b'{"cwd": 7}', b'{"cwd": "relative"}', b"\xff" * 9, b"[" * 60_000]
+    "stdin", [b"", b"{", b"[]", b'{"cwd": 7}', b'{"cwd": "relative"}', b"\xff" * 9, b"[" * 60_000]
 )
 def test_odd_words_on_stdin_are_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stdin: bytes
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "no vault here" in empty(
-        process("hook", "session-start", "--harness", "claude", given=given)
+        process("hook", "session-start", "--harness", "claude", stdin=stdin)
     )
 
 

@@ -72,7 +72,7 @@ def test_no_door_writes_while_the_vault_is_away(mounted: Path) -> None:
     away = unmounted(mounted)
     bare, drive = tree_hash(mounted), tree_hash(away)
     for words in WRITES:
-        said = on(mounted, *words, given=CALL)
+        said = on(mounted, *words, stdin=CALL)
         assert said.code != 0, words
         assert "another folder than the vault" in said.err + said.out, words
         assert (tree_hash(mounted), tree_hash(away)) == (bare, drive), words
@@ -160,8 +160,8 @@ for number in range(3):
 def mount():
     subprocess.run(["mount", "--bind", str(disk), str(vault)], check=True)
 
-def asked(*words, given=b""):
-    return process(*words, "--vault", str(vault), "--format", "json", given=given)
+def asked(*words, stdin=b""):
+    return process(*words, "--vault", str(vault), "--format", "json", stdin=stdin)
 
 def commits():
     return [one["why"] for one in asked("history").data["history"]]
@@ -175,7 +175,7 @@ with agent_on(vault) as agent:
     before, kept = commits(), tree_hash(disk, times=False)
     subprocess.run(["umount", "-l", str(vault)], check=True)
     for words in (("write", "The roof was mended"), ("agent",), ("done", "call Anne"), ("delete", "boiler")):
-        said = asked(*words, given=CALL)
+        said = asked(*words, stdin=CALL)
         assert "another folder than the vault" in said.err + said.out, (words, said)
     try:
         agent.call("sync")

@@ -147,12 +147,12 @@ def test_what_came_in_parts_says_how_all_of_it_is_taken_back(
     monkeypatch.setattr(importing, "BATCH", 2)
     vault = made(tmp_path / "v")
     lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(5)]
-    ended = on(vault, "import", "-", given="".join(lines).encode())
+    ended = on(vault, "import", "-", stdin="".join(lines).encode())
     assert "to take all of it back: vaultmem undo --last, 3 times" in ended.err
     for _ in range(3):
         assert on(vault, "undo", "--last").code == 0
     assert on(vault, "list").data["total"] == 0
-    assert "take" not in on(vault, "import", "-", given=line("x", "people/x.md", "x").encode()).err
+    assert "take" not in on(vault, "import", "-", stdin=line("x", "people/x.md", "x").encode()).err
 
 
 def test_links_in_the_memory_folder_are_not_followed(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_any_bytes_are_safe(
 ) -> None:
     root = tmp_path_factory.mktemp("bytes")
     vault = made(root / "v")
-    ended = on(vault, "import", "-", "--format", shape, given=b"\n".join(parts))
+    ended = on(vault, "import", "-", "--format", shape, stdin=b"\n".join(parts))
     assert ended.code in (0, 1)
     assert "Traceback" not in ended.err
     assert [each.name for each in root.iterdir()] == ["v"]

@@ -63,7 +63,7 @@ def test_text_from_stdin_and_all_from_home(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fact = b"Anne Miller prefers green tea to coffee since 2019.\ntoken: 8fA2-kd93-Lq01-zz7Y-p4\n"
-    said = on(vault, "ingest", "--source", "text", "--format", "json", given=fact).data
+    said = on(vault, "ingest", "--source", "text", "--format", "json", stdin=fact).data
     assert said["redacted"] == ["token"]
     home = tmp_path / "home"
     (home / ".claude").mkdir(parents=True)
@@ -101,7 +101,7 @@ def test_a_text_is_the_same_from_stdin_and_from_a_file(
     def by_stdin() -> int:
         given = ("ingest", "--source", "text", "--vault", str(vault), "--format", "json")
         return sum(
-            each["result"] == "new" for each in ran(*given, given=MINUTES.encode()).data["parts"]
+            each["result"] == "new" for each in ran(*given, stdin=MINUTES.encode()).data["parts"]
         )
 
     def by_file() -> int:

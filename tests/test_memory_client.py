@@ -234,7 +234,7 @@ def test_one_message_and_what_was_learned_from_it(indexed: Path, scripted_llm: S
     done = ran(*words(indexed, scripted_llm, "--format", "text", "My wife is Anne."))
     assert (done.code, done.out) == (0, "That is good to know.\n")
     assert done.err == f"added: {FACT}\n"
-    again = ran(*words(indexed, scripted_llm), given=b"Who is my wife?")
+    again = ran(*words(indexed, scripted_llm), stdin=b"Who is my wife?")
     assert again.data["choices"][0]["message"]["content"] == "That is good to know."
     assert FACT in again.data["recalled"]
     assert again.data["learned"]["added"] == []

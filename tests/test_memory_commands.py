@@ -230,7 +230,7 @@ def test_through_an_agent_everything_is_the_same(vault: Path) -> None:
             (b"x" * 1_000_000, "1,000,000 bytes"),
             ("🎉".encode() * 80_000, "320,000 bytes"),
         ):
-            assert reason in one_line(on(vault, "write", given=given))
+            assert reason in one_line(on(vault, "write", stdin=given))
         assert "Memory not found" in refused(vault, "read", "nobody")
         assert "--category must be one of" in refused(vault, "list", "--category", "x", code=2)
         done(vault, "delete", made["id"])

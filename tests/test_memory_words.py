@@ -64,7 +64,7 @@ def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
     vault = make(kind)
     before = outside(vault)
     for number, text in enumerate(TEXTS.values()):
-        made = done(vault, "write", given=text.encode())
+        made = done(vault, "write", stdin=text.encode())
         assert made["created"], text
         folder, _, name = made["path"].rpartition("/")
         assert folder == "vaultmem/inbox"
@@ -97,11 +97,11 @@ def test_words_and_options_stand_in_any_order(vault: Path) -> None:
     )
     assert done(vault, "write", "---\nrule\n---")["content"].strip() == "---\nrule\n---"
     assert (
-        done(vault, "write", "-", given="aus der Röhre\n".encode())["content"].strip()
+        done(vault, "write", "-", stdin="aus der Röhre\n".encode())["content"].strip()
         == "aus der Röhre"
     )
     assert (
-        done(vault, "write", given=b"\xef\xbb\xbfwith a mark")["content"].strip() == "with a mark"
+        done(vault, "write", stdin=b"\xef\xbb\xbfwith a mark")["content"].strip() == "with a mark"
     )
     assert "--catgory" in refused(vault, "write", "tea", "--catgory", "date", code=2)
 
@@ -286,10 +286,10 @@ def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
 @pytest.mark.parametrize("command", [("write", "with words"), ("ingest", "--text", "with words")])
 def test_words_and_a_pipe_are_told_apart(vault: Path, command: tuple[str, ...]) -> None:
     words = (command[0], "--vault", str(vault), "--format", "text", *command[1:])
-    ended = process(*words, given=b"a dog")
+    ended = process(*words, stdin=b"a dog")
     assert ended.code == 0
     assert "stdin is left alone" in ended.err
-    assert "stdin" not in process(*words, given=b"").err
+    assert "stdin" not in process(*words, stdin=b"").err
 
 
 def test_a_silent_stdin_is_not_waited_for(vault: Path, tmp_path: Path) -> None:

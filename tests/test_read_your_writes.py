@@ -77,7 +77,7 @@ class Doors:
 
     def batches(self, *calls: dict[str, object]) -> list[Any]:
         words = ("agent", "--vault", str(self.vault), "--client", ME, "--format", "json")
-        ended = ran(*words, given=json.dumps(calls).encode())
+        ended = ran(*words, stdin=json.dumps(calls).encode())
         assert ended.code == 0, (ended.out, ended.err)
         return [json.loads(line)["data"] for line in ended.out.splitlines()]
 

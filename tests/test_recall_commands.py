@@ -63,7 +63,7 @@ def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
         "meaning",
         "--vault",
         str(knowing),
-        given=asked.encode(),
+        stdin=asked.encode(),
     )
     first, second, third, fourth, fifth = (json.loads(line) for line in ended.out.splitlines())
     assert (first["id"], second["id"]) == (1, "q")

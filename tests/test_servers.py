@@ -230,7 +230,7 @@ def test_settings_that_others_read_are_closed_before_a_token_is_in_them(home: Pa
     connect("gemini", "--remote", AWAY, "--token", "env:TOKEN")
     assert "Bearer ${TOKEN}" in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o644
-    ended = ran("connect", "gemini", "--remote", AWAY, given=f"{TOKEN}\n".encode())
+    ended = ran("connect", "gemini", "--remote", AWAY, stdin=f"{TOKEN}\n".encode())
     assert ended.code == 0, ended.err
     assert TOKEN in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600

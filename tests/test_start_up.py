@@ -41,11 +41,11 @@ sys.exit(code)
 """
 
 
-def loaded(*words: str, given: str = "") -> set[str]:
+def loaded(*words: str, stdin: str = "") -> set[str]:
     """The modules that a command has imported in the end, beyond those of a bare Python."""
     ended = subprocess.run(
         [sys.executable, "-c", DUMP, *words],
-        input=given,
+        input=stdin,
         capture_output=True,
         text=True,
         check=False,
@@ -149,17 +149,17 @@ def test_reading_memories_through_the_agent_imports_next_to_nothing(
 
 
 @pytest.mark.parametrize(
-    ("words", "given"),
+    ("words", "stdin"),
     [
         (("--list-tools",), ""), (("--prompt", "tea"), ""), (("--prompt", "-"), "tea"),
         ((), '{"name": "memory_list"}'), ((), '[{"name": "memory_list"}, {"prompt": "tea"}]'),
     ],
 )  # fmt: skip
 def test_tools_through_the_agent_import_next_to_nothing(
-    remembering: Path, words: tuple[str, ...], given: str
+    remembering: Path, words: tuple[str, ...], stdin: str
 ) -> None:
     with agent_for(remembering):
-        modules = loaded("agent", *words, "--vault", str(remembering), given=given)
+        modules = loaded("agent", *words, "--vault", str(remembering), stdin=stdin)
     assert not modules & (
         HEAVY
         | KEYWORD_NEEDS

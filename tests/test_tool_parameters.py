@@ -31,8 +31,8 @@ def by_mcp(vault: Path) -> Tool:
 
 def by_batch(vault: Path) -> Tool:
     def call(name: str, **arguments: object) -> str:
-        given = json.dumps([{"name": name, "params": arguments}]).encode()
-        ended = on(vault, "agent", given=given)
+        calls = json.dumps([{"name": name, "params": arguments}]).encode()
+        ended = on(vault, "agent", stdin=calls)
         found = json.loads(ended.out)
         [found] = found if isinstance(found, list) else [found]
         return str(found.get("text") or found["error"]["message"])
