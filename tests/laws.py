@@ -7,7 +7,7 @@ WHOLE = "VAULTMEM_LAWS" in os.environ  # as many as were thought of; .ci/run set
 
 def examples(count: int) -> int:
     """A third of so many, or all."""
-    return count if WHOLE else max(20, count // 3)
+    return count if WHOLE else max(12, count // 3)
 
 
 def some(count: int) -> int:

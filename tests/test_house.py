@@ -383,7 +383,7 @@ def test_no_group_is_repeated_possessively() -> None:
     assert not [
         f"{path}:{node.lineno}: {node.value[:60]}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if possessive.search(node.value)
     ]

@@ -164,7 +164,7 @@ def test_links_in_the_memory_folder_are_not_followed(tmp_path: Path) -> None:
     assert not list(outside.iterdir())
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.binary(max_size=60) | st.builds(lambda key, value: json.dumps({**json.loads(line()), key: value}).encode(), st.sampled_from(["id", "path", "archived", "properties", "content", "file"]), VALUES), max_size=5), st.sampled_from(["jsonl", "memories", "memory-cli"]))  # fmt: skip
 def test_any_bytes_are_safe(
     tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], shape: str

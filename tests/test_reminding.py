@@ -36,7 +36,7 @@ def outcome(text: str) -> str:
 
 @pytest.mark.parametrize("unit", ["9", "9pm ", "明天"])
 def test_a_long_text_costs_time_in_proportion_and_says_when_at_its_beginning(unit: str) -> None:
-    assert is_linear(lambda size: reminder_phrase.read(unit * size, NOW), 4_000, 40_000)
+    assert is_linear(lambda size: reminder_phrase.read(unit * size, NOW), 1_000, 10_000)
     assert outcome(f"tomorrow at 9pm call Bob {'. ' * 4_000}") == "2026-11-22T21:00"
 
 
