@@ -52,8 +52,8 @@ def maintain(args: Namespace, output: Output) -> int:
             from vaultmem.pending.review_sources import strays
 
             folder = vault.config.text("memory_folder")
-            for one in strays(vault.searcher().catalog, folder):
-                output.remark(f"{one.path} {one.text}")
+            for path, text in strays(vault.searcher().catalog, folder):
+                output.remark(f"{path} {text}")
     return 0
 
 

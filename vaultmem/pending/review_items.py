@@ -66,6 +66,7 @@ _COUNTED = {
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
 }
+_KEYS = {"copies": "conflict copy"}  # by which ids are made, where it is another word
 CHORES = "{} to look after: vaultmem review"
 _MEMORIES = """AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
     OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
@@ -304,12 +305,14 @@ class Review:
 
     def _file_problems(self) -> dict[str, list[Item]]:
         context = self.context
-        result = review_sources.file_problems(context.catalog, context.folder, context.page)
-        items: dict[str, list[Item]] = {kind: [] for kind in review_sources.KINDS}
-        for one in result:
-            item = _item(one.kind, one.id, one.text, one.path, file_name(one.path))
-            items[one.kind].append(item)
-        return items
+        every = review_sources.file_problems(context.catalog, context.folder, context.page)
+        return {
+            kind: [
+                _item(kind, item_id(path, _KEYS.get(kind, kind)), text, path, file_name(path))
+                for path, text in problems
+            ]
+            for kind, problems in every.items()
+        }
 
     def _inbox(self) -> list[Item]:
         """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""

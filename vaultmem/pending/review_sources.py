@@ -9,13 +9,12 @@ import contextlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
 
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
@@ -25,7 +24,6 @@ from vaultmem.memories.item_answers import (
     Answers,
     carried_out_id,
     is_approved,
-    item_id,
     proposal_id,
     state_of,
 )
@@ -84,7 +82,7 @@ def open_advice(context: Context, answers: Answers) -> list[str]:
     def is_meant(memory: Memory) -> bool:
         return is_approved(memory.id, answers)
 
-    return [one.id for one in rows if advice.opinion(one, by_id, is_meant)]
+    return [one.id for one in rows if advice.usable_group(one, by_id, is_meant)]
 
 
 def _memories(context: Context, wanted: Collection[str]) -> Iterator[Memory]:
@@ -132,31 +130,23 @@ def decide(
 
 # Files that a person should look at: copies of sync programs, notes that cannot be read or that no job minds.
 
-COPIES, UNREADABLE, STRAY = "copies", "unreadable", "stray"
-KINDS = (COPIES, UNREADABLE, STRAY)
+KINDS = ("copies", "unreadable", "stray")
 LEFT_ALONE = "is in no folder of a category, and is left alone"
 _OF_PROPERTIES = "front matter: "  # in the reasons of the catalog
 _STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
     AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
 
 
-class FileProblem(NamedTuple):
-    """A problem of one file."""
-
-    kind: str  # one of KINDS
-    id: str  # of the item that tells of it
-    path: str
-    text: str
+FileProblems = Iterator[tuple[str, str]]  # paths, and what is the matter with each
 
 
-def file_problems(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
-    """All of them; `folder` is that of the memories, `page` the path of pending.md."""
-    return chain(
-        _conflict_copies(catalog, folder, page), _unreadable(catalog), strays(catalog, folder)
-    )
+def file_problems(catalog: Catalog, folder: str, page: str) -> dict[str, FileProblems]:
+    """All of them, by their kinds; `folder` is that of the memories, `page` the path of pending.md."""
+    every = _conflict_copies(catalog, folder, page), _unreadable(catalog), strays(catalog, folder)
+    return dict(zip(KINDS, every, strict=True))
 
 
-def _conflict_copies(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
+def _conflict_copies(catalog: Catalog, folder: str, page: str) -> FileProblems:
     """Sync conflict copies, but for those of our own pages, which are read and put away by themselves."""
     logs = f"{folder}/{SYNC}/"
     ours = {page, *(f"{folder}/{name}" for name in GENERATED)}
@@ -164,24 +154,23 @@ def _conflict_copies(catalog: Catalog, folder: str, page: str) -> Iterator[FileP
         is_read = (original or conflict_original(path)) in ours or path.startswith(logs)
         if not is_read:
             rest = f" of {original}" if original else "; its original is gone"
-            text = f"a sync conflict copy{rest}"
-            yield FileProblem(COPIES, item_id(path, "conflict copy"), path, text)
+            yield path, f"a sync conflict copy{rest}"
 
 
-def _unreadable(catalog: Catalog) -> Iterator[FileProblem]:
+def _unreadable(catalog: Catalog) -> FileProblems:
     for path, reason in catalog_read.troubles(catalog):
         if PLACEHOLDER in reason:
             continue  # on purpose, and no work for anybody
         if reason.startswith(_OF_PROPERTIES):
-            text = f"this note's properties cannot be read: {reason.removeprefix(_OF_PROPERTIES)}"
+            why = reason.removeprefix(_OF_PROPERTIES)
+            yield path, f"this note's properties cannot be read: {why}"
         else:
-            text = f"this note cannot be read to its end: {reason}"
-        yield FileProblem(UNREADABLE, item_id(path, "unreadable"), path, text)
+            yield path, f"this note cannot be read to its end: {reason}"
 
 
-def strays(catalog: Catalog, folder: str) -> Iterator[FileProblem]:
+def strays(catalog: Catalog, folder: str) -> FileProblems:
     """Notes directly in the memory folder without an id, which no job handles."""
     rows = catalog.db.execute(_STRAYS, (*below(folder), len(folder) + 2)).fetchall()
     for path, properties in rows:
         if not json.loads(properties or "{}").get("id"):
-            yield FileProblem(STRAY, item_id(path, "stray"), path, LEFT_ALONE)
+            yield path, LEFT_ALONE

@@ -107,8 +107,7 @@ class Recaller:
             from vaultmem.embedding.rerank import Reranker
 
             self.reranker = Reranker(setting, models, threads)
-        # By whom, each memory once in each; not counted yet.
-        self._unread: list[tuple[str, dict[str, int]]] = []
+        self._unread: list[tuple[str, dict[str, int]]] = []  # by whom; not counted yet
         self._lock = allocate_lock()
 
     def run(self, store: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
@@ -124,14 +123,12 @@ class Recaller:
 
     def count(self, store: MemoryStore, chosen: Iterable[Candidate], by: str = "") -> None:
         """Count the memories of an answer as read by the viewer, in the background."""
+        stored = {one.id: one.stored_reads for one in chosen if one.id}
         with self._lock:
             is_first = not self._unread
-            for one in chosen:
-                if one.id:
-                    _put(self._unread, one, by)
-            if not is_first or not self._unread:
-                return
-        store.later(lambda: self._write_down(store))
+            self._unread += [(by, stored)] if stored else []
+        if is_first and stored:
+            store.later(lambda: self._write_down(store))
 
     def _write_down(self, store: MemoryStore) -> None:
         with self._lock:
@@ -139,13 +136,6 @@ class Recaller:
         with contextlib.suppress(StateError):  # to recall is possible where nothing can be written
             for by, stored in unread:
                 reads.add(store.ledger, stored, store.now(), by)
-
-
-def _put(unread: list[tuple[str, dict[str, int]]], one: Candidate, by: str) -> None:
-    free = next((each for name, each in unread if name == by and one.id not in each), None)
-    if free is None:
-        unread.append((by, free := {}))
-    free[one.id] = one.stored_reads
 
 
 def _searcher(reader: Reader, wanted: Wanted) -> tuple[Searcher, bool]:

@@ -19,7 +19,7 @@ from vaultmem.dreams.merge import join
 from vaultmem.dreams.same import is_of_one_writer, kin, may_join
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import CONSULTED, MODEL, OPEN
+from vaultmem.ledger.reads import CONSULTED, OPEN
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
@@ -28,6 +28,7 @@ from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import CATEGORIES, INBOX
 from vaultmem.plugins import language
+from vaultmem.review.proposals import Proposal
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quote_text
 from vaultmem.text.values import toml_table
@@ -147,32 +148,6 @@ def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
 # Answers, as proposals
 
 
-class Opinion(NamedTuple):
-    """A model's proposal about present memories."""
-
-    id: str
-    kind: str
-    memories: Group  # of a contradiction, the one that holds comes last
-    choice: str  # the category; of others, the id of what holds, or ""
-    reason: str
-    model: str
-
-    @property
-    def path(self) -> str:
-        """The path of the memory that would change most."""
-        return self.memories[0].path
-
-    @property
-    def said(self) -> str:
-        """One line for a person."""
-        if self.kind == CLASSIFY:
-            return f"a model would file it under {self.choice}"
-        other = quote_text(self.memories[-1].title)
-        if self.kind == MERGE:
-            return f"a model says that it states the same as “{other}”"
-        return f"a model says that it no longer holds, because of “{other}”"
-
-
 def advise(session: Session, params: Arguments) -> JsonObject:
     """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". Changes no memory."""
     by_id = _by_id(session)
@@ -229,24 +204,43 @@ def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool])
     return kind == MERGE and are_kin and is_of_one_writer(one, other)
 
 
-def opinions(session: Session) -> list[Opinion]:
+def opinions(session: Session) -> list[Proposal]:
     """All that are open and can be followed still, in the order of paths."""
     by_id, rows = _by_id(session), reads.open_proposals(session.store.ledger)
-    every = (opinion(one, by_id, session.is_approved) for one in rows if one.is_of_model)
-    usable = [one for one in every if one is not None]
+    every = (
+        (one, usable_group(one, by_id, session.is_approved)) for one in rows if one.is_of_model
+    )
+    usable = [_as_proposal(session, one, group) for one, group in every if group]
     return sorted(usable, key=lambda each: (each.path, each.kind, each.id))
 
 
-def opinion(
+def _as_proposal(session: Session, row: reads.StoredProposal, group: Group) -> Proposal:
+    """The proposal of a row about these memories; the one that would change most comes first."""
+    kind, reason, model = (row.fields[key] for key in ("kind", "reason", "model"))
+    other = quote_text(group[-1].title)
+    text = {
+        CLASSIFY: f"a model would file it under {row.fields['choice']}",
+        MERGE: f"a model says that it states the same as “{other}”",
+        CONTRADICTION: f"a model says that it no longer holds, because of “{other}”",
+    }[kind]
+    who = f"a model ({model})" if model else "a model"
+    says = f"{who}: “{reason}”" if reason else f"{who} gave no reason"
+    contents = ((one.path, quote_text(_content(session, one))) for one in group)
+    evidence = [says, *(f"{path}: “{content}”" for path, content in contents)]
+    return Proposal(
+        row.id, kind, group[0].path, 0, text, evidence, "", row.fields["choice"], 0, reason, group
+    )
+
+
+def usable_group(
     row: reads.StoredProposal, by_id: Mapping[str, Memory], is_approved: Callable[[Memory], bool]
-) -> Opinion | None:
-    """The proposal of a row; None where it can no longer be carried out."""
-    group, (kind, choice) = _unchanged_group(row, by_id), (row.fields["kind"], row.fields["choice"])
+) -> Group:
+    """The memories of a proposal, of a contradiction the one that holds last; () if it can no longer be carried out."""
+    group, kind = _unchanged_group(row, by_id), row.fields["kind"]
     if not group or not _can_be_done(kind, group, is_approved):
-        return None
-    if kind == CONTRADICTION:
-        group = tuple(sorted(group, key=lambda one: one.id == choice))
-    return Opinion(row.id, kind, group, choice, row.fields["reason"], row.fields["model"])
+        return ()
+    holds = row.fields["choice"] if kind == CONTRADICTION else ""
+    return tuple(sorted(group, key=lambda one: one.id == holds))
 
 
 def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> Group:
@@ -263,42 +257,31 @@ def forget_stale(session: Session) -> None:
     rows = [one for one in reads.all_proposals(ledger) if one.is_of_model]
     gone = [one.id for one in rows if one.state == CONSULTED and not _unchanged_group(one, by_id)]
     gone += [
-        one.id for one in rows if one.state == OPEN and not opinion(one, by_id, session.is_approved)
+        one.id
+        for one in rows
+        if one.state == OPEN and not usable_group(one, by_id, session.is_approved)
     ]
     reads.forget(ledger, gone, session.now)
 
 
-def plan(session: Session, opinion: Opinion) -> Plan:
+def plan(session: Session, proposal: Proposal) -> Plan:
     """The plan for accepting it. Raises NoteChangedError when that is no longer possible."""
-    draft = session.draft()
-    memory, other = opinion.memories[0], opinion.memories[-1]
-    if opinion.kind == MERGE:
+    draft, choice = session.draft(), proposal.new
+    memory, other = proposal.memories[0], proposal.memories[-1]
+    if proposal.kind == MERGE:
         join(draft, memory, other, "you accepted that they say the same")
-    elif opinion.kind == CONTRADICTION:
+    elif proposal.kind == CONTRADICTION:
         draft.archive(memory, YOU, f"“{other.title}” holds instead, as you accepted", other.id)
     else:
-        why = f"{opinion.choice}: as you accepted"
-        draft.move(memory, opinion.choice, why)
-        if opinion.choice == REMINDERS and not memory.text("remind"):
+        why = f"{choice}: as you accepted"
+        draft.move(memory, choice, why)
+        if choice == REMINDERS and not memory.text("remind"):
             moment = due(draft.content(memory), draft.written_at(memory), draft.view.now)
             draft.set(memory, why, **(times_of(moment) if moment else {}))
     made = draft.plan("review")
     if not made.changes:
-        raise NoteChangedError(f"{opinion.path} is not as it was when this was proposed")
+        raise NoteChangedError(f"{proposal.path} is not as it was when this was proposed")
     return made
-
-
-def to_row(session: Session, opinion: Opinion, target: str) -> ProposalRow:
-    """A proposal of a model, as it is shown; `target` is the path that the memory would have."""
-    model = f"a model ({opinion.model})" if opinion.model else "a model"
-    says = f"{model}: “{opinion.reason}”" if opinion.reason else f"{model} gave no reason"
-    content = session.view.content
-    texts = [f"{one.path}: “{quote_text(content(one))}”" for one in opinion.memories]
-    return {
-        "id": opinion.id, "kind": opinion.kind, "path": opinion.path, "line": 0, "said": opinion.said,
-        "evidence": [says, *texts], "old": "", "new": target, "column": 0,
-        "who": MODEL, "reason": opinion.reason, "memories": [each.id for each in opinion.memories],
-    }  # fmt: skip
 
 
 # The one question. What a model answers is advice.

@@ -25,6 +25,7 @@ from vaultmem.vault import files
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog import Catalog
+    from vaultmem.memories.model import Memory
 
 BROKEN, MENTION, DUPLICATE, ORPHAN = KINDS = "broken-link", "mention", "duplicate", "orphan"
 LARGEST = 500_000  # bytes of a note; a larger one is not read line by line
@@ -40,7 +41,7 @@ LEAST_SCORE = 0.9  # of a neighbour: words alone, without meaning, never come so
 
 
 class Proposal(NamedTuple):
-    """One edit of one note that a person may accept."""
+    """One edit of one note that a person may accept, or what a model would do with memories."""
 
     id: str  # the same however the words around it change, so that what was rejected stays so
     kind: str
@@ -49,8 +50,11 @@ class Proposal(NamedTuple):
     said: str  # one line
     evidence: Sequence[str]
     old: str  # the text to replace; of a duplicate, the hash of its content
-    new: str  # the replacement; of a duplicate, the path of the note that stays
+    # The replacement; of a duplicate, the path of the note that stays; of a model, its choice.
+    new: str
     column: int = 0  # where in the line `old` begins
+    reason: str = ""  # that a model gives
+    memories: Sequence[Memory] = ()  # of which a model speaks
 
 
 # Where in a note a link may be put.

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, REJECTED
+from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, MODEL, REJECTED
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
@@ -19,7 +19,6 @@ from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.review import advice
 from vaultmem.review import proposals as finder
-from vaultmem.review.advice import Opinion
 from vaultmem.review.proposals import DUPLICATE, Proposal, edit
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
@@ -84,7 +83,7 @@ def accept(session: Session, params: Arguments) -> PlanReport | Decision:
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
 
 
-def _make(session: Session, proposal: Proposal | Opinion, plan: Plan, who: Header) -> None:
+def _make(session: Session, proposal: Proposal, plan: Plan, who: Header) -> None:
     session.make(plan, who)
     reads.decide(session.store.ledger, proposal.id, ACCEPTED, session.now)
 
@@ -104,7 +103,7 @@ def _follow_rules(session: Session) -> None:
     """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
     rules = reads.rules(session.store.ledger)
     for one in _open(session):
-        if isinstance(one, Proposal) and rules.get(one.kind) == ALWAYS:
+        if not one.memories and rules.get(one.kind) == ALWAYS:
             with contextlib.suppress(VaultmemError):
                 # Its note has changed: the next dream looks again.
                 who = Header("dream", "job", f"always {one.kind}: {one.said}"[:200], session.now)
@@ -125,7 +124,7 @@ def reject(session: Session, params: Arguments) -> Decision:
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
 
 
-def _open(session: Session) -> list[Proposal | Opinion]:
+def _open(session: Session) -> list[Proposal]:
     return [*open_for_notes(session.store.ledger), *advice.opinions(session)]
 
 
@@ -138,10 +137,14 @@ def open_for_notes(ledger: Ledger) -> list[Proposal]:
 
 def to_row(one: Proposal) -> ProposalRow:
     """As it is stored and shown."""
-    return cast("ProposalRow", one._asdict())
+    row = one._asdict()
+    memories, reason = row.pop("memories"), row.pop("reason")
+    if memories:
+        row |= {"who": MODEL, "reason": reason, "memories": [each.id for each in memories]}
+    return cast("ProposalRow", row)
 
 
-def _doable_as_json(session: Session, every: Iterable[Proposal | Opinion]) -> list[ProposalReport]:
+def _doable_as_json(session: Session, every: Iterable[Proposal]) -> list[ProposalReport]:
     """The proposals that still apply; where a note has changed, the next dream looks again."""
     rows: list[ProposalReport] = []
     for one in every:
@@ -150,19 +153,16 @@ def _doable_as_json(session: Session, every: Iterable[Proposal | Opinion]) -> li
     return rows
 
 
-def _to_json(session: Session, proposal: Proposal | Opinion) -> ProposalReport:
+def _to_json(session: Session, proposal: Proposal) -> ProposalReport:
     changes = _plan(session, proposal).changes[:MOST_DIFFS]
-    row = (
-        advice.to_row(session, proposal, changes[0].target)
-        if isinstance(proposal, Opinion)
-        else to_row(proposal)
-    )
+    if proposal.memories:
+        proposal = proposal._replace(new=changes[0].target)
     diffs = ((one, diff(session, one)) for one in changes)
     texts = (text if text.strip() else f"{one.path} -> {one.target}\n" for one, text in diffs)
-    return {**row, "diff": "".join(texts)}
+    return {**to_row(proposal), "diff": "".join(texts)}
 
 
-def _find(session: Session, params: Arguments) -> Proposal | Opinion:
+def _find(session: Session, params: Arguments) -> Proposal:
     id_ = params.needed("id").lower()
     if params.text("by"):
         raise UsageError("only you can decide on what is proposed; leave --by out")
@@ -177,8 +177,8 @@ def _find(session: Session, params: Arguments) -> Proposal | Opinion:
     return matching[0]
 
 
-def _plan(session: Session, proposal: Proposal | Opinion) -> Plan:
-    if isinstance(proposal, Opinion):
+def _plan(session: Session, proposal: Proposal) -> Plan:
+    if proposal.memories:
         return advice.plan(session, proposal)
     return Plan("review", (_change(session, proposal),))
 
