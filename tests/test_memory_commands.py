@@ -289,6 +289,27 @@ def test_a_corrected_memory_is_called_by_what_it_says_now_unless_something_links
     assert done(vault, "read", made["id"])["content"].strip() == "Anne prefers trains to planes"
 
 
+def test_links_call_a_memory_as_logseq_does_which_reads_names_of_files(make: Make) -> None:
+    vault = make("logseq")
+    settings = vault / "logseq/config.edn"
+    settings.write_text("{:file/name-format :triple-lowbar}")
+    made = done(vault, "write", "Femi is allergic to nuts")
+    other = done(vault, "write", "Bob has a blue bicycle")
+    renamed = "vaultmem/inbox/people___Femi%3A nuts.md"
+    os.rename(vault / made["path"], vault / renamed)
+    done(vault, "link", other["id"], "people/Femi: nuts")
+    assert "links:: [[people/Femi: nuts]]\n" in (vault / other["path"]).read_text("utf-8")
+    done(vault, "delete", made["id"])
+    assert done(vault, "restore", made["id"])["path"] == renamed
+    settings.write_text("{}")  # a dot in the name of a file is a slash then
+    for words, is_titled in (("Room 2.1 is free", True), ("The room is free", False)):
+        now = done(vault, "edit", other["id"], words)
+        title = now["path"].rpartition("/")[2].removesuffix(".md")
+        text = (vault / now["path"]).read_text("utf-8")
+        assert (title, f"title:: {title}\n" in text) == (words, is_titled)
+        assert ("title::" in text) is is_titled
+
+
 def test_a_reminder_that_is_corrected_speaks_when_its_words_say(make: Make) -> None:
     vault = make("obsidian")
     made = done(vault, "remind", "2090-12-24 call Mum")

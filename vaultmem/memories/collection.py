@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from vaultmem.adapter import Value
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, fold
 from vaultmem.memories.model import Memory
@@ -33,9 +34,7 @@ def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
     paths = {
         f"{prefix}{name}{ending}" for prefix in ("", f"{fold(folder)}/") for ending in ("", ".md")
     }
-    last = name.rpartition("/")[2]
-    tails = {last, last.removesuffix(".md")}
-    for matches in _ways(name, paths, tails, pool):
+    for matches in _ways(name, paths, pool):
         if len(matches) > 1:
             raise _several(text, matches)
         if matches:
@@ -43,14 +42,11 @@ def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
     return None
 
 
-def _ways(
-    name: str, paths: set[str], tails: set[str], pool: Sequence[Memory]
-) -> Iterator[list[Memory]]:
+def _ways(name: str, paths: set[str], pool: Sequence[Memory]) -> Iterator[list[Memory]]:
     """Who has the name as an id, a path, a title or the beginning of an id."""
     yield [memory for memory in pool if memory.id.lower() == name]
-    called = [memory for memory in pool if fold(memory.title) in tails]
-    yield [memory for memory in called if fold(memory.path) in paths]
-    yield [memory for memory in called if fold(memory.title) == name]
+    yield [memory for memory in pool if fold(memory.path) in paths]
+    yield [memory for memory in pool if fold(memory.title) == name]
     if len(name) >= _SHORTEST and _ID_BEGIN.fullmatch(name):
         yield [memory for memory in pool if memory.id.lower().startswith(name)]
 
@@ -116,11 +112,18 @@ class Collection:
     """The memories of one vault, as of the last refresh(). Not for several threads at once."""
 
     def __init__(
-        self, vault: str, folder: str, style: Callable[[str], str], cache: str | None
+        self,
+        vault: str,
+        folder: str,
+        style: Callable[[str], str],
+        cache: str | None,
+        title: Callable[[str, Value], str] | None = None,
     ) -> None:
+        """`style` and `title` tell how a page is written and what links call it, see notes.dialects.Rulebook; without
+        `title` that is the name of its file."""
         self.vault = vault.rstrip("/")
         self.folder = nfc(folder.strip("/"))
-        self._reader = Reader(self.folder, style)
+        self._reader, self._title = Reader(self.folder, style), title
         self._cache = MemoryCache(cache, self.folder) if cache else None
         self._names = Names()
         self._files = self._names.files
@@ -267,7 +270,7 @@ class Collection:
         style = self._reader.style
         for path, stored in self._cache.load().items():
             if not stored.style or stored.style == style(path):
-                self._names.put(path, stored)
+                self._names.put(path, self._titled(stored))
 
     def _refresh_all(self) -> bool:
         self._walked = []
@@ -318,11 +321,19 @@ class Collection:
             self._again.discard(entry.path)
         if not stored.blob and known is not None:  # it is there, though it cannot be read now
             stored = stored._replace(blob=known.blob)
+        stored = self._titled(stored)
         if stored == known:
             return False
         self._names.put(entry.path, stored)
         self._unsaved[entry.path], self._now = None, None
         return True
+
+    def _titled(self, stored: Stored) -> Stored:
+        memory = stored.memory
+        if memory is None or self._title is None:
+            return stored
+        title = self._title(memory.path, memory.properties.get("title"))
+        return stored._replace(memory=memory._replace(title=title))
 
     def _forget(self, path: str) -> bool:
         self._again.discard(path)

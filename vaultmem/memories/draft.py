@@ -326,7 +326,8 @@ def undeleted(memory: Memory, now: float) -> dict[str, Value]:
 def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
     """An archived memory in its category's folder again. `replaced_by` stays: a merged one that comes back is not the
     same."""
-    wanted = f"{view.folder}/{category_of('', memory.properties.get('category'))}/{memory.title}.md"
+    name = memory.path.rpartition("/")[2]
+    wanted = f"{view.folder}/{category_of('', memory.properties.get('category'))}/{name}"
     target = free_path(wanted, memory.id, view.exists)
     own = {**undeleted(memory, view.now.timestamp()), **sets}
     return Change(RESTORE, memory.id, memory.path, target, own, None, memory.hash, why)

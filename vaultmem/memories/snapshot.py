@@ -45,10 +45,12 @@ class Names:
         """Add a file, or update it."""
         if path not in self.files:
             self.paths[fold(path)] = path
-            if path[-3:].lower() == ".md":
-                self.titles[fold(title_of(path))].add(path)
             if _SUSPECT.search(path):
                 self.suspects.add(path)
+        else:
+            self._forget_titles(path, self.files[path])
+        for title in _titles(path, stored):
+            self.titles[title].add(path)
         self.files[path] = stored
 
     def drop(self, path: str) -> Stored | None:
@@ -56,13 +58,23 @@ class Names:
         stored = self.files.pop(path, None)
         if stored is not None:
             self.paths.pop(fold(path), None)
-            self.titles[fold(title_of(path))].discard(path)
+            self._forget_titles(path, stored)
             self.suspects.discard(path)
         return stored
+
+    def _forget_titles(self, path: str, stored: Stored) -> None:
+        for title in _titles(path, stored):
+            self.titles[title].discard(path)
 
     def of_title(self, title: str) -> list[str]:
         """The paths of the notes with a title, in any case of letters."""
         return sorted(self.titles.get(fold(title), ()))
+
+
+def _titles(path: str, stored: Stored) -> set[str]:
+    """The folded titles of a note: what links call it, and the name of its file."""
+    names = (title_of(path), stored.memory.title) if stored.memory else (title_of(path),)
+    return set(map(fold, names)) if path[-3:].lower() == ".md" else set()
 
 
 _path = attrgetter("path")

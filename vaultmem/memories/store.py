@@ -9,7 +9,6 @@ from datetime import date, datetime
 from functools import cached_property
 
 from vaultmem import now as clock
-from vaultmem.adapter import FrontMatter
 from vaultmem.config import Config
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.index.state import State
@@ -52,6 +51,9 @@ def _warn(line: str) -> None:
     import logging  # a quarter of what a list needs
 
     logging.getLogger("vaultmem.memories").warning("%s", line)
+
+
+_OUTLINE = "outline"  # a Rules.page_style
 
 
 class MemoryStore:
@@ -114,7 +116,9 @@ class MemoryStore:
         from vaultmem.memories.collection import Collection
 
         cache = self.state.path("memories.db")
-        return Collection(self.vault, self.folder, self.rules.page_style, cache)
+        style = self.rules.page_style
+        title = self.rules.page_title if style(f"{self.folder}/") == _OUTLINE else None
+        return Collection(self.vault, self.folder, style, cache, title)
 
     @cached_property
     def talks(self) -> ConversationFiles:
@@ -366,14 +370,15 @@ class Session:
         return outcome
 
     def _called(self, change: Change) -> Change:
-        """Give a new memory a title property where its editor would derive another title from the file name."""
-        from vaultmem.memories.draft import CREATE
-
-        if change.action != CREATE or change.raw is not None:
+        """Give a memory a title property where its editor would derive another title from a new file name, and take
+        that away where a page of an outline needs none any more."""
+        before, title = change.path or "", file_name(change.target)
+        if change.raw is not None or file_name(before) == title:
             return change
-        title = file_name(change.target)
-        rules = self.store.rules.at(change.target)
-        read = rules.parse(change.target, "", FrontMatter({}, None, 0)).title
-        if read == title:
-            return change
-        return change._replace(properties={**change.properties, "title": title})
+        if self.store.rules.page_title(change.target) != title:
+            return change._replace(properties={**change.properties, "title": title})
+        old = self.store.collection.at(before)
+        is_outline = self.store.rules.page_style(change.target) == _OUTLINE
+        if is_outline and old and old.properties.get("title"):
+            return change._replace(properties={**change.properties, "title": None})
+        return change

@@ -11,10 +11,10 @@ from itertools import accumulate
 from os.path import commonprefix
 
 from vaultmem import paths, plugins
-from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Note, Rules, Views
+from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Note, Rules, Value, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
-from vaultmem.notes.places import with_our_keys
+from vaultmem.notes.places import file_name, with_our_keys
 from vaultmem.vault import files
 from vaultmem.vault.walk import without_records
 
@@ -161,6 +161,15 @@ class Rulebook:
     def page_style(self, path: str) -> str:
         """The style of pages that vaultmem writes at a path, see vaultmem.adapter.Rules."""
         return self.at(path).page_style
+
+    def page_title(self, path: str, written: Value = None) -> str:
+        """What links call a page of ours: what its property `title` says (`written`), else what its editor makes of the
+        name of its file."""
+        name = file_name(path)
+        if not written and name.replace(" ", "").isalnum():
+            return name
+        text = f"title:: {written}" if written else ""
+        return self.at(path).parse(path, text, FrontMatter({}, None, 0)).title
 
     def views(self, path: str) -> Mapping[str, str]:
         """The views of memories for the editor, see vaultmem.adapter.Views; empty for a dialect without views."""

@@ -146,8 +146,10 @@ def keep_changes(session: Session) -> bool:
         return False
     store.remember()
     commits = store.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
+    every = (*store.collection.live(), *store.collection.archived())
+    titles = {file_name(one.path): one.title for one in every}
     records = [
-        _record(*each, store.folder)
+        _record(*each, store.folder, titles)
         for each in standing(commits)
         if not is_by_conversation(each[0])
     ]
@@ -175,9 +177,10 @@ def _without_private(collection: Collection, records: list[Record]) -> list[Reco
     ]
 
 
-def _record(commit: Commit, change: FileChange, folder: str) -> Record:
+def _record(commit: Commit, change: FileChange, folder: str, titles: Mapping[str, str]) -> Record:
     day = datetime.fromtimestamp(commit.at).astimezone().date()
-    title = file_name(change.target or change.path or "")
+    name = file_name(change.target or change.path or "")
+    title = titles.get(name, name)
     category = (change.target or "")[len(folder) + 1 :].partition("/")[0]
     return Record(
         day, commit.by, _action(change, folder), title, change.why or commit.why, category
