@@ -143,9 +143,9 @@ def large(own: Path) -> Path:
     """A vault whose first indexing takes a while."""
     vault = own / "large"
     (vault / ".obsidian").mkdir(parents=True)
-    for number in range(800):
+    for number in range(500):
         text = (
-            f"# Page {number}\n\napple roof [[Page {number * 7 % 800}]]\n\n"
+            f"# Page {number}\n\napple roof [[Page {number * 7 % 500}]]\n\n"
             + "word of filling " * 60
         )
         put(vault / f"f{number % 30}" / f"Page {number}.md", text)

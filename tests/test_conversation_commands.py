@@ -70,7 +70,7 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
         (["add", "-"], b"\xff\xfe", "UTF-8"),
         (["add", "-"], b"x\n" * 300, "too many"),
         (["add", "x", "--conversation", "y" * 10_000], b"", "10,000 characters"),
-        (["add", "x", "--conversation", "a\nb"], b"", "control characters"),
+        (["add", "x", "--conversation", "a\nb"], b"", "invisible characters"),
         (["conversations", "show"], b"", "name a conversation"),
         (["conversations", "promote"], b"", "name an entry"),
         (["conversations", "promote", "nobody"], b"", "no entry"),

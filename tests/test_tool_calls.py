@@ -96,24 +96,6 @@ def test_what_was_taken_out_is_told(box: Toolbox, opened: Vault) -> None:
     assert said.endswith("\ntaken out, for no memory should hold it: AWS key")
 
 
-def test_a_private_memory_and_a_private_task_stay_private(
-    box: Toolbox, opened: Vault, vault: Path, write: Write
-) -> None:
-    new = call(box, opened, "memory_write", content="a salary of pebbles", category="people").data
-    file = vault / str(new["path"])
-    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    write("Own.md", "---\nprivate: true\n---\n- [ ] ask for pebbles 📅 2020-01-01\n")
-    opened.sync()
-    for name, arguments in (
-        ("memory_list", {}), ("memory_pending", {}), ("memory_search", {"query": "pebbles", "notes": True}),
-        ("memory_smart_search", {"query": "pebbles", "notes": True}), ("memory_recall", {"query": "pebbles", "untrusted": True, "notes": True}),
-    ):  # fmt: skip
-        said = call(box, opened, name, **arguments)
-        assert "pebbles" not in said.text + json.dumps(said.data), name
-    with pytest.raises(NoteNotFoundError, match="no note is called"):
-        call(box, opened, "memory_read", id=new["id"])
-
-
 @pytest.mark.parametrize("tool", ["memory_search", "memory_smart_search"])
 def test_what_was_said_in_a_conversation_is_found_only_by_who_asks_for_it(
     box: Toolbox, opened: Vault, tool: str
@@ -244,6 +226,7 @@ def test_an_assistant_marks_as_done_what_is_due_and_nothing_else(box: Toolbox, t
             call(box, told, "memory_done", id=id_)
         assert "pebbles" not in str(error.value)
     assert {item["id"] for item in told.pending(days=3_660)} == {*before}, "nothing was silenced"
+    assert not private & {one["id"] for one in shown}
     mine = due - private
     assert len(mine) == 2
     assert mine <= {one["id"] for one in shown}
