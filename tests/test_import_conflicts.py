@@ -151,7 +151,7 @@ def test_no_file_claims_the_id_of_what_a_person_has_approved(tmp_path: Path, by:
     file = {"style": "frontmatter", "base64": base64.b64encode(claiming.encode()).decode()}
     borne = line("b", "preferences/B.md", file=file)
     report = took(Path(api.path), borne, *(["--by", by] if by else []), code=1)
-    assert report["failed"][0]["reason"] == "its file has another id than its line"
+    assert report["failed"][0]["reason"] == "the id in its file differs from that in its line"
 
 
 def test_the_same_words_stay_approved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,7 +221,7 @@ def test_what_a_search_of_memories_answers_is_read(tmp_path: Path) -> None:
     report = took(vault, line_, "--format", "memories", code=1)
     assert (report["new"], report["failed"]) == (
         2,
-        [{"line": 1, "reason": "one of its results is not an object of JSON"}],
+        [{"line": 1, "reason": "one of its results is not a JSON object"}],
     )
 
 

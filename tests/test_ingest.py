@@ -46,7 +46,7 @@ def test_notes_come_into_the_inbox_with_all_that_names_them(
     assert "agent" not in front
     files = by_path(report)
     assert files["Twice.md"]["result"] == "known"
-    assert files["Empty.md"]["reason"] == "there is nothing in it"
+    assert files["Empty.md"]["reason"] == "it is empty"
     assert report["counts"] | {"memories": 0} == {
         "new": 5, "known": 1, "skipped": 1, "memories": 0, "cut": 0, "redacted": 1,
     }  # fmt: skip

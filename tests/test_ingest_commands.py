@@ -21,7 +21,7 @@ def test_the_command_says_what_came_in_and_what_did_not(vault: Path, other: Path
     ended = command(vault, "--source", "obsidian", "--path", str(other), "--format", "text")
     assert ended.code == 0
     assert "Wifi.md (obsidian): 1 memory; redacted: password\n" in ended.out
-    assert "left out: Empty.md: there is nothing in it" in ended.err
+    assert "left out: Empty.md: it is empty" in ended.err
     assert "of 5 new files, 1 known, 1 skipped, 1 secret taken out" in ended.err
 
 
@@ -80,7 +80,7 @@ def test_a_folder_without_anything_of_its_kind_is_named(vault: Path, tmp_path: P
     (tmp_path / "site" / "README.md").write_text("A site.")
     report = command(vault, "--source", "claude", "--path", str(tmp_path / "site"), "--format", "json").data  # fmt: skip
     assert report["counts"]["new"] == 0
-    assert report["remarks"] == [f"{tmp_path / 'site'} has nothing of this: Claude Code: CLAUDE.md, rules, the memory of its projects and agents"]  # fmt: skip
+    assert report["remarks"] == [f"{tmp_path / 'site'} has nothing that this source reads: Claude Code: CLAUDE.md, rules, the memory of its projects and agents"]  # fmt: skip
 
 
 MINUTES = (

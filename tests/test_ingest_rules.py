@@ -14,7 +14,7 @@ from tests.test_ingest import by_path
 from vaultmem import Vault
 from vaultmem.exchange import gathering
 from vaultmem.exchange.incoming import without_small_talk
-from vaultmem.exchange.source import Apart, Passed, Text, Tree
+from vaultmem.exchange.source import Excluded, Skipped, Text, Tree
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -106,7 +106,7 @@ def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: P
 )  # fmt: skip
 def test_filler_is_no_memory(opened: Vault, text: str) -> None:
     (part,) = opened.ingest_text(text)["parts"]
-    assert (part["result"], part["reason"]) == ("skipped", "nothing in it to remember")
+    assert (part["result"], part["reason"]) == ("skipped", "it has nothing to remember")
 
 
 def test_filler_inside_a_text_is_left_out_and_names_nothing(
@@ -248,7 +248,7 @@ def test_of_the_vault_within_nothing_is_read(
     assert sorted(read) == ["a/Beside.md", "a/b/Also.md", "vaults.md"]
     reasons = {each["path"]: each["reason"] for each in report["files"] if each["reason"]}
     assert reasons == {
-        "a/b/Vault": "it is the vault itself", "state": "it is what vaultmem keeps of its vaults",
+        "a/b/Vault": "it is the vault itself", "state": "it is vaultmem's own state folder",
     }  # fmt: skip
 
 
@@ -256,20 +256,20 @@ def test_whatever_name_the_vault_goes_by(vault: Path, tmp_path: Path) -> None:
     """By a mount it may be in two places, and by names of two spellings in one: it is known by what it is."""
     files(vault, {"Mine.md": "Mine."})
     found = vault.stat()
-    apart: Apart = {(found.st_dev, found.st_ino): "it is the vault itself"}
+    apart: Excluded = {(found.st_dev, found.st_ino): "it is the vault itself"}
     inner = files(tmp_path / "root", {"x.md": "x"}) / "Cafe\u0301 \u202evault"
     vault.rename(inner)
     told = [*Tree(str(tmp_path / "root"), apart).texts(re.compile("md$").search)]
-    assert [type(each) for each in told] == [Text, Passed]
+    assert [type(each) for each in told] == [Text, Skipped]
     assert told[0].path == "x.md"
-    assert told[1] == Passed("Caf\u00e9 \u202evault", "it is the vault itself")
+    assert told[1] == Skipped("Caf\u00e9 \u202evault", "it is the vault itself")
 
 
 def test_what_vaultmem_keeps_is_refused(vault: Path, opened: Vault) -> None:
     Path(opened.state.folder).mkdir(parents=True)
     ended = command(vault, "--source", "text", "--path", str(opened.state.folder))
     assert ended.code == 1
-    assert "is what vaultmem keeps of its vaults" in one_line(ended)
+    assert "is vaultmem's own state folder" in one_line(ended)
 
 
 # --- pages of properties alone
@@ -289,7 +289,7 @@ def test_a_page_of_properties_says_something(vault: Path, opened: Vault, tmp_pat
     front, content = memories(vault)["inbox/Tea.md"]
     assert content == "Tea: What Anne has at four.\naliases: Green tea\ntags: drink\n"
     assert (front["aliases"], front["tags"]) == (["Green tea"], ["drink"])
-    assert by_path(report)["pages/Blank.md"]["reason"] == "there is nothing in it"
+    assert by_path(report)["pages/Blank.md"]["reason"] == "it is empty"
     assert "Tr0mbone" not in str(memories(vault))
     assert opened.ingest("logseq", str(other))["counts"]["memories"] == 0
 
@@ -306,7 +306,7 @@ def test_a_page_of_properties_says_something(vault: Path, opened: Vault, tmp_pat
         (["graph"], "vaultmem ingest --source logseq --path graph"),
         (["a.txt", "--limit", "3", "b.txt"], "--path a.txt; one at a time"),
         (["claude"], "vaultmem ingest --source claude"),
-        (["--source", "minutes.txt"], "minutes.txt is no source; read it with --source text --path minutes.txt"),
+        (["--source", "minutes.txt"], "minutes.txt is not a source; read it with --source text --path minutes.txt"),
         (["--text", "Anne", "likes", "tea"], "put quotes around all of it"),
     ],
 )  # fmt: skip

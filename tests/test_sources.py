@@ -10,7 +10,7 @@ from tests.cli_run import tree_hash
 from vaultmem import plugins
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange import source as installed
-from vaultmem.exchange.source import Passed, SourceText
+from vaultmem.exchange.source import Skipped, SourceText
 
 Tree = Callable[[dict[str, str]], Path]
 
@@ -37,7 +37,7 @@ def found(name: str, root: Path) -> dict[str, SourceText]:
 
 def passed(name: str, root: Path) -> dict[str, str]:
     read = installed.installed()[0][name].read(str(root))
-    return {each.path: each.reason for each in read if isinstance(each, Passed)}
+    return {each.path: each.reason for each in read if isinstance(each, Skipped)}
 
 
 def test_claude_gives_instructions_and_memories_and_nothing_of_its_plugins(tree: Tree) -> None:
@@ -106,7 +106,7 @@ def test_what_is_cut_is_said(tree: Tree) -> None:
     assert [*read] == ["a.md", "b/c.md", "chat.md"]
     assert (len(read["a.md"].text), read["a.md"].cut) == (
         5_000,
-        "only the first 5,000 of 5,001 characters are taken",
+        "only the first 5,000 of 5,001 characters are read",
     )
     assert read["b/c.md"].cut == ""
     assert [*found("fingersaver", root)] == ["chat.md"]
@@ -197,7 +197,7 @@ def test_a_hostile_tree(tree: Tree, tmp_path: Path, name: str) -> None:
 
 
 def chosen(name: str, path: Path | None, vault: Path, home: Path) -> list[str]:
-    found_ = installed.chosen(name, str(path) if path else None, str(vault), str(home))
+    found_ = installed.choose_places(name, str(path) if path else None, str(vault), str(home))
     return [place.root for place in found_.places]
 
 
@@ -229,7 +229,7 @@ def test_usual_places(vault: Path, tmp_path: Path) -> None:
         str(home / "logseq"),
         str(other),
     ]
-    remarks = installed.chosen("obsidian", None, str(vault), str(home)).remarks
+    remarks = installed.choose_places("obsidian", None, str(vault), str(home)).remarks
     assert remarks == [
         "obsidian: /away is not there",
         f"obsidian: {vault} belongs to the vault itself",
@@ -260,7 +260,7 @@ def test_what_cannot_be_read_is_said(
 ) -> None:
     kind, said = CANNOT[asked]
     with pytest.raises(kind, match=said):
-        installed.chosen(*asked, str(vault), str(tmp_path))
+        installed.choose_places(*asked, str(vault), str(tmp_path))
 
 
 def test_a_source_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

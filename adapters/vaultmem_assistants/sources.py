@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.exchange.source import NOTHING, Apart, Passed, SourceText, Tree, beginning
-from vaultmem.exchange.vault_sources import marked
+from vaultmem.exchange.source import NOTHING, Excluded, Skipped, SourceText, Tree, beginning
+from vaultmem.exchange.vault_sources import read_properties
 
 _OTHERS = (  # what others wrote, and what is built of it
     "plugins|skills|node_modules|vendor|site-packages|third[_-]party|pods|deps|dist|build|target"
@@ -36,16 +36,16 @@ class Files:
         """Its folder in the home."""
         return (os.path.join(home, self._folder),)
 
-    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
+    def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
         """The wanted files."""
-        tree = Tree(root, apart)
+        tree = Tree(root, excluded)
         below = self._below(tree.root)
         for each in tree.texts(below.is_wanted):
-            if isinstance(each, Passed):
+            if isinstance(each, Skipped):
                 yield each
                 continue
             whole = below.prefix + each.path
-            result = marked(each.path, each.text, _kind(whole))
+            result = read_properties(each.path, each.text, _kind(whole))
             own = {**result.properties, **_project(below.home, whole)}
             result = result._replace(properties=own, written=each.written)
             yield beginning(result, self._most) if self._most else result

@@ -89,9 +89,9 @@ class MemoryVault(Methods):
         how many memories to write at most. What is there already, or was imported before, is known and left alone;
         secrets are removed. The report has "counts" (new, known and skipped files; memories, cut, redacted), "files"
         (each with its "result", "reason" and "memories") and "left"."""
-        from vaultmem.exchange.gathering import Wish, ingest
+        from vaultmem.exchange.gathering import IngestOptions, ingest
 
-        wish = Wish(how.get("by"), how.get("limit"), how.get("dry_run", False))
+        wish = IngestOptions(how.get("by"), how.get("limit"), how.get("dry_run", False))
         return ingest(self, source, path, wish, how.get("progress"))
 
     def dream(

@@ -132,7 +132,7 @@ def import_lines(args: Namespace, output: Output) -> int:
     if len(places) != 1:
         raise UsageError("name one file, - for what stands on stdin, or --from a folder")
     shape = args.format if args.format in SHAPES else None
-    store = vault_sources.store(args.store) if args.store else None
+    store = vault_sources.read_store(args.store) if args.store else None
     how = {**params_of("import", args), "shape": MEMORY_CLI if store else shape}
     with vault_of(args, output) as vault, output.bar() as bar:
         if bar.visible:

@@ -1,1 +1,1 @@
-"""Memories in and out: import, export, ingest, sources."""
+"""Import and export of memories, and ingestion from other programs."""

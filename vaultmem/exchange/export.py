@@ -1,4 +1,4 @@
-"""Memories going out, a page of lines at a time: every property, the content, where the file lies."""
+"""Exports memories, a page of lines at a time: every property, the content, the path of the file."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from vaultmem.progress import Progress
 
 
-PAGE = 2_000_000  # characters of lines in one answer, more or less
-_UNKNOWN = 1e18  # after all that are known
+PAGE = 2_000_000  # characters in one answer, approximately
+_UNKNOWN = 1e18  # sorts after all known times
 
 
 class _Place(NamedTuple):
-    """Where a page begins: behind this memory in the order of all."""
+    """Where a page begins: after this memory in the order of all."""
 
     created: float
     id: str
@@ -50,14 +50,14 @@ class _Place(NamedTuple):
 
 
 Page = TypedDict("Page", {
-    "lines": list[str], "next": "str | None",  # where the next page begins; None at the end
-    "left_out": int,  # files of which nothing can be told
+    "lines": list[str], "next": "str | None",  # the start of the next page; None at the end
+    "left_out": int,  # files that cannot be read
 })  # fmt: skip
-"""Some lines."""
+"""One page of lines."""
 
 
 def export(session: Session, params: Arguments) -> Page:
-    """The lines `after` a place ("[]" for the first ones)."""
+    """The page of lines after the place `after` ("[]" for the first page)."""
     shape = params.text("shape") or JSONL
     after = _after(params)
     lines: list[str] = []
@@ -67,7 +67,7 @@ def export(session: Session, params: Arguments) -> Page:
             continue
         try:
             lines.append(_line(session, each, shape))
-        except (NoteNotFoundError, OSError):  # a person has deleted it this very moment
+        except (NoteNotFoundError, OSError):  # deleted by a person just now
             continue
         size += len(lines[-1])
         if size > PAGE:
@@ -85,11 +85,11 @@ def _after(params: Arguments) -> _Place | None:
             return None
         case [float() | int() as created, str() as own, str() as path]:
             return _Place(float(created), own, path)
-    raise UsageError('"after" must be "[]", or what "next" was')
+    raise UsageError('"after" must be "[]" or the "next" of a previous answer')
 
 
 def _chosen(session: Session, params: Arguments) -> list[tuple[_Place, Memory]]:
-    """What is wanted, the oldest first."""
+    """The memories to export, oldest first."""
     collection = session.store.collection
     result = list(collection.live())
     if params.flag("include_archived"):
@@ -104,7 +104,7 @@ def _chosen(session: Session, params: Arguments) -> list[tuple[_Place, Memory]]:
 
 
 def _created(each: Memory) -> float:
-    """When it was written, by its own word: the time of a file is another one in another vault."""
+    """When a memory was written, by its property: the time of its file differs in another vault."""
     result = seconds(each.properties.get("created_at"))
     return _UNKNOWN if result is None else result
 
@@ -126,7 +126,7 @@ def _line(session: Session, each: Memory, shape: str) -> str:
 
 
 def _comes_back(line: str, style: str, data: bytes) -> bool:
-    """Whether the file can be rewritten from the line, to the last byte."""
+    """Whether the file can be recreated from the line, byte for byte."""
     try:
         back = memory(parse_line(line))
         return pages.compose(style, back.properties, back.content) == data
@@ -134,14 +134,15 @@ def _comes_back(line: str, style: str, data: bytes) -> bool:
         return False
 
 
-# Memories out of a vault and into another, as a command or a program asks for it: lines go by pages, files wait in
-# the state folder.
+# Export from one vault and import into another, for commands and programs: lines are exported by pages, files to
+# import wait in the state folder.
 
 
 def write_lines(
     vault: MemoryVault, on_left_out: Callable[[int], object], **which: object
 ) -> Iterator[str]:
-    """All lines that are wanted, without their ends. `on_left_out` gets the number of files that cannot be exported."""
+    """Yield all lines of an export, without line ends. `on_left_out` is called with the number of files that cannot
+    be exported."""
     after: object = "[]"
     while after is not None:
         page: Page = vault.ask("export", after=after, **which)
@@ -154,7 +155,7 @@ def write_lines(
 def import_file(
     vault: MemoryVault, source: BinaryIO, progress: Progress | None = None, **how: object
 ) -> ImportReport:
-    """Take in what can be read of a file. A copy waits in the state folder, where the sync agent finds it."""
+    """Import the readable lines of a file. It is copied to the state folder, where the agent finds it."""
     folder = make_private(vault.state.path(FOLDER))
     place = os.path.join(folder, f"{uuid.uuid4().hex}.jsonl")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -165,7 +166,7 @@ def import_file(
             report: ImportReport = vault.ask("import", file=os.path.basename(place), **how)
             return report
     except OSError as error:
-        raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
+        raise VaultmemError(f"the file to import cannot be read: {error.strerror}") from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place)

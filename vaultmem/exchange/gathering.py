@@ -1,8 +1,7 @@
-"""From sources to memories: what a source finds is sent on in batches, each of which is written as a whole.
+"""Ingests texts from sources: they are sent in batches, each of which is written as a whole.
 
-The files are read by the process of the person who asks. The sync agent, if one runs, only gets their text: nobody
-who talks to it can make it read outside the vault. Broken off anywhere, the next run goes on, because what is there
-is known.
+The command's own process reads the files. The agent, if one runs, only gets their text: no client can make it read
+outside the vault. After an interruption the next run continues, because texts that were ingested are known.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from vaultmem.adapter import JsonObject, Value
-from vaultmem.exchange.source import Passed, Place, SourceText, chosen
+from vaultmem.exchange.source import Place, Skipped, SourceText, choose_places
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.progress import Progress, Silent
 from vaultmem.text import secrets
@@ -22,14 +21,14 @@ from vaultmem.text.values import in_batches
 if TYPE_CHECKING:
     from vaultmem.api.memory_vault import MemoryVault
 
-_MOST_ITEMS = 200  # of a batch: what a kill can undo of the work
-_MOST_JSON = 500_000  # characters of a batch; the agent takes no line of a megabyte
-_LONGEST_PART = 60_000  # characters of an item: in JSON each may become six
+_MOST_ITEMS = 200  # per batch: the work that a kill can lose
+_MOST_JSON = 500_000  # characters per batch; the agent rejects lines of a megabyte
+_LONGEST_PART = 60_000  # characters per item: in JSON each may take six
 _MOST_OF_PROPERTIES = 20_000  # characters
 
 
-class Wish(NamedTuple):
-    """How to take in: who asks, how much at most, and whether only to look."""
+class IngestOptions(NamedTuple):
+    """The options of an ingestion: on whose behalf, how much at most, and whether it is a dry run."""
 
     by: str | None = None
     limit: int | None = None
@@ -37,7 +36,7 @@ class Wish(NamedTuple):
 
 
 class FileReport(TypedDict, total=False):
-    """What became of one file."""
+    """The result for one file."""
 
     source: str
     path: str
@@ -45,7 +44,7 @@ class FileReport(TypedDict, total=False):
     memories: list[dict[str, str]]
     known: list[str]
     reason: str
-    rest: int  # memories that the file would make, and there was no room for
+    rest: int  # memories that the limit had no room for
     redacted: list[str]
     cut: str
 
@@ -54,27 +53,27 @@ IngestReport = TypedDict("IngestReport", {
     "job": str, "source": str, "dry_run": bool, "places": list[str], "counts": dict[str, int],
     "files": "list[FileReport]", "left": int, "remarks": list[str],
 })  # fmt: skip
-"""What became of all; `left` files are for the next run."""
+"""The results of all files; `left` files remain for the next run."""
 
 
 class Piece(NamedTuple):
-    """What is sent of one text: all of it, or one of several parts that are small enough."""
+    """What is sent of one text: all of it, or one of several parts."""
 
-    document: SourceText  # without secrets; what names the text goes with its first part
+    document: SourceText  # without secrets; title, tags and links go with its first part
     redacted: tuple[str, ...]
     is_first: bool
 
     def record(self) -> JsonObject:
-        """As the verb wants it."""
+        """The piece as JSON for the verb."""
         return {**self.document._asdict(), "properties": _properties(self.document)}
 
     def size(self) -> int:
-        """The characters that it is sent in."""
+        """Its length in characters as JSON."""
         return len(json.dumps(self.record(), default=str))
 
 
 def pieces(document: SourceText) -> Iterator[Piece]:
-    """A text in parts that can be sent, at its paragraphs where that can be, without secrets."""
+    """The text without secrets, in parts small enough to send, cut between paragraphs where possible."""
     text, kinds = secrets.redact(document.text)
     at, first = 0, True
     while first or at < len(text):
@@ -87,7 +86,7 @@ def pieces(document: SourceText) -> Iterator[Piece]:
 
 
 def _properties(document: SourceText) -> dict[str, Value]:
-    """No more of them than a note should have."""
+    """Its properties, limited to what a note should have."""
     chosen: dict[str, Value] = {}
     size = 0
     for key, value in document.properties.items():
@@ -98,15 +97,21 @@ def _properties(document: SourceText) -> dict[str, Value]:
 
 
 def ingest(
-    vault: MemoryVault, source: str, path: str | None, wish: Wish, progress: Progress | None = None
+    vault: MemoryVault,
+    source: str,
+    path: str | None,
+    wish: IngestOptions,
+    progress: Progress | None = None,
 ) -> IngestReport:
-    """Take in what one source, or all, have; the report."""
+    """Ingest the texts of one source, or of all. Returns the report."""
     home = os.environ.get("HOME") or os.path.expanduser("~")
-    selection = chosen(source, path, vault.path, home, vault.config.text)
+    selection = choose_places(source, path, vault.path, home, vault.config.text)
     run = _Run(vault, wish, progress or Silent())
     for place in selection.places:
         if not run.take_in(place):
-            selection.remarks.append(f"{place.root} has nothing of this: {place.source.about}")
+            selection.remarks.append(
+                f"{place.root} has nothing that this source reads: {place.source.about}"
+            )
     return {
         "job": "ingest", "source": source, "dry_run": wish.dry_run, "places": [each.root for each in selection.places],
         "counts": run.counts(), "files": run.files, "left": len(run.left), "remarks": selection.remarks,
@@ -114,18 +119,18 @@ def ingest(
 
 
 class _Run:
-    """One run, and what became of each file."""
+    """One run with the result of each file."""
 
-    def __init__(self, vault: MemoryVault, wish: Wish, progress: Progress) -> None:
+    def __init__(self, vault: MemoryVault, wish: IngestOptions, progress: Progress) -> None:
         self._vault, self._wish, self._progress = vault, wish, progress
         self.files: list[FileReport] = []
-        self.left: set[tuple[str, str]] = set()  # files that are not taken in, or not wholly
+        self.left: set[tuple[str, str]] = set()  # files that are skipped or not finished
         self._written = 0
 
     def take_in(self, place: Place) -> bool:
-        """Send on what a place has; whether it has anything."""
+        """Ingest the texts of a place. Returns whether it has any."""
         name, before = place.source.name, len(self.files) + len(self.left)
-        self._progress.stage(f"taking in from {name}", 0)
+        self._progress.stage(f"ingesting from {name}", 0)
         for batch in in_batches(self._pieces(place), Piece.size, _MOST_ITEMS, _MOST_JSON):
             results: list[FileReport] = []
             if self._room() != 0:
@@ -140,17 +145,17 @@ class _Run:
         return len(self.files) + len(self.left) > before
 
     def _room(self) -> int | None:
-        """How many memories may still be written; None for any."""
+        """How many memories may still be written; None for any number."""
         return None if self._wish.limit is None else self._wish.limit - self._written
 
     def _pieces(self, place: Place) -> Iterator[Piece]:
-        """All that is worth sending, while there is room for more."""
+        """Yield the pieces to send, while there is room for more."""
         name = place.source.name
         for each in place.read():
-            if isinstance(each, Passed):
+            if isinstance(each, Skipped):
                 self._skip(name, each.path, each.reason)
             elif not each.text.strip():
-                self._skip(name, each.path, "there is nothing in it")
+                self._skip(name, each.path, "it is empty")
             else:
                 for piece in pieces(each):
                     if self._room() == 0:
@@ -159,7 +164,7 @@ class _Run:
                     yield piece
 
     def _add(self, source: str, piece: Piece, result: FileReport) -> None:
-        """One more result; several of one file, one behind the other, are one."""
+        """Add a result; consecutive results of one file are joined."""
         redacted = [*piece.redacted, *result["redacted"]] if result["memories"] else []
         report: FileReport = {"source": source, "path": piece.document.path, **result}
         report["redacted"] = redacted
@@ -174,14 +179,14 @@ class _Run:
             self.files[-1] = _join(self.files[-1], report)
 
     def _skip(self, source: str, path: str, reason: str) -> None:
-        """Something that is not read."""
+        """Record a file that is not read."""
         self.files.append(
             {"source": source, "path": path, "result": "skipped", "memories": [], "known": [],
              "reason": reason, "rest": 0, "redacted": []}
         )  # fmt: skip
 
     def counts(self) -> dict[str, int]:
-        """For the report."""
+        """The counts for the report."""
         results = Counter(each["result"] for each in self.files)
         return {
             "new": results["new"], "known": results["known"], "skipped": results["skipped"],
@@ -191,7 +196,7 @@ class _Run:
 
 
 def _join(one: FileReport, more: FileReport) -> FileReport:
-    """Two results of one file as one."""
+    """Two results of one file, joined."""
     joined: FileReport = {**one}
     joined["result"] = min(one["result"], more["result"], key=("new", "known", "skipped").index)
     joined["memories"] = [*one["memories"], *more["memories"]]

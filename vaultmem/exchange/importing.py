@@ -1,5 +1,5 @@
-"""Memories coming in from a file of lines: read, made into files of this vault, compared with what is there, written in
-batches that can be undone."""
+"""Imports memories from a file of lines: reads them, makes files of this vault, compares them with the existing ones,
+and writes them in batches that can be undone."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from vaultmem.vault.walk import DEEPEST
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
-FOLDER = "import"  # of the state folder, where a file waits to be imported
-BATCH, BATCH_BYTES = 500, 8_000_000  # of memories and of their files that one undo takes back
+FOLDER = "import"  # of the state folder, for files to be imported
+BATCH, BATCH_BYTES = 500, 8_000_000  # memories, and bytes of their files, that one undo reverts
 MOST_LISTED = 1_000  # lines in the report
 _NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 
 
 class Arrival(NamedTuple):
-    """The file that a memory will be."""
+    """The file that a memory will become."""
 
     id: str
     path: str  # in the memory folder, perhaps taken
@@ -51,41 +51,41 @@ class Arrival(NamedTuple):
     scope: str
     updated: float
     properties: Properties
-    is_foreign: bool  # of another program, which knows nothing of places
+    is_foreign: bool  # of another program, which has no paths
 
     @property
     def name(self) -> str:
-        """The name of its file."""
+        """Its file name."""
         return file_name(self.path)
 
 
 Unwritten = TypedDict("Unwritten", {"line": int, "reason": str})
-"""A line that is not written, and why."""
+"""A line that was not written, and why."""
 
 
 class _Run:
-    """One import: what was there when it began, and what became of each line."""
+    """One import: what existed when it began, and the result of each line."""
 
     def __init__(self, params: Arguments) -> None:
         self.params = params
         self.by = params.text("by")
         self.conflict = params.text("on_conflict")
-        self.hashes: set[tuple[str, str]] = set()  # content and scope of what was there
-        self.seen: dict[str, int] = {}  # the line of each id of the file
+        self.hashes: set[tuple[str, str]] = set()  # content and scope of existing memories
+        self.seen: dict[str, int] = {}  # line numbers by the ids in the file
         self.links: dict[str, tuple[str, ...]] = {}  # ids by id, of shapes that name links so
-        self.known = 0  # lines of which nothing is new
-        self.conflicts: list[Unwritten] = []  # conflicts that were left as they are
+        self.known = 0  # lines with nothing new
+        self.conflicts: list[Unwritten] = []  # conflicts that were not resolved
         self.failed: list[Unwritten] = []
         self.reports: list[PlanReport] = []
-        self.entries = 0  # of the history
+        self.entries = 0  # in the history
 
 
 def import_lines(store: MemoryStore, reader: Reader, params: Arguments) -> ImportReport:
-    """Take in a file that waits in the state folder. The report has "new", "changed" and "known" (counts), "kept" and
-    "failed" (each with "line" and "reason"), and "changes". Others get their turn between two batches."""
+    """Import a file in the state folder. The report has "new", "changed" and "known" (counts), "kept" and "failed"
+    (lists of "line" and "reason"), and "changes". The store is free for others between batches."""
     name, writes = params.needed("file"), not params.flag("dry_run")
     if not _NAME.fullmatch(name):
-        raise UsageError('"file" must be the name of a file that waits to be imported')
+        raise UsageError('"file" must be the name of a file in the state folder to import')
     shape = params.text("shape") or JSONL
     run = _Run(params)
     with store.session(reader, writes=False) as session:
@@ -108,12 +108,12 @@ def import_lines(store: MemoryStore, reader: Reader, params: Arguments) -> Impor
                 with store.session(reader, writes=True) as session:
                     _link(session, run)
     except OSError as error:
-        raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
+        raise VaultmemError(f"the file to import cannot be read: {error.strerror}") from error
     return _report(run)
 
 
 def _readable(run: _Run, lines: Iterator[Line]) -> Iterator[Line]:
-    """The lines that hold memories; what is wrong with the others goes into the report."""
+    """Yield the lines that hold memories; errors of the others go into the report."""
     for line in lines:
         if line.memory is None:
             run.failed.append({"line": line.number, "reason": line.problem})
@@ -121,30 +121,30 @@ def _readable(run: _Run, lines: Iterator[Line]) -> Iterator[Line]:
             yield line
 
 
-# From a line to the file that it will be
+# From a line to the file that it becomes
 
 
 def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
-    """The file that a memory will be, as of the assistant that brings it. Raises VaultmemError where there is none."""
-    # What was in a file of a vault goes back into one, byte by byte, whatever it is.
+    """The file that a memory becomes when `by` imports it. Raises VaultmemError when it cannot be one."""
+    # What was a file of a vault becomes one again, byte for byte, whatever it holds.
     content = memory.content if memory.file is not None else checked_content(memory.content)
     own = memory.id or _text(memory.properties.get("id")) or session.store.new_id()
     path = unicodedata.normalize("NFC", _place(memory, content))
     if f"{session.store.folder}/{path}".casefold() == session.store.pending.path.casefold():
-        raise VaultmemError(f"its path {path[:60]!r} is that of the page of pending items")
+        raise VaultmemError(f"its path {path[:60]!r} is the path of the page of pending items")
     style = session.store.rules.page_style(f"{session.store.folder}/{path}")
     if f"{session.store.folder}/{path}".count("/") > DEEPEST:
-        raise VaultmemError(f"its path has more than {DEEPEST} folders; nothing so deep is read")
+        raise VaultmemError(f"its path has more than {DEEPEST} folders; deeper files are not read")
     data = _bytes(session, memory._replace(id=own), style)
     page = _read(style, data)
     if by and (kinds := redact(decode(data)[0]).kinds):
         raise VaultmemError(
-            f"no assistant brings what looks like a secret ({kinds[0]}); take it out first"
+            f"an assistant may not import what looks like a secret ({kinds[0]}); remove it first"
         )
     claimed = _text(page.properties.get("id"))
-    # A file may claim the id of another one, as copies do, but not what a person has approved of that.
+    # A file may have the id of another one, as copies do, but must not inherit that one's approval.
     if claimed not in ("", own) and (by or _is_approved(session, claimed)):
-        raise VaultmemError("its file has another id than its line")
+        raise VaultmemError("the id in its file differs from that in its line")
     if by and not _text(page.properties.get("agent")):
         data = pages.edit(style, data, {"agent": by}, None)
         page = _read(style, data)
@@ -161,7 +161,7 @@ def _is_approved(session: Session, id_: str) -> bool:
 
 
 def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
-    """As they were, where pages are written alike; else made of properties and content."""
+    """The original bytes, where the page style is the same; else composed from properties and content."""
     if memory.file is not None and memory.file.style == style:
         return memory.file.data
     properties: dict[str, Value] = dict(memory.properties)
@@ -176,7 +176,7 @@ def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
 
 
 def _read(style: str, data: bytes) -> pages.Page:
-    """The file as it will be read. A file that cannot be read would be lost to everybody."""
+    """The page as it will be read. Raises VaultmemError for a file that could not be read back."""
     if len(data) > CAP:
         raise VaultmemError(f"it has {len(data):,} bytes, and a memory at most {CAP:,}")
     text, problem = decode(data)
@@ -187,7 +187,7 @@ def _read(style: str, data: bytes) -> pages.Page:
 
 
 def _place(memory: Exchanged, content: str) -> str:
-    """Where it lies in the memory folder: where it lay, as far as that goes with being archived."""
+    """The path in the memory folder: the original one, as far as that agrees with `archived`."""
     path = memory.path
     name = path.rpartition("/")[2] if path else f"{safe_title(title_of(content))}.md"
     if memory.archived:
@@ -196,7 +196,7 @@ def _place(memory: Exchanged, content: str) -> str:
         return f"{category_of('', memory.properties.get('category'))}/{name}"
     top = path.partition("/")[0] if "/" in path else ""
     if top not in CATEGORIES and not memory.properties.get("id"):
-        return f"{INBOX}/{name}"  # elsewhere, a file without an id is no memory
+        return f"{INBOX}/{name}"  # elsewhere, a file without an id is not a memory
     return path
 
 
@@ -204,20 +204,20 @@ def _text(value: Value) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-# What a batch of lines leads to
+# The changes of a batch of lines
 
 
 class _Batch:
-    """One batch: what is to be done, and then that."""
+    """Plans one batch of lines and carries it out."""
 
     def __init__(self, session: Session, run: _Run) -> None:
         self._session, self._run = session, run
-        self._taken: set[str] = set()  # folded paths that this batch will make
-        self._there = _by_id(session)  # all memories by id, as this batch finds them
-        self._reworded: dict[str, str] = {}  # titles by id, of what this batch changes
+        self._taken: set[str] = set()  # folded paths that this batch creates
+        self._there = _by_id(session)  # all memories by id, when this batch begins
+        self._reworded: dict[str, str] = {}  # titles by id, of memories that this batch changes
 
     def take(self, batch: list[Line]) -> None:
-        """Do it, or say what would be done."""
+        """Carry out the batch, or report what it would do."""
         session, run = self._session, self._run
         changes: list[Change] = []
         at: dict[str, int] = {}
@@ -246,7 +246,7 @@ class _Batch:
             run.reports.append(report_done(plan, outcome))
 
     def _change(self, line: Line) -> Change | None:
-        """What a line leads to; None when nothing is to be done."""
+        """The change for a line; None when there is nothing to do."""
         assert line.memory is not None
         session, run = self._session, self._run
         new = arrival(session, line.memory, run.by)
@@ -254,7 +254,7 @@ class _Batch:
             run.links[new.id] = line.memory.links
         before = run.seen.setdefault(new.id, line.number)
         if before != line.number:
-            raise VaultmemError(f"its id is that of line {before}")
+            raise VaultmemError(f"it has the same id as line {before}")
         if session.store.bytes_of(f"{session.store.folder}/{new.path}") == new.data:  # under any id
             run.known += 1
             return None
@@ -271,13 +271,14 @@ class _Batch:
         return self._merge(line.number, there, new)
 
     def _says_the_same(self, there: Memory, new: Arrival) -> bool:
-        """Whether nothing would be gained. Of another program's memory, what vaultmem has noted since stays."""
+        """Whether an import would add nothing. Properties that vaultmem has added to another program's memory
+        stay."""
         is_equal = new.is_foreign or there.properties == new.properties
         is_same = there.hash == new.hash and is_equal
         return is_same or self._session.store.bytes_of(there.path) == new.data
 
     def _merge(self, number: int, there: Memory, new: Arrival) -> Change | None:
-        """What becomes of two versions of one memory."""
+        """The change for two versions of one memory."""
         session, conflict = self._session, self._run.conflict
         if conflict == "both":
             if not new.archived and new.hash == there.hash:
@@ -287,7 +288,7 @@ class _Batch:
             data = pages.edit(new.style, new.data, {"id": own}, None)
             return self._create(new._replace(id=own, data=data))
         if conflict == "skip" or new.updated <= there.updated:
-            why = "another version is there" if conflict == "skip" else "the one that is there is as new"  # fmt: skip
+            why = "another version exists" if conflict == "skip" else "the existing version is as new"  # fmt: skip
             self._run.conflicts.append({"line": number, "reason": f"{why}: {there.title}"})
             return None
         self._refuse_approved(new)
@@ -302,7 +303,7 @@ class _Batch:
         return Change(action, there.id, there.path, target, {}, None, digest(old), why, new.data)
 
     def _create(self, new: Arrival) -> Change:
-        self._reworded[new.id] = new.name  # of what is gone nobody knows the words
+        self._reworded[new.id] = new.name  # the content of a missing file is unknown
         target = self._free_path(new)
         return Change(CREATE, new.id, None, target, {}, None, None, "imported", new.data)
 
@@ -313,9 +314,11 @@ class _Batch:
         return free_path(f"{self._session.store.folder}/{new.path}", new.id, is_taken)
 
     def _refuse_approved(self, new: Arrival) -> None:
-        """A person has approved what was there under that id, and nothing that an assistant brings in its place."""
+        """Refuse an assistant's import of a memory whose id a person has approved."""
         if self._run.by and _is_approved(self._session, new.id):
-            raise VaultmemError("a person has approved what has its id; no assistant replaces that")
+            raise VaultmemError(
+                "a person has approved the memory with its id; an assistant may not replace it"
+            )
 
 
 def _by_id(session: Session) -> dict[str, Memory]:
@@ -324,7 +327,7 @@ def _by_id(session: Session) -> dict[str, Memory]:
 
 
 def _link(session: Session, run: _Run) -> None:
-    """Now that all are there, call those that are linked by their titles."""
+    """Replace ids in links by titles, once all memories are written."""
     there = _by_id(session)
     changes = []
     for own, others in run.links.items():
@@ -341,7 +344,7 @@ def _link(session: Session, run: _Run) -> None:
 
 
 class ImportReport(TypedDict):
-    """What became of an import."""
+    """The result of an import."""
 
     job: str
     dry_run: bool
@@ -352,7 +355,7 @@ class ImportReport(TypedDict):
     kept: list[Unwritten]
     failed: list[Unwritten]
     failures: int
-    entries: int  # of the history: undo takes back one at a time
+    entries: int  # in the history: undo reverts one at a time
 
 
 def _report(run: _Run) -> ImportReport:

@@ -1,4 +1,4 @@
-"""One text as it was sent to be taken in, by whomever: read with care, and without the secrets in its names."""
+"""One text to ingest, from any client: validated, and without secrets in its names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _LATEST = 253_402_300_800  # seconds since the epoch: the year 10000
 _DATES = ("created_at", "created", "date")
 _DAY = re.compile(r"(?<!\d)(\d{4})[-_](\d{2})[-_](\d{2})(?!\d)")
-_NOT_TAKEN = frozenset(  # stated elsewhere, or read by vaultmem in its own way
+_NOT_TAKEN = frozenset(  # stated elsewhere, or with a meaning of its own in vaultmem
     "title name tag alias cssclass cssclasses answered content_hash confidence".split()
 )
 
@@ -34,16 +34,16 @@ class Item(NamedTuple):
     """One text as it was sent."""
 
     path: str
-    text: str  # as it is: it may hold secrets
+    text: str  # unchanged: it may hold secrets
     title: str
     about: Arguments
     properties: dict[str, Value]  # without tags
-    date: str = ""  # when it was written, as far as its properties or its name say
-    redacted: tuple[str, ...] = ()  # what was taken out of all that names the text
+    date: str = ""  # when it was written, according to its properties or its name
+    redacted: tuple[str, ...] = ()  # the kinds of secrets removed from title, tags and links
 
 
 def item_of(params: Arguments, record: JsonObject) -> Item:
-    """The text with its properties; what is odd there is left out. Raises UsageError when there is no text."""
+    """The text with its properties, without invalid ones. Raises UsageError when there is no text."""
     text = record.get("text")
     if not isinstance(text, str):
         raise UsageError('each of "items" must have a "text"')
@@ -69,8 +69,8 @@ def item_of(params: Arguments, record: JsonObject) -> Item:
 
 
 def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
-    """The day or moment of a text, in ISO: from its properties, else that of a journal, else from the name of its file,
-    else when its file was written last."""
+    """The day or moment of a text, in ISO: from its properties, else of its journal, else from its file name, else
+    the modification time of its file."""
     named = _DAY.search(path.rpartition("/")[2])
     stated = [properties.get(key) for key in _DATES]
     for day in (*stated, record.get("day"), "-".join(named.groups()) if named else ""):
@@ -83,42 +83,42 @@ def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
 
 
 def _line(value: object, most: int = _LONGEST) -> secrets.Redacted:
-    """One line without secrets: they are looked for before it is cut."""
+    """One line without secrets, which are removed before it is cut."""
     result = secrets.redact(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
     return result._replace(text=result.text[:most])
 
 
 class _Lines:
-    """Reads short texts of one line; collects the kinds of what is taken out of them."""
+    """Reads short texts of one line, and collects the kinds of secrets removed from them."""
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
 
     def line(self, value: object, most: int = _LONGEST) -> str:
-        """One of them."""
+        """The value as one line."""
         result = _line(value, most)
         self.kinds += result.kinds
         return result.text
 
     def listed(self, value: object) -> list[str]:
-        """Each of a list once."""
+        """The lines of a list, each once."""
         items = value if isinstance(value, (list, tuple)) else []
         result = (self.line(each) for each in items if isinstance(each, (str, int)))
         return [*dict.fromkeys(each for each in result if each)][:_MOST_LISTED]
 
     def names(self, value: object) -> list[str]:
-        """The same, of names: a mark of something taken out is none."""
+        """The names in a list; the mark of a removed secret is not a name."""
         names = map(secrets.title_without_marks, self.listed(value))
         return [*dict.fromkeys(each for each in names if each)]
 
     def tags(self, value: object) -> list[str]:
-        """Those that can be tags."""
+        """The valid tags in a list."""
         dashed = (each.replace(" ", "-") for each in self.names(value))
         return [tag for tag in dashed if _TAG.fullmatch(tag) and not tag.isdigit()][:_MOST_TAGS]
 
     def properties(self, held: JsonObject) -> dict[str, Value]:
-        """Properties of another program's note that say nothing to vaultmem but may to the person; `private` and `url`
-        are among them. What vaultmem writes itself nobody else may set."""
+        """Properties of another program's note that vaultmem does not use but the person may, such as `private` and
+        `url`. Properties that vaultmem writes itself cannot be set."""
         result: dict[str, Value] = {}
         for key, value in held.items():
             own = key_of(key)
@@ -131,8 +131,8 @@ class _Lines:
         return result
 
     def _value(self, key: str, value: object) -> Value:
-        """A value that is one line, a number, true or false, or a list of lines; None for what is not. A secret is
-        looked for behind the name of the property."""
+        """A value that is one line, a number, true or false, or a list of lines; None for any other. The name of the
+        property helps to detect secrets."""
         if isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, list):
@@ -144,7 +144,7 @@ class _Lines:
         return plain.text or None
 
 
-# What stands in a note for its editor alone, and says nothing where there is no such editor; and lines of small talk.
+# Markup of a note that only its editor understands; and lines of small talk.
 
 _CODE = r"(?P<code>^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)|`[^`\n]+`)"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
@@ -164,14 +164,14 @@ _SMALL_TALK = lazy(
 
 
 def without_editor_markup(text: str) -> str:
-    """The text without comments, queries, the state of outlines and references to blocks, which only their own vault
-    has; code stays as it is."""
+    """The text without comments, queries, outline state and block references, which only make sense in their own
+    vault; code stays."""
     result = _MARKUP.sub(lambda match: match["code"] or match["label"] or "", text)
     return text if result == text else _BULLET.sub(lambda match: match["code"] or "", result)
 
 
 def without_small_talk(text: str) -> str:
-    """The text without lines of thanks, laughter and greetings; one that is nothing else stays as it is."""
+    """The text without lines of thanks, laughter and greetings; a text of only such lines stays as it is."""
     result = _SMALL_TALK.sub(lambda match: match["code"] or "", text)
     return result if result.strip() else text
 
@@ -184,18 +184,18 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 
 def clean(text: str) -> str:
-    """In NFC, without outer blanks, with one empty line at most between paragraphs; markup stays."""
+    """The text in NFC, without outer blanks, with at most one empty line between paragraphs; markup stays."""
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
     return "\n\n".join(_paragraphs(text.strip()))
 
 
 def chunks(text: str) -> list[str]:
-    """The parts of a cleaned text, in order, of 50 to 300 tokens where that can be."""
+    """The parts of a cleaned text, in order, of 50 to 300 tokens where possible."""
     return join_short(pieces(text))
 
 
 def pieces(text: str) -> list[str]:
-    """The paragraphs of a cleaned text, in order; one that is too long in several pieces."""
+    """The paragraphs of a cleaned text, in order; long ones in several pieces."""
     result: list[str] = []
     for paragraph in _paragraphs(text):
         result += [paragraph] if count_tokens(paragraph) <= MAX_TOKENS else _cut(paragraph)
@@ -203,8 +203,8 @@ def pieces(text: str) -> list[str]:
 
 
 def join_short(pieces: Iterable[str]) -> list[str]:
-    """What is too short joins what comes next, where both together fit. What has become long enough takes up no
-    more: a part is one memory, not a page."""
+    """Join short pieces to the next, where both fit together. A part that is long enough grows no further: it is one
+    memory, not a page."""
     result: list[str] = []
     for piece in pieces:
         if result and _belong(result[-1], piece):
@@ -215,7 +215,7 @@ def join_short(pieces: Iterable[str]) -> list[str]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """What stands between empty lines; a fence keeps its empty lines."""
+    """The paragraphs between empty lines; a fenced block keeps its empty lines."""
     result: list[list[str]] = [[]]
     fence = ""
     for line in text.split("\n"):
@@ -232,7 +232,7 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _cut(paragraph: str) -> Iterator[str]:
-    """At the ends of sentences, code at those of lines; a sentence that is too long for itself between words."""
+    """Cut a paragraph at sentence ends (code at line ends), and a sentence that is too long between words."""
     kind = "code" if _FENCE.match(paragraph) else "text"
     for piece in blocks.cut(Piece(paragraph, 1, 1, kind=kind)):
         yield piece.text if kind == "code" else piece.text.strip()
@@ -245,5 +245,5 @@ def _belong(one: str, other: str) -> bool:
 
 
 def is_heading(piece: str) -> bool:
-    """Whether there is nothing but headings in it."""
+    """Whether a piece consists of headings only."""
     return all(_HEADING.match(line) for line in piece.split("\n") if line)

@@ -1,5 +1,5 @@
-"""A long text becomes memories: cleaned, cut, weighed, routed (the "logic" seed, section 1); and so do the texts that
-other programs keep, once and for all."""
+"""Turns a long text into memories: cleans, cuts, weighs and routes it (the "logic" seed, section 1); and so the texts
+of other programs, each once."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from vaultmem.text.times import seconds, stamp
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject, Value
 
-TEXT = "text"  # the source of texts, which are cut as those on stdin are
+TEXT = "text"  # the source of plain texts, which are cut like those on stdin
 HASH = "source_hash"
-_HASH_LENGTH = 16  # hex digits: enough among all texts of a person's life
-_MOST_PRINTED = 100  # characters of a part in the report
-_SIMILAR = 0.9  # resemblance from which two texts are one
-_TOO_FEW = 8  # words, where nothing in them matters
+_HASH_LENGTH = 16  # hex digits: enough for all texts of a lifetime
+_MOST_PRINTED = 100  # characters per part in the report
+_SIMILAR = 0.9  # resemblance from which two texts count as the same
+_TOO_FEW = 8  # words, below which a text without anything important is skipped
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
 class Part(NamedTuple):
-    """What becomes of one part of a text."""
+    """The result for one part of a text."""
 
     text: str
     new: New | None = None
-    known: str = ""  # the id of the memory that says it already
+    known: str = ""  # the id of the memory that says the same
     importance: float | None = None
-    reason: str = ""  # why it is left out
-    seen: bool = False  # it was taken in before, and there may be no memory of it any more
+    reason: str = ""  # why it is skipped
+    seen: bool = False  # it was ingested before; its memory may be gone
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing of it is new."""
+        """Whether it is known already."""
         return bool(self.known) or self.seen
 
 
-Known = Callable[[str], Part | None]  # what a text is taken for that was seen elsewhere
+Known = Callable[[str], Part | None]  # finds what a known text was recognized as
 
 
 class PartReport(TypedDict):
-    """What became of a part of a text."""
+    """The result for a part of a text."""
 
     result: str  # new, known or skipped
     text: str  # its beginning
@@ -66,15 +66,15 @@ class PartReport(TypedDict):
 
 
 class TextReport(PlanReport):
-    """What became of a text."""
+    """The result for a text."""
 
     parts: list[PartReport]
     redacted: list[str]
 
 
 def ingest_text(session: Session, params: Arguments) -> TextReport:
-    """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
-    like a secret is taken out of it first."""
+    """Write the parts of a text that are worth remembering; the report says of each whether it is new, known or
+    skipped. Secrets are removed first."""
     clean = secrets.redact(without_editor_markup(params.whole_text("text")))
     parts = judge(session, params, clean.text)
     draft = session.draft()
@@ -110,14 +110,14 @@ def _part_report(part: Part) -> PartReport:
     }  # fmt: skip
 
 
-# What is new in a text
+# The new parts of a text
 
 
 def judge(
     session: Session, params: Arguments, text: str, known: Known = lambda _: None
 ) -> list[Part]:
-    """Each paragraph for itself: whether it is known, or stands in the text twice. What is left between those joins
-    into parts, which are weighed."""
+    """The parts of a text with their results. Paragraphs that are known or occur twice are parts of their own; the
+    ones between them are joined into parts, which are weighed."""
     scope = params.scope() or DEFAULT_SCOPE
     parts: list[Part] = []
     fresh: list[str] = []
@@ -143,7 +143,8 @@ def judge(
 
 
 def whole_text(session: Session, params: Arguments, text: str) -> Part:
-    """A text that is short enough for one memory, whatever its importance: somebody has written it down."""
+    """The result for a text that is short enough for one memory, whatever its importance: somebody has written it
+    down."""
     matches = look(session, text, params.scope() or DEFAULT_SCOPE, contradictions=False)
     if same := _same(session, text, matches):
         return Part(text, known=same.id)
@@ -151,12 +152,13 @@ def whole_text(session: Session, params: Arguments, text: str) -> Part:
 
 
 def _find_repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Part | None:
-    """Why a paragraph says nothing new, to the letter; None when it does. `hashes` are those of this text."""
+    """The result for a paragraph that repeats another literally; None for a new one. `hashes` are those of this
+    text."""
     if same := find_same(session, piece, scope):
         return Part(piece, known=same[0].id)
     hash_ = similarity.content_hash(piece)
     if hash_ in hashes:
-        return Part(piece, reason="it stands in this text before")
+        return Part(piece, reason="it repeats an earlier paragraph")
     hashes.add(hash_)
     return None
 
@@ -166,7 +168,7 @@ def _weigh(session: Session, params: Arguments, text: str) -> Part:
     if part.new is None:
         return part
     if _is_empty_talk(text):
-        return Part(text, reason="nothing in it to remember")
+        return Part(text, reason="it has nothing to remember")
     weight = part.new.properties["importance"]
     assert isinstance(weight, float)
     if weight < short_texts.THRESHOLD:
@@ -176,7 +178,8 @@ def _weigh(session: Session, params: Arguments, text: str) -> Part:
 
 
 def _same(session: Session, text: str, matches: Existing) -> Memory | None:
-    """The memory that says the same, to the letter or all but: nothing that matters is in one of them alone."""
+    """The memory that says the same, literally or nearly so: neither has anything important that the other lacks.
+    None without one."""
     if matches.same:
         return matches.same
     for memory, resemblance in matches.similar:
@@ -186,7 +189,7 @@ def _same(session: Session, text: str, matches: Existing) -> Memory | None:
 
 
 def is_same(text: str, other: str, resemblance: float) -> bool:
-    """Whether two texts that resemble each other so much say the same."""
+    """Whether two texts of this resemblance say the same."""
     if resemblance < _SIMILAR:
         return False
     mine, theirs = plain(text), plain(other)
@@ -194,27 +197,27 @@ def is_same(text: str, other: str, resemblance: float) -> bool:
 
 
 def _is_empty_talk(text: str) -> bool:
-    """Thanks, ok, and headings of nothing: new they are, but that is all. So is longer talk that states nothing, tells
-    of nothing that happened and is about nobody."""
+    """Whether it is small talk such as thanks and OK, a heading without text, or longer talk that states nothing,
+    reports no event and is about nobody."""
     if short_texts.salience(text):
         return False
     return len(_WORD.findall(text)) < _TOO_FEW or not short_texts.says_something(text)
 
 
-# Texts of other programs: what is new becomes memories in the inbox, once and for all
+# Texts of other programs: new ones become memories in the inbox, once
 
 
 class _Result(NamedTuple):
-    """What became of an item."""
+    """The result for an item."""
 
     parts: list[Part]
-    hashes: list[str]  # to be known from now on
+    hashes: list[str]  # that count as known from now on
     redacted: tuple[str, ...] = ()
-    rest: int = 0  # memories that the text would make, and there was no room for
+    rest: int = 0  # memories that the limit had no room for
 
 
 class _Seen:
-    """What need not come in: what memories say or were made of, alive or archived, and what was looked at before."""
+    """Known texts: the contents and origins of live and archived memories, and texts that were examined before."""
 
     def __init__(self, session: Session) -> None:
         collection = session.store.collection
@@ -225,40 +228,41 @@ class _Seen:
                 self._memories[made_of] = memory
         self._taken = taken_hashes(session.store.ledger)
         self._now: set[str] = set()
-        self._texts: list[tuple[bytes, str]] = []  # what comes in now, and its sketch
+        self._texts: list[tuple[bytes, str]] = []  # texts of this run, with their sketches
 
     def part(self, text: str) -> Part | None:
-        """What a text is known for, if it is."""
+        """The result for a known text; None for a new one."""
         hash_ = hash_of(text)
         memory = self._memories.get(hash_)
         if memory is not None:
             reason = "it is in the archive" if memory.archived else ""
             return Part(text, known=memory.id, reason=reason)
         if hash_ in self._now:
-            return Part(text, reason="it came in with another text just now", seen=True)
+            return Part(text, reason="another text of this run says the same", seen=True)
         if hash_ in self._taken:
-            return Part(text, reason="it was looked at before", seen=True)
+            return Part(text, reason="it was examined before", seen=True)
         own = similarity.sketch(text)
         if any(
             is_same(text, each, similarity.resemblance(own, sketch)) for sketch, each in self._texts
         ):
-            return Part(text, reason="another text just now says the same", seen=True)
+            return Part(text, reason="another text of this run says nearly the same", seen=True)
         return None
 
     def add(self, part: Part, hash_: str) -> None:
-        """It comes in now."""
+        """Record a text that is ingested now."""
         self._now.add(hash_)
         self._texts.append((similarity.sketch(part.text), part.text))
 
 
 def hash_of(text: str) -> str:
-    """By what a text is known again."""
+    """The hash by which a text is recognized."""
     return similarity.content_hash(text)[:_HASH_LENGTH]
 
 
 def take_in(session: Session, params: Arguments) -> JsonObject:
-    """Take in what is new of the items of one source; "results" tells of each what became of it, in their order. At
-    most `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it.
+    """Ingest what is new in the items of one source; "results" has the result of each, in their order. At most
+    `limit` memories are written: the rest of the item that exceeds it ("rest") and all later items are left for
+    another run.
     """
     items = [item_of(params, record) for record in params.records("items")]
     room = params.whole("limit", 1_000_000)
@@ -289,8 +293,8 @@ def take_in(session: Session, params: Arguments) -> JsonObject:
 
 
 def _truncate(result: _Result, room: int) -> _Result:
-    """The beginning of a text, of which there is room for so many memories only. The text as a whole is not known then,
-    so that another run goes on with what is left of it."""
+    """The result cut to the memories that there is room for. The whole text then does not count as known, so that
+    another run continues with the rest."""
     fresh = [number for number, part in enumerate(result.parts) if part.new is not None]
     if len(fresh) <= room:
         return result
@@ -305,7 +309,7 @@ def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) ->
     if params.needed("source") == TEXT:
         text = incoming.without_small_talk(text)
     if not text.strip():
-        return _Result([Part("", reason="there is nothing in it")], [])
+        return _Result([Part("", reason="it is empty")], [])
     known = seen.part(text)
     if known is not None:
         return _Result([known], [hash_of(text)])
@@ -321,21 +325,21 @@ def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) ->
 
 
 def _is_one(text: str, source: str) -> bool:
-    """Whether a text is one memory: a note is while it is short, a text while it is one part. So a text says the same
-    from a file as from stdin, and is known again by either way."""
+    """Whether a text becomes a single memory: a note if it is short, a plain text if it is one part. So a text gives
+    the same memories from a file and from stdin, and is recognized from either."""
     if source == TEXT:
         return len(incoming.chunks(incoming.clean(text))) <= 1
     return count_tokens(text) <= MAX_TOKENS
 
 
 def _add_origin(part: Part, item: Item, *, first: bool) -> Part:
-    """A new memory with where it comes from. What names the whole text belongs to its first part."""
+    """A new memory with its origin. Title, aliases and links of the whole text go to its first part."""
     if part.new is None:
         return part
     unnamed = {} if first else {"aliases": None, "links": None}
     own = {**item.properties, **unnamed, **part.new.properties, HASH: hash_of(part.text)}
     if item.date and (at := seconds(item.date)) and at < (seconds(own["created_at"]) or 0):
-        own["created_at"] = stamp(at)  # when it was written there
+        own["created_at"] = stamp(at)  # when it was written at its origin
     properties = {key: value for key, value in own.items() if value not in (None, [])}
     title = item.title if first else ""
     return part._replace(new=part.new._replace(title=title, properties=properties))
@@ -344,7 +348,7 @@ def _add_origin(part: Part, item: Item, *, first: bool) -> Part:
 def _item_report(
     result: _Result, places: Mapping[str, str], failed: Mapping[str, str]
 ) -> JsonObject:
-    """An item as JSON: "new" if any of its parts is, "known" if all that matters of it is."""
+    """An item as JSON: "new" if any of its parts is new, "known" if all important parts are known."""
     written = [part.new.id for part in result.parts if part.new is not None]
     lost = [failed[places[id_]] for id_ in written if places[id_] in failed]
     memories = [{"id": id_, "path": places[id_]} for id_ in written if places[id_] not in failed]

@@ -1,4 +1,5 @@
-"""Memories as lines of JSON: our own shape, which carries a file to the last byte, and those of two other programs.
+"""Memories as lines of JSON: in our own shape, which preserves a file byte for byte, and in those of two other
+programs.
 
 {"id": …, "path": …, "archived": …, "properties": {…}, "content": …, "file": {"style": …, "base64": …}}
 
@@ -28,17 +29,17 @@ Json = dict[str, object]
 JSONL, MEMORIES, MEMORY_CLI = "jsonl", "memories", "memory-cli"
 SHAPES = (JSONL, MEMORIES, MEMORY_CLI)
 LONGEST_ID = 200
-_DEEPEST = 20  # lists and objects in one another that a property may be
+_DEEPEST = 20  # nesting of lists and objects in a property
 _MOST_VALUES = 10_000
 _LONGEST_PATH, _LONGEST_PART = 1_000, 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # for many readers
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # line ends for many readers
 _KNOWN = ("id", "path", "archived", "properties", "content", "file")
 
 
 class File(NamedTuple):
-    """A file as it is, and how a page is written in it (vault.pages)."""
+    """The bytes of a file, and its page style (notes.pages)."""
 
     style: str
     data: bytes
@@ -53,11 +54,11 @@ class Exchanged(NamedTuple):
     properties: dict[str, Value]
     content: str
     file: File | None = None
-    links: tuple[str, ...] = ()  # ids of others, for shapes that name these
+    links: tuple[str, ...] = ()  # ids of other memories, in shapes that link by id
 
 
 def line_of(memory: Exchanged) -> str:
-    """The line, without its end."""
+    """The memory as a line in our shape, without a line end."""
     result: Json = {
         "id": memory.id,
         "path": memory.path,
@@ -72,7 +73,7 @@ def line_of(memory: Exchanged) -> str:
 
 
 def json_line(result: object) -> str:
-    """JSON on one line that any reader of UTF-8 takes; a number that JSON does not know becomes null."""
+    """JSON on one line that any UTF-8 reader accepts; numbers that JSON lacks become null."""
     try:
         line = json.dumps(result, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -91,7 +92,7 @@ def _finite(result: object) -> object:
 
 
 def parse_line(line: str) -> Json:
-    """A line as an object. Raises VaultmemError, whatever the line is."""
+    """A line as a JSON object. Raises VaultmemError for any other line."""
     try:
         result = json.loads(line, parse_constant=_no_number)
     except RecursionError as error:
@@ -99,7 +100,7 @@ def parse_line(line: str) -> Json:
     except ValueError as error:
         raise VaultmemError("it is not JSON") from error
     if not isinstance(result, dict):
-        raise VaultmemError("it is not an object of JSON")
+        raise VaultmemError("it is not a JSON object")
     return result
 
 
@@ -108,29 +109,31 @@ def _no_number(word: str) -> float:
 
 
 def memory(result: Json) -> Exchanged:
-    """The memory of a line in our shape. Raises VaultmemError, which says what is wrong with it."""
+    """The memory of a line in our shape. Raises VaultmemError that says what is wrong with it."""
     if unknown := result.keys() - set(_KNOWN):
-        raise VaultmemError(f"it has {min(unknown)[:40]!r}, which no line has{_advice(result)}")
+        raise VaultmemError(
+            f"it has {min(unknown)[:40]!r}, which is not a known field{_advice(result)}"
+        )
     if missing := next((name for name in ("content", "properties") if name not in result), ""):
         raise VaultmemError(f'it has no "{missing}"{_advice(result)}')
     archived = result.get("archived", False)
     if not isinstance(archived, bool):
         raise VaultmemError('"archived" is not true or false')
-    path = inner_path(text(result, "path")) if result.get("path") else ""
+    path = inner_path(text_field(result, "path")) if result.get("path") else ""
     properties = checked_properties(result["properties"])
-    own = checked_id(text(result, "id")) if result.get("id") else ""
-    return Exchanged(own, path, archived, properties, text(result, "content"), _file(result))
+    own = checked_id(text_field(result, "id")) if result.get("id") else ""
+    return Exchanged(own, path, archived, properties, text_field(result, "content"), _file(result))
 
 
 def _advice(result: Json) -> str:
-    """How to read a line in the shape of another program."""
+    """The hint "; --format … reads it" for a line in the shape of another program; else ""."""
     shapes = {MEMORIES: {*_MEMORIES_FIELDS}, MEMORY_CLI: {*_CLI_FIELDS, "ContentHash"}}
     fits = (shape for shape, fields in shapes.items() if result and result.keys() <= fields)
     return f"; --format {shape} reads it" if (shape := next(fits, "")) else ""
 
 
-def text(result: Json, name: str) -> str:
-    """A text of a line; "" where there is none."""
+def text_field(result: Json, name: str) -> str:
+    """A text field of a line; "" when it is missing. Raises VaultmemError when it is not text."""
     value = result.get(name)
     if not isinstance(value, str | None):
         raise VaultmemError(f'"{name}" is not text')
@@ -138,7 +141,7 @@ def text(result: Json, name: str) -> str:
 
 
 def checked_content(raw: str) -> str:
-    """A text that a memory can hold."""
+    """The content, if a memory can hold it. Raises VaultmemError for control characters."""
     if odd := _NO_TEXT.search(raw):
         raise VaultmemError(
             f"its content holds a control character (U+{ord(odd[0]):04X} at character {odd.start() + 1})"
@@ -147,7 +150,7 @@ def checked_content(raw: str) -> str:
 
 
 def checked_id(raw: str) -> str:
-    """An id that a property can hold."""
+    """The id, if a property can hold it. Raises VaultmemError for any other."""
     own = raw.strip()
     if not own.isprintable() or not 0 < len(own) <= LONGEST_ID:
         raise VaultmemError(f'"id" must be one line of at most {LONGEST_ID} characters')
@@ -155,37 +158,38 @@ def checked_id(raw: str) -> str:
 
 
 def inner_path(raw: str) -> str:
-    """A place in the memory folder where a memory may lie, on any system. Raises VaultmemError for any other."""
+    """The path in the memory folder, in a form that is valid on any system. Raises VaultmemError for one that a
+    memory may not have."""
     what = f"its path {raw[:60]!r}"
     if _CONTROL.search(raw) or len(raw) > _LONGEST_PATH:
-        raise VaultmemError(f"{what} is none")
+        raise VaultmemError(f"{what} is not a valid relative path")
     path = portable(raw)
     parts = path.split("/")
     if any(not 0 < len(part.encode()) <= _LONGEST_PART for part in parts):
-        raise VaultmemError(f"{what} is none")
+        raise VaultmemError(f"{what} is not a valid relative path")
     if any(part.startswith(".") or part != part.strip() for part in parts):
-        raise VaultmemError(f"{what} is hidden, or leads elsewhere")
+        raise VaultmemError(f"{what} is hidden, or leads out of the folder")
     if is_reserved(path) or not path.lower().endswith(".md"):
-        raise VaultmemError(f"{what} is not that of a memory")
+        raise VaultmemError(f"{what} is not a path for memories")
     return path
 
 
 def in_archive(path: str) -> bool:
-    """Whether a path in the memory folder lies in the archive."""
+    """Whether a path in the memory folder is in the archive."""
     return path.startswith(f"{ARCHIVE}/")
 
 
 def checked_properties(raw: object) -> dict[str, Value]:
-    """Properties that a page can hold, as far as their form goes."""
+    """The properties, if a page can hold them. Raises VaultmemError when they are nested too deeply or too many."""
     if not isinstance(raw, dict):
         raise VaultmemError('"properties" is not an object')
-    left: list[tuple[object, int]] = [(raw, 0)]  # no recursion, for they may be nested deeply
+    left: list[tuple[object, int]] = [(raw, 0)]  # no recursion, as they may be nested deeply
     count = 0
     while left:
         value, depth = left.pop()
         count += 1
         if depth > _DEEPEST or count > _MOST_VALUES:
-            raise VaultmemError("its properties are nested too deeply, or too many")
+            raise VaultmemError("it has too many properties, or they are nested too deeply")
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()  # fmt: skip
         left += [(each, depth + 1) for each in inner]
     return raw
@@ -198,20 +202,20 @@ def _file(result: Json) -> File | None:
     if not isinstance(raw, dict) or raw.keys() != {"style", "base64"}:
         raise VaultmemError('"file" must have "style" and "base64"')
     try:
-        data = base64.b64decode(text(raw, "base64"), validate=True)
+        data = base64.b64decode(text_field(raw, "base64"), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise VaultmemError('"file" holds no base64') from error
-    return File(text(raw, "style"), data)
+        raise VaultmemError('"file" does not hold base64') from error
+    return File(text_field(raw, "style"), data)
 
 
-# A file of lines, read one by one whatever is in it: huge lines are skipped, broken ones reported.
+# Read a file of lines one by one, whatever it contains: huge lines are skipped, broken ones reported.
 
-LONGEST = 16_000_000  # bytes of a line: a note of four megabytes, also in base64 and with its text
+LONGEST = 16_000_000  # bytes of a line: a note of four megabytes, as text and in base64
 _PART = 1 << 16
 
 
 class Line(NamedTuple):
-    """One line that is not empty: a memory, or what is wrong with it."""
+    """One non-empty line: a memory, or an error."""
 
     number: int
     size: int
@@ -220,7 +224,7 @@ class Line(NamedTuple):
 
 
 def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
-    """All lines but empty ones."""
+    """Yield all non-empty lines of a file."""
     number = 0
     while data := file.readline(LONGEST + 1):
         number += 1
@@ -236,7 +240,7 @@ def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
 
 
 def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
-    """The memory of one line, or all that a search of **memories** has answered (its section 4.2)."""
+    """The memory of one line, or all results of a search of **memories** (its section 4.2)."""
     try:
         result = parse_line(data.decode())
     except UnicodeDecodeError:
@@ -250,7 +254,7 @@ def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
         results = [result]
     for each in results:
         if not isinstance(each, dict):
-            yield Line(number, 0, None, "one of its results is not an object of JSON")
+            yield Line(number, 0, None, "one of its results is not a JSON object")
             continue
         try:
             yield Line(number, len(data) // len(results), READERS[shape](each))
@@ -260,10 +264,10 @@ def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
 
 # Memories in the shapes of two other programs, the "memories" and "memory-cli" seeds, as objects of JSON.
 
-_NEVER = "0001-01-01T00:00:00Z"  # a time that was never set, as Go writes it
-_FRACTION = re.compile(r"(\.\d{6})\d+")  # of nanoseconds, six digits are understood
+_NEVER = "0001-01-01T00:00:00Z"  # Go's zero time
+_FRACTION = re.compile(r"(\.\d{6})\d+")  # of nanoseconds, of which six digits are read
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
-# The fields of **memories** (sections 4.2 and 3.1), which are called as ours.
+# The fields of **memories** (sections 4.2 and 3.1), which have the same names as ours.
 _MEMORIES_FIELDS = (
     "id", "content", "agent", "personality", "project", "type", "global", "decay_policy", "confidence", "created_at",
     "last_reinforced_at", "deleted",
@@ -277,7 +281,7 @@ _CLI_FIELDS = {
 
 
 def to_memories(record: MemoryRecord) -> Json:
-    """A memory as **memories** shows it."""
+    """A memory as **memories** prints it."""
     fields: Json = {**record}
     own = {name: fields[name] for name in _MEMORIES_FIELDS}
     return own | {"last_reinforced_at": record["last_reinforced_at"] or ""}
@@ -293,7 +297,7 @@ def to_memory_cli(record: MemoryRecord) -> Json:
 def from_memories(result: Json) -> Exchanged:
     """The memory of a line of **memories**. Confidence is computed, never stored."""
     own, content = _identity(result)
-    policy = text(result, "decay_policy").strip().lower()
+    policy = text_field(result, "decay_policy").strip().lower()
     if policy and policy not in POLICIES:
         raise VaultmemError(f"its decay policy {policy[:40]!r} is unknown")
     properties: dict[str, Value] = {
@@ -314,12 +318,12 @@ def from_memory_cli(result: Json) -> Exchanged:
     known = {theirs.lower(): ours for theirs, ours in _CLI_FIELDS.items()}
     fields = {ours: named[theirs] for theirs, ours in known.items() if theirs in named}
     own, content = _identity(fields)
-    category = text(fields, "category").lower() or INBOX
+    category = text_field(fields, "category").lower() or INBOX
     if category not in CATEGORIES:
         raise VaultmemError(f"its category {category[:40]!r} is unknown")
-    scope = text(fields, "scope") or DEFAULT_SCOPE
+    scope = text_field(fields, "scope") or DEFAULT_SCOPE
     if not SCOPE.fullmatch(scope):
-        raise VaultmemError(f"its scope {scope[:40]!r} is none")
+        raise VaultmemError(f"its scope {scope[:40]!r} is unknown")
     properties: dict[str, Value] = {
         "phase": phase_of(category),
         "category": category,
@@ -345,31 +349,31 @@ WRITERS: dict[str, Callable[[MemoryRecord], Json]] = {
 
 
 def _identity(result: Json) -> tuple[str, str]:
-    if not (content := text(result, "content")).strip():
+    if not (content := text_field(result, "content")).strip():
         raise VaultmemError("it has no content")
-    return (checked_id(text(result, "id")) if result.get("id") else ""), content
+    return (checked_id(text_field(result, "id")) if result.get("id") else ""), content
 
 
 def _with_id(own: str, properties: dict[str, Value]) -> dict[str, Value]:
-    """The properties that say something, with the id in front."""
+    """The non-empty properties, with the id first."""
     present = {key: value for key, value in properties.items() if value not in (None, "", [])}
     return {**({"id": own} if own else {}), **present}
 
 
 def _short(result: Json, name: str) -> str:
-    return " ".join(text(result, name).split())
+    return " ".join(text_field(result, name).split())
 
 
 def _moments(result: Json, *names: str) -> dict[str, Value]:
-    """Times as we write them; those that were never set are left out."""
+    """The times in our format, without those that were never set."""
     moments: dict[str, Value] = {}
     for name in names:
-        moment = _FRACTION.sub(r"\1", text(result, name))
+        moment = _FRACTION.sub(r"\1", text_field(result, name))
         if not moment or moment == _NEVER:
             continue
         at = seconds(moment)
         if at is None:
-            raise VaultmemError(f'"{name}" is no time')
+            raise VaultmemError(f'"{name}" is not a time')
         moments[name] = stamp(at)
     if "created_at" in moments:
         moments.setdefault("updated_at", moments["created_at"])
@@ -386,12 +390,12 @@ def _flag(result: Json, name: str) -> bool:
 def _count(result: Json, name: str) -> int:
     value = result.get(name) or 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 53:
-        raise VaultmemError(f'"{name}" is no count')
+        raise VaultmemError(f'"{name}" is not a count')
     return value
 
 
 def _texts(result: Json, name: str) -> list[str]:
     value = result.get(name) or []
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise VaultmemError(f'"{name}" is no list of texts')
+        raise VaultmemError(f'"{name}" is not a list of texts')
     return [each for each in value if each.strip()]

@@ -1,7 +1,7 @@
-"""What a source of memories is: a reader of what some other program keeps, which changes nothing there.
+"""Sources of memories: read-only readers of what other programs store.
 
-A source is registered under the entry-point group "vaultmem.sources" and chosen by its name. It lists what it finds
-below a folder, one after the other; what it does not read it names with the reason.
+A source is registered under the entry-point group "vaultmem.sources" and chosen by its name. It yields the texts
+below a folder one by one, and names what it does not read with the reason.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ GROUP = "vaultmem.sources"
 
 
 class SourceText(NamedTuple):
-    """One text that may become a memory, or several."""
+    """One text that may become one or several memories."""
 
-    path: str  # below the root of the source, "/" between, printable
+    path: str  # relative to the root of the source, with "/", printable
     text: str  # without properties; line ends "\n"
-    title: str = ""  # "" where its first line says it
+    title: str = ""  # "" to take it from the first line
     tags: tuple[str, ...] = ()  # without "#"
     aliases: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()  # what its properties link to, without brackets
+    links: tuple[str, ...] = ()  # link targets in its properties, without brackets
     properties: Mapping[str, Value] = {}
     kind: str = "note"  # note, journal, instructions, memory, chat or text
-    cut: str = ""  # what of the file was not read, in a few words
+    cut: str = ""  # what was left out of the file, in a few words
     day: str = ""  # of a journal, in ISO
-    written: float = 0.0  # when its file was written last, in seconds since the epoch
+    written: float = 0.0  # modification time of its file, in seconds since the epoch
 
 
-class Passed(NamedTuple):
-    """Something that is not read, and why."""
+class Skipped(NamedTuple):
+    """A file or folder that is not read, and why."""
 
     path: str
     reason: str
 
 
-Apart = Mapping[tuple[int, int], str]  # folders that are not read, by device and inode, and why not
-NOTHING: Apart = {}
+Excluded = Mapping[tuple[int, int], str]  # reasons why folders are not read, by device and inode
+NOTHING: Excluded = {}
 
 
 class Source(Protocol):
@@ -60,33 +60,33 @@ class Source(Protocol):
     about: str  # what it reads, in a few words
 
     def places(self, home: str) -> tuple[str, ...]:
-        """Where it looks if nobody names a folder; what is not there is passed over."""
+        """The folders that it reads by default; missing ones are skipped."""
 
-    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
-        """All there is below a folder (or in one file), in a stable order, read lazily, one by one. Never
-        leads out of the folder, nor into an excluded one, which it names instead; writes nothing.
-        Raises VaultmemError when the folder cannot be read."""
+    def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
+        """Yield all texts below a folder (or in one file), lazily and in a stable order. Never leaves the folder nor
+        enters an excluded one, which it names instead; writes nothing. Raises VaultmemError when the folder cannot be
+        read."""
 
 
-# Finds the sources by entry point, and the folders they are to read.
+# Find the sources by entry point, and the folders to read.
 
 ALL = "all"
 
 
 class Place(NamedTuple):
-    """One source and one folder, or file, that it is to read, but for what lies apart."""
+    """One source and one folder or file for it to read, except excluded folders."""
 
     source: Source
     root: str
-    apart: Apart = NOTHING
+    excluded: Excluded = NOTHING
 
-    def read(self) -> Iterator[SourceText | Passed]:
-        """What there is to read."""
-        return self.source.read(self.root, self.apart)
+    def read(self) -> Iterator[SourceText | Skipped]:
+        """Yield the texts of the place."""
+        return self.source.read(self.root, self.excluded)
 
 
-class Chosen(NamedTuple):
-    """What is to be read, and what was named and cannot be."""
+class Selection(NamedTuple):
+    """The places to read, and remarks on those that cannot be read."""
 
     places: list[Place]
     remarks: list[str]
@@ -94,7 +94,7 @@ class Chosen(NamedTuple):
 
 @cache
 def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
-    """All sources by name, and a line for each package that has one that cannot be loaded: the others work on."""
+    """All sources by name, and a line for each one that cannot be loaded."""
     result: dict[str, Source] = {}
     troubles: list[str] = []
     plugins.each(
@@ -108,24 +108,26 @@ def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
 Setting = Callable[[str], str]  # the text of a setting
 
 
-def chosen(
+def choose_places(
     name: str, path: str | None, vault: str, home: str, setting: Setting = lambda _: ""
-) -> Chosen:
-    """What a name and a folder mean. Raises UsageError for a name that nobody has, VaultmemError where nothing can be
-    read: the folder is not there, or is the vault's own."""
+) -> Selection:
+    """The places that a source name and a folder refer to. Raises UsageError for an unknown name, VaultmemError where
+    nothing can be read: the folder does not exist, or belongs to the vault."""
     known, troubles = installed()
     if name != ALL and name not in known:
         if os.path.exists(name):
             raise UsageError(
-                f"{name[:100]} is no source; read it with --source text --path {shlex.quote(name[:100])}"
+                f"{name[:100]} is not a source; read it with --source text --path {shlex.quote(name[:100])}"
             )
         raise UsageError(f"unknown source {name[:40]!r}; known: {', '.join([*known, ALL])}")
     if path is not None:
         if name == ALL:
             raise UsageError("--path goes with one source; name it instead of all")
-        return Chosen([Place(known[name], _checked_root(path, vault), _apart(vault))], [*troubles])
+        return Selection(
+            [Place(known[name], _checked_root(path, vault), _excluded(vault))], [*troubles]
+        )
     wanted = [*known.values()] if name == ALL else [known[name]]
-    result = Chosen([], [*troubles])
+    result = Selection([], [*troubles])
     for source in wanted:
         if name == ALL and setting(f"ingestion.{source.name}.enabled") == "off":
             result.remarks.append(f"{source.name}: it is off in the settings")
@@ -139,23 +141,23 @@ def chosen(
     return result
 
 
-def _add_places(result: Chosen, source: Source, roots: Iterable[str], vault: str) -> None:
+def _add_places(result: Selection, source: Source, roots: Iterable[str], vault: str) -> None:
     for root in roots:
         if not os.path.isdir(root):
             result.remarks.append(f"{source.name}: {root} is not there")
         elif is_inside(root, vault):
             result.remarks.append(f"{source.name}: {root} belongs to the vault itself")
         elif is_inside(root, state_root()):
-            result.remarks.append(f"{source.name}: {root} is what vaultmem keeps of its vaults")
+            result.remarks.append(f"{source.name}: {root} is vaultmem's own state folder")
         else:
-            result.places.append(Place(source, root, _apart(vault)))
+            result.places.append(Place(source, root, _excluded(vault)))
 
 
-def _apart(vault: str) -> Apart:
-    """The vault, and what vaultmem keeps of vaults: what lies there came from where it is read, or is read already."""
+def _excluded(vault: str) -> Excluded:
+    """The vault and the state folder: what is there is indexed already, or is a copy."""
     result: dict[tuple[int, int], str] = {}
     for path, why in (
-        (state_root(), "it is what vaultmem keeps of its vaults"),
+        (state_root(), "it is vaultmem's own state folder"),
         (vault, "it is the vault itself"),
     ):
         with suppress(OSError):
@@ -170,15 +172,15 @@ def _checked_root(path: str, vault: str) -> str:
         raise VaultmemError(f"{path} is not there; name a folder or a file with --path")
     if is_inside(full, vault):
         raise VaultmemError(
-            f"{path} belongs to the vault itself: its notes are read where they are, and need not be taken in"
+            f"{path} belongs to the vault itself: its notes are indexed where they are, and need no import"
         )
     if is_inside(full, state_root()):
-        raise VaultmemError(f"{path} is what vaultmem keeps of its vaults; name another folder")
+        raise VaultmemError(f"{path} is vaultmem's own state folder; name another folder")
     return full
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is that folder, as of the vault, or lies in it, however it is spelled."""
+    """Whether a path is a folder or lies in it, however it is spelled."""
     real = Path(os.path.realpath(path))
     with suppress(OSError):
         root = os.stat(folder)
@@ -186,7 +188,7 @@ def is_inside(path: str, folder: str) -> bool:
     return False
 
 
-# The files below the root of a source: listed and read without following a link, without reading more than a note.
+# The files below the root of a source: listed and read without following links, and up to the size of a note.
 
 MOST_BYTES = vault.CAP
 _MOST = f"{MOST_BYTES / 1e6:g} MB"
@@ -195,11 +197,11 @@ _LONG_WORD = re.compile(r"[!-~]{20,}\Z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-Wanted = Callable[[str], object]  # something true for the path of a file that is wanted
+Wanted = Callable[[str], object]  # whether a file is wanted, by its path
 
 
 class Text(NamedTuple):
-    """A file that was read."""
+    """The text of a file."""
 
     path: str
     text: str
@@ -207,22 +209,23 @@ class Text(NamedTuple):
 
 
 class Tree:
-    """The files of a source: of a folder or one file, perhaps by a link. What is apart is not read."""
+    """The files of a source: of a folder or one file, perhaps a link. Excluded folders are not read."""
 
-    def __init__(self, root: str, apart: Apart = NOTHING) -> None:
+    def __init__(self, root: str, excluded: Excluded = NOTHING) -> None:
         real = os.path.realpath(root)
         self._only = os.path.basename(real) if os.path.isfile(real) else ""
         self.root = os.path.dirname(real) if self._only else real
-        self._apart = apart
-        # The folder apart that each folder lies in, "" for none.
+        self._excluded = excluded
+        # The excluded folder that each folder is in, "" for none.
         self._within: dict[str, str] = {"": ""}
-        self._met: dict[str, str] = {}  # those that were met, and why they are not read
+        self._met: dict[str, str] = {}  # the excluded folders found so far, with the reasons
 
-    def files(self, wanted: Wanted, below: str = "") -> Iterator[Entry | Passed]:
-        """All files whose path matches, by path, then what stood in the way; none where `below` is no folder."""
+    def files(self, wanted: Wanted, below: str = "") -> Iterator[Entry | Skipped]:
+        """Yield all files whose path matches, by path, then the ones passed over; none where `below` is not a
+        folder."""
         if self._only:
             entry = Look(self.root).at(self._only)
-            yield entry or Passed(self._only, "hidden, or not a regular file")
+            yield entry or Skipped(self._only, "hidden, or not a regular file")
             return
         if below and not Look(self.root).has_folder(below):
             return
@@ -232,50 +235,51 @@ class Tree:
         except VaultGoneError as error:
             raise VaultmemError(f"{self.root} cannot be read: {_reason(error)}") from error
         yield from sorted(entries, key=lambda one: one.path)
-        yield from (Passed(printable(nfc(path)), why) for path, why in sorted(self._met.items()))
+        yield from (Skipped(printable(nfc(path)), why) for path, why in sorted(self._met.items()))
         for trouble in sorted(troubles):
-            if self._is_apart(trouble.path):
+            if self._is_excluded(trouble.path):
                 continue
             if trouble.folder or "link" in trouble.reason or wanted(trouble.path):
-                yield Passed(printable(trouble.path), trouble.reason)
+                yield Skipped(printable(trouble.path), trouble.reason)
 
     def _wants(self, entry: Entry, wanted: Wanted) -> bool:
-        return not self._is_apart(entry.raw) and bool(wanted(entry.path))
+        return not self._is_excluded(entry.raw) and bool(wanted(entry.path))
 
-    def _is_apart(self, raw: str) -> bool:
-        """Whether a file lies in an excluded folder, by whatever name it goes here."""
-        return bool(self._apart) and bool(self._folder_apart(raw.rpartition("/")[0]))
+    def _is_excluded(self, raw: str) -> bool:
+        """Whether a file is in an excluded folder, under any name."""
+        return bool(self._excluded) and bool(self._folder_excluded(raw.rpartition("/")[0]))
 
-    def _folder_apart(self, raw: str) -> str:
+    def _folder_excluded(self, raw: str) -> str:
         result = self._within.get(raw)
         if result is None:
-            result = self._folder_apart(raw.rpartition("/")[0])
-            why = "" if result else self._apart.get(_identity(f"{self.root}/{raw}"), "")
+            result = self._folder_excluded(raw.rpartition("/")[0])
+            why = "" if result else self._excluded.get(_identity(f"{self.root}/{raw}"), "")
             if why:
                 result = raw
                 self._met[raw] = why
             self._within[raw] = result
         return result
 
-    def texts(self, wanted: Wanted, below: str = "") -> Iterator[Text | Passed]:
-        """The same, read."""
+    def texts(self, wanted: Wanted, below: str = "") -> Iterator[Text | Skipped]:
+        """Like files(), with the text of each."""
         for entry in self.files(wanted, below):
-            yield entry if isinstance(entry, Passed) else self.read(entry)
+            yield entry if isinstance(entry, Skipped) else self.read(entry)
 
-    def read(self, entry: Entry) -> Text | Passed:
-        """A file as text, or why not: half a note, or one with letters that are none, is no memory."""
+    def read(self, entry: Entry) -> Text | Skipped:
+        """The text of a file, or why it is not read: part of a note, or one with invalid characters, is not a
+        memory."""
         path = printable(entry.path)
         if entry.size > MOST_BYTES:
-            return Passed(path, f"{entry.size / 1e6:,.1f} MB long, and a note has {_MOST} at most")
+            return Skipped(path, f"{entry.size / 1e6:,.1f} MB long, and a note has {_MOST} at most")
         result = vault.read(self.root, entry.raw)
         if result.trouble:
-            return Passed(path, result.trouble)
+            return Skipped(path, result.trouble)
         text = _CONTROL.sub(" ", result.text.replace("\r", "\n"))
         return Text(path, text, entry.mtime_ns / 1e9)
 
 
 def beginning(read: SourceText, most: int) -> SourceText:
-    """No more than the first characters of a text, and that it was cut; no secret and no long word is halved."""
+    """The first `most` characters of a text, with a note where it was cut; secrets and long words are not split."""
     size = len(read.text)
     if size <= most:
         return read
@@ -285,9 +289,7 @@ def beginning(read: SourceText, most: int) -> SourceText:
     start = text[:most]
     if not text[most].isspace():
         start = _LONG_WORD.sub("", start) or start
-    return read._replace(
-        text=start, cut=f"only the first {most:,} of {size:,} characters are taken"
-    )
+    return read._replace(text=start, cut=f"only the first {most:,} of {size:,} characters are read")
 
 
 def printable(path: str) -> str:

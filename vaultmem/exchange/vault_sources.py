@@ -1,4 +1,4 @@
-"""Other vaults, read as their editor reads them: Obsidian's and Logseq's, and folders of plain text."""
+"""Sources for other vaults of Obsidian and Logseq, read as their editor reads them, and for folders of plain text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
-from vaultmem.exchange.source import NOTHING, Apart, Passed, SourceText, Text, Tree
+from vaultmem.exchange.source import NOTHING, Excluded, Skipped, SourceText, Text, Tree
 from vaultmem.light import NamedTuple
 from vaultmem.memories.model import link_targets
 from vaultmem.notes import frontmatter, pages
@@ -20,11 +20,11 @@ from vaultmem.notes.places import index_kind
 from vaultmem.vault import files
 from vaultmem.vault.files import Root
 
-# What properties say of a text: of a Markdown file that no editor's rules are known for, of a page of nothing else.
+# Properties of a text: of Markdown files outside any vault, and of pages that hold nothing else.
 
 _TITLES = ("title", "name")
 _DESCRIPTIONS = ("description", "summary", "abstract")
-_OF_THE_FILE = re.compile(  # properties that editors and plugins keep for themselves
+_OF_THE_FILE = re.compile(  # properties of editors and plugins
     r"id|uuid|uid|title|name|collapsed|icon|banner|cover|css-?class(?:es)?|class|public|publish|private|permalink|filters"
     r"|exclude-from-graph-view|heading|background-color|template(?:-.*)?|.*\.order-list-type|hl-.*|file(?:-path)?"
     r"|position|(?:date-?)?(?:created|updated|modified|changed)(?:[-_ ]?(?:at|on|time|date))?|mtime|ctime",
@@ -32,21 +32,21 @@ _OF_THE_FILE = re.compile(  # properties that editors and plugins keep for thems
 )
 
 
-def marked(path: str, text: str, kind: str) -> SourceText:
-    """The file with its properties read; a block that cannot be read stays in the text."""
+def read_properties(path: str, text: str, kind: str) -> SourceText:
+    """The text of a file with its properties; front matter that cannot be read stays in the text."""
     page = pages.read("frontmatter", text)
     if page.error:
         return SourceText(path, text, kind=kind)
     raw = page.properties
     title = next((str(raw[key]) for key in _TITLES if isinstance(raw.get(key), str)), "")
     return SourceText(
-        path, page.content, title, names(raw.get("tags")), names(raw.get("aliases")),
+        path, page.content, title, names_in(raw.get("tags")), names_in(raw.get("aliases")),
         link_targets(raw.get("links")), raw, kind,
     )  # fmt: skip
 
 
 def text_of_properties(title: str, properties: Properties) -> str:
-    """A page with properties and no text, as text, line by line; "" where they say nothing."""
+    """The properties of a page without text, as lines of text; "" where they say nothing."""
     fields = {
         key: _as_line(value) for key, value in properties.items() if not _OF_THE_FILE.fullmatch(key)
     }
@@ -67,8 +67,8 @@ def _as_line(value: Value) -> str:
     return " ".join(str(value).split()) if isinstance(value, (str, int, float)) else ""
 
 
-def names(raw: Value) -> tuple[str, ...]:
-    """A list of names as people write it: a list, or one text with commas."""
+def names_in(raw: Value) -> tuple[str, ...]:
+    """The names in a list, or in one text separated by commas."""
     listed = raw.split(",") if isinstance(raw, str) else raw
     if not isinstance(listed, list):
         return ()
@@ -78,7 +78,7 @@ def names(raw: Value) -> tuple[str, ...]:
 
 _NOTE = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _TEXT = re.compile(r"\.(?:md|markdown|txt|text)$", re.IGNORECASE)
-# The memory folder of a vault that vaultmem keeps, if nobody has named another.
+# The default memory folder of a vault.
 _MEMORIES = "vaultmem"
 _KNOWN_VAULTS = (  # where Obsidian lists its vaults
     ".config/obsidian", "Library/Application Support/obsidian", ".var/app/md.obsidian.Obsidian/config/obsidian",
@@ -100,17 +100,17 @@ class Notes(NamedTuple):
             dict.fromkeys(path for each in _KNOWN_VAULTS for path in _list_vaults(home, each))
         )
 
-    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
-        """All notes but those that the person hides, and what vaultmem itself has put there and away."""
-        tree = Tree(root, apart)
+    def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
+        """Yield all notes except hidden ones and what vaultmem generated or archived there."""
+        tree = Tree(root, excluded)
         rules = open_rulebook(Root(tree.root), self.name)
         for entry in tree.files(_NOTE.search):
-            if isinstance(entry, Passed):
+            if isinstance(entry, Skipped):
                 yield entry
             elif rules.kind(entry.path) != "note" or index_kind(entry.path, _MEMORIES) != "note":
                 continue
             elif rules.at(entry.path).excluded(entry.path):
-                yield Passed(entry.path, "hidden by the settings of its vault")
+                yield Skipped(entry.path, "hidden by the settings of its vault")
             else:
                 read = tree.read(entry)
                 yield _note(rules, entry.path, read) if isinstance(read, Text) else read
@@ -134,7 +134,7 @@ def _note(rules: Rulebook, path: str, read: Text) -> SourceText:
 
 
 def _list_vaults(home: str, folder: str) -> list[str]:
-    """The vaults in one list of Obsidian's."""
+    """The vaults in one of Obsidian's lists."""
     try:
         raw = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
         known = raw["vaults"].values()
@@ -144,7 +144,7 @@ def _list_vaults(home: str, folder: str) -> list[str]:
 
 
 class Texts(NamedTuple):
-    """The source of any text; nothing is known of it but its folder, which has to be named."""
+    """The source of plain text files, from a folder or file that must be named."""
 
     name: str
     about: str
@@ -153,20 +153,20 @@ class Texts(NamedTuple):
         """None."""
         return ()
 
-    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
-        """All files of text; a file that is named may be called as it likes."""
+    def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
+        """Yield all text files; a file that is named may have any ending."""
         wanted = re.compile("") if os.path.isfile(root) else _TEXT
-        for each in Tree(root, apart).texts(wanted.search):
-            if isinstance(each, Passed):
+        for each in Tree(root, excluded).texts(wanted.search):
+            if isinstance(each, Skipped):
                 yield each
             else:
-                result = marked(each.path, each.text, "text")
+                result = read_properties(each.path, each.text, "text")
                 yield result._replace(written=each.written)
 
 
 obsidian = Notes("obsidian", "notes of an Obsidian vault")
 logseq = Notes("logseq", "pages and journals of a Logseq graph")
-text = Texts("text", "files of text (.txt, .md) of a folder, or one file")
+text = Texts("text", "text files (.txt, .md) of a folder, or one file")
 
 
 # The store of memory-cli (the seed of that name): its memories as lines of its own export, its settings as ours.
@@ -183,27 +183,27 @@ _METHODS = {"osascript": "desktop", "file": "file"}
 
 
 class Store(NamedTuple):
-    """What there is in a store."""
+    """The contents of a store."""
 
     lines: bytes  # a memory each, in the shape memory-cli
     paths: list[str]  # of its files, one for each line
-    settings: JsonObject  # of vaultmem, that mean the same
+    settings: JsonObject  # the equivalent settings of vaultmem
 
 
-def store(folder: str) -> Store:
-    """All of a store. Raises VaultmemError where there is none."""
+def read_store(folder: str) -> Store:
+    """Read a store. Raises VaultmemError where there is none."""
     root = os.path.abspath(os.path.expanduser(folder))
     config = _config(root)
     elsewhere = config.get("storage.root")
     if not os.path.isdir(f"{root}/categories") and isinstance(elsewhere, str):
         root = os.path.expanduser(elsewhere)
     if not os.path.isdir(f"{root}/categories"):
-        raise VaultmemError(f"{folder} is no store of memory-cli: it has no folder categories")
+        raise VaultmemError(f"{folder} is not a store of memory-cli: it has no folder categories")
     lines: list[str] = []
     result: list[str] = []
     for each in Tree(f"{root}/categories").texts(_MEMORY.search):
         result.append(f"categories/{each.path}")
-        if isinstance(each, Passed):
+        if isinstance(each, Skipped):
             lines.append("{}")
             continue
         page = pages.read("frontmatter", each.text)
@@ -212,7 +212,7 @@ def store(folder: str) -> Store:
 
 
 def _config(root: str) -> JsonObject:
-    """Its settings by their full names."""
+    """The settings of a store by their full names."""
     try:
         raw = frontmatter.read_yaml(files.read(root, _CONFIG, 65_536).text).properties
     except frontmatter.UnreadableError:
@@ -226,7 +226,7 @@ def _config(root: str) -> JsonObject:
 
 
 def _translate_keys(config: JsonObject) -> JsonObject:
-    """What they are called in vaultmem."""
+    """The settings under their names in vaultmem."""
     meant = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
     method = config.get("notification.method")
     if config.get("notification.enabled") is False:

@@ -1,1 +1,1 @@
-"""The history of everything vaultmem wrote, and undo."""
+"""The history of everything that vaultmem wrote, and undo."""

@@ -1,4 +1,4 @@
-"""Commits of the history: what stands in their messages, and how fast-import wants them."""
+"""Commits of the history: the format of their messages, and writing them for git fast-import."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _LONGEST = 500  # characters of a line in a message
 
 
 class FileChange(NamedTuple):
-    """One file in a commit: created (no path), gone (no target), moved (another target), or edited."""
+    """One file in a commit: created (no path), removed (no target), moved (another target), or edited."""
 
     path: str | None
     target: str | None
     why: str
-    # The ids of its bytes before and after; "" for none. In a message only those of moved files: another file may have
-    # their place by then. All others Git knows.
+    # The blob ids before and after; "" for none. Messages hold only those of moved files, whose old path another file
+    # may have taken by then; Git knows all others.
     old: str = ""
     new: str = ""
 
 
 class Difference(NamedTuple):
-    """The same with the bytes before and after."""
+    """One file in a commit, with its bytes before and after."""
 
     path: str | None
     old: bytes | None
@@ -42,9 +42,9 @@ class Difference(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit: what its message says, and its files."""
+    """A commit: the contents of its message, and its files."""
 
-    commit: str  # the full hash; "" for one that is yet to be written
+    commit: str  # the full hash; "" for one that is not written yet
     at: float  # seconds since the epoch
     by: str
     kind: str  # assistant, job or person
@@ -53,33 +53,33 @@ class Commit(NamedTuple):
     token: str = (
         ""  # of the batch; "" for what a person did in an editor, or another machine, seen later
     )
-    undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it takes back
+    undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it undoes
     answers: tuple[Answered, ...] = ()
 
     @property
     def is_ours(self) -> bool:
-        """Whether vaultmem did it, on this machine."""
+        """Whether vaultmem made it, on this machine."""
         return bool(self.token)
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """The ids of what its files hold after it, see repository.short_id."""
+        """The ids of its files' contents after it, see repository.short_id."""
         return tuple(one.new[:SHORT] for one in self.files if one.new)
 
 
 def one_line(text: str) -> str:
-    """Without line ends, other control characters and what no encoding can hold."""
+    """The text without line ends, other control characters and lone surrogates."""
     return " ".join(_CONTROL.sub(" ", text).split())[:_LONGEST]
 
 
 def author(name: str) -> str:
-    """A name as Git keeps it."""
+    """A name in the form in which Git stores it."""
     plain = one_line(name).translate({ord("<"): None, ord(">"): None})
     return plain.strip(" .,:;'\"\\") or "nobody"
 
 
 def format_message(message: Commit) -> bytes:
-    """The text of a commit."""
+    """The message of a commit."""
     lines = [
         one_line(message.why) or "changed",
         "",
@@ -95,7 +95,7 @@ def format_message(message: Commit) -> bytes:
 
 
 def parse_message(text: str) -> Commit:
-    """The reverse of format_message(), but for the hash and the time."""
+    """The inverse of format_message(), without the hash and the time."""
     subject, _, rest = text.partition("\n")
     fields: dict[str, str] = {}
     files, undoes, answers = [], [], []
@@ -118,7 +118,8 @@ def parse_message(text: str) -> Commit:
 def all_files(
     named: Iterable[FileChange], before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[FileChange, ...]:
-    """The files of a commit, moved ones as one: those that its message names, and the ids that Git has by paths."""
+    """The files of a commit, a moved one as a single entry: combines the files `named` in its message with Git's blob
+    ids by path, `before` and `after`."""
     moved = [one for one in named if one.old]
     whys = {one.target: one.why for one in named}
     sources, targets = {one.path for one in moved}, {one.target for one in moved}
@@ -135,7 +136,7 @@ def all_files(
 
 
 class Stream:
-    """Writes commits, one upon the other, as git fast-import reads them."""
+    """Writes a chain of commits in the format of git fast-import."""
 
     def __init__(self, file: IO[bytes], tip: str | None) -> None:
         self._file = file
@@ -143,14 +144,14 @@ class Stream:
         self.commits = 0
 
     def blob(self, data: bytes) -> str:
-        """Bytes that commits may name; their id."""
+        """Write bytes that commits refer to. Returns their blob id."""
         self._file.write(b"blob\ndata %d\n" % len(data))
         self._file.write(data)
         self._file.write(b"\n")
         return blob_id(data)
 
     def commit(self, message: Commit, puts: Mapping[str, str], drops: Iterable[str]) -> None:
-        """A commit on top: files by path and id, and paths that go."""
+        """Write a commit on top of the last: blob ids by path to put, and paths to drop."""
         text = format_message(message)
         when = b"%d +0000" % max(0, int(message.at))
         name, mail = author(message.by).encode(), author(message.kind).encode() + b"@vaultmem"
@@ -162,19 +163,19 @@ class Stream:
         ]
         if self._from:
             lines.append(b"from " + self._from.encode())
-            self._from = None  # the next one stands on this one anyway
+            self._from = None  # the next one follows this one implicitly
         lines += [b"D " + _quote(path) for path in sorted(drops)]
         lines += [f"M {_PLAIN_FILE} {puts[path]} ".encode() + _quote(path) for path in sorted(puts)]
         self._file.write(b"\n".join(lines) + b"\n\n")
         self.commits += 1
 
     def end(self) -> None:
-        """Without this nothing of it counts."""
+        """Finish the stream; without this Git ignores all of it."""
         self._file.write(b"done\n")
 
 
 def _quote(path: str) -> bytes:
-    """A path in quotes as in C, whatever its bytes."""
+    """A path as a quoted C string, whatever its bytes."""
     plain = (
         b"\\%03o" % byte if byte < 32 or byte > 126 or byte in b'"\\' else b"%c" % byte
         for byte in os.fsencode(path)
@@ -183,11 +184,11 @@ def _quote(path: str) -> bytes:
 
 
 def is_storable(path: str) -> bool:
-    """Whether Git takes a path: not those that it keeps for itself."""
+    """Whether Git accepts a path; it reserves some for itself."""
     return not any(part.lower() in {"", ".", "..", ".git", "git~1"} for part in path.split("/"))
 
 
-# What became of the files since the last commit, as commits: our batches, and what people did without us.
+# The changes since the last commit, as commits: our batches, and what people did outside vaultmem.
 
 _AS_FOUND = "as it was found"
 OUTSIDE = "outside vaultmem"
@@ -196,26 +197,26 @@ Read = Callable[[str], bytes | None]
 
 
 _MEMORY = re.compile(rb"^(?:id|vaultmem)::? +\"?([0-9a-z][0-9a-z-]{7,})", re.MULTILINE)
-_HEAD = 4_096  # bytes of a file in which its properties stand
+_HEAD = 4_096  # bytes of a file that hold its properties
 
 
 def _memory_id(data: bytes) -> bytes:
-    """The id of the memory that a file is; b"" for none."""
+    """The id of the memory in a file; b"" for any other file."""
     match = _MEMORY.search(data[:_HEAD])
     return match[1] if match else b""
 
 
 class Files(NamedTuple):
-    """The files of the memory folder as they are now, and what is known of those that were."""
+    """The current files of the memory folder, and access to earlier contents."""
 
-    blobs: Mapping[str, str]  # paths and Git's ids
+    blobs: Mapping[str, str]  # Git's blob ids by path
     read: Read  # the bytes at a path
-    # Of ids, the bytes of those that are stored.
+    # The bytes of those of the ids that are stored.
     held: Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
 class Intake:
-    """Writes commits to a stream, oldest first; `tree` is what the last one holds, `files` what is there now."""
+    """Writes commits to a stream, oldest first. `tree` is the content of the last commit, `files` the current one."""
 
     def __init__(self, stream: Stream, tree: dict[str, str], folder: str, files: Files) -> None:
         self._stream = stream
@@ -225,7 +226,7 @@ class Intake:
         self.tree = tree
 
     def take(self, batches: Sequence[Batch], now: float) -> None:
-        """What people did; then the batches, with what was done to their files in between; then what is left."""
+        """Commit what people did; then the batches, each after edits of its files in between; then the rest."""
         touched: set[str] = set()
         before: dict[str, bytes] = {}
         for step in (step for batch in batches for step in batch.steps):
@@ -234,24 +235,24 @@ class Intake:
             touched |= {step.path or step.target, step.target}
         at = min((batch.header.at for batch in batches), default=now)
         self._by_person(before | self._dirty_files(touched), self._lost(touched), at)
-        self._first_why = ""  # what comes later was not found, but done
+        self._first_why = ""  # later changes were made, not found
         for batch in batches:
             self._batch(batch)
         self._by_person(self._dirty_files(set()), self._lost(set()), now)
 
     def _dirty_files(self, without: set[str]) -> dict[str, bytes]:
-        """The bytes of files that are not what the last commit has."""
+        """The bytes of files that differ from the last commit."""
         paths = (path for path, held in self._blobs.items() if self.tree.get(path) != held)
         held = {path: self._read(path) for path in sorted(paths) if path not in without}
         return {path: data for path, data in held.items() if data is not None}
 
     def _lost(self, without: set[str]) -> set[str]:
-        """Files that are gone; none when the folder is suddenly empty, as that of a drive that went."""
+        """The paths of removed files; empty when the folder is suddenly empty, as after a drive was unmounted."""
         lost = self.tree.keys() - self._blobs.keys() - without if self._blobs else set[str]()
         return {path for path in lost if path.startswith(self._inside)}
 
     def _batch(self, batch: Batch) -> None:
-        """One of ours; before it what somebody did to its files since the last commit."""
+        """Commit a batch, after a commit of edits to its files since the last one."""
         steps = [step for step in batch.steps if is_storable(step.target)]
         before = {step.path: step.old for step in steps if step.path and step.old is not None}
         freed = {step.target for step in steps if step.path != step.target} - before.keys()
@@ -266,7 +267,7 @@ class Intake:
         self._commit(message, puts, drops & self.tree.keys())
 
     def _by_person(self, held: Mapping[str, bytes], drops: set[str], at: float) -> None:
-        """A commit of what somebody did without us, if there is anything."""
+        """Commit what somebody did outside vaultmem, if there is anything."""
         puts: dict[str, str] = {}
         for path, data in held.items():
             self._put(puts, path, data)
@@ -296,7 +297,7 @@ class Intake:
     def _renamed(
         self, puts: Mapping[str, str], held: Mapping[str, bytes], created: set[str], lost: dict[str, str]
     ) -> Iterator[FileChange]:  # fmt: skip
-        """Memories that have another path and other words: their ids are those of files that are gone."""
+        """Memories that were moved and edited: their ids are those of removed files."""
         ids = {_memory_id(held[path]): path for path in sorted(created)} if lost else {}
         stored = self._held([*lost]) if any(ids) else {}
         for old, path in sorted(lost.items()):
@@ -307,7 +308,7 @@ class Intake:
                 yield FileChange(path, target, "", old, puts[target])
 
     def _put(self, puts: dict[str, str], path: str, data: bytes) -> None:
-        """Bytes for a path, unless the last commit has them there."""
+        """Add bytes for a path, unless the last commit has them there."""
         if is_storable(path) and self.tree.get(path) != blob_id(data):
             puts[path] = self._stream.blob(data)
 

@@ -1,6 +1,6 @@
 """History of everything that vaultmem wrote, and of what people did to the same files, in a private repository.
 
-The newest commit decides what is in it already: batches are forgotten only after it is there.
+The newest commit decides what is recorded: batches are forgotten only after they are committed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vaultmem.vault.batches import Batches
 
 log = logging.getLogger("vaultmem.memories")
 
-_WITHOUT_GIT = 1_000  # batches that wait for the day on which there is one
+_WITHOUT_GIT = 1_000  # batches that are kept until git is installed
 _OFF = "there is no history: memories.history is off in the settings"
 _SHORTEST = 4  # letters of a hash
 _NOTHING = "0" * 40
@@ -63,7 +63,7 @@ class History:
         try:
             count = self._import(waiting, blobs, now, read)
         except StateError:
-            # A git that outlived its killed caller may have committed the same just now.
+            # A git process that outlived its killed caller may have just committed the same.
             if self._repository.tip() == tip and not self._begins_again():
                 raise
             count = self._import(waiting, blobs, now, read)
@@ -73,7 +73,7 @@ class History:
         return count
 
     def _begins_again(self) -> bool:
-        """Set a damaged repository aside; whether it was damaged."""
+        """Set the repository aside if it is damaged. Returns whether it was."""
         damage = self._repository.damage()
         if damage is None:
             return False
@@ -85,15 +85,15 @@ class History:
     def _import(
         self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
     ) -> int:
-        """Commit what is not in the history yet, all or nothing; how many commits."""
+        """Commit what is not in the history yet, all or nothing. Returns the number of commits."""
         self._repository.ensure()
-        tip = self._repository.tip()  # once: all below has to be of one and the same commit
+        tip = self._repository.tip()  # once: everything below must refer to the same commit
         known = self._tokens(tip, 2 * len(waiting) + 2)
         fresh = [batch for batch in waiting if batch.token not in known]
         with self._repository.spooled() as file:
             stream = Stream(file, tip)
             tree = self._repository.tree(tip)
-            # Without those that are only just being stored.
+            # Without those that this import stores.
             held = partial(self._repository.blobs, lacking=True)
             files = Files(blobs, read, held)
             intake = Intake(stream, tree, self._memories, files)
@@ -104,7 +104,7 @@ class History:
         return stream.commits
 
     def tidy(self) -> bool:
-        """Pack the repository when it has become untidy; for a quiet moment. Whether that was done."""
+        """Pack the repository if needed; for a quiet moment. Returns whether it was packed."""
         try:
             return is_there() and self._repository.tip() is not None and self._repository.tidy()
         except StateError:
@@ -113,15 +113,15 @@ class History:
             return False
 
     def damage(self) -> str | None:
-        """What is wrong with it now; None when nothing is."""
+        """What is wrong with the repository; None when it is intact."""
         return self._repository.damage()
 
     def damaged(self) -> list[str]:
-        """The places of histories that were set aside."""
+        """The paths of histories that were set aside."""
         return self._repository.damaged()
 
     def _tokens(self, tip: str | None, count: int) -> set[str]:
-        """The batches of the last commits, as far as some of them may still wait."""
+        """The tokens of the batches in the last commits, some of which may still be waiting."""
         if tip is None or tip == self._settled or count <= 1:
             return set()
         text = self._repository.run("log", f"--max-count={count}", "--format=%B", tip)
@@ -137,8 +137,8 @@ class History:
         by: Callable[[str], bool] | None = None,
         since: float | None = None,
     ) -> list[Commit]:
-        """The newest commits first: all, or those of one file, under the names that it had before, too. `by` judges
-        a name, also as Git keeps it: see commits.author()."""
+        """Commits, newest first: all, or those of one file, also under its earlier names. `by` decides by the
+        author's name, also in the form in which Git stores it: see commits.author()."""
         tip = self._tip()
         if tip is None:
             return []
@@ -151,11 +151,11 @@ class History:
         return [*islice(wanted, limit)]
 
     def show(self, commit: str) -> Commit:
-        """One commit by its hash, or the beginning of it."""
+        """The commit with a hash, or the beginning of one. Raises VaultmemError when it is unknown or ambiguous."""
         return next(self._read([self.resolve(commit)]))
 
     def files(self, commit: Commit) -> list[Difference]:
-        """The files of a commit with all bytes before and after."""
+        """The files of a commit with their bytes before and after."""
         data = self._repository.blobs(
             [id_ for one in commit.files for id_ in (one.old, one.new) if id_]
         )
@@ -165,7 +165,7 @@ class History:
         ]
 
     def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
-        """The files that people removed in the last commits, the newest first: path, last bytes, and when."""
+        """The files that people removed in the last commits, newest first: path, last bytes, and time."""
         tip = self._tip()
         every = self._read(self._list(tip, f"-n{limit}")) if tip else ()
         gone = [
@@ -178,7 +178,7 @@ class History:
         return [(path, data[old], at) for path, old, at in gone]
 
     def moved_since(self, commit: str) -> dict[str, str]:
-        """Where files that had a place after a commit were moved to later, as far as we know."""
+        """The later paths of files, by the path that they had after a commit, as far as known."""
         tip, places = self._tip(), dict[str, str]()
         if tip is None:
             return places
@@ -194,10 +194,10 @@ class History:
         return places
 
     def resolve(self, prefix: str) -> str:
-        """The full hash for the beginning of one, of four letters or more."""
+        """The full hash for a prefix of four letters or more."""
         wanted = prefix.strip().lower()
         if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},40}}", wanted):
-            raise VaultmemError(f"{prefix!r} is no commit; vaultmem history shows them")
+            raise VaultmemError(f"{prefix!r} is not a commit; vaultmem history lists them")
         if self._tip() is not None:
             code, output = self._repository.ask(
                 "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}"
@@ -206,18 +206,18 @@ class History:
                 return output.decode("ascii").strip()
             hashes = self._repository.ask("rev-list", BRANCH)[1].decode("ascii").split()
             if sum(one.startswith(wanted) for one in hashes) > 1:
-                raise VaultmemError(f"{prefix} could be several commits; give more of it")
-        raise VaultmemError(f"there is no commit {prefix}; vaultmem history shows them")
+                raise VaultmemError(f"{prefix} matches several commits; type more of it")
+        raise VaultmemError(f"there is no commit {prefix}; vaultmem history lists them")
 
     def diff(self, commit: str) -> str:
-        """What a commit changed, as text in the unified format."""
+        """The changes of a commit as a unified diff."""
         output = self._repository.run(
             "diff-tree", "-p", "-r", "--root", "-M", *_DIFF[1:], "--no-color", "--format=", self.resolve(commit)
         )  # fmt: skip
         return output.decode("utf-8", "replace")
 
     def merged(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-        """Both sides' changes to the base; None when they touch the same lines, and without git."""
+        """A three-way merge; None when both sides change the same lines, and without git."""
         if ours in (base, theirs):
             return theirs
         if theirs == base:
@@ -234,10 +234,10 @@ class History:
             code, output = self._repository.ask("merge-file", "-p", "-q", *names)
         return output if code == 0 else None
 
-    # How
+    # Internals
 
     def _tip(self) -> str | None:
-        """The newest commit, where there are both git and a history."""
+        """The newest commit; None without git or without a history."""
         tip = self._repository.tip()
         if tip is not None and not is_there():
             raise VaultmemError(NO_GIT)
@@ -246,7 +246,7 @@ class History:
     def _all(
         self, tip: str, limit: int | None, by: Callable[[str], bool] | None, since: float | None
     ) -> Iterator[Commit]:
-        """Commits that may be wanted; the files of the others are not looked at."""
+        """Commits that may match; the files of the others are not read."""
         if by is None and since is None:
             return self._read(self._list(tip, *([] if limit is None else [f"-n{limit}"])))
         rows = self._repository.run("log", "--format=%H %at %an", tip).decode("utf-8", "replace")
@@ -258,7 +258,7 @@ class History:
         return self._read(wanted)
 
     def _of_path(self, tip: str, path: str) -> Iterator[Commit]:
-        """The commits of a file, and before it was moved those of its former name."""
+        """The commits of a file, including those under its earlier names."""
         start, before = tip, path
         while start:
             at, start = start, ""

@@ -1,7 +1,7 @@
-"""A private bare Git repository, driven through GitPython so that nothing of anybody else's Git has a say.
+"""A private bare Git repository, driven through GitPython and isolated from any other Git configuration.
 
-No configuration but ours, no hooks, no templates, no prompt, no variable GIT_* of the caller, who may be
-a hook of another repository.
+Only our configuration, no hooks, no templates, no prompts, and no GIT_* variables of the caller, which may be a hook
+of another repository.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO
 from vaultmem.errors import StateError
 
 BRANCH, DAMAGED = "refs/heads/main", ".damaged-"
-NO_GIT = "git is not installed, so there is no history and nothing can be undone; install git to have both"
+NO_GIT = "git is not installed, so there is no history and no undo; install git to have both"
 _HASH = re.compile(r"[0-9a-f]{40}")
 _OURS = {
     "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
@@ -30,7 +30,7 @@ _SETTINGS = (
     "core.fsmonitor=false",
     "core.quotePath=false",
     "core.sharedRepository=0600",  # whatever the umask says
-    "core.fsync=committed,loose-object",  # batches are forgotten once they are here
+    "core.fsync=committed,loose-object",  # batches are forgotten once they are committed
     "core.fsyncMethod=batch",
     "gc.auto=0",
     "maintenance.auto=false",
@@ -38,11 +38,11 @@ _SETTINGS = (
 _PACKS, _LOOSE = 20, 4  # packs; loose objects in one of the 256 folders
 _LOOKS = 5
 _MOMENT = 0.5  # seconds
-_NOT_FOUND = (126, 127)  # what env says when it cannot start git
+_NOT_FOUND = (126, 127)  # the exit code of env when it cannot start git
 
 
 def is_there() -> bool:
-    """Whether git can be started."""
+    """Whether git is installed."""
     return bool(shutil.which("git") and shutil.which("env"))
 
 
@@ -50,24 +50,24 @@ SHORT = 16  # digits of a name
 
 
 def blob_id(data: bytes) -> str:
-    """The name that Git gives to these bytes."""
+    """The blob id that Git gives to these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def short_id(data: bytes) -> str:
-    """The first digits of that name: enough to know one content from another."""
+    """The first digits of the blob id: enough to tell contents apart."""
     return blob_id(data)[:SHORT]
 
 
 class Repository:
-    """Runs git on one bare repository of ours, which is made when it is first needed."""
+    """Runs git on one bare repository, which is created when it is first needed."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self._last: tuple[str, dict[str, str]] | None = None
 
     def ensure(self) -> None:
-        """Make the repository, whole or not at all."""
+        """Create the repository, completely or not at all."""
         if os.path.isfile(f"{self.folder}/HEAD"):
             return
         new = f"{self.folder}.new"
@@ -79,7 +79,7 @@ class Repository:
             made.run("symbolic-ref", "HEAD", BRANCH)
             os.replace(new, self.folder)
         except OSError as error:
-            raise StateError(f"{self.folder} cannot be made: {error.strerror}") from error
+            raise StateError(f"{self.folder} cannot be created: {error.strerror}") from error
 
     def tip(self) -> str | None:
         """The newest commit; None before the first."""
@@ -96,7 +96,7 @@ class Repository:
         return output.decode("ascii").strip() if code == 0 else None
 
     def tree(self, tip: str | None) -> dict[str, str]:
-        """Paths and blob ids of a newest commit, if there is one; a copy that the caller may change."""
+        """The blob ids by path in the newest commit `tip`, if there is one; a copy that the caller may change."""
         if tip is None:
             return {}
         if self._last is None or self._last[0] != tip:
@@ -109,7 +109,7 @@ class Repository:
         return dict(self._last[1])
 
     def take(self, stream: IO[bytes], tree: dict[str, str]) -> None:
-        """Feed a stream to fast-import, all of it or nothing; `tree` is what the newest commit then holds."""
+        """Feed a stream to fast-import, all or nothing; `tree` is the content of the newest commit after it."""
         arguments = ("fast-import", "--quiet", "--done", "--date-format=raw")
         stream.flush()
         code, _, errors = self._execute(arguments, stream.fileno())
@@ -121,7 +121,7 @@ class Repository:
         self._last = (tip, dict(tree)) if tip else None
 
     def blobs(self, names: Sequence[str], *, lacking: bool = False) -> dict[str, bytes]:
-        """The bytes of blobs by their ids; `lacking` leaves out those that are not there."""
+        """The bytes of blobs by their ids. Raises StateError for a missing one, or with `lacking` leaves it out."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -140,7 +140,7 @@ class Repository:
         return blobs
 
     def tidy(self) -> bool:
-        """Pack what lies about, when it has become much; True when that was done. Takes seconds."""
+        """Pack loose objects when there are many. Returns whether it did. Takes seconds."""
         try:
             packs = sum(
                 name.endswith(".pack") for name in os.listdir(f"{self.folder}/objects/pack")
@@ -159,7 +159,8 @@ class Repository:
         return True
 
     def damage(self) -> str | None:
-        """What is wrong with it, in Git's words; None when it is sound, or nobody can tell. Reads all of it."""
+        """What is wrong with the repository, in Git's words; None when it is intact or cannot be checked. Reads all
+        of it."""
         if not os.path.lexists(self.folder) or not is_there():
             return None
         for _ in range(_LOOKS):  # while others write, Git takes what is not there yet for a gap
@@ -172,12 +173,12 @@ class Repository:
         return None
 
     def _state(self) -> tuple[str | None, frozenset[str]]:
-        """What another process that writes or packs here changes."""
+        """A value that changes when another process writes or packs here."""
         folder = f"{self.folder}/objects/pack"
         return self.tip(), frozenset(os.listdir(folder) if os.path.isdir(folder) else ())
 
     def set_aside(self) -> None:
-        """Give it another name, so that a new one can begin."""
+        """Rename the repository, so that a new one can begin."""
         digits = [place.rpartition(DAMAGED)[2] for place in self.damaged()]
         number = 1 + max((int(one) for one in digits if one.isdecimal()), default=0)
         try:
@@ -187,13 +188,13 @@ class Repository:
         self._last = None
 
     def damaged(self) -> list[str]:
-        """The places of those that were set aside."""
+        """The paths of repositories that were set aside."""
         folder, name = os.path.split(self.folder)
         names = os.listdir(folder) if os.path.isdir(folder) else []
         return sorted(f"{folder}/{one}" for one in names if one.startswith(name + DAMAGED))
 
     def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
-        """What git prints; StateError when it fails."""
+        """Run git and return its output. Raises StateError when it fails."""
         with _held(stdin) as stream:
             code, output, errors = self._execute(arguments, stream.fileno() if stream else None)
         if code:
@@ -201,16 +202,16 @@ class Repository:
         return output
 
     def ask(self, *arguments: str) -> tuple[int, bytes]:
-        """How git ends, and what it prints."""
+        """Run git and return its exit code and output."""
         return self._execute(arguments, None)[:2]
 
     def spooled(self) -> IO[bytes]:
-        """A file without a name beside the repository, which git may read."""
+        """An anonymous file beside the repository, which git may read."""
         return tempfile.TemporaryFile(dir=os.path.dirname(self.folder))
 
     def _execute(self, arguments: Sequence[str], stdin: int | None) -> tuple[int, bytes, str]:
-        """GitPython can add variables for git and cannot take any away: env does that. `stdin` is an
-        open file, which git reads from its start."""
+        """Run git through env, because GitPython can add variables but not remove any. `stdin` is an open file, which
+        git reads from its start."""
         if stdin is not None:
             os.lseek(stdin, 0, os.SEEK_SET)
         foreign = [name for name in os.environ if name.startswith("GIT_")]
@@ -219,7 +220,7 @@ class Repository:
             *(f"{name}={value}" for name, value in _OURS.items()), "git", "--literal-pathspecs", "--no-pager",
             f"--git-dir={self.folder}", *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments,
         ]  # fmt: skip
-        os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # a missing git is no reason to fail at import
+        os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # a missing git must not fail at import
         from git import Git
         from git.exc import CommandError
 
@@ -235,7 +236,8 @@ class Repository:
         return code, output, errors
 
     def _remove_stale_lock(self) -> bool:
-        """Remove a lock that a killed git has left; whether there was one. A git may need a moment to end."""
+        """Remove a lock that a killed git has left. Returns whether there was one. A git process may need a moment to
+        end."""
         locks = [f"{self.folder}/{name}.lock" for name in (BRANCH, "HEAD", "packed-refs")]
         held = {lock: _inode(lock) for lock in locks if _inode(lock)}
         if held:
@@ -247,13 +249,13 @@ class Repository:
 
     def _failure(self, errors: str) -> StateError:
         return StateError(
-            f"the history cannot be used: {_first_line(errors)}; vaultmem doctor looks into it"
+            f"the history cannot be used: {_first_line(errors)}; vaultmem doctor checks it"
         )
 
 
 @contextmanager
 def _held(data: bytes | None) -> Iterator[IO[bytes] | None]:
-    """What git is to read in a file without a name, not beside the repository: to look takes no room there."""
+    """Data for git in an anonymous file, not beside the repository: reading must not need space there."""
     if data is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Undo commits: which files have to become what. Nothing is deleted, and nobody's later words are lost."""
+"""Undo commits: plans which files become what. Nothing is deleted, and no later edits are lost."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ Refused = tuple[str, str]  # path and reason
 
 
 class Undone(NamedTuple):
-    """A commit that is to be undone."""
+    """A commit to undo."""
 
     files: Iterable[Difference]
     moved_since: Mapping[str, str]  # see History.moved_since()
 
 
 class Means(NamedTuple):
-    """What an undo needs to know of the vault."""
+    """What an undo needs of the vault."""
 
     folder: str  # of the memories
-    read: Callable[[str], bytes | None]  # what a file holds now; None: there is none
+    read: Callable[[str], bytes | None]  # the current bytes of a file; None when it does not exist
     merge: Callable[[bytes, bytes, bytes], bytes | None]  # base, ours, theirs; see History.merged()
-    # A memory's bytes with the properties of one that was deleted.
+    # A memory's bytes with the properties of a deleted one.
     archived: Callable[[bytes], bytes]
     same: Callable[[bytes, bytes], bool] = lambda _, __: True  # whether both are the same memory
-    # where in the memory folder an entry of a conversation goes; "" for anything else
+    # where in the memory folder an archived entry of a conversation goes; "" for anything else
     put_away: Callable[[str], str] = lambda _: ""
 
 
 class _File:
-    """A file as the undo has left it so far."""
+    """A file as the undo has changed it so far."""
 
     def __init__(self, path: str | None, data: bytes) -> None:
-        self.path = path  # where it is on the disk; None: nowhere
+        self.path = path  # its path on disk; None when it does not exist
         self.place: str = path or ""
         self.before = self.data = data
         self.edits: list[Callable[[bytes], bytes]] = []
 
     def edit(self, edit: Callable[[bytes], bytes]) -> None:
-        """Take one more edit; what it raises leaves the file as it was."""
+        """Apply one more edit; if it raises, the file stays as it was."""
         self.data = edit(self.data)
         self.edits.append(edit)
 
     def render(self, newest: bytes | None) -> bytes:
-        """All edits, on what the file holds by then."""
+        """Apply all edits to the file's newest bytes."""
         data = self.before if newest is None else newest
         for edit in self.edits:
             data = edit(data)
@@ -60,10 +60,10 @@ class _File:
 def planned_writes(
     commits: Iterable[Undone], means: Means, why: str
 ) -> tuple[list[PlannedWrite], list[Refused]]:
-    """What to write to undo these commits, newest first, as one batch; and what cannot be undone.
+    """The writes that undo these commits (newest first) as one batch, and what cannot be undone.
 
-    A file that is as its commit left it gets exactly its old bytes; a later change to other lines is
-    kept; a file that was created goes to the archive.
+    A file that has not changed since its commit gets exactly its old bytes; later changes to other lines are kept; a
+    file that was created goes to the archive.
     """
     undo = _Undo(means)
     for commit in commits:
@@ -76,24 +76,24 @@ def planned_writes(
 
 
 class _Undo:
-    """The vault as it will be."""
+    """The vault as it will be after the undo."""
 
     def __init__(self, means: Means) -> None:
         self._means = means
-        self._files: dict[str, _File | None] = {}  # by the place they have so far
+        self._files: dict[str, _File | None] = {}  # by their current place
         self._all: list[_File] = []
-        self._stays: set[str] = set()  # places of files of which something could not be undone
+        self._stays: set[str] = set()  # places of files with changes that could not be undone
         self.refused: list[Refused] = []
 
     def refuse(self, one: Difference, moved: Mapping[str, str], why: str) -> None:
-        """Something of a commit cannot be undone; what came before it to that file is left, too."""
+        """Record that a file of a commit cannot be undone; earlier changes to that file stay, too."""
         self._stays |= {path for path in (one.path, one.target) if path is not None}
         if one.target is not None:
             self._stays.add(moved.get(one.target, one.target))
         self.refused.append((one.target or one.path or "", why))
 
     def take(self, one: Difference, moved: Mapping[str, str]) -> None:
-        """Undo one file of a commit; NoteChangedError says why not."""
+        """Undo one file of a commit. Raises NoteChangedError when it cannot."""
         if one.target is None:
             self._bring_back(one)
             return
@@ -101,7 +101,7 @@ class _Undo:
         if file is None and one.path is None:
             return  # what was written is gone
         if file is None:
-            raise NoteChangedError(f"{one.target} is not there any more")
+            raise NoteChangedError(f"{one.target} no longer exists")
         inside = f"{self._means.folder}/"
         is_inside = one.target.startswith(inside)
         if one.path is None and is_inside and is_our_page(one.target.removeprefix(inside)):
@@ -122,46 +122,46 @@ class _Undo:
                 return old
             merged = self._means.merge(new, data, old)
             if merged is None:
-                raise NoteChangedError(f"{name} was changed since in the same lines")
+                raise NoteChangedError(f"the same lines of {name} were changed since")
             return merged
 
         return reverse
 
     def _expect_ours(self, one: Difference, file: _File) -> None:
-        """Whether the file is the memory that was written, and may be put away."""
+        """Raise NoteChangedError unless the file is the memory that was written and may be archived."""
         if not file.place.startswith(f"{self._means.folder}/"):
-            raise NoteChangedError(f"{file.place} is a note outside the memory folder, and stays")
+            raise NoteChangedError(f"{file.place} is a note outside the memory folder, so it stays")
         if one.new is not None and not self._means.same(one.new, file.data):
-            raise NoteChangedError(f"{file.place} is another file by now, and stays")
+            raise NoteChangedError(f"{file.place} is now another file, so it stays")
         if file.place in self._stays:
             raise NoteChangedError(
-                f"{file.place} stays, because a later change of it could not be undone"
+                f"{file.place} stays, because a later change to it could not be undone"
             )
 
     def _expect_free(self, one: Difference, place: str) -> None:
-        """Whether a file that was moved can go back."""
+        """Raise NoteChangedError unless a file that was moved can go back."""
         if one.path is None or one.path == one.target:
             return
         if place != one.target:
             raise NoteChangedError(f"{one.target} was moved on to {place}; undo that first")
         if self._at(one.path) is not None:
-            raise NoteChangedError(f"another file has the place {one.path} of {place}")
+            raise NoteChangedError(f"{place} cannot go back: another file is at {one.path}")
 
     def _bring_back(self, one: Difference) -> None:
-        """A file that a person removed."""
+        """Restore a file that a person removed."""
         assert one.path is not None
         there = self._at(one.path)
         if there is not None and there.data == one.old:
             return
         if there is not None:
-            raise NoteChangedError(f"another file has the place {one.path}")
+            raise NoteChangedError(f"another file is at {one.path}")
         file = _File(None, one.old or b"")
         file.place = one.path
         self._files[one.path] = file
         self._all.append(file)
 
     def _archive(self, file: _File) -> None:
-        """A file that was created goes to the archive, or to where entries of its conversation are put away."""
+        """Move a file that was created to the archive, or to the folder of its conversation's deleted entries."""
         inside = f"{self._means.folder}/{ARCHIVE}"
         away = self._means.put_away(file.place[len(self._means.folder) + 1 :])
         if away:
@@ -187,13 +187,13 @@ class _Undo:
         file.place = place
 
     def _now(self, path: str) -> _File | None:
-        """The file that has this path on the disk, wherever the undo has put it."""
+        """The file that has this path on disk, wherever the undo has moved it."""
         if path not in self._files:
             return self._at(path)
         return next((file for file in self._all if file.path == path), None)
 
     def _at(self, path: str) -> _File | None:
-        """The file that has this place by now."""
+        """The file that is at this place in the undo so far."""
         if path not in self._files:
             data = self._means.read(path)
             self._files[path] = file = None if data is None else _File(path, data)
@@ -202,7 +202,7 @@ class _Undo:
         return self._files[path]
 
     def ordered(self, why: str) -> list[PlannedWrite]:
-        """A wish for each file that changes, those that make room first."""
+        """A planned write for each file that changes, those that free a path first."""
         left = [file for file in self._all if (file.path, file.before) != (file.place, file.data)]
         ordered: list[PlannedWrite] = []
         while left:
