@@ -223,7 +223,7 @@ def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> Non
     for command in ("sync --no-embed", "sync --no-embed --rebuild"):
         ended = on(vault, *command.split(), "--format", "text")
         assert ended.code == 1, command
-        assert "nothing is written, and nothing of it is taken to be removed" in one_line(ended)
+        assert "nothing is written, and no note counts as removed" in one_line(ended)
         assert catalog_dump(vault) == before
     assert len(found(vault, "apple")) == 10
     vault.rmdir()

@@ -360,7 +360,7 @@ def test_a_damaged_record_is_put_aside(place: Place) -> None:
     for cut in (0, 1, 100, 500, -1):
         record.write_bytes(data[:cut])
         [message] = place.batches.heal()
-        assert "put aside" in message
+        assert "set aside" in message
         assert place.records() == ["1.doing.kept"]
         assert place.notes() == BEFORE
         assert place.batches.heal() == []

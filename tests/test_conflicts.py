@@ -14,7 +14,7 @@ def conflicts(paths: list[str]) -> dict[str, str]:
 
 
 def doubtful(paths: list[str]) -> list[tuple[str, str]]:
-    return names_of_copies.doubtful(Places(paths))
+    return names_of_copies.possible_copies(Places(paths))
 
 
 STAMPED = [

@@ -74,9 +74,9 @@ def test_no_door_writes_while_the_vault_is_away(mounted: Path) -> None:
     for words in WRITES:
         said = on(mounted, *words, stdin=CALL)
         assert said.code != 0, words
-        assert "another folder than the vault" in said.err + said.out, words
+        assert "not the folder that was the vault" in said.err + said.out, words
         assert (tree_hash(mounted), tree_hash(away)) == (bare, drive), words
-    assert "another folder than the vault" in on(mounted, "doctor").out
+    assert "not the folder that was the vault" in on(mounted, "doctor").out
     mounted_again(mounted, away)
     assert commits(mounted) == before
     assert "Ben" in done(mounted, "list").out
@@ -176,12 +176,12 @@ with agent_on(vault) as agent:
     subprocess.run(["umount", "-l", str(vault)], check=True)
     for words in (("write", "The roof was mended"), ("agent",), ("done", "call Anne"), ("delete", "boiler")):
         said = asked(*words, stdin=CALL)
-        assert "another folder than the vault" in said.err + said.out, (words, said)
+        assert "not the folder that was the vault" in said.err + said.out, (words, said)
     try:
         agent.call("sync")
         raise AssertionError("it was not refused")
     except client.AgentError as error:
-        assert "another folder than the vault" in str(error)
+        assert "not the folder that was the vault" in str(error)
     assert agent.found("boiler")
     time.sleep(3)  # the page of pending items and the history had their turns
     assert tree_hash(vault) == bare

@@ -10,7 +10,7 @@ import pytest
 from vaultmem import Vault, config
 from vaultmem.cli import main
 from vaultmem.vault.files import MOST_OPEN, Inside, open_inside, read
-from vaultmem.vault.walk import small
+from vaultmem.vault.walk import sqlite_int
 
 
 @pytest.fixture
@@ -75,8 +75,8 @@ def test_a_file_of_a_far_century_is_indexed(vault: Path, opened: Vault) -> None:
     opened.sync()
     assert [result.path for result in opened.search("future")] == ["Far.md"]
     assert opened.sync().unchanged == 1
-    assert small(2**64 - 1) == -1
-    assert small(2**63 - 1) == 2**63 - 1
+    assert sqlite_int(2**64 - 1) == -1
+    assert sqlite_int(2**63 - 1) == 2**63 - 1
 
 
 def test_many_folders_do_not_use_up_the_open_files(vault: Path) -> None:

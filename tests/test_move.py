@@ -58,7 +58,7 @@ def test_never_over_a_file_that_is_there(folder: Path) -> None:
     (folder / "cafe\u0301.md").write_bytes(b"theirs")
     before = everything(folder)
     for target in ("m.md", "dangling.md", "twin.md", "e.md", "caf\xe9.md"):
-        with pytest.raises(NoteChangedError, match="exists already"):
+        with pytest.raises(NoteChangedError, match="already exists"):
             move(str(folder), "n.md", target)
     assert everything(folder) == before
 
@@ -66,14 +66,14 @@ def test_never_over_a_file_that_is_there(folder: Path) -> None:
 def test_a_file_that_comes_at_the_last_moment(
     way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = move_module.new_place
+    real = move_module.new_path
 
     def late(root: str, path: str) -> str:
         place = real(root, path)
         Path(place).write_bytes(b"theirs")
         return place
 
-    monkeypatch.setattr(move_module, "new_place", late)
+    monkeypatch.setattr(move_module, "new_path", late)
     with pytest.raises(NoteChangedError):
         move(str(folder), "n.md", "m.md")
     assert everything(folder) == {"n.md": WORDS, "m.md": b"theirs"}, way
@@ -114,13 +114,13 @@ def test_what_is_not_there(folder: Path, path: str) -> None:
 
 @pytest.mark.usefixtures("way")
 def test_gone_at_the_last_moment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = move_module.new_place
+    real = move_module.new_path
 
     def late(root: str, path: str) -> str:
         (folder / "n.md").unlink()
         return real(root, path)
 
-    monkeypatch.setattr(move_module, "new_place", late)
+    monkeypatch.setattr(move_module, "new_path", late)
     with pytest.raises(NoteNotFoundError):
         move(str(folder), "n.md", "m.md")
     assert everything(folder) == {}

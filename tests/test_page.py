@@ -257,13 +257,13 @@ def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
     machine.refresh()
     copy = file.with_name(COPIES[2])
     copy.write_bytes(file.read_bytes())
-    real = conflicts.put_away
+    real = conflicts.archive_file
 
     def put_away(*given: str) -> str:
         tick(copy, FEW[1])
         return real(*given)
 
-    monkeypatch.setattr(conflicts, "put_away", put_away)
+    monkeypatch.setattr(conflicts, "archive_file", put_away)
     machine.refresh()
     assert set(machine.known) == {FEW[1].id}
     assert "- [x] item 01" in (file.parent / "archive" / COPIES[2]).read_text("utf-8")

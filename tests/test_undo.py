@@ -77,7 +77,7 @@ def test_what_stands_in_the_way_of_a_move(kept: Kept) -> None:
     assert "moved on to memories/c.md" in reason
     (kept.vault / "memories/c.md").unlink()
     [(_, reason)] = kept.undo(commit)
-    assert "not there" in reason
+    assert "no longer exists" in reason
     assert kept.memories() == {"memories/a.md": b"another"}
 
 

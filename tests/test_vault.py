@@ -30,7 +30,7 @@ def reading(folder: Path, data: bytes, cap: int = 1000) -> vault_module.Read:
         ("\ufeff🌲".encode("utf-32-be"), "🌲", None),
         (b"\xff\xfea\0b", "a\ufffd", "line 1: not valid UTF-16-LE"),
         (b"a\ncaf\xe9\nb", "a\ncaf\ufffd\nb", "line 2: not valid UTF-8"),
-        (b"a\n\nb\0c", "a\n\nb\ufffdc", "line 3: a NUL byte; is this a text?"),
+        (b"a\n\nb\0c", "a\n\nb\ufffdc", "line 3: a NUL byte; is this a text file?"),
         (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd", "line 1: not valid UTF-8"),
         (b"x\xef\xbb\xbfy", "x\ufeffy", None),
     ],
@@ -127,7 +127,7 @@ def test_a_file_that_changes_while_it_is_read(
         assert found.trouble is None
         assert found.hash == digest(note.read_bytes())
     else:
-        assert found.trouble == "somebody was writing it while it was read"
+        assert found.trouble == "another program wrote to it while it was read"
 
 
 def test_names_in_another_unicode_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

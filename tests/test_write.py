@@ -278,7 +278,7 @@ def test_create_never_overwrites(vault: Path, path: str) -> None:
     (vault / "cafe\u0301.md").write_bytes(OLD)
     (vault / "dangling.md").symlink_to("nowhere.md")
     before = everything(vault)
-    with pytest.raises(NoteChangedError, match="exists already"):
+    with pytest.raises(NoteChangedError, match="already exists"):
         create(str(vault), path, b"x")
     assert everything(vault) == before
 

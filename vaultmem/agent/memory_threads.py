@@ -81,7 +81,7 @@ class Memories(threading.Thread):
         try:
             self.store.heal()
         except (VaultmemError, OSError) as error:
-            log.error("what a kill cut off is not finished yet: %s", error)
+            log.error("interrupted writes are not finished yet: %s", error)
         if self.store.batches.count():  # else git need not be loaded
             self._written.set()
         while True:

@@ -158,8 +158,7 @@ def checked_id(raw: str) -> str:
 
 
 def inner_path(raw: str) -> str:
-    """The path in the memory folder, in a form that is valid on any system. Raises VaultmemError for one that a
-    memory may not have."""
+    """The path, in a form valid on any system. Raises VaultmemError for one that a memory may not have."""
     what = f"its path {raw[:60]!r}"
     if _CONTROL.search(raw) or len(raw) > _LONGEST_PATH:
         raise VaultmemError(f"{what} is not a valid relative path")

@@ -21,7 +21,7 @@ from vaultmem.light import NamedTuple, Protocol
 from vaultmem.paths import state_root
 from vaultmem.text.secrets import redact
 from vaultmem.vault import files as vault
-from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
+from vaultmem.vault.walk import Entry, FileLookup, Trouble, nfc, walk
 
 GROUP = "vaultmem.sources"
 
@@ -224,10 +224,10 @@ class Tree:
         """Yield all files whose path matches, by path, then the ones passed over; none where `below` is not a
         folder."""
         if self._only:
-            entry = Look(self.root).at(self._only)
+            entry = FileLookup(self.root).at(self._only)
             yield entry or Skipped(self._only, "hidden, or not a regular file")
             return
-        if below and not Look(self.root).has_folder(below):
+        if below and not FileLookup(self.root).has_folder(below):
             return
         troubles: list[Trouble] = []
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from vaultmem.history.repository import BRANCH, SHORT, blob_id
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.vault.batch_record import Answered, Batch, Step
+from vaultmem.vault.batch_record import AnswerChange, Batch, Step
 
 if TYPE_CHECKING:
     from typing import IO
@@ -54,7 +54,7 @@ class Commit(NamedTuple):
         ""  # of the batch; "" for what a person did in an editor, or another machine, seen later
     )
     undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it undoes
-    answers: tuple[Answered, ...] = ()
+    answers: tuple[AnswerChange, ...] = ()
 
     @property
     def is_ours(self) -> bool:
@@ -106,7 +106,7 @@ def parse_message(text: str) -> Commit:
         elif key == "Undoes":
             undoes.append(value)
         elif key == "Answer":
-            answers.append(Answered(*json.loads(value)))
+            answers.append(AnswerChange(*json.loads(value)))
         else:
             fields[key] = value
     return Commit(

@@ -13,7 +13,7 @@ from vaultmem.notes import blocks
 from vaultmem.notes.blocks import text_hash
 from vaultmem.text import scripts, times
 from vaultmem.text.values import value
-from vaultmem.vault.conflicts import Places, conflicts, doubtful, nearly_equal
+from vaultmem.vault.conflicts import Places, conflicts, nearly_equal, possible_copies
 
 Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, int]]
 
@@ -269,7 +269,7 @@ class Copies:
         rows = self._catalog.db.execute("SELECT path FROM files WHERE kind = 'note'")
         places = Places(str(row[0]) for row in rows)
         breathe()
-        pairs = doubtful(places)
+        pairs = possible_copies(places)
         breathe()
         copies = [*conflicts(places).items(), *self._alike(pairs, breathe)]
         return Judged(pairs, None, copies)

@@ -10,7 +10,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.vault import identity
-from vaultmem.vault.walk import Entry, Look, Trouble, is_utf8, nfc, walk
+from vaultmem.vault.walk import Entry, FileLookup, Trouble, is_utf8, nfc, walk
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -168,7 +168,7 @@ def _store_path(raw: str) -> str:
 
 
 def _walk_at(folder: str, place: Place, troubles: list[Trouble]) -> Iterator[Entry]:
-    look = Look(folder)
+    look = FileLookup(folder)
     seen: set[str] = set()
     for raw in place.folders:
         if look.has_folder(raw):

@@ -15,7 +15,7 @@ from vaultmem.text.similarity import resemblance, resembling
 from vaultmem.text.values import lazy
 from vaultmem.vault import files
 from vaultmem.vault.files import Inside
-from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
+from vaultmem.vault.walk import Entry, FileLookup, Trouble, nfc, walk
 
 # Which memory a person or an assistant means by a name.
 
@@ -146,7 +146,7 @@ class Collection:
             path == self.folder or not path or self.folder.startswith(f"{path}/") for path in wanted
         ):
             return self._refresh_all()
-        look = Look(self.vault)
+        look = FileLookup(self.vault)
         changed = False
         for path in wanted:
             if path.startswith(f"{self.folder}/"):
@@ -275,13 +275,13 @@ class Collection:
     def _refresh_all(self) -> bool:
         self._walked = []
         raw = files.on_disk(self.vault, self.folder) or self.folder
-        there = Look(self.vault).has_folder(raw)
+        there = FileLookup(self.vault).has_folder(raw)
         entries = walk(self.vault, self._walked, raw) if there else ()
         changed = self._compare(entries, self._files)
         self._save()
         return changed
 
-    def _refresh_at(self, path: str, look: Look) -> bool:
+    def _refresh_at(self, path: str, look: FileLookup) -> bool:
         raw = files.on_disk(self.vault, path) or path
         entry = look.at(raw)
         if entry is not None:

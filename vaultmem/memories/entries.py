@@ -29,7 +29,7 @@ from vaultmem.text.times import seconds
 from vaultmem.vault import files as vault
 from vaultmem.vault.conflicts import Places, conflicts
 from vaultmem.vault.walk import Entry as File
-from vaultmem.vault.walk import Look, Trouble, walk
+from vaultmem.vault.walk import FileLookup, Trouble, walk
 
 if TYPE_CHECKING:
     from _thread import LockType
@@ -120,7 +120,9 @@ class ConversationFiles:
 
     def _files(self, place: str, troubles: list[Trouble]) -> list[File]:
         raw = vault.on_disk(self._root, place) or place
-        return list(walk(self._root, troubles, raw)) if Look(self._root).has_folder(raw) else []
+        return (
+            list(walk(self._root, troubles, raw)) if FileLookup(self._root).has_folder(raw) else []
+        )
 
     def _look(self, file: File) -> _Read:
         stat = (file.size, file.mtime_ns, file.inode)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.draft import FindingRow
     from vaultmem.memories.reports import Skipped
     from vaultmem.memories.store import Session
-    from vaultmem.vault.batch_record import Answered, Header
+    from vaultmem.vault.batch_record import AnswerChange, Header
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 YOU = "you"
@@ -170,25 +170,25 @@ def memory_id(path: str, properties: Properties, folder: str) -> str:
 MOST = 1_000  # entries in which the last answer is searched
 
 
-def history_answers(known: Answers, answers: Iterable[Answer]) -> tuple[Answered, ...]:
+def history_answers(known: Answers, answers: Iterable[Answer]) -> tuple[AnswerChange, ...]:
     """New answers as the history has them, by what is known so far."""
-    from vaultmem.vault.batch_record import Answered  # most only read answers
+    from vaultmem.vault.batch_record import AnswerChange  # most only read answers
 
     results = []
     for one in answers:
         last = known.get(one.id)
         before = (last.state, last.until) if last else (OPEN, "")
-        results.append(Answered(one.id, *before, one.state, one.until, one.text))
+        results.append(AnswerChange(one.id, *before, one.state, one.until, one.text))
     return tuple(results)
 
 
 def answers_before(
     session: Session, commits: list[Commit]
-) -> tuple[tuple[Answered, ...], list[Skipped]]:
+) -> tuple[tuple[AnswerChange, ...], list[Skipped]]:
     """The answers to pending items as they were before; those that were answered again since stay."""
     known = session.store.pending.record.answers()
     now = {one.id: (one.state, one.until) for one in known.values()}
-    back: list[Answered] = []
+    back: list[AnswerChange] = []
     refused: list[Skipped] = []
     for one in (each for commit in commits for each in reversed(commit.answers)):
         if now.get(one.id, (OPEN, "")) == (one.after, one.after_until):

@@ -13,7 +13,7 @@ from vaultmem.memories.memory_file import Stored, fold, title_of
 from vaultmem.memories.model import Memory, provisional
 from vaultmem.text.similarity import SIZE, resemblance
 from vaultmem.text.values import lazy
-from vaultmem.vault.conflicts import Places, conflicts, doubtful
+from vaultmem.vault.conflicts import Places, conflicts, possible_copies
 
 _COPY = 0.9  # resemblance from which "Plan 2.md" is a copy of the "Plan.md" beside it
 _SUSPECT = lazy(r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE)
@@ -25,7 +25,7 @@ class _Suspects(Places):
         self._exists = exists
 
     def find(self, path: str, copy: str) -> str | None:
-        """The path as it is in the vault, unless it is the copy itself or nothing."""
+        """The path as it is spelled in the vault; None if there is none or it is the copy itself."""
         match = self._exists(path)
         return None if match == copy else match
 
@@ -105,7 +105,7 @@ class Snapshot:
         """Sync conflict copies, each with its original when that is there."""
         places = _Suspects(sorted(self._names.suspects), self._spelling)
         results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
-        for copy, original in doubtful(places):
+        for copy, original in possible_copies(places):
             one, other = self._files[copy].memory, self._files[original].memory
             if one and other and original not in results and _is_copy(one, other):
                 results[copy] = original

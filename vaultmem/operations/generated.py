@@ -100,12 +100,12 @@ def _replace_generated(path: str, data: bytes) -> Callable[[bytes | None], bytes
 
 def clear_copies(store: MemoryStore, path: str) -> None:
     """Remove the copies that sync programs have left beside it: they say nothing that is not known."""
-    _clear(store, conflicts.named_after(store.vault, path), conflicts.clear)
+    _clear(store, conflicts.copies_of(store.vault, path), conflicts.clear)
 
 
 def put_away(store: MemoryStore, paths: Iterable[str]) -> None:
     """Archive pages that are no longer generated."""
-    _clear(store, paths, lambda vault, path, folder, _: conflicts.put_away(vault, path, folder))
+    _clear(store, paths, lambda vault, path, folder, _: conflicts.archive_file(vault, path, folder))
 
 
 def _clear(

@@ -32,7 +32,7 @@ from vaultmem.notes import pages
 from vaultmem.notes.places import ARCHIVE
 from vaultmem.operations.reading import find_removed
 from vaultmem.text.times import stamp
-from vaultmem.vault.batch_record import Answered, Header, Outcome, PlannedWrite
+from vaultmem.vault.batch_record import AnswerChange, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class _Taking(NamedTuple):
     commits: list[Commit]
     why: str
     writes: list[PlannedWrite]
-    answers: tuple[Answered, ...]
+    answers: tuple[AnswerChange, ...]
     refused: list[Skipped]
 
 
@@ -138,7 +138,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
     return outcome
 
 
-def _keep_decisions(session: Session, answers: Iterable[Answered]) -> None:
+def _keep_decisions(session: Session, answers: Iterable[AnswerChange]) -> None:
     """Reopen proposals whose rejection is undone, and reject them when that is redone."""
     states = {one.id: one.after for one in answers if one.after in (OPEN, DROPPED)}
     for one in reads.all_proposals(session.store.ledger) if states else ():

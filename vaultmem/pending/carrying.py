@@ -38,7 +38,7 @@ from vaultmem.review.proposals import Proposal
 from vaultmem.text.recurrence import resume_rule
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.vault.batch_record import Answered, Header
+from vaultmem.vault.batch_record import AnswerChange, Header
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
@@ -90,7 +90,7 @@ def settle(
     return work.settled
 
 
-def _entry(session: Session, one: Answered) -> Header:
+def _entry(session: Session, one: AnswerChange) -> Header:
     why = f"{one.after}: {one_line(one.text)}"[:200]
     return Header(YOU, "person", why, session.now, answers=(one,))
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from vaultmem.notes.dialects import Rulebook
     from vaultmem.pending.listing import Fact
     from vaultmem.pending.ticks import Ack
-    from vaultmem.vault.batch_record import Answered
+    from vaultmem.vault.batch_record import AnswerChange
 
 FORGET_EVERY = 3600.0  # seconds
 ROUNDS = 3  # what is answered on the page can bring something else onto it
@@ -100,7 +100,7 @@ class Pending:
         self._renames = Renames(state.path("pending.dues"))
         # There may be answers that are not carried out: who knows what a kill has cut off.
         self.unsettled = True
-        self.ticked: list[Answered] = []  # answers taken from the page, for the history
+        self.ticked: list[AnswerChange] = []  # answers taken from the page, for the history
         self._writing = threading.Lock()
         self._notifying = threading.Lock()  # beside the other one: a desktop may take its time
         self._forgot: float | None = None  # when what is gone was forgotten last

@@ -90,7 +90,7 @@ class Page:
     # --- Copies by sync programs
 
     def _copies(self) -> list[_Copy]:
-        names = conflicts.named_after(self.vault, self.path)
+        names = conflicts.copies_of(self.vault, self.path)
         return [copy for copy in map(self._copy, names) if copy is not None]
 
     def _copy(self, path: str) -> _Copy | None:
@@ -112,7 +112,7 @@ class Page:
                 if turn.holds_all_of(copy.content, page.content if page else ticks.read("")):
                     target = conflicts.clear(self.vault, copy.path, self._folder, copy.data)
                 else:
-                    target = conflicts.put_away(self.vault, copy.path, self._folder)
+                    target = conflicts.archive_file(self.vault, copy.path, self._folder)
             except NoteNotFoundError:
                 continue  # the sync program was faster
             late = self._copy(target) if target else None

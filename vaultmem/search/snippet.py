@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from vaultmem.text.values import TYPE_CHECKING, lazy, value
 from vaultmem.vault import files
-from vaultmem.vault.walk import Look
+from vaultmem.vault.walk import FileLookup
 
 if TYPE_CHECKING:
     from vaultmem.search.query import Hit
@@ -206,11 +206,11 @@ class NoteTexts:
 
     def read(self, paths: Iterable[str]) -> dict[str, str]:
         """The texts of notes by path; "" for what cannot be read."""
-        look = Look(self._folder)
+        look = FileLookup(self._folder)
         with files.Inside(self._folder) as inside:
             return {path: self._read(inside, path, look) for path in dict.fromkeys(paths)}
 
-    def _read(self, inside: files.Inside, path: str, look: Look) -> str:
+    def _read(self, inside: files.Inside, path: str, look: FileLookup) -> str:
         with self._lock:
             known = self._known.pop(path, None)
             self._size -= len(known[1]) if known else 0
@@ -238,7 +238,7 @@ class NoteTexts:
             _, oldest = self._known.pop(next(iter(self._known)))
             self._size -= len(oldest)
 
-    def _signature(self, path: str, look: Look) -> Signature | None:
+    def _signature(self, path: str, look: FileLookup) -> Signature | None:
         """A fingerprint of a file; None when it is missing or behind a link."""
         try:
             status = os.lstat(f"{self._folder}/{path}")

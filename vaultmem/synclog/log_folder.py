@@ -113,7 +113,7 @@ class LogFolder:
 
     def _paths(self) -> list[str]:
         old = f"{self._memories}/{ANSWERS}"
-        beside = [old, *conflicts.named_after(self._vault, old)]
+        beside = [old, *conflicts.copies_of(self._vault, old)]
         full = f"{self._vault}/{self.folder}"
         try:
             names = [] if os.path.islink(full) else sorted(os.listdir(full))
@@ -174,7 +174,7 @@ class LogFolder:
             )
         refuse_links(self._vault, self.path)
         if os.path.isfile(full) and self._read(self.path, "") is None:
-            conflicts.put_away(self._vault, self.path, self._memories)  # whatever it was
+            conflicts.archive_file(self._vault, self.path, self._memories)  # whatever it was
 
         def new_bytes(data: bytes | None) -> bytes:
             page = self.own() if data is None else log_entries.read(files.decode(data)[0])
@@ -192,7 +192,7 @@ class LogFolder:
             # A page that says nothing yet may be on its way from another machine.
             is_copy = page is not None and (page.machine == name or not is_log)
             if path != own and (is_copy or conflict_original(path) == own):
-                target = conflicts.put_away(self._vault, path, self._memories)
+                target = conflicts.archive_file(self._vault, path, self._memories)
                 read_last = self._read(target, "")
                 if is_log and page is not None and read_last == page:
                     with contextlib.suppress(OSError):  # then it stays in the archive

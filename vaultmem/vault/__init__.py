@@ -1,1 +1,1 @@
-"""The files of a vault: walked, read, written safely, watched, and what a kill cut off."""
+"""The files of a vault: listing, reading, safe writing, watching, and recovery after a kill."""

@@ -1,4 +1,4 @@
-"""What a batch is, as it is planned, recorded and reported. Verbs that write nothing load no more of it than this."""
+"""A batch as it is planned, recorded and reported. Verbs that write nothing import only this module."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from vaultmem.light import NamedTuple
 
-DOING = ".doing"  # how the name of a record ends until all its files are written
+DOING = ".doing"  # ending of a record until all its files are written
 _TO_DO, _LEFT = b".", b"-"
 
 
-class Answered(NamedTuple):
-    """A pending item whose answer changed: the states, and until when it was and is snoozed."""
+class AnswerChange(NamedTuple):
+    """A pending item whose answer changed: the states before and after, and until when it was and is snoozed."""
 
     id: str
     before: str
@@ -22,8 +22,8 @@ class Answered(NamedTuple):
     after_until: str
     text: str  # what it is about
 
-    def reversed(self) -> Answered:
-        """The change that takes this one back."""
+    def reversed(self) -> AnswerChange:
+        """The change that reverts this one."""
         return self._replace(
             before=self.after, before_until=self.after_until, after=self.before, after_until=self.before_until
         )  # fmt: skip
@@ -32,19 +32,19 @@ class Answered(NamedTuple):
 class Header(NamedTuple):
     """Who did it, and why."""
 
-    by: str  # a name, such as that of an assistant or a job
+    by: str  # the name of an assistant or a job, say
     kind: str  # assistant, job or person
     why: str  # one line
     at: float  # seconds since the epoch
-    undoes: tuple[str, ...] = ()  # the entries of the history that it takes back
-    answers: tuple[Answered, ...] = ()
+    undoes: tuple[str, ...] = ()  # the entries of the history that it undoes
+    answers: tuple[AnswerChange, ...] = ()
 
 
 class Step(NamedTuple):
-    """One file that became another; paths are those in the vault."""
+    """One change of a file; paths are relative to the vault."""
 
-    path: str | None  # where it was; None: it is created
-    target: str  # where it is then; another one than `path`: moved
+    path: str | None  # the old path; None when it is created
+    target: str  # the new path; it differs from `path` when the file is moved
     old: bytes | None
     new: bytes
     why: str
@@ -53,16 +53,16 @@ class Step(NamedTuple):
 class Batch(NamedTuple):
     """One batch of writes."""
 
-    number: int  # in the folder, where later ones have higher numbers
-    token: str  # its own name for good
+    number: int  # in the folder; later ones have higher numbers
+    token: str  # its permanent, unique name
     header: Header
     steps: tuple[Step, ...]
 
 
 class PlannedWrite(NamedTuple):
-    """One file that is to become another."""
+    """One planned change of a file."""
 
-    path: str | None  # None: it is to be created
+    path: str | None  # None when it is to be created
     target: str
     render: Callable[[bytes | None], bytes]  # newest bytes to new ones; NoteChangedError declines
     why: str
@@ -77,7 +77,7 @@ class Outcome(NamedTuple):
 
 
 def pack_batch(batch: Batch, temps: str) -> bytes:
-    """The record; `temps` is how the names of the writer's temporary files begin."""
+    """The bytes of a record; `temps` is the prefix of the writer's temporary files."""
     steps = [
         {
             "path": step.path,
@@ -94,8 +94,8 @@ def pack_batch(batch: Batch, temps: str) -> bytes:
 
 
 def unpack_batch(data: bytes, number: int) -> tuple[Batch, str]:
-    """The batch without the steps that are marked as left, and `temps`; ValueError, KeyError or TypeError
-    for what is no record."""
+    """The batch without the steps that are marked as left out, and `temps`. Raises ValueError, KeyError or TypeError
+    for anything that is not a record."""
     line, _, rest = data.partition(b"\n")
     head = json.loads(line)
     marks, _, blobs = rest.partition(b"\n")
@@ -111,14 +111,14 @@ def unpack_batch(data: bytes, number: int) -> tuple[Batch, str]:
         at = end
     if at != len(blobs):
         raise ValueError("a record of the wrong length")
-    answers = tuple(Answered(*one) for one in head.get("answers", ()))
+    answers = tuple(AnswerChange(*one) for one in head.get("answers", ()))
     undoes = tuple(head.get("undoes", ()))
     header = Header(head["by"], head["kind"], head["why"], head["at"], undoes, answers)
     return Batch(number, head["token"], header, tuple(steps)), head["temps"]
 
 
 def mark_left(record: str, steps: set[int]) -> None:
-    """Mark steps of a record as left out, durably."""
+    """Durably mark steps of a record as left out."""
     handle = os.open(record, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         data = os.pread(handle, os.fstat(handle).st_size, 0)

@@ -1,4 +1,4 @@
-"""The write-ahead log: what is to be written to one or several files is on the disk before the first changes.
+"""The write-ahead log: all writes of a batch are on disk before the first file changes.
 
 A batch is one file: `<n>.doing` until all its files are written, `<n>.done` until the history has it.
 """
@@ -26,12 +26,12 @@ from vaultmem.vault.batch_record import (
     unpack_batch,
 )
 from vaultmem.vault.files import on_disk
-from vaultmem.vault.moves import existing, move, refuse_links, write_in_place
+from vaultmem.vault.moves import existing_path, move, refuse_links, write_in_place
 from vaultmem.vault.walk import identity
 from vaultmem.vault.write import TEMP_PREFIX, change, create, newest, own_temps, sweep
 
 DONE, KEPT = ".done", ".kept"
-# After these the next file would fare no better.
+# After these errors the next file would fail, too.
 _STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
@@ -39,8 +39,8 @@ class Batches:
     """Applies batches and keeps them until forgotten. The caller holds the lock of the state folder."""
 
     def __init__(self, folder: str, vault: str, own: str = "") -> None:
-        """`own` is the folder of the vault in which no link is followed, and no other name of a file is
-        changed with it."""
+        """`own` is the folder of the vault in which no links are followed, and files are detached from their hard
+        links."""
         self.vault = vault
         self._folder = folder
         self._own = own
@@ -48,8 +48,8 @@ class Batches:
     def apply(self, header: Header, writes: Sequence[PlannedWrite]) -> Outcome:
         """Carry out the writes, each against the newest bytes of its file.
 
-        Without writes, only the answers of the header are recorded. What cannot be done is skipped with a reason.
-        Raises for a full disk and the like; what was done until then is recorded.
+        Without writes, only the answers of the header are recorded. Writes that are no longer possible are skipped
+        with a reason. Raises for a full disk and the like; the writes done by then are recorded.
         """
         draft = _Draft(self)
         for write in writes:
@@ -71,10 +71,10 @@ class Batches:
         return run.outcome()
 
     def heal(self) -> list[str]:
-        """Finish batches that a kill interrupted. Returns a line for each thing that a person may want to know."""
+        """Finish batches that a kill interrupted. Returns messages for a person."""
         messages: list[str] = []
         for name in self._names():
-            if name.endswith(".tmp"):  # of a record that was not written to its end
+            if name.endswith(".tmp"):  # left by a record that was not completed
                 os.unlink(f"{self._folder}/{name}")
         for number in self._numbers(DOING):
             record = self._record(number, DOING)
@@ -82,20 +82,20 @@ class Batches:
                 batch, temps = unpack_batch(_read(record), number)
                 if identity(self.vault) is None:  # not mounted, perhaps
                     continue
-                healing = Healing(self.vault, batch)
+                healing = Recovery(self.vault, batch)
                 healing.remove_temps(temps)
-                self.write(batch)  # with the names of our temporary files: we may be killed, too
+                self.write(batch)  # with the prefix of our temporary files: we may be killed, too
                 self.close(number, len(batch.steps), healing.finish(messages))
             except (ValueError, KeyError, TypeError):
                 messages.append(_put_aside(record))
             except (OSError, VaultmemError) as error:
-                messages.append(f"{record} waits to be finished: {error}")
+                messages.append(f"{record} cannot be finished yet: {error}")
         if self._own:
             sweep(f"{self.vault}/{self._own}")
         return messages
 
     def waiting(self) -> list[Batch]:
-        """What is done and not yet forgotten, oldest first."""
+        """Batches that are done and not yet forgotten, oldest first."""
         batches = []
         for number in self._numbers(DONE):
             record = self._record(number, DONE)
@@ -106,22 +106,22 @@ class Batches:
         return batches
 
     def count(self) -> int:
-        """How many are done and not yet forgotten."""
+        """The number of batches that are done and not yet forgotten."""
         return len(self._numbers(DONE))
 
     def forget(self, number: int) -> None:
-        """Drop the record of a batch that is done."""
+        """Delete the record of a batch that is done."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._record(number, DONE))
 
-    # For the run of a batch
+    # Used while a batch runs
 
     def next_number(self) -> int:
-        """A number that is higher than all there are."""
+        """A number higher than that of any batch."""
         return max([*self._numbers(DOING), *self._numbers(DONE)], default=0) + 1
 
     def write(self, batch: Batch) -> None:
-        """Put the record of a batch on the disk, whole or not at all, before anything of it is done."""
+        """Write the record of a batch, completely or not at all, before any of it is carried out."""
         record = self._record(batch.number, DOING)
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -130,7 +130,7 @@ class Batches:
             raise StateError(f"{record} cannot be written: {error.strerror}") from error
 
     def close(self, number: int, steps: int, left: set[int]) -> None:
-        """Mark a batch as done, without the steps left out; one of which nothing was done is dropped."""
+        """Mark a batch as done, without the steps left out; delete its record if nothing was done."""
         record = self._record(number, DOING)
         if left and len(left) == steps:
             os.unlink(record)
@@ -140,14 +140,14 @@ class Batches:
         os.replace(record, self._record(number, DONE))
 
     def is_own(self, path: str) -> bool:
-        """Whether it is in the folder that is vaultmem's own."""
+        """Whether a path is in vaultmem's own folder."""
         return bool(self._own) and path.startswith(f"{self._own}/")
 
     def _record(self, number: int, ending: str) -> str:
         return f"{self._folder}/{number}{ending}"
 
     def _numbers(self, ending: str) -> list[int]:
-        """Of the records of that kind, oldest first."""
+        """The numbers of the records with that ending, oldest first."""
         numbers = (name.removesuffix(ending) for name in self._names() if name.endswith(ending))
         return sorted(int(number) for number in numbers if number.isdecimal())
 
@@ -156,18 +156,18 @@ class Batches:
 
 
 class _Draft:
-    """Turns writes into steps; each sees the files as those before it will leave them."""
+    """Turns writes into steps; each sees the files as the steps before it will leave them."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
-        self._freed: set[str] = set()  # places that a step before moves its file away from
+        self._freed: set[str] = set()  # paths that an earlier step moves a file away from
         self._touched: set[str] = set()
         self.steps: list[Step] = []
         self.writes: list[PlannedWrite] = []
         self.skipped: list[tuple[str, str]] = []
 
     def take(self, write: PlannedWrite) -> None:
-        """Make a step of a write, or note why not."""
+        """Add the step of a write, or record why it is skipped."""
         try:
             step = self._step(write)
         except VaultmemError as error:
@@ -184,19 +184,19 @@ class _Draft:
     def _step(self, write: PlannedWrite) -> Step:
         path, target, vault = write.path, write.target, self._batches.vault
         if target in self._touched or path in self._touched or path in self._freed:
-            raise NoteChangedError(f"{path or target} is changed by this batch already")
+            raise NoteChangedError(f"{path or target} is already changed by this batch")
         for one in (path, target):
             if one is not None and self._batches.is_own(one):
                 refuse_links(vault, one)
         old = None if path is None else newest(vault, path)
         taken = target not in self._freed and on_disk(vault, target) is not None
         if taken and (path is None or path.lower() != target.lower()):
-            raise NoteChangedError(f"{target} exists already; choose another name")
+            raise NoteChangedError(f"{target} already exists; choose another name")
         return Step(path, target, old, write.render(old), write.why)
 
 
 class _Run:
-    """One batch while it is carried out."""
+    """Carries out one batch."""
 
     def __init__(self, batches: Batches, header: Header, draft: _Draft) -> None:
         self._batches = batches
@@ -207,7 +207,7 @@ class _Run:
         batches.write(self._batch)
 
     def carry_out(self, at: int) -> None:
-        """One step; whatever it raises, its file is where it was."""
+        """Carry out one step; if it raises, its file is where it was."""
         step, vault = self._batch.steps[at], self._batches.vault
         if step.path is None:
             create(vault, step.target, step.new)
@@ -229,7 +229,7 @@ class _Run:
         change(self._batches.vault, path, lambda data: self._render(at, data), part=part)
 
     def _render(self, at: int, data: bytes) -> bytes:
-        """The new bytes; after a concurrent edit they are made again and recorded first."""
+        """The new bytes of a step; after a concurrent edit they are rendered again and recorded first."""
         step = self._batch.steps[at]
         if data != step.old:
             step = step._replace(old=data, new=self._writes[at].render(data))
@@ -239,19 +239,19 @@ class _Run:
         return step.new
 
     def leave(self, at: int, reason: str) -> None:
-        """Leave out a step, with the reason."""
+        """Skip a step, with the reason."""
         self._left.add(at)
         step = self._batch.steps[at]
         self._skipped.append((step.path or step.target, reason))
 
     def stop(self, at: int) -> None:
-        """Stop before this step; where even that cannot be recorded, heal() goes on from here."""
+        """Stop before this step; if even that cannot be recorded, heal() continues from here."""
         self._left.update(range(at, len(self._batch.steps)))
         with contextlib.suppress(OSError):
             self._batches.close(self._batch.number, len(self._batch.steps), self._left)
 
     def outcome(self) -> Outcome:
-        """Close the batch, and return its outcome."""
+        """Close the batch and return its outcome."""
         steps = self._batch.steps
         try:
             self._batches.close(self._batch.number, len(steps), self._left)
@@ -262,7 +262,7 @@ class _Run:
 
 
 def _stops(error: VaultmemError) -> bool:
-    """Whether there is no use in going on to the next file."""
+    """Whether it is pointless to continue with the next file."""
     cause = error.__cause__
     return isinstance(error, StateError) or (isinstance(cause, OSError) and cause.errno in _STOPS)
 
@@ -274,13 +274,13 @@ def _read(record: str) -> bytes:
 
 def _put_aside(record: str) -> str:
     os.replace(record, record + KEPT)
-    return f"{record}{KEPT}: a damaged record was put aside"
+    return f"{record}{KEPT}: a damaged record was set aside"
 
 
-# How a batch that a kill has cut off is rolled forward, without overwriting what somebody wrote since.
+# Roll forward a batch that a kill interrupted, without overwriting later edits.
 
 
-class Healing:
+class Recovery:
     """Finishes a batch whose writer was killed."""
 
     def __init__(self, vault: str, batch: Batch) -> None:
@@ -288,16 +288,16 @@ class Healing:
         self._batch = batch
 
     def finish(self, messages: list[str]) -> set[int]:
-        """The steps that stay undone, with a message for each."""
+        """Carry out the remaining steps. Returns the indices of those that cannot be; adds messages to `messages`."""
         left = set()
         for at, step in enumerate(self._batch.steps):
             try:
                 self._forward(step)
             except (NoteChangedError, NoteNotFoundError) as error:
                 left.add(at)
-                messages.append(f"a change was cut off and is given up: {error}")
+                messages.append(f"an interrupted change was given up: {error}")
         if len(left) < len(self._batch.steps):
-            messages.append(f"a change was cut off and is finished: {self._batch.header.why}")
+            messages.append(f"an interrupted change was finished: {self._batch.header.why}")
         return left
 
     def _forward(self, step: Step) -> None:
@@ -305,7 +305,9 @@ class Healing:
         moves = step.path is not None and step.path != step.target
         held = self._held(step.target)
         if moves and held == b"" and self._held(step.path) is not None:
-            os.unlink(existing(self._vault, step.target))  # it held the name, see moves.take_name()
+            os.unlink(
+                existing_path(self._vault, step.target)
+            )  # it held the name, see moves.take_name()
             held = None
         if held == step.new:
             return
@@ -323,7 +325,7 @@ class Healing:
                     f"{step.target} exists already; {step.path} stays where it is"
                 )
         if held is not None and held != step.old and is_torn(held, before, step.new):
-            write_in_place(existing(self._vault, step.target), step.new)
+            write_in_place(existing_path(self._vault, step.target), step.new)
             return
         self._expect(step.target, before)
         change(self._vault, step.target, lambda data: self._swap(step, data))
@@ -338,13 +340,13 @@ class Healing:
             raise NoteChangedError(f"{path} was changed since")
 
     def _held(self, path: str | None) -> bytes | None:
-        """What a file holds; None when there is none."""
+        """The bytes of a file; None when there is none."""
         if path is None or on_disk(self._vault, path) is None:
             return None
         return newest(self._vault, path)
 
     def remove_temps(self, temps: str) -> None:
-        """Remove what the dead writer left beside the files, or beside those that they are links to."""
+        """Remove temporary files that the dead writer left beside the files or beside the targets of links."""
         if not temps.startswith(TEMP_PREFIX) or "/" in temps:
             return
         for path in {
@@ -352,7 +354,7 @@ class Healing:
         }:
             folders = {os.path.dirname(f"{self._vault}/{path}")}
             with contextlib.suppress(NoteNotFoundError):
-                folders.add(os.path.dirname(existing(self._vault, path)))
+                folders.add(os.path.dirname(existing_path(self._vault, path)))
             for folder in folders:
                 with contextlib.suppress(OSError):
                     for name in os.listdir(folder):
@@ -361,7 +363,7 @@ class Healing:
 
 
 def is_torn(data: bytes, old: bytes, new: bytes) -> bool:
-    """Whether `data` is `old` with the first part of `new` written over it."""
+    """Whether `data` is `old` with the beginning of `new` written over it."""
     differ = (at for at, (a, b) in enumerate(zip(data, new, strict=False)) if a != b)
     same = next(differ, min(len(data), len(new)))
     return data[same:] == old[same:]

@@ -1,8 +1,8 @@
 """Recognise the copies that sync programs leave beside a note (R-FILE-6).
 
-A copy takes no part in memory jobs and ranks below its original, so a wrong guess weakens a note.
-Hence names that no person writes count by themselves; names that a person might write count only
-beside their original, and the commonest of them only if the texts are two states of one note.
+A copy takes no part in memory jobs and ranks below its original, so a wrong guess hides a note. Hence names that no
+person writes count by themselves; names that a person might write count only beside their original, and the most
+common ones only if the texts are two versions of one note.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _DEVICE = lazy(
     r"(?=[0-9-]*[A-Z])[A-Z0-9][A-Z0-9-]{1,13}[A-Z0-9]|[^/]{0,24}\b(?:i?Mac|MacBook)\b[^/]{0,16}"
 )
 
-_SAMPLE = 20_000  # characters of each text that are compared
-_LINES = 400  # and lines: the comparison is quadratic
+_SAMPLE = 20_000  # characters compared of each text
+_LINES = 400  # lines: the comparison is quadratic
 _ALIKE = 0.9
 _IDS = ("id", "uid", "uuid")
-_STAMPS = ("updated", "modified")  # properties that differ between two states of one note
-# A date, or the target of a link.
+_STAMPS = ("updated", "modified")  # properties that differ between two versions of one note
+# A date or the target of a link.
 _MARK = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|\[\[[^\[\]\n|]{1,200}|\]\([^()\s]{1,200}")
 
 
 def conflict_original(path: str) -> str | None:
-    """The path of the original, if the name is one that only a sync program gives; else None.
+    """The path of the original, if only a sync program gives such a name; else None.
 
-    The original of a copy's copy is the first original. Whether it is there is not asked.
+    The original of a copy's copy is the first original. It need not exist.
     """
     chain = list(_chain(path))
     return chain[-1][0] if chain and chain[0][1] else None
@@ -61,8 +61,8 @@ def conflict_original(path: str) -> str | None:
 def conflicts(places: Places) -> dict[str, str]:
     """Copies recognised by their names, each with its original.
 
-    Stamped names count even if the original is gone; names without a stamp, such as
-    "Plan (Conflicted copy).md", only when it is there.
+    Stamped names count even if the original is gone; names without a stamp, such as "Plan (Conflicted copy).md", only
+    if it exists.
     """
     copies: dict[str, str] = {}
     for path in places.paths:
@@ -77,7 +77,7 @@ def conflicts(places: Places) -> dict[str, str]:
     return copies
 
 
-def doubtful(places: Places) -> list[tuple[str, str]]:
+def possible_copies(places: Places) -> list[tuple[str, str]]:
     """Notes whose names look like copies of a note beside them: (copy, original), sorted.
 
     "Plan (1).md", "Plan 2.md" and "Plan-LAPTOP.md" may well be notes of their own: they are copies
@@ -96,7 +96,7 @@ def doubtful(places: Places) -> list[tuple[str, str]]:
 
 
 def nearly_equal(one: str, other: str) -> bool:
-    """Whether two texts are two states of one note, and not two notes from one template.
+    """Whether two texts are versions of one note, and not two notes from one template.
 
     The lines of their bodies, without front matter and headings, agree in order to 90 %, and where
     the texts differ, neither has another id, date, title or link than the other in its place.
@@ -104,7 +104,7 @@ def nearly_equal(one: str, other: str) -> bool:
     a, b = _Text(one), _Text(other)
     if not a.body or not b.body or any(b.marks.get(key, at) != at for key, at in a.marks.items()):
         return False
-    from difflib import SequenceMatcher  # rarely needed, and not light
+    from difflib import SequenceMatcher  # rarely needed, and slow to import
 
     matched = SequenceMatcher(None, a.body, b.body, autojunk=False)
     if matched.quick_ratio() < _ALIKE or matched.ratio() < _ALIKE:
@@ -114,13 +114,13 @@ def nearly_equal(one: str, other: str) -> bool:
 
 
 class _Text:
-    """The first lines of a text, taken apart."""
+    """The parsed first lines of a text."""
 
     def __init__(self, text: str) -> None:
         lines = [line.strip() for line in text[:_SAMPLE].splitlines()]
         end = lines.index("---", 1) + 1 if lines[:1] == ["---"] and "---" in lines[1:] else 0
         self.body = [line for line in lines[end:] if line and not line.startswith("#")][:_LINES]
-        # What tells this note from others, by where it stands.
+        # The ids, dates, titles and links that distinguish notes, by position.
         self.marks: dict[str, list[str]] = {}
         for line in lines[:end]:
             key, _, value = line.partition(":")
@@ -134,13 +134,13 @@ class _Text:
 
 
 def _agree(lines: list[str], others: list[str]) -> bool:
-    """Whether lines that stand for each other have the same dates and links, as far as both have any."""
+    """Whether corresponding lines have the same dates and links, as far as both have any."""
     ours, theirs = (_MARK.findall("\n".join(each)) for each in (lines, others))
     return all(one == other for one, other in zip(ours, theirs, strict=False))
 
 
 def _chain(path: str) -> Iterator[tuple[str, bool]]:
-    """The original of a path, the original of that, and so on, each with how sure the name is."""
+    """Yield the original of a path, the original of that, and so on, each with whether its name is certain."""
     folder, slash, name = path.rpartition("/")
     while (parted := _part(name)) is not None:
         name, is_certain = parted
@@ -148,7 +148,7 @@ def _chain(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def _part(name: str) -> tuple[str, bool] | None:
-    """The name of the original, and whether that of the copy has the stamp of a program."""
+    """The name of the original, and whether the copy's name has the stamp of a program; None for other names."""
     if len(name) > 255 or "onflict" not in name.lower():
         return None
     match = _SYNCTHING.fullmatch(name)
@@ -161,7 +161,7 @@ def _part(name: str) -> tuple[str, bool] | None:
 
 
 def _doubtful_originals(path: str) -> Iterator[str]:
-    """Paths of which this one may be a copy, the longest name first."""
+    """Yield paths of which this one may be a copy, the longest name first."""
     stem, ext = path[:-3], path[-3:]
     match = _NUMBERED.fullmatch(stem.rpartition("/")[2])
     if match is not None:
@@ -173,20 +173,20 @@ def _doubtful_originals(path: str) -> Iterator[str]:
 
 
 class Places:
-    """The paths of a vault, found by spelling or else without regard to case and Unicode form."""
+    """The paths of a vault, found exactly or else regardless of case and Unicode form."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = list(paths)
         self._exact = frozenset(self.paths)
 
     def find(self, path: str, copy: str) -> str | None:
-        """The path as it is in the vault, unless it is the copy itself or nothing."""
+        """The path as it is spelled in the vault; None if there is none or it is the copy itself."""
         real = path if path in self._exact else self._folded.get(_fold(path))
         return None if real == copy else real
 
     @cached_property
     def _folded(self) -> dict[str, str]:
-        """Of several paths of one spelling always the same, in whatever order they came."""
+        """The paths by their folded form; of several, always the same, whatever their order."""
         return {_fold(path): path for path in sorted(self.paths, reverse=True)}
 
 
@@ -194,14 +194,14 @@ def _fold(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path.casefold())
 
 
-# Copies beside a page that vaultmem writes, and the archive to which they go once read.
+# Copies beside a generated page, which are archived once read.
 
 _MOST = 1_000  # names of one file
 
 
-def named_after(vault: str, path: str) -> list[str]:
-    """The paths of what may be copies of a page, by their names; whoever reads them sees whether they are."""
-    from vaultmem.vault.walk import nfc  # most look at names alone
+def copies_of(vault: str, path: str) -> list[str]:
+    """The paths of possible copies of a page, by their names; only their contents show whether they are."""
+    from vaultmem.vault.walk import nfc  # most only look at names
 
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0].casefold()
@@ -212,16 +212,16 @@ def named_after(vault: str, path: str) -> list[str]:
     alike = [nfc(each) for each in names if nfc(each).casefold().startswith(stem)]
     beside = [f"{folder}/{each}" if folder else each for each in alike]
     places = Places({*beside, path})
-    pairs = {*conflicts(places).items(), *doubtful(places)}
+    pairs = {*conflicts(places).items(), *possible_copies(places)}
     copies = {copy for copy, original in pairs if original == path}
     copies |= {copy for copy in beside if conflict_original(copy) == path}
     full = ((each, f"{vault}/{each}") for each in sorted(copies - {path}))
     return [each for each, at in full if os.path.isfile(at) and not os.path.islink(at)]
 
 
-def put_away(vault: str, path: str, folder: str) -> str:
-    """Move a file into the archive of the memory folder, under a name that is free; where it is then."""
-    from vaultmem.vault.moves import move, refuse_links  # most look at names alone
+def archive_file(vault: str, path: str, folder: str) -> str:
+    """Move a file into the archive of the memory folder, under a free name. Returns its new path."""
+    from vaultmem.vault.moves import move, refuse_links  # most only look at names
 
     stem, ending = os.path.splitext(path.rpartition("/")[2])
     for number in itertools.islice(itertools.count(1), _MOST):
@@ -235,19 +235,19 @@ def put_away(vault: str, path: str, folder: str) -> str:
         except NoteChangedError:
             continue
         return target
-    raise VaultmemError(f"{folder}/{ARCHIVE} has no place for {path}")
+    raise VaultmemError(f"{folder}/{ARCHIVE} has no free name for {path}")
 
 
 def clear(vault: str, path: str, folder: str, data: bytes) -> str:
-    """Remove a copy with these bytes, all of which stand elsewhere. It goes through the archive: its path there if it
-    was changed meanwhile and stays, else "".
+    """Remove a copy with these bytes, all of which are elsewhere. It is moved to the archive first: returns its path
+    there if it was changed meanwhile and is kept, else "".
     """
-    target = put_away(vault, path, folder)
+    target = archive_file(vault, path, folder)
     try:
         with open(f"{vault}/{target}", "rb") as file:
             if file.read(len(data) + 1) != data:
                 return target
         os.unlink(f"{vault}/{target}")
-    except OSError:  # another program has it
+    except OSError:  # another program has it open
         return target
     return ""

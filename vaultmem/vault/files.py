@@ -1,4 +1,4 @@
-"""Read the files of a vault: bytes to text, whatever the bytes are, and never out of the vault.
+"""Reads the files of a vault: any bytes become text, and nothing outside the vault is read.
 
 Notes are read here and written in vault.write; no other module opens them.
 """
@@ -13,30 +13,30 @@ import time
 
 from vaultmem.light import NamedTuple
 from vaultmem.paths import blake2b
-from vaultmem.vault.walk import has_one_spelling, nfc, small
+from vaultmem.vault.walk import has_one_spelling, nfc, sqlite_int
 
-# Open a file of the vault so that no symbolic link on the way can lead out of it.
+# Open a file of the vault so that no symbolic link in its path can lead out of it.
 
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# Folders; a process may have 256 files open on some systems, and eight searches at once.
+# Open folders; some systems allow 256 open files per process, and there may be eight searches at once.
 MOST_OPEN = 64
 _BY_FOLDER = os.open in os.supports_dir_fd
 
 
 def open_inside(root: str, path: str) -> int:
-    """A file handle for reading; OSError when it is not there, or any part of its path is a link.
+    """A file handle for reading. Raises OSError when the file does not exist or any part of its path is a link.
 
-    Folder by folder, because a folder may be swapped for a link between the listing and the reading.
-    Nonblocking: a fifo must not stop us. The root itself may be a link, the user chose it.
+    Folder by folder, because a folder may be swapped for a link between the listing and the reading. Non-blocking: a
+    fifo must not stop us. The root itself may be a link, as the user chose it.
     """
     with Inside(root) as inside:
         return inside.open(path)
 
 
 class Inside:
-    """Opens files of a vault as open_inside() does; of many, each folder is opened once."""
+    """Opens many files of a vault as open_inside() does, each folder only once."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -51,7 +51,7 @@ class Inside:
         self._folders.clear()
 
     def open(self, path: str) -> int:
-        """A file handle for reading; OSError as open_inside()."""
+        """A file handle for reading. Raises OSError as open_inside() does."""
         if ".." in path.split("/"):
             raise PermissionError(1, "leads out of the vault", path)
         if not _BY_FOLDER:
@@ -60,7 +60,7 @@ class Inside:
         return os.open(name, _FILE | _NO_LINK, dir_fd=self._folder(folder))
 
     def _folder(self, path: str) -> int:
-        """The handle of a folder, from the innermost one that is open already."""
+        """The handle of a folder, opened from the innermost one that is already open."""
         missing = []
         while path not in self._folders and path:
             path, _, name = path.rpartition("/")
@@ -86,7 +86,7 @@ TICK_NS = 20_000_000  # in one tick of the file system's clock a file may be wri
 CAP = 4_000_000  # bytes of one note that are read for the index
 _SETTINGS_CAP = 1_000_000
 _TRIES = 3
-_PAUSE = 0.002  # seconds before a file that changed while it was read is read again
+_PAUSE = 0.002  # seconds before reading a file again that changed meanwhile
 
 _WIDE = {  # byte order marks, the longer ones first
     codecs.BOM_UTF32_LE: "utf-32-le",
@@ -97,14 +97,14 @@ _WIDE = {  # byte order marks, the longer ones first
 
 
 class Read(NamedTuple):
-    """A file as text, and what identifies its bytes."""
+    """A file as text, with what identifies its bytes."""
 
     text: str  # line ends "\\n", no byte order mark
-    hash: str  # of the bytes that were read, see digest(); "" when nothing could be read
+    hash: str  # of the bytes read, see digest(); "" when nothing could be read
     size: int  # of the whole file, bytes
     mtime_ns: int
-    trouble: str | None = None  # what was wrong with the file, in one line
-    gone: bool = False  # there is no such file
+    trouble: str | None = None  # the problem with the file, in one line
+    gone: bool = False  # the file does not exist
 
 
 def digest(data: bytes) -> str:
@@ -113,11 +113,11 @@ def digest(data: bytes) -> str:
 
 
 def read(root: str, path: str, cap: int = CAP, inside: Inside | None = None) -> Read:
-    """Read a file by its path in the vault (NFC or as the disk spells it), of many through one `inside`. Never raises
+    """Read a file by its path in the vault (in NFC or as spelled on disk); pass `inside` to read many. Never raises
     OSError.
 
-    A symbolic link, a folder, a fifo or a device is not read; a file over `cap` bytes is read up to
-    there. If somebody writes all the while, the last reading comes back with its trouble.
+    Symbolic links, folders, fifos and devices are not read; a file over `cap` bytes is read up to there. If another
+    program keeps writing, the last reading is returned with a problem in `trouble`.
     """
     try:
         try:
@@ -136,8 +136,8 @@ def read(root: str, path: str, cap: int = CAP, inside: Inside | None = None) -> 
         text = text[: text.rfind("\n") + 1] or text
         trouble = f"{stat.st_size / 1e6:.1f} MB long; only the first {cap / 1e6:g} MB are read"
     if not quiet:
-        trouble = "somebody was writing it while it was read"
-    return Read(text, digest(data), stat.st_size, small(stat.st_mtime_ns), trouble)
+        trouble = "another program wrote to it while it was read"
+    return Read(text, digest(data), stat.st_size, sqlite_int(stat.st_mtime_ns), trouble)
 
 
 def reason_of(error: OSError | ValueError) -> str:
@@ -149,13 +149,13 @@ def reason_of(error: OSError | ValueError) -> str:
 
 
 def content(full: str, cap: int) -> tuple[bytes, os.stat_result, bool]:
-    """The content with the stat that belongs to it, and whether it stood still meanwhile."""
+    """The content of a file, its stat, and whether it was unchanged while it was read."""
     folder, _, name = full.rpartition("/")
     return content_of(open_inside(folder, name), cap)
 
 
 def content_of(handle: int, cap: int) -> tuple[bytes, os.stat_result, bool]:
-    """The same of an open file, which is closed. OSError when it is no regular file."""
+    """Like content(), for an open handle, which is closed. Raises OSError when it is not a regular file."""
     try:
         before = os.fstat(handle)
         if not modes.S_ISREG(before.st_mode):
@@ -185,14 +185,14 @@ def _read_up_to(handle: int, length: int) -> bytes:
 
 
 def same_moment(one: os.stat_result, other: os.stat_result) -> bool:
-    """Whether a file has not been touched between two looks at it."""
+    """Whether two stats are of the same state of a file."""
     return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
 
 def decode(data: bytes) -> tuple[str, str | None]:
-    """Bytes to text with "\\n" line ends, and what was wrong with them.
+    """Decode bytes to text with "\\n" line ends. Returns the text and a problem, or None.
 
-    What is no text becomes U+FFFD, as CommonMark wants for NUL.
+    Invalid bytes become U+FFFD, as does NUL, according to CommonMark.
     """
     trouble: str | None = None
     encoding, skip = encoding_of(data)
@@ -203,9 +203,7 @@ def decode(data: bytes) -> tuple[str, str | None]:
         trouble = f"line {line}: not valid {encoding.upper()}"
         text = data[skip:].decode(encoding, "replace")
     if "\0" in text:
-        trouble = (
-            f"line {text.count(chr(10), 0, text.index(chr(0))) + 1}: a NUL byte; is this a text?"
-        )
+        trouble = f"line {text.count(chr(10), 0, text.index(chr(0))) + 1}: a NUL byte; is this a text file?"
         text = text.replace("\0", "\ufffd")
     if "\r" in text:
         text = text.replace("\r\n", "\n")
@@ -224,7 +222,7 @@ def encoding_of(data: bytes) -> tuple[str, int]:
 
 
 def on_disk(root: str, path: str) -> str | None:
-    """How the disk spells an NFC path of the vault, or None when there is no such file."""
+    """The spelling on disk of an NFC path of the vault; None when there is no such file."""
     if os.path.lexists(f"{root}/{path}"):
         return path
     if has_one_spelling(path):
@@ -252,18 +250,18 @@ def _name_on_disk(folder: str, name: str) -> str | None:
 
 
 class Root:
-    """The vault's folder for settings (the Folder protocol): nothing outside it can be seen."""
+    """The vault's folder (implements adapter.Folder): nothing outside it is visible."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder of that path is there."""
+        """Whether a file or folder exists at a path."""
         full = self.inside(path)
         return full is not None and os.path.exists(full)
 
     def read(self, path: str) -> bytes | None:
-        """The first megabyte of a file, or None when there is none or it cannot be read."""
+        """The first megabyte of a file; None when it does not exist or cannot be read."""
         full = self.inside(path)
         if full is None:
             return None
@@ -273,7 +271,7 @@ class Root:
             return None
 
     def inside(self, path: str) -> str | None:
-        """The real place of a path, or None when it leads out of the vault or to nothing."""
+        """The real path, or None when it leads out of the vault or does not exist."""
         if "\0" in path or path.startswith("/") or ".." in path.split("/"):
             return None
         raw = on_disk(self.root, path)

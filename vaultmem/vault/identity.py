@@ -1,11 +1,11 @@
-"""Whether the folder of a vault still is that vault, and not what lies below a drive that is not mounted.
+"""Checks that the folder of a vault is still that vault, and not the mount point of an unmounted drive.
 
 <state>/root.json           device and inode of the folder, and what the marker in it says
 <memory folder>/.vault-id   the marker; it moves with the vault, so that one that was restored, synced or mounted
                             anew is known, though its folder is another one
 
-Two machines that have one vault before they have synced it make a marker each. Where Git merges these, both ids count
-from then on, a line each and in the same order on all machines, so that nothing is left to merge.
+Two machines that open one vault before it is synced each create a marker. When Git merges these, both ids count from
+then on, one per line and in the same order on all machines, so that nothing is left to merge.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from vaultmem.vault.files import Root
 from vaultmem.vault.walk import identity
 
 MARKER, RECORD = ".vault-id", "root.json"
-_LONGEST = 4_000  # letters of a marker
+_LONGEST = 4_000  # characters of a marker
 _ID = lazy(r"[0-9a-f]{32}")
 
 
 class _Known(NamedTuple):
-    """The vault as it was seen last."""
+    """The vault as it was last seen."""
 
     device: int
     inode: int
-    marker: str  # the path of its marker in the vault
-    id: str  # what stands there, see id_in
+    marker: str  # path of its marker in the vault
+    id: str  # its contents, see id_in
 
 
 def check(vault: str) -> None:
-    """Raise VaultGoneError when something else is in the place of the vault that was here. A vault that was never
-    seen before may be anything."""
+    """Raise VaultGoneError when something else is in place of the known vault. A vault that is new may be any
+    folder."""
     known = _read_marker(vault)
     if known is None:
         return
@@ -46,15 +46,15 @@ def check(vault: str) -> None:
         return
     if now is not None and is_same(known.id, id_in(vault, known.marker)):
         return
-    what = "not there or empty" if now is None else "another folder than the vault that was here"
+    what = "missing or empty" if now is None else "not the folder that was the vault before"
     raise VaultGoneError(
-        f"{vault} is {what}: nothing is written, and nothing of it is taken to be removed. If its drive is not "
+        f"{vault} is {what}: nothing is written, and no note counts as removed. If its drive is not "
         "mounted, mount it; if this is the vault, run vaultmem sync --confirm-removals"
     )
 
 
 def remember(vault: str, memory_folder: str) -> None:
-    """Record the present folder as the vault, and put the marker into its memory folder, if there is one."""
+    """Record the current folder as the vault, and write the marker into its memory folder, if there is one."""
     now = identity(vault)
     if now is None:
         return
@@ -64,19 +64,19 @@ def remember(vault: str, memory_folder: str) -> None:
         _unite(vault, marker)
     seen = _Known(*now, marker, ids or _make_marker(vault, memory_folder))
     if seen != _read_marker(vault):
-        with contextlib.suppress(OSError):  # a full disk stops no writer; the next one remembers it
+        with contextlib.suppress(OSError):  # a full disk stops no writer; the next one records it
             replace_private(f"{state_folder(vault)}/{RECORD}", json.dumps(seen._asdict()))
 
 
 def mark(vault: str, memory_folder: str) -> None:
-    """After a write: remember the vault unless its marker is known already."""
+    """Record the vault after a write, unless its marker is already known."""
     known = _read_marker(vault)
     if known is None or not known.id:
         remember(vault, memory_folder)
 
 
 def shared_name(vault: str, memory_folder: str) -> str:
-    """The id of the vault on all machines, from its marker; without one, an id of this machine alone."""
+    """The id of the vault on all machines, from its marker; without a marker, an id for this machine only."""
     return id_in(vault, f"{memory_folder}/{MARKER}").partition(" ")[0] or vault_id(vault)
 
 
@@ -97,7 +97,7 @@ def _read_marker(vault: str) -> _Known | None:
 
 
 def id_in(vault: str, marker: str) -> str:
-    """The ids in the marker at this path of a vault, mostly one, with spaces between; "" where there is none."""
+    """The ids in the marker at a path of a vault, usually one, separated by spaces; "" where there is none."""
     try:
         text = (Root(vault).read(marker) or b"")[:_LONGEST].decode("ascii")
     except ValueError:
@@ -116,18 +116,18 @@ def _unite(vault: str, marker: str) -> None:
     def united(data: bytes) -> bytes:
         return "".join(f"{id_}\n" for id_ in _ids(data.decode("ascii"))).encode()
 
-    with contextlib.suppress(VaultmemError, ValueError):  # read-only: it is read as it is
+    with contextlib.suppress(VaultmemError, ValueError):  # read-only: the marker stays as it is
         write.change(vault, marker, united)
 
 
 def _make_marker(vault: str, memory_folder: str) -> str:
-    """A new marker; "" where none can be written."""
+    """Create a marker. Returns its path in the vault; "" where it cannot be written."""
     folder = Root(vault).inside(memory_folder)
     if folder is None or not os.path.isdir(folder):
         return ""
     new = os.urandom(16).hex()
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # a fifo is no marker
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # a fifo is not a marker
         handle = os.open(f"{folder}/{MARKER}", flags, 0o644)
         with open(handle, "w", encoding="ascii") as file:
             file.write(f"{new}\n")

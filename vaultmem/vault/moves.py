@@ -1,5 +1,5 @@
-"""What changes names on the disk: where in the vault something may be written, a file that gets another name and never
-takes one that is taken, and bytes that are safe on the disk before we go on."""
+"""Writes and renames on disk: where in the vault a file may be written, renames that never overwrite, and durable
+writes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def write_all(handle: int, data: bytes) -> None:
-    """Write all of the data, however little the system takes at a time."""
+    """Write all of the data, in as many calls as the system needs."""
     view = memoryview(data)
     while view:
         view = view[os.write(handle, view) :]
 
 
 def write_in_place(path: str, data: bytes) -> None:
-    """Overwrite a file from its start and cut it off after the data."""
+    """Overwrite a file from its start and truncate it after the data."""
     handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         write_all(handle, data)
@@ -38,22 +38,23 @@ def write_in_place(path: str, data: bytes) -> None:
         os.close(handle)
 
 
-# Renames that the system does in one step and Python has no name for: to a free place only, and two for each other.
+# Atomic renames that Python does not offer: without overwriting, and the exchange of two files.
 
 _HERE = -100  # AT_FDCWD of Linux
 _MAC = sys.platform == "darwin"
 _FREE, _EXCHANGE = (4, 2) if _MAC else (1, 2)  # flags of renamex_np() and of renameat2()
-# What systems and drives say that cannot rename so; a sandbox may say that it is not permitted.
+# Errors of systems and drives without such renames; a sandbox may not permit them.
 _UNABLE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM}
 
 
 def rename_to_free(source: str, place: str) -> bool:
-    """Rename a file; FileExistsError when the place is taken. False where that cannot be done in one step."""
+    """Rename a file atomically. Raises FileExistsError when the path is taken. Returns False where the system cannot
+    do it."""
     return _rename(source, place, _FREE)
 
 
 def exchange(one: str, other: str) -> bool:
-    """Let two files change places. False where that cannot be done in one step."""
+    """Exchange two files atomically. Returns False where the system cannot do it."""
     return _rename(one, other, _EXCHANGE)
 
 
@@ -69,7 +70,7 @@ def _rename(source: str, place: str, flag: int) -> bool:
 
 @cache
 def _system_rename() -> Callable[[bytes, bytes, int], int] | None:
-    """The system's rename with flags, giving 0 or an error number."""
+    """The system's rename with flags, as a function that returns 0 or an error number; None where there is none."""
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
@@ -78,19 +79,19 @@ def _system_rename() -> Callable[[bytes, bytes, int], int] | None:
         return None
     function = getattr(library, name)
 
-    def renamed(source: bytes, place: bytes, flag: int) -> int:
+    def rename_with_flag(source: bytes, place: bytes, flag: int) -> int:
         where = (source, place) if _MAC else (_HERE, source, _HERE, place)
         return ctypes.get_errno() if function(*where, flag) else 0
 
-    return renamed
+    return rename_with_flag
 
 
-# Where in the vault something may be written: never outside it, through no link that leads out, and nowhere while
-# another folder is in its place.
+# Where in the vault a file may be written: never outside it, never through a link that leads out of it, and nowhere
+# while another folder is in its place.
 
 
-def existing(root: str, path: str) -> str:
-    """The real place of a note that must be there."""
+def existing_path(root: str, path: str) -> str:
+    """The real path of a note. Raises NoteNotFoundError when it does not exist."""
     identity.check(root)
     full = Root(root).inside(path)
     if full is not None and os.path.isfile(full):
@@ -101,7 +102,7 @@ def existing(root: str, path: str) -> str:
 
 
 def refuse_links(root: str, path: str) -> None:
-    """Raise VaultmemError when a part of the path is a link: memories are where their path says."""
+    """Raise VaultmemError when a part of the path is a link, because memories are stored where their path says."""
     for at in range(path.count("/") + 1):
         part = "/".join(path.split("/")[: at + 1])
         if os.path.islink(f"{root}/{part}"):
@@ -110,11 +111,11 @@ def refuse_links(root: str, path: str) -> None:
             )
 
 
-def new_place(root: str, path: str) -> str:
-    """The place of a note that is to come; makes its folders, inside the vault only."""
+def new_path(root: str, path: str) -> str:
+    """The real path for a new note; creates its folders, inside the vault only."""
     parts = path.split("/")
     if any(part in {"", ".", ".."} or "\0" in part for part in parts):
-        raise VaultmemError(f"{path!r} is no path in a vault")
+        raise VaultmemError(f"{path!r} is not a path in a vault")
     identity.check(root)
     vault = Root(root)
     folder = vault.root
@@ -133,21 +134,21 @@ def new_place(root: str, path: str) -> str:
 
 
 def move(root: str, path: str, target: str) -> None:
-    """Move a file inside the vault, with the folders it needs; both ends are on the disk afterwards.
+    """Move a file inside the vault and create the folders it needs. Durable on return.
 
-    NoteNotFoundError when it is gone, NoteChangedError when the target is there.
+    Raises NoteNotFoundError when the file is gone, NoteChangedError when the target exists.
     """
     if nfc(path) == nfc(target):
         return
-    source = existing(root, path)
+    source = existing_path(root, path)
     if os.path.islink(f"{root}/{on_disk(root, path)}"):
-        raise VaultmemError(f"{path} is a link, which is not moved")
-    exists = f"{target} exists already; {path} stays where it is"
+        raise VaultmemError(f"{path} is a link and is not moved")
+    exists = f"{target} already exists; {path} stays where it is"
     same = _is_same(root, source, target)
     if not same and on_disk(root, target) is not None:
         raise NoteChangedError(exists)
     try:
-        place = new_place(root, target)
+        place = new_path(root, target)
         if same:
             os.rename(source, place)
         else:
@@ -163,7 +164,7 @@ def move(root: str, path: str, target: str) -> None:
 
 
 def _is_same(root: str, source: str, target: str) -> bool:
-    """Whether the target is the file itself, on a disk that takes Note.md and note.md for one name."""
+    """Whether the target is the file itself, on a disk that ignores case."""
     try:
         status = os.lstat(f"{root}/{target}")
     except (OSError, ValueError):
@@ -172,10 +173,10 @@ def _is_same(root: str, source: str, target: str) -> bool:
 
 
 def take_name(source: str, place: str) -> None:
-    """Give a file a name that is free; FileExistsError when it is not.
+    """Rename a file. Raises FileExistsError when the name is taken.
 
-    Where the system cannot do that in one step, an empty file of ours holds the name, which nobody overwrites unseen,
-    and is renamed over. A kill between the two leaves the empty file.
+    Where the system has no atomic rename without overwriting, an empty file of ours reserves the name, is checked to
+    be still empty, and is replaced. A kill between the two leaves the empty file.
     """
     if rename_to_free(source, place):
         return

@@ -1,7 +1,7 @@
-"""Find the files of a vault, fast and without following anything out of it.
+"""Lists the files of a vault, fast and without leaving it.
 
-Every file that is not hidden is listed, notes and others (others can be linked to). What stands in
-the way is reported and never stops the walk.
+Every file that is not hidden is listed, notes and others (which can be linked to). Problems are reported and never
+stop the walk.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 _TEMPORARY = ("~", ".tmp", ".swp")  # of editors and sync programs (R-FILE-4); the rest has a dot
 _SKIPPED_FOLDERS = frozenset({"node_modules"})
-DEEPEST = 100  # folders inside each other; no person goes so deep, but a hostile archive may
+DEEPEST = 100  # nested folders; no person nests deeper, but a hostile archive may
 
 
 class Entry(NamedTuple):
-    """One file, as the folder listing has it."""
+    """One file of a folder listing."""
 
-    path: str  # relative to the vault, "/" between, Unicode NFC
+    path: str  # relative to the vault, with "/", Unicode NFC
     size: int  # bytes
     mtime_ns: int
     inode: int
-    raw: str  # the path as the disk spells it, relative to the vault; open files by it
-    ctime_ns: int = 0  # of the inode; nobody can set it, as sync programs set the other time
+    raw: str  # the path as spelled on disk, relative to the vault; open files by it
+    ctime_ns: int = 0  # unlike mtime, sync programs cannot set it
 
 
 class Trouble(NamedTuple):
-    """Something the walk passed over. Nothing below an unlisted folder is known to be gone."""
+    """Something that the walk skipped. Files below a folder that could not be listed do not count as removed."""
 
-    path: str  # printable; letters that are no UTF-8 stand as \\xNN
+    path: str  # printable; bytes that are not UTF-8 are written as \\xNN
     reason: str
     folder: bool = False
 
@@ -46,13 +46,13 @@ _FOLDS_CASE = sys.platform in ("darwin", "win32")  # there a name finds files of
 
 
 def walk(root: str, troubles: list[Trouble], below: str = "") -> Iterator[Entry]:
-    """List the files below `root` in no particular order; what is passed over goes to `troubles`.
+    """Yield the files below `root` in no particular order; skipped ones are added to `troubles`.
 
     `below` limits the walk to one folder of the vault. Raises VaultGoneError when the root itself
     cannot be listed.
     """
     root = root.rstrip("/")
-    other_forms: list[Entry] = []  # names on disk that are not in NFC
+    other_forms: list[Entry] = []  # names on disk that are not NFC
     folders = [below]
     while folders:
         folder = folders.pop()
@@ -65,8 +65,8 @@ def walk(root: str, troubles: list[Trouble], below: str = "") -> Iterator[Entry]
 
 
 def identity(root: str) -> tuple[int, int] | None:
-    """By what the folder of a vault is known from another that takes its place, as that of a drive that is not
-    mounted; None when it is not there, or holds nothing at all."""
+    """The device and inode that identify the folder of a vault; None when it does not exist or is empty, as the mount
+    point of an unmounted drive is."""
     try:
         stat = os.stat(root)
         with os.scandir(root) as listing:
@@ -75,16 +75,16 @@ def identity(root: str) -> tuple[int, int] | None:
         return None
 
 
-class Look:
-    """Single files as walk() would list them, without walking. Remembers which folders it has seen, so
-    make a new one for every batch."""
+class FileLookup:
+    """Looks up single files as walk() would list them, without walking. Caches the folders it has seen, so create one
+    per batch."""
 
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/")
         self._folders: dict[str, bool] = {"": True}
 
     def at(self, raw: str) -> Entry | None:
-        """The file at a path, or None when walk() would not list one there."""
+        """The file at a path; None when walk() would not list one there."""
         folder, _, name = raw.rpartition("/")
         if is_temporary(name) or not is_utf8(raw) or not self.has_folder(folder):
             return None
@@ -102,7 +102,7 @@ class Look:
         return _entry(nfc(raw), raw, stat)
 
     def has_folder(self, raw: str) -> bool:
-        """Whether this is a folder of the vault: there, not hidden, and not behind a link."""
+        """Whether this is a folder of the vault: existing, not hidden, and not behind a link."""
         known = self._folders.get(raw)
         if known is None:
             above, _, name = raw.rpartition("/")
@@ -118,7 +118,7 @@ class Look:
         return known
 
     def _spelling(self, folder: str, name: str) -> str | None:
-        """Of the names in a folder that are one in NFC, the one that counts, see _apart()."""
+        """The name that counts among those in a folder with the same NFC form, see _apart()."""
         wanted = nfc(name)
         if not _FOLDS_CASE and os.path.lexists(f"{self._root}/{folder}/{wanted}"):
             return wanted
@@ -139,7 +139,7 @@ def _is_real_folder(full: str) -> bool:
 
 
 def without_records(path: str) -> str:
-    """A path without the folder of a conversation's records, which editors do not see and we do."""
+    """A path without the folder of a conversation's records, which is hidden from editors but not from us."""
     before, mark, rest = path.partition(f"/{RECORDS}")
     if (
         not mark
@@ -151,17 +151,17 @@ def without_records(path: str) -> str:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether it lies in a folder, or is one, that is hidden from editors and from us."""
+    """Whether a path is or is in a folder that is hidden from editors and from us."""
     return "/." in f"/{without_records(path)}"
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file name is one that editors and sync programs use for a moment."""
+    """Whether a file name is a temporary one of editors and sync programs."""
     return name.endswith(_TEMPORARY) or name.startswith(".")
 
 
 def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -> list[Entry]:
-    """The files of one folder; its folders are put onto `folders`."""
+    """The files of one folder; its subfolders are added to `folders`."""
     entries: list[Entry] = []
     prefix = folder + "/" if folder else ""
     try:
@@ -189,7 +189,7 @@ def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -
 def _take_other(
     item: os.DirEntry[str], raw: str, folders: list[str], troubles: list[Trouble]
 ) -> None:
-    """A folder, a link or something odd."""
+    """Handle a directory entry that is not a regular file."""
     if item.is_dir(follow_symlinks=False):
         if raw.count("/") >= DEEPEST:
             troubles.append(Trouble(nfc(raw), "too deep; nothing below it is read", folder=True))
@@ -206,23 +206,23 @@ def _take(item: os.DirEntry[str], raw: str, entries: list[Entry], troubles: list
     except FileNotFoundError:
         return
     except OSError as error:
-        troubles.append(Trouble(nfc(raw), f"cannot be looked at: {error.strerror}"))
+        troubles.append(Trouble(nfc(raw), f"cannot be examined: {error.strerror}"))
         return
     path = raw if raw.isascii() else nfc(raw)
     entries.append(_entry(path, raw, stat))
 
 
 def _entry(path: str, raw: str, stat: os.stat_result) -> Entry:
-    mtime, inode, ctime = map(small, (stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns))
+    mtime, inode, ctime = map(sqlite_int, (stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns))
     return Entry(path, stat.st_size, mtime, inode, raw, ctime)
 
 
 def _apart(root: str, entries: list[Entry], troubles: list[Trouble]) -> Iterator[Entry]:
-    """Of several files whose names are one in NFC, only one: the one in NFC, else the first."""
+    """Yield the entries without duplicates in NFC: of several, the name in NFC, else the first."""
     taken: set[str] = set()
     for entry in sorted(entries, key=lambda entry: entry.raw):
         if entry.path in taken or _is_other_file(f"{root}/{entry.path}", entry.inode):
-            reason = "another file has the same name in another spelling of its accents"
+            reason = "another file has the same name with differently encoded accents"
             troubles.append(Trouble(entry.path, f"{reason} ({entry.raw!a}); rename one"))
         else:
             taken.add(entry.path)
@@ -230,37 +230,37 @@ def _apart(root: str, entries: list[Entry], troubles: list[Trouble]) -> Iterator
 
 
 def _is_other_file(path: str, inode: int) -> bool:
-    """Whether a file of that spelling is there too (on macOS it is the same file)."""
+    """Whether another file exists under that spelling (on macOS it is the same file)."""
     try:
         return os.lstat(path).st_ino != inode
     except OSError:
         return False
 
 
-def small(number: int) -> int:
-    """A time or an inode as a signed 64-bit number, which is all that SQLite can hold: a file may be
-    dated to the year 2300, and some network drives use all 64 bits for inodes."""
+def sqlite_int(number: int) -> int:
+    """A time or an inode as a signed 64-bit number for SQLite: a file may be dated beyond the year 2262, and some
+    network drives use all 64 bits for inodes."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 def nfc(text: str) -> str:
-    """The form of names in all of vaultmem."""
+    """The Unicode form of names that vaultmem uses."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def has_one_spelling(text: str) -> bool:
-    """Whether no letter of it can be written as several, as "é" can be "e" and an accent: then no name of the disk
-    is this one in other bytes, and nobody has to list a folder to find it."""
+    """Whether a text has no other Unicode form, as "é" has with "e" and an accent: then no file on disk has this name
+    in other bytes, and the folder need not be listed to find it."""
     return text.isascii() or unicodedata.normalize("NFD", text) == text
 
 
 def printable(raw: str) -> str:
-    """A name from the disk that can be shown and stored, whatever its bytes."""
+    """A name from disk in a form that can be displayed and stored, whatever its bytes."""
     return os.fsencode(raw).decode("utf-8", "backslashreplace")
 
 
 def is_utf8(name: str) -> bool:
-    """Whether a name from the disk, or a path, is text."""
+    """Whether a name or path from disk is valid UTF-8."""
     if name.isascii():
         return True
     try:

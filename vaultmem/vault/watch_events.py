@@ -1,6 +1,6 @@
 """Which changes on the disk matter: a note, the settings, Git, or nothing at all.
 
-Every event is a hint. Who listens looks at the disk.
+Every event is only a hint; the listener looks at the disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vaultmem.vault.walk import is_hidden, is_temporary
 
 log = logging.getLogger("vaultmem.watch")
 
-# What changes how notes are read. Not all of .obsidian: some of it is written at every click.
+# Files that change how notes are read. Not all of .obsidian: some of it is written at every click.
 SETTINGS_FILES = frozenset(
     {
         ".obsidian/app.json",
@@ -37,41 +37,43 @@ _GIT_FILES = frozenset({"HEAD", "ORIG_HEAD", "index", "packed-refs"})
 
 
 class Listener(Protocol):
-    """Who hears of changes. The calls come from several threads, must return at once, wait for nobody and
+    """Receives changes. Its methods are called from several threads, must return at once without waiting, and may
     neither start nor stop the watcher."""
 
     def touched(self, path: str) -> None:
-        """A file appeared, changed, moved or went; the path as the disk spells it, in the vault."""
+        """A file appeared, changed, moved or disappeared; the path is relative to the vault and spelled as on
+        disk."""
 
     def folder_touched(self, path: str) -> None:
-        """Everything below a folder has to be looked at; "" is the whole vault."""
+        """Anything below a folder may have changed; "" is the whole vault."""
 
     def settings_touched(self) -> None:
-        """A file that says how notes are read."""
+        """A file changed that determines how notes are read."""
 
     def git_touched(self) -> None:
         """Git moved its HEAD, index or refs: perhaps a checkout."""
 
     def lost(self) -> None:
-        """Events were lost: everything has to be looked at."""
+        """Events were lost: anything may have changed."""
 
     def blind(self, what: str, fix: str) -> None:
-        """Changes are not noticed, at all or in some folders; `fix` can be typed. Once per cause."""
+        """Changes are not noticed, at all or in some folders; `fix` is a command against it. Called once per
+        cause."""
 
 
 class Sorter:
-    """Turns paths into calls of a listener; must be cheap, there may be tens of thousands."""
+    """Turns paths into calls of a listener. It must be fast, as there may be tens of thousands."""
 
     def __init__(self, root: str, listener: Listener, root_touched: Callable[[], None]) -> None:
         self.root = root
-        self.root_touched = root_touched  # the vault itself came, went or moved
+        self.root_touched = root_touched  # the vault itself appeared, disappeared or moved
         self._listener = listener
         prefix = root.rstrip("/") + "/"
-        # The system may spell the way to the vault in another form than we do.
+        # The system may spell the path to the vault in another Unicode form than we do.
         self._prefixes = (prefix, *(unicodedata.normalize(form, prefix) for form in ("NFC", "NFD")))
 
     def sort(self, path: str, is_folder: bool) -> None:
-        """Tell of a change at a path of this machine."""
+        """Report a change at an absolute path."""
         inside = self._inside(path)
         if inside is None:
             if path == self.root:
@@ -91,30 +93,30 @@ class Sorter:
             self._listener.git_touched()
 
     def _inside(self, path: str) -> str | None:
-        """The path from the vault on, or None when it is not below it."""
+        """The path relative to the vault; None when it is not below it."""
         for prefix in self._prefixes:
             if path.startswith(prefix):
                 return path[len(prefix) :]
         return None
 
 
-def tell(call: Callable[..., None], *words: object) -> None:
-    """Tell somebody; what fails there must not end the thread that tells."""
+def notify_listener(call: Callable[..., None], *words: object) -> None:
+    """Call a method of the listener; if it fails, the calling thread goes on."""
     try:
         call(*words)
     except Exception:
-        log.exception("a change could not be passed on")
+        log.exception("a change could not be reported")
 
 
 def _is_visible(path: str, folders: str) -> bool:
-    """Whether the vault's walk comes by there; `folders` is the path up to its last "/", or more."""
+    """Whether the walk of the vault reaches a path; `folders` is the path up to its last "/", or more."""
     if is_hidden(path):
         return False
     return "node_modules/" not in folders or "/node_modules/" not in f"/{folders}"
 
 
 def _shows_git(path: str) -> bool:
-    """Whether a change there shows that HEAD, index or refs of a visible repository moved."""
+    """Whether a change at this path means that HEAD, index or refs of a visible repository changed."""
     before, mark, inside = f"/{path}/".partition("/.git/")
     if not mark or "/." in before or path.endswith(".lock"):
         return False
@@ -127,11 +129,11 @@ def _shows_git(path: str) -> bool:
     return not parts or parts[-1] in _GIT_FILES
 
 
-# What the Linux kernel says of its watches on folders, and what raises its limits.
+# The Linux kernel's watches on folders, and how to raise its limits.
 
 
 def count_folders(root: str) -> int:
-    """How many folders there are to watch: those that can be listed, hidden ones as well."""
+    """The number of folders to watch: those that can be listed, including hidden ones."""
     return sum(1 for _ in os.walk(root))
 
 
@@ -149,7 +151,7 @@ def open_queues() -> set[str]:
 
 
 def count_watches(queues: set[str]) -> int:
-    """How many folders are watched through some queues. Takes 30 ms for 10,000."""
+    """The number of folders that are watched through some queues. Takes 30 ms for 10,000."""
     count = 0
     for name in queues:
         with open(f"/proc/self/fdinfo/{name}", encoding="ascii") as lines:
@@ -158,7 +160,7 @@ def count_watches(queues: set[str]) -> int:
 
 
 class Mounts:
-    """Tells whether disks came or went since the last call; close it."""
+    """Reports whether disks were mounted or unmounted since the last call. Close it after use."""
 
     def __init__(self) -> None:
         self._changes = select.poll()
@@ -169,18 +171,18 @@ class Mounts:
                 self._changes.register(self._file, select.POLLPRI | select.POLLERR)
 
     def changed(self) -> bool:
-        """Whether anything was mounted or unmounted; False where the system does not say."""
+        """Whether anything was mounted or unmounted; False where that is unknown."""
         return self._file >= 0 and bool(self._changes.poll(0))
 
     def close(self) -> None:
-        """Ask no more."""
+        """Close the file of mounts."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
-def more(limit: str, number: int) -> str:
-    """What raises a limit of the kernel."""
+def raise_limit(limit: str, number: int) -> str:
+    """The command that raises a limit of the kernel."""
     with (
         contextlib.suppress(OSError, ValueError),
         open(f"/proc/sys/fs/inotify/{limit}", encoding="ascii") as file,

@@ -1,7 +1,8 @@
-"""Write notes beside a running editor: compare, swap, read back (R-WRITE-2, 4, 6).
+"""Writes notes while an editor is running: compare, swap, read back (R-WRITE-2, 4, 6).
 
 A kill at any moment leaves the old note or the new one, and perhaps a temporary file, which sweep() removes. Only a
-note with several names (hard links) is written in place, where a kill leaves half of it: the log of batches heals that.
+note with several names (hard links) is written in place, where a kill may leave half of it: the log of batches
+repairs that.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from vaultmem.paths import flush_names
 from vaultmem.vault.files import content, on_disk, reason_of, same_moment
 from vaultmem.vault.moves import (
     exchange,
-    existing,
-    new_place,
+    existing_path,
+    new_path,
     refuse_links,
     take_name,
     write_all,
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Whether some program has a file open for writing, as far as the system tells.
+# Whether some program has a file open for writing, as far as the system knows.
 
-PAUSE = 0.002  # seconds between looks
+PAUSE = 0.002  # seconds between checks
 UNKNOWN = 0.01  # what is waited where the system does not tell: an editor opens, writes and closes at once
 _LEASES = hasattr(fcntl, "F_SETLEASE")  # Linux
 _F_SETSIG = 10  # of fcntl(2); Python has no name for it
 
 
 def wait_for_writers(handle: int, most: float) -> bool:
-    """Wait until nobody has the file open for writing, at most so many seconds; whether that is so for sure. The
-    handle must be one for reading, and the only one of this process."""
+    """Wait at most `most` seconds until no program has the file open for writing. Returns whether that is certain.
+    The handle must be for reading, and the only one in this process."""
     deadline = time.monotonic() + most
     while (free := _is_free(handle)) is False:
         if time.monotonic() > deadline:
@@ -56,10 +57,10 @@ def wait_for_writers(handle: int, most: float) -> bool:
 
 
 def _is_free(handle: int) -> bool | None:
-    """Whether nobody writes; None when the system does not tell.
+    """Whether no program has the file open for writing; None when the system does not know.
 
-    The kernel grants a read lease only on a file that nobody has open for writing. It is given back at once; who opens
-    the file in that moment makes the kernel send a signal, for which one is chosen that does nothing.
+    The kernel grants a read lease only on a file that nobody has open for writing. It is released at once; if a
+    program opens the file in that moment, the kernel sends a signal, for which a harmless one is chosen.
     """
     if not _LEASES:
         return None
@@ -73,21 +74,21 @@ def _is_free(handle: int) -> bool | None:
 
 
 _TRIES = 3
-_WHOLE = 1 << 40  # bytes; a note is read whole before it is written
-_BEFORE, _AFTER = 0.5, 2.0  # seconds for those who are writing into a note to be done with it
-_STALE = 3600.0  # seconds after which a temporary file is nobody's any more
+_WHOLE = 1 << 40  # bytes; a note is read completely before it is written
+_BEFORE, _AFTER = 0.5, 2.0  # seconds for other writers to finish
+_STALE = 3600.0  # seconds after which a temporary file is abandoned
 _numbers = itertools.count(1)
 _process = os.urandom(4).hex()
 TEMP_PREFIX = ".vaultmem-"
 
 
 def own_temps() -> str:
-    """How the names of this process's temporary files begin; no other process's do."""
+    """The prefix of this process's temporary files, which no other process uses."""
     return f"{TEMP_PREFIX}{os.getpid()}-{_process}-"
 
 
 def sweep(folder: str, older: float = _STALE) -> None:
-    """Remove temporary files of ours that a kill has left in a folder."""
+    """Remove our temporary files that a kill has left in a folder."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             path = f"{folder}/{name}"
@@ -103,14 +104,13 @@ class _Seen(NamedTuple):
 
 
 def change(root: str, path: str, edit: Callable[[bytes], bytes], *, part: bool = False) -> bool:
-    """Apply an edit to a note's bytes and write the result, if it differs; whether it did.
+    """Apply an edit to a note's bytes and write the result, if it differs. Returns whether it did.
 
-    The edit is called again on the newest bytes when somebody else writes meanwhile; after three
-    tries NoteChangedError. A symbolic link is followed inside the vault only. A file with other names
-    (hard links) is written in place, or parted from them with `part`. What `edit` raises comes
-    through, nothing written.
+    The edit is called again on the newest bytes when another program writes meanwhile; after three attempts
+    NoteChangedError is raised. Symbolic links are followed inside the vault only. A file with hard links is written
+    in place, or detached from them with `part`. If `edit` raises, nothing is written.
     """
-    target = existing(root, path)
+    target = existing_path(root, path)
     try:
         for _ in range(_TRIES):
             seen = _look(target)
@@ -133,12 +133,12 @@ def change(root: str, path: str, edit: Callable[[bytes], bytes], *, part: bool =
 
 
 def create(root: str, path: str, data: bytes) -> None:
-    """Write a new note, with its folders; NoteChangedError when a file of that name is there."""
-    exists = f"{path} exists already; choose another name"
+    """Write a new note and create its folders. Raises NoteChangedError when a file of that name exists."""
+    exists = f"{path} already exists; choose another name"
     if on_disk(root, path) is not None:
         raise NoteChangedError(exists)
     try:
-        target = new_place(root, path)
+        target = new_path(root, path)
         temp = _temp_beside(target)
         try:
             _write_new(temp, data, 0o666)
@@ -176,9 +176,9 @@ def put(root: str, path: str, edit: Callable[[bytes | None], bytes | None]) -> b
 
 
 def newest(root: str, path: str) -> bytes:
-    """The whole bytes of a note, as the next edit would see them."""
+    """All bytes of a note, as the next edit would see them."""
     try:
-        seen = _look(existing(root, path))
+        seen = _look(existing_path(root, path))
     except FileNotFoundError as error:
         raise NoteNotFoundError(f"there is no note {path}") from error
     except OSError as error:
@@ -188,7 +188,7 @@ def newest(root: str, path: str) -> bytes:
     return seen.data
 
 
-# --- How
+# --- Internals
 
 
 def _temp_beside(target: str) -> str:
@@ -200,14 +200,14 @@ def _temp_beside(target: str) -> str:
 
 
 def _look(target: str) -> _Seen | None:
-    """The note as it is now, or None while somebody writes it."""
+    """The current note; None while another program writes it."""
     data, stat, quiet = content(target, _WHOLE)
     return _Seen(data, stat) if quiet else None
 
 
 def _put(target: str, seen: _Seen, new: bytes, *, part: bool) -> bool:
-    """Write the new bytes if the note still is as seen; whether that worked."""
-    if seen.stat.st_nlink > 1 and not part:  # a rename would part the note from its other names
+    """Write the new bytes if the note is still as seen. Returns whether it was."""
+    if seen.stat.st_nlink > 1 and not part:  # a rename would detach the note from its hard links
         if not _is_unchanged(target, seen):
             return False
         write_in_place(target, new)
@@ -223,10 +223,10 @@ def _put(target: str, seen: _Seen, new: bytes, *, part: bool) -> bool:
 
 
 def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
-    """Move the temporary file over the note, unless somebody was quicker; whether the note is ours now.
+    """Move the temporary file over the note, unless another program was faster. Returns whether the note is ours now.
 
-    An editor that had the old file open may write into it after the move, where nobody would ever
-    find its text: such text is put back for the next try.
+    An editor that had the old file open may write into it after the move, where its text would be lost: such text is
+    put back for the next attempt.
     """
     done, late = _exchange(target, temp, seen)
     if late is None:
@@ -247,7 +247,7 @@ def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
 
 
 def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
-    """Move one file over the other; whether that was done, and what was written into the old one since."""
+    """Move one file over the other. Returns whether it did, and what was written into the old one since, or None."""
     displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         wait_for_writers(displaced, _BEFORE)
@@ -268,24 +268,23 @@ def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
 
 
 def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
-    """Somebody has renamed a file of his own to this place in the last moment: it goes back there."""
+    """Put back a file that another program renamed to this path at the last moment."""
     exchange(temp, target)
-    if not os.path.samestat(os.lstat(temp), ours):  # and another one right after it
+    if not os.path.samestat(os.lstat(temp), ours):  # and replaced it by another one right after
         exchange(temp, target)
         _keep_beside(target, temp)
     flush_names(os.path.dirname(target))
 
 
 def _late_text(displaced: int, seen: _Seen) -> bytes | None:
-    """What an editor has written into the file that was just replaced, once it is done."""
+    """What an editor has written into the file that was just replaced, once it has finished; None for nothing."""
     wait_for_writers(displaced, _AFTER)
     late = os.pread(displaced, os.fstat(displaced).st_size, 0)
     return None if late == seen.data else late
 
 
 def _keep_beside(target: str, temp: str) -> None:
-    """Two have written at the same moment what cannot be put together: the second text gets a name by which it is
-    seen as the conflict copy that it is."""
+    """Keep the second of two concurrent writes that cannot be merged, under the name of a conflict copy."""
     stem, ending = os.path.splitext(target)
     for number in itertools.count(1):
         stamp = f"{time.strftime('%Y%m%d%H%M')}" + (f"-{number}" if number > 1 else "")
@@ -298,7 +297,7 @@ def _keep_beside(target: str, temp: str) -> None:
 
 
 def _is_unchanged(target: str, seen: _Seen) -> bool:
-    """Whether size, time, file and every byte are still as seen."""
+    """Whether size, times, inode and all bytes are still as seen."""
     try:
         now = _look(target)
     except OSError:
@@ -312,7 +311,7 @@ def _is_unchanged(target: str, seen: _Seen) -> bool:
 
 
 def _write_new(path: str, data: bytes, mode: int = 0o600) -> None:
-    """A file that must not be there yet, safe on disk before we go on."""
+    """Write a file that must not exist yet. Durable on return."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
         write_all(handle, data)
@@ -322,7 +321,7 @@ def _write_new(path: str, data: bytes, mode: int = 0o600) -> None:
 
 
 def _dress(temp: str, stat: os.stat_result) -> None:
-    """Give the new file the owner, mode, attributes and birth of the old one, as far as allowed."""
+    """Give the new file the owner, mode, attributes and creation time of the old one, as far as permitted."""
     with contextlib.suppress(OSError):
         os.chown(temp, stat.st_uid, stat.st_gid)
     os.chmod(temp, modes.S_IMODE(stat.st_mode))
