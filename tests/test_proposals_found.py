@@ -176,6 +176,46 @@ def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: 
     assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
 
 
+def test_links_to_a_note_that_has_another_name_by_now_follow_it(
+    vault: Path, opened: Vault, write: Write
+) -> None:
+    write("Kyoto.md", BODY)
+    write("Towns/Nara.md", f"{BODY}twice")
+    write("Towns/Uji.md", f"{BODY}thrice")
+    plan = write(
+        "Plan.md", '---\ntown: "[[Kyoto]]"\n---\n![[Kyoto#Beans|there]] [[Towns/Nara]] [[Uji]]\n'
+    )
+    opened.sync()
+    (vault / "Kyoto.md").rename(vault / "Kyōto (city).md")
+    (vault / "Towns/Nara.md").unlink()
+    opened.sync()
+    write("Old/Nara.md", f"{BODY}twice")
+    opened.sync()
+    (vault / "Old").rename(vault / "Older")
+    (vault / "Towns/Uji.md").unlink()
+    opened.sync()
+    write("Older/Nara.md", f"{BODY}changed")
+    while proposed(opened, "broken-link"):
+        each = opened.proposals()[0]
+        assert "the note is now" in str(each["said"])
+        opened.accept(each["id"])
+    assert plan.read_text() == (
+        '---\ntown: "[[Kyōto (city)]]"\n---\n![[Kyōto (city)#Beans|there]] [[Nara]] [[Uji]]\n'
+    )
+
+
+def test_in_a_graph_they_follow_its_page(vault: Path, opened: Vault, write: Write) -> None:
+    write("logseq/config.edn", "{:file/name-format :triple-lowbar}")
+    (vault / ".obsidian").rmdir()
+    write("pages/Trips___Kyoto.md", f"- {BODY}")
+    plan = write("pages/Plan.md", "- [[Trips/Kyoto]] in May\n")
+    opened.sync()
+    (vault / "pages/Trips___Kyoto.md").rename(vault / "pages/Trips___Kansai.md")
+    assert proposed(opened, "broken-link") == [("pages/Plan.md", "Trips/Kansai")]
+    opened.accept(opened.proposals()[0]["id"])
+    assert plan.read_text() == "- [[Trips/Kansai]] in May\n"
+
+
 def test_each_of_several_same_links_is_mended(opened: Vault, write: Write) -> None:
     write("Garden diary.md", BODY)
     note = write("Plan.md", "[[Gardne diary]], [[Gardne diary]]\n\n[[Gardne diary]]\n")

@@ -3,7 +3,8 @@
 Derived and deletable: there are no migrations, another FORMAT means a rebuild. `dirty` lists the notes
 whose blocks in the keyword index may be behind, `stale` the link keys that have to be resolved again; both
 are written in the same transaction as the change they follow from, so a kill loses nothing. `changes` lists the
-notes that were written or removed last, for those who remember something of all notes.
+notes that were written or removed last, for those who remember something of all notes, and `moved` the links
+that led to files that are gone, with the path that has their content now. A rebuild forgets these two.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ CREATE TRIGGER note_written AFTER INSERT ON notes BEGIN INSERT INTO changes (not
     DELETE FROM changes WHERE seq <= last_insert_rowid() - 10000; END;
 CREATE TRIGGER note_removed AFTER DELETE ON notes BEGIN INSERT INTO changes (note) VALUES (old.id);
     DELETE FROM changes WHERE seq <= last_insert_rowid() - 10000; END;
+CREATE TABLE moved (link TEXT PRIMARY KEY, hash BLOB NOT NULL, path TEXT) WITHOUT ROWID;
 CREATE TABLE dirty (note INTEGER PRIMARY KEY);
 CREATE TABLE stale (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """

@@ -67,6 +67,28 @@ def update_file(catalog: Catalog, row: FileRow, file: int) -> None:
     )
 
 
+def keep_links(catalog: Catalog, gone: Iterable[int]) -> None:
+    """Note which links lead to files that are about to be removed."""
+    files = json.dumps([*gone])
+    for statement in (
+        """UPDATE moved SET hash = (SELECT f.hash FROM files f WHERE f.path = moved.path), path = NULL WHERE path IN
+            (SELECT f.path FROM json_each(?) g JOIN files f ON f.id = g.value WHERE f.hash IS NOT NULL)""",
+        """INSERT OR REPLACE INTO moved SELECT l.path, f.hash, NULL FROM json_each(?) g JOIN files f ON f.id = g.value
+            JOIN links l ON l.target = f.id WHERE f.size > 0 AND f.hash IS NOT NULL""",
+    ):
+        catalog.db.execute(statement, (files,))
+
+
+def find_moved(catalog: Catalog) -> None:
+    """Note which file has the content of one that is gone; none where several have it."""
+    rows = catalog.db.execute(
+        """SELECT min(f.path), m.link FROM moved m JOIN files f ON f.hash = m.hash WHERE m.path IS NULL
+        GROUP BY m.link HAVING count(*) = 1"""
+    ).fetchall()
+    with catalog.transaction() as db:
+        db.executemany("UPDATE moved SET path = ? WHERE link = ?", rows)
+
+
 def remove_file(catalog: Catalog, file: int) -> set[str]:
     """Remove a file and all its rows. Returns the names it had."""
     names = catalog.names_of(file)

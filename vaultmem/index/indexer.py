@@ -174,6 +174,8 @@ class Indexer:
             changed_count += self._apply(batch, {}, work.progress)
         # Last, so that whoever searches meanwhile finds a note that moved, if twice for a moment.
         self._remove({file: path for file, path in diff.gone.items() if path not in taken})
+        if new or diff.gone:
+            rows.find_moved(self.catalog)
         work.progress.stage("resolving links", 0)
         rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
         if self._is_first:
@@ -203,6 +205,7 @@ class Indexer:
         if not gone and not orphans:
             return
         with self.catalog.transaction() as db:
+            rows.keep_links(self.catalog, gone)
             for file in gone:
                 self._stale(rows.remove_file(self.catalog, file))
             self.batch.write()

@@ -121,6 +121,16 @@ class View:
         source = f"{self.folder}/inbox/-.md"
         return self._store.rules.follow(name, source, partial(catalog_read.files_named, catalog))
 
+    def name_of(self, path: str) -> str:
+        """The shortest name by which links find the note at a path; "" for none."""
+        if not path or self._catalog is None:
+            return ""
+        rows = self._catalog.db.execute(
+            "SELECT n.title FROM notes n JOIN files f ON f.id = n.id WHERE f.path = ?", (path,)
+        ).fetchall()
+        names = [*(str(row[0]) for row in rows), path.removesuffix(".md")]
+        return next((name for name in names if self.target(name) == path), "")
+
     def _paths_named(self, catalog: Catalog, name: str) -> list[str]:
         return [path for path, _ in catalog_read.files_named(catalog, name)]
 

@@ -1,7 +1,7 @@
 """Proposals for a person's own notes: edits that a deep dream suggests and that are made when the person accepts them.
 
-Four kinds: a link to a misspelt title, a title that is mentioned without a link, a copy of another note, and a note
-without any links that has near neighbours. Rather too few than too many: a wrong proposal costs trust.
+Four kinds: a link to a misspelt title or to a note that has moved, a title that is mentioned without a link, a copy of
+another note, and a note without any links that has near neighbours. Rather too few than too many: a wrong one costs trust.
 """
 
 from __future__ import annotations
@@ -124,14 +124,17 @@ class Note(NamedTuple):
 # The four kinds
 
 
-def broken_link(note: Note, number: int, target: str, nearest: Sequence[str]) -> Proposal | None:
-    """Let a link that leads nowhere lead to the nearest title."""
+def broken_link(
+    note: Note, number: int, target: str, nearest: Sequence[str], *, moved: bool = False
+) -> Proposal | None:
+    """Let a link that leads nowhere lead to the nearest title, or to the note that has `moved`."""
     line, link_to = note.line(number), rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])"
     link = re.search(link_to, line)
     if link is None or not nearest:
         return None
     new, *others = nearest
-    text = f"[[{quote_text(target)}]] leads nowhere; the nearest title is “{quote_text(new)}”"
+    reason = "note is now" if moved else "nearest title is"
+    text = f"[[{quote_text(target)}]] leads nowhere; the {reason} “{quote_text(new)}”"
     near = [f"also near: {quote_text(', '.join(others))}"] if others else []
     evidence = (quote_text(line), *near)
     rest = [line[link.end() :], *note.text.split("\n")[number:]]
@@ -241,21 +244,24 @@ class Finder:
         self._daily_template = self._setting(*_DAILY).removesuffix(".md") + ".md"
 
     def broken_links(self) -> Iterator[Proposal]:
-        """Links to misspelt titles."""
-        sizes = self._catalog.db.execute("SELECT path FROM files WHERE size > ?", (LARGEST,))
-        passed = {str(row[0]) for row in sizes}
-        titles = Titles(self._titles)
+        """Links to notes that have another name by now, and to misspelt titles."""
+        execute, titles = self._catalog.db.execute, Titles(self._titles)
+        passed = {path for (path,) in execute("SELECT path FROM files WHERE size > ?", (LARGEST,))}
+        moved = dict(execute("SELECT link, path FROM moved WHERE path IS NOT NULL").fetchall())
         for link in catalog_read.unresolved(self._catalog):
             path = link.source
-            if link.kind != "wikilink" or path.startswith(self._inside) or path in passed:
+            if link.kind not in _KINDS or path.startswith(self._inside) or path in passed:
+                continue
+            now = self._session.view.name_of(moved.get(link.path, ""))
+            if link.kind == "frontmatter" and {*"'\"\\"} & {*now}:
                 continue
             # In an outline a/b is the name of a page; elsewhere the way to one.
             name = link.path if self._is_outline(path) else link.path.rpartition("/")[2]
-            nearest = titles.nearest(name)
+            nearest = [now] if now else titles.nearest(name) if link.kind == "wikilink" else []
             if not nearest or self._session.view.target(nearest[0]) is None:
                 continue
             note = self._note(path)
-            proposal = broken_link(note, link.line, link.path, nearest)
+            proposal = broken_link(note, link.line, link.path, nearest, moved=bool(now))
             if proposal and self._is_ordinary(note):
                 yield proposal
 
@@ -346,14 +352,12 @@ class Finder:
         path, front = note.path, note.front
         if path == self._daily_template or path.startswith(self._template_folders):
             return True
-        if any(
-            p in _TEMPLATE_FOLDERS or p.endswith(("模板", " templates")) for p in _folders(path)
-        ):
+        folders = _folders(path)
+        if any(p in _TEMPLATE_FOLDERS or p.endswith(("模板", " templates")) for p in folders):
             return True
-        if path.casefold().endswith(".excalidraw.md") or _DRAWN.search(front):
-            return True
-        has_blank = "{{" in front or "<%" in front
-        return has_blank or bool(_FILLED_IN.search(note.text) or _LOGSEQ.search(note.text))
+        is_form = path.casefold().endswith(".excalidraw.md") or "{{" in front or "<%" in front
+        sign = _DRAWN.search(front) or _FILLED_IN.search(note.text) or _LOGSEQ.search(note.text)
+        return is_form or sign is not None
 
     def _is_aside(self, path: str) -> bool:
         is_aside = any(p in _SET_ASIDE or p.endswith(("归档", "歸檔")) for p in _folders(path))
@@ -367,6 +371,7 @@ class Finder:
         return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
 
 
+_KINDS = ("wikilink", "embed", "frontmatter")  # links in brackets
 _ALONE = """NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id)
     AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id)"""
 _NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
