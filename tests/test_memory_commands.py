@@ -302,8 +302,10 @@ def test_links_call_a_memory_as_logseq_does_which_reads_names_of_files(make: Mak
     done(vault, "delete", made["id"])
     assert done(vault, "restore", made["id"])["path"] == renamed
     settings.write_text("{}")  # a dot in the name of a file is a slash then
+    third = done(vault, "write", "The kitchen is warm")
     for words, is_titled in (("Room 2.1 is free", True), ("The room is free", False)):
-        now = done(vault, "edit", other["id"], words)
+        synced(vault)
+        now = done(vault, "edit", third["id"], words)
         title = now["path"].rpartition("/")[2].removesuffix(".md")
         text = (vault / now["path"]).read_text("utf-8")
         assert (title, f"title:: {title}\n" in text) == (words, is_titled)
