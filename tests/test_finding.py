@@ -122,6 +122,9 @@ LOGSEQ = {
     "- call\n  DEADLINE: <2026-12-01 Tue>": (SENTENCE, "2026-12-01", "", False),
     "- call\n  SCHEDULED: <2026-12-01 Tue>": (NOTE, "2026-12-01", "", True),
     "- call\n  SCHEDULED: <2026-11-01 Sun .+2d>": (NOTE, "2026-11-23", "every 2 days when done", True),
+    "- TODO call\n  deadline:: [[Dec 1st, 2026]]": (TASK, "2026-12-01", "", False),
+    "- TODO call\n  scheduled:: 2026-12-01 09:30": (TASK, "2026-12-01T09:30", "", False),
+    "- Erinnere mich am 1. Dezember um 9 Uhr an Katrin": (SENTENCE, "2026-12-01T09:00", "", False),
     "- TODO call tomorrow": (TASK, "2026-11-16", "", False),
     "- remind me to call on 1 December": (SENTENCE, "2026-12-01", "", False),
 }  # fmt: skip

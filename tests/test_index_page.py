@@ -12,6 +12,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
+from vaultmem.memories.model import CATEGORIES
 from vaultmem.memories.store import MemoryStore
 from vaultmem.pending.open_store import open_store
 
@@ -152,7 +153,8 @@ def test_in_a_graph_of_logseq_it_is_an_outline_and_a_page_of_queries(
     assert page.startswith("generated:: vaultmem\n\n- 1 memory. ")
     assert "- ## Inbox, not filed yet\n\t- [[Anne lives in Porto]] (" in page
     queries = (vault / "vaultmem" / "Memories.md").read_text("utf-8")
-    assert "{{query (and (page-property category people)" in queries
+    for name in CATEGORIES:
+        assert f"{{{{query (and (page-property category {name})" in queries
     (vault / "vaultmem" / "Memories.md").write_text("- mine", "utf-8")
     remember(ask, "Bert lives in Lyon")
     ask("pages")

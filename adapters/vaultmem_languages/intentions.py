@@ -33,7 +33,9 @@ _BEFORE = lazy(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
 _UNTIL = lazy(r"(?:\b(?:until|till)\s+(?:the\s+)?|直到|直至)$")
 _AFTER = lazy(r"\s?(?:之|以)?(?:前|截止|到期)")
 _HAN_DO = pattern("intentions", "han_do", 0)
-_STOP = lazy(r"[。！？；!?;]|\.(?=\s+[A-Z])")
+_MONTHS = "jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]"
+_IN_DAY = rf"(?!(?:(?<=\d\.)|(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.)) (?i:{_MONTHS}))"  # 4. Dezember, Fri. Dec 4
+_STOP = lazy(rf"[。！？；!?;]|\.(?=\s+[A-Z]){_IN_DAY}")
 _NEAR = 300  # characters of a sentence that are looked at on each side
 
 
@@ -129,7 +131,6 @@ def _is_imperative(before: str, after: str) -> bool:
 MOST = 50  # sentences of one note
 _MOST_PLACES = 2_000  # of such words that are looked at
 _LONGEST = 300  # characters of a sentence on each side of the word
-_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _NAMES = f"{_MONTHS}|mon|tue|wed|thu|fri|sat|sun|tomorrow|tonight|today|noon|midnight|next|this|end|eo[dwmy]"
 # Each begins with letters, so that the engine skips to where these stand.
 _DUE = lazy(r"due(?<![a-z]due)(?![a-z])(?! to\b)")
@@ -149,7 +150,7 @@ _TIME = pattern("intentions", "time", 0)
 _FURTHEST = 2_000  # characters of a line that are looked at before a sentence
 _STOP_WORD = lazy(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])"
-    rf"(?!(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.) (?i:{_MONTHS}))|[。！？；\n]"  # Fri. Dec 4
+    rf"{_IN_DAY}|[。！？；\n]"
 )
 _NO_PROSE = pattern("intentions", "no_prose")
 _EXAMPLE = lazy(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例如|如果|假如)")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Completion, FrontMatter, Note, Task
     from vaultmem_logseq.page import PageReader
 
-_READING = "2"  # goes up when the same page would be read differently
+_READING = "3"  # goes up when the same page would be read differently
 _FORMATS = (".md", ".markdown", ".org")
 _NOT_PAGES = ("logseq/bak/", "logseq/version-files/")
 # A real page wins over an alias: links look for the page first. Page names begin with no slash.

@@ -61,6 +61,11 @@ _MOMENT = re.compile(
 )
 
 
+_TIMES = {  # properties of a task that name a day
+    "due": "due", "deadline": "due", "remind": "remind", "date": "scheduled", "scheduled": "scheduled",
+}  # fmt: skip
+
+
 def iso_day(title: str) -> str | None:
     """The title if it is an ISO day."""
     try:
@@ -106,14 +111,15 @@ def _with_properties(task: Task, block: Block, day: Callable[[str], str | None])
     """The task with the times that its properties name, where no line of dates does."""
     moments: dict[str, str] = {}
     for each in block.properties:
-        if each.key in {"due", "remind", "date"} and (when := _moment(each.value, day)):
-            moments.setdefault(each.key, when)
+        key = _TIMES.get(each.key)
+        if key and (when := _moment(each.value, day)):
+            moments.setdefault(key, when)
     if not moments:
         return task
     return task._replace(
         due=task.due or moments.get("due"),
         remind=moments.get("remind"),
-        scheduled=task.scheduled or moments.get("date"),
+        scheduled=task.scheduled or moments.get("scheduled"),
     )
 
 

@@ -53,8 +53,8 @@ else:
 
 # A line of an outline in which its editor keeps the state of a block.
 EDITOR_LINE = (
-    r"^[ \t]*(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::[^\n]*"
-    r"(?:\n|\Z)"
+    r"^[ \t]*(?:(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::"
+    r"|:LOGBOOK:[ \t]*\n(?>(?:(?![ \t]*(?:-[ \t]|:END:))[^\n]*\n)*)[ \t]*:END:)[^\n]*(?:\n|\Z)"
 )
 
 # Word lists and patterns: a start must not pay for hundreds of regular expressions.
@@ -87,8 +87,9 @@ def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
 
 
 def without_editor_lines(text: str) -> str:
-    """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, created-at::."""
-    return _EDITOR_LINE.sub("", text).rstrip("\n") if "::" in text else text
+    """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, its log book."""
+    has_state = "::" in text or ":LOGBOOK:" in text
+    return _EDITOR_LINE.sub("", text).rstrip("\n") if has_state else text
 
 
 class _Lazy:
