@@ -69,6 +69,10 @@ PLANTED = [
     ("adapters/vaultmem_obsidian/links.py", "tests/test_house.py -k inward",
      "from __future__ import annotations\n",
      "from __future__ import annotations\n\nimport vaultmem.memories.model\n"),
+    ("vaultmem/agent/server.py", "tests/test_server.py -k start_at_once",
+     "fcntl.flock(handle, fcntl.LOCK_EX)", "pass"),
+    ("adapters/vaultmem_chat/llm/replies.py", "tests/test_proxy_responses.py -k official_client",
+     'kind == "response.output_text.delta"', 'kind == "response.text.delta"'),
     ("vaultmem/api/toolbox.py", "tests/test_toolbox.py -k refused_call",
      "counted[name, what] = left - 1, now", "counted[name, what] = self._buckets[name, what] = left - 1, now"),
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -273,7 +274,17 @@ def test_one_that_is_too_busy_to_answer_is_alive(path: str, answers: Answers) ->
         assert os.path.exists(path)
 
 
-def test_of_two_that_start_at_once_one_wins(path: str, answers: Answers) -> None:
+def test_of_two_that_start_at_once_one_wins(
+    path: str, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fresh socket that does not listen yet looks like a leftover."""
+    chmod = os.chmod
+
+    def slowly(place: str, mode: int) -> None:
+        chmod(place, mode)
+        time.sleep(0.05)
+
+    monkeypatch.setattr(server_module.os, "chmod", slowly)
     ended = subprocess.run([sys.executable, "-c", LEFT, path], check=False)
     assert ended.returncode == -signal.SIGKILL
     servers = [Server(path, answers) for _ in range(8)]
