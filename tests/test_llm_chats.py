@@ -67,6 +67,10 @@ def test_what_a_chat_is_refused_with(
         (status(429, "slow down"), "(slow down); it may do so later"),
         (status(500), "it may do so later"),
         (status(404), "look at llm.base_url and llm.model"),
+        (
+            status(400, "too long"),
+            "(too long); where that is too much for the model, lower conversations.budget",
+        ),
         (raw(b"", 307, Location=place), f"leads to {place}; set llm.base_url to the place itself"),
     ):
         scripted_llm.play(reply)

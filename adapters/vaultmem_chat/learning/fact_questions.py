@@ -29,9 +29,9 @@ _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
 _EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
 # Says something of something.
 _STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
+# Also one that a small model has turned round: "Where my sister lives".
 _QUESTION = lazy(
-    r"[?？]\s*$|^(?:where|what|who|whom|whose|when|why|how|which)\b.{0,30}?\b(?:do|does|did|is|are|was|were|am|can|"
-    r"could|should|would|will|have|has)\b",
+    r"(?:[?？]|[吗呢][。.]?)\s*$|^(?:where|what|who|whom|whose|when|why|how|which|wo|wer|wann|warum|wie|welche[mnrs]?)\b",
     re.IGNORECASE,
 )
 # A number is one of a list where a blank or a bracket follows: 12:30 and 3.50 are content.

@@ -292,6 +292,8 @@ def refusal(wire: Wire, where: str, reply: Reply) -> LlmError:
         return LlmError(f"{what}{leads}; set {group}.base_url to the place itself")
     if reply.status in PASSING or reply.status >= 500:
         return LlmError(f"{what}; it may do so later")
+    if group == "llm" and reply.status in (400, 413):
+        what += "; where that is too much for the model, lower conversations.budget"
     return LlmError(f"{what}; look at {group}.base_url and {group}.model")
 
 
