@@ -62,6 +62,8 @@ def test_every_page_is_accessible(page: Page, door: Door) -> None:
             assert not found, (name, look, found)
             wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert wide <= 0, f"{name} scrolls sideways"
+        page.set_viewport_size({"width": 1000, "height": 720})
+        assert page.locator("nav").bounding_box()["height"] < 45, "one line"  # type: ignore[index] # it is shown
 
 
 # --- acting
@@ -135,6 +137,7 @@ def test_a_memory_shows_its_sentence_and_who_recalled_it_and_goes_with_its_turn(
     page.get_by_role("button", name="Forget this").click()
     expect(page.locator(".turn")).to_have_count(0)
     assert door.ask("read", id=made).status == 404
+    expect(page.locator(".empty")).to_have_text("Nothing is there.")
     page.locator("#notice").get_by_role("button", name="Undo").click()
     expect(page.locator(".turn")).to_have_count(1)
     assert door.ask("read", id=made).status == 200

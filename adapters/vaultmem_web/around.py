@@ -116,6 +116,7 @@ async def conversation(visit: Visit) -> Page:
             summaries and views.section(t("In short"), h.div(".prose")[prose(str(summaries[-1]["content"]))]),
             learned.get("") and views.section(t("Learned"), _learned(visit, learned[""])),
             h.ol(".turns")[(_turn(visit, one, learned.get(str(one["id"]), [])) for one in turns)],
+            not entries and h.p(".empty")[t("Nothing is there.")],
         ],
         "/conversations", "notes memories",
     )  # fmt: skip

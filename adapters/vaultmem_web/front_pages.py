@@ -11,10 +11,12 @@ from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import Page, button, form, url
 
 _DUE = (
-    ("overdue", "Overdue"), ("today", "Due today"), ("soon", "Soon"), ("upcoming", "Upcoming"), ("review", "To decide"),
+    ("overdue", "Overdue"), ("today", "Due today"), ("soon", "Next 7 days"), ("review", "To decide"),
     ("older", "Overdue for more than two weeks"),
 )  # fmt: skip
 
+
+_RESULTS = 30  # at most
 
 # --- today
 
@@ -125,9 +127,12 @@ async def _results(visit: Visit, query: str, wanted: dict[str, str], how: str) -
     params: dict[str, object] = {name: value for name, value in wanted.items() if value}
     if how:
         params[how] = True
-    results = (await visit.reader.call("search", query=query, limit=30, **params))["results"]
+    results = (await visit.reader.call("search", query=query, limit=_RESULTS, **params))["results"]
+    count = t(
+        "{count} found" if len(results) < _RESULTS else "the best {count}", count=len(results)
+    )
     return [
-        h.p(".count")[t("{count} found", count=len(results))],
+        h.p(".count")[count],
         h.ol(".rows")[(_result(visit, query, one) for one in results)],
     ]
 

@@ -12,14 +12,18 @@ from vaultmem.recall.recall_candidate import LAMBDA, RECENCY_WEIGHT
 from vaultmem.recall.recall_text import block, entry, held_back_line
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
+from vaultmem_web.texts import Translator
 from vaultmem_web.views import Page, button, note_link, url
 
-_SWITCHES = ("meaning", "recency", "confidence", "mmr", "preferences")
+_SWITCHES = {  # steps of a recall: what each is about
+    "meaning": "similar meaning", "recency": "recency", "confidence": "confidence", "mmr": "variety",
+    "preferences": "preferences first",
+}  # fmt: skip
 _SHARES = {  # from 0 to 1: what it is called, and its usual value
     "min_confidence": ("confidence at least", 0.0),
-    "score_threshold": ("fits at least", 0.0),
+    "score_threshold": ("relevance at least", 0.0),
     "recency_weight": ("weight of recency", RECENCY_WEIGHT),
-    "mmr_lambda": ("fit before variety", LAMBDA),
+    "mmr_lambda": ("relevance before variety", LAMBDA),
 }
 
 
@@ -118,8 +122,8 @@ async def tell(visit: Visit) -> Page:
                 h.fieldset[
                     h.legend[t("leave out of the ranking")],
                     (
-                        h.label[h.input(type="checkbox", name="without", value=step, checked=step in without), h.span[step]]
-                        for step in _SWITCHES
+                        h.label[h.input(type="checkbox", name="without", value=step, checked=step in without), h.span[t(name)]]
+                        for step, name in _SWITCHES.items()
                     ),
                 ],
                 h.button[t("Show")],
@@ -162,17 +166,21 @@ async def _recalled(visit: Visit, wanted: Record, budget: int) -> h.Node:
         ),
         views.section(
             t("Why these"),
-            views.table(map(t, ("what", "score", "tokens", "parts")), map(_share, memories)),
-            h.ol[(h.li[h.strong[step["step"]], ": ", step["did"]] for step in answer.get("explain", ()))],
+            views.table(map(t, ("what", "score", "tokens", "parts")), (_share(one, t) for one in memories)),
+            h.ol[(h.li[h.strong[_named(step["step"], t)], ": ", step["did"]] for step in answer.get("explain", ()))],
         ),
     ]  # fmt: skip
 
 
-def _share(one: Record) -> tuple[h.Node, ...]:
+def _named(step: str, t: Translator) -> str:
+    return t(_SWITCHES[step]) if step in _SWITCHES else step
+
+
+def _share(one: Record, t: Translator) -> tuple[h.Node, ...]:
     """A line of the table: what is told, and what its score is made of."""
     note = note_link(f"{one['path']}:{one['line']}")
     what = h.a(href=url("/memory", id=one["id"]))[one["title"]] if one["id"] else note
-    parts = ", ".join(f"{name} {value:.2f}" for name, value in one["parts"].items())
+    parts = ", ".join(f"{_named(name, t)} {value:.2f}" for name, value in one["parts"].items())
     return what, f"{one['score']:.2f}", str(one["tokens"]), parts
 
 
