@@ -1,7 +1,7 @@
 """Proposals for a person's own notes: edits that a deep dream suggests and that are made when the person accepts them.
 
 Four kinds: a link to a misspelt title or to a note that has moved, a title that is mentioned without a link, a copy of
-another note, and a note without any links that has near neighbours. Rather too few than too many: a wrong one costs trust.
+another note, and a note without links that has near neighbours. Rather too few than too many: a wrong one costs trust.
 """
 
 from __future__ import annotations
