@@ -151,6 +151,20 @@ def test_a_change_may_stand_in_any_clause(old: str, new: str, kind: str) -> None
     assert relations(new, ["The roof leaks", old])[1].kind == kind
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "change"),
+    [
+        ("I live in Vienna", "Ich wohne in Wien", "Ich wohne jetzt in Wien"),
+        ("Ich wohne in Wien", "I live in Vienna", "I now live in Vienna"),
+    ],
+)
+def test_a_place_in_another_language_may_be_the_same(old: str, new: str, change: str) -> None:
+    for olds in ([old], ["The roof leaks", old]):
+        relation = relations(new, olds)[-1]
+        assert (relation.kind, relation.is_doubtful) == ("apart", True), "named, and both stay"
+    assert relations(change, [old])[0].kind == REPLACES
+
+
 def test_changes_are_understood_in_german_too() -> None:
     """By the words of words.toml alone: no weight was fitted on German."""
     rows = [row.split("\t") for row in (pairs.HERE / "german.tsv").read_text("utf-8").splitlines()]

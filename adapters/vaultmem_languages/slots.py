@@ -162,6 +162,7 @@ class Fact(NamedTuple):
     where: str = ""
     over: str = ""
     plural: bool = False  # "are": several values at once
+    language: str = ""  # of the clause, where it is not English and in the same script
 
 
 class Slot(NamedTuple):
@@ -307,7 +308,8 @@ def without_recency(sentence: str) -> str:
 def _residence(clause: str) -> Fact | None:
     """Who moved somewhere lives there. Precision before recall: a place is a name, and no tool that people move to."""
     if (home := _GERMAN_HOME.match(clause)) and not _OPEN.search(home["subject"]):
-        return None if is_no_place(home["value"]) else Fact(home["subject"], "lives in", home["value"])  # fmt: skip
+        fact = Fact(home["subject"], "lives in", home["value"], language="german")
+        return None if is_no_place(home["value"]) else fact
     if not _MOVES.search(clause):
         return None
     clause = _LATELY.sub("", clause).strip()

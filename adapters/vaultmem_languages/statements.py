@@ -55,7 +55,8 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     where = " ".join(part for part in (fold(fact.where), fold(under)) if part)
     if is_pronoun(subject) or not value or is_pronoun(value) or (not subject and kind == "is"):
         return []
-    return [Statement(subject, kind, value, fact.negated, span, single, where, fold(fact.over))]
+    over = fold(fact.over)
+    return [Statement(subject, kind, value, fact.negated, span, single, where, over, fact.language)]
 
 
 def contradicts(one: Statement, other: Statement) -> bool:

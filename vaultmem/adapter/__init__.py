@@ -248,6 +248,7 @@ class Statement(NamedTuple):
     single: bool  # a subject has one value of it at a time (birthday, branch; not likes, uses)
     where: str = ""  # under which circumstance ("on staging", "for billing"); "" for always
     over: str = ""  # what it is preferred to
+    language: str = ""  # of a value that another language may name otherwise (Wien, Vienna)
 
 
 class TimeWords(NamedTuple):

@@ -61,7 +61,9 @@ class _Pair:
         self._texts = old, new, similarity
         may_replace = looks["contradicts"] or not is_aside(old, new, looks)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
-        self.contradicts = bool(looks["contradicts"])
+        is_change = looks["cue"] or not looks["contradicts"]
+        self._may_contradict = not is_change and _speaks_otherwise(old, new)
+        self.contradicts = bool(looks["contradicts"]) and not self._may_contradict
 
     @cached_property
     def is_same(self) -> bool:
@@ -71,7 +73,8 @@ class _Pair:
     @property
     def is_doubtful(self) -> bool:
         """Whether the newer text rather replaces the older one than not, and than to say the same."""
-        return self.replaces > DOUBTFUL and self.is_likelier and not self.is_same
+        is_likely = self.replaces > DOUBTFUL or self._may_contradict
+        return is_likely and self.is_likelier and not self.is_same
 
     @cached_property
     def is_likelier(self) -> bool:
@@ -147,6 +150,17 @@ def _are_two(old: str, new: str) -> bool:
     """Whether the texts name two things of a kind by their numbers ("team 3", "team 4"), and not a change."""
     a, b = read(old[:CAP]), read(new[:CAP])
     return bool(a.which and b.which) and a.which != b.which and not b.cue
+
+
+def _speaks_otherwise(old: str, new: str) -> bool:
+    """Whether what contradicts is in two languages, which may have two names for one place: Vienna, Wien."""
+    news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
+    return all(
+        one.language != other.language
+        for one in news
+        for other in stated
+        if language().contradicts(one, other)
+    )
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
