@@ -47,7 +47,7 @@ def surroundings(folder: Path) -> dict[str, str]:
         **kept,
         "VAULTMEM_STATE": str(folder / "state"),
         "XDG_CONFIG_HOME": str(folder / "config"),
-        "PYTHONPYCACHEPREFIX": str(folder / "bytecode"),
+        "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX", str(folder / "bytecode")),
         "VAULTMEM_PENDING_PATH": "off",  # a vault that is measured stays as it is
         "VAULTMEM_NOTIFY_METHOD": "none",
     }

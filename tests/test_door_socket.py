@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -231,15 +229,3 @@ def test_a_flood_is_stopped_and_neighbours_are_served(tmp_path: Path) -> None:
         ended = process(*words, stdin=json.dumps(asked).encode())
         assert ended.code == 0, ended.err
         assert ended.data["data"]["agent"] == "neighbour"
-
-
-def test_the_doors_are_measured(tmp_path: Path) -> None:
-    script = Path(__file__).parents[1] / "benchmarks" / "doors.py"
-    words = ["--notes", "30", "--folder", str(tmp_path / "made"), "--calls", "2", "--pairs", "1"]
-    done = subprocess.run(
-        [sys.executable, str(script), *words], capture_output=True, text=True, timeout=120, check=False
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = done.stdout.splitlines()
-    assert rows[0].startswith("30 notes, ")
-    assert len(rows) == 13
