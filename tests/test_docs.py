@@ -214,6 +214,7 @@ def places(told: dict[str, Any]) -> list[dict[str, Any]]:
     return list(told.get("results") or told.get("memories") or [])
 
 
+@pytest.mark.usefixtures("without_a_model")
 def test_what_the_guide_asks_a_fresh_vault_is_found(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
