@@ -128,17 +128,19 @@ def test_restoring_waits_for_no_agent_and_takes_no_other_vault(lived: Path, tmp_
 
 def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> None:
     """Also by a link that leads out of it."""
-    (lived / "vaultmem/answers.md").write_text("of then")
+    page = "sync/laptop.md"
+    (lived / "vaultmem/sync").mkdir(exist_ok=True)
+    (lived / "vaultmem" / page).write_text("of then")
     saved = back_up(lived, tmp_path / "saved")
-    (lived / "vaultmem/answers.md").write_text("of now")
+    (lived / "vaultmem" / page).write_text("of now")
     assert on(lived, "backup", str(saved), "--restore").code == 0
-    assert (lived / "vaultmem/answers.md").read_text() == "of now"
+    assert (lived / "vaultmem" / page).read_text() == "of now"
     outside = tmp_path / "outside"
     (lived / "vaultmem").rename(outside)
-    (outside / "answers.md").unlink()
+    (outside / page).unlink()
     (lived / "vaultmem").symlink_to(outside)
     on(lived, "backup", str(saved), "--restore")
-    assert not (outside / "answers.md").exists()
+    assert not (outside / page).exists()
 
 
 @pytest.mark.parametrize("nth", range(1, 9))

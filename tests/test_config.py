@@ -289,9 +289,7 @@ def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:
     assert found.text("pending.path") == f"{composed}/x.md"
 
 
-@pytest.mark.parametrize(
-    "name", ["answers.md", "Memory.md", "vaultmem/Expectations.md", "a/What changed.md"]
-)
+@pytest.mark.parametrize("name", ["Memory.md", "vaultmem/Expectations.md", "a/What changed.md"])
 def test_the_page_is_none_of_our_other_pages(name: str) -> None:
     with pytest.raises(ConfigError, match="a page of its own"):
         config.load(None, {"VAULTMEM_PENDING_PATH": name})

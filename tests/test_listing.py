@@ -57,7 +57,6 @@ def stand(vault: Path, write: Write) -> Stand:
     """An indexed vault with a page and answers, all of them old."""
     write("Home.md", "- [ ] call Anne 📅 2026-11-22\n")
     write("vaultmem/pending.md", "page")
-    write("vaultmem/answers.md", "answers")
     write("vaultmem/sync/laptop.md", "log")
     synced(vault)
     aged(vault)
@@ -119,7 +118,6 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "the ledger": lambda _, state: (state / "ledger.db").write_bytes(b"x"),
     "a tick on the page": lambda vault, _: (vault / "vaultmem/pending.md").write_text("PAGE"),
     "the page is gone": lambda vault, _: (vault / "vaultmem/pending.md").unlink(),
-    "answers of another machine": lambda vault, _: (vault / "vaultmem/answers.md").write_text("more"),
     "the sync log of another machine": lambda vault, _: (vault / "vaultmem/sync/laptop.md").write_text("more"),
     "a copy of the page": lambda vault, _: (vault / "vaultmem/pending (1).md").write_text("copy"),
     "the vault's settings": lambda vault, _: settings(vault).write_text("search.limit: 5\n"),

@@ -246,12 +246,7 @@ def check_vault(folder: str) -> str:
     return path
 
 
-_OTHER_PAGES = (
-    "answers.md",
-    "expectations.md",
-    "memory.md",
-    "what changed.md",
-)  # that we write too
+_OTHER_PAGES = ("expectations.md", "memory.md", "what changed.md")  # that we write too
 
 
 def inside(folder: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
-EXPECTATIONS = GENERATED[3]
+EXPECTATIONS = GENERATED[2]
 _EDITED = (EXPECTATIONS, GENERATED[-1])  # pages whose conflict copies the person merges
 SYNC = values.SYNC  # the sync logs of machines
 RECORDS = values.RECORDS

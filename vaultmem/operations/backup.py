@@ -32,7 +32,7 @@ from vaultmem.vault.identity import MARKER
 MANIFEST, FORMAT = "vaultmem-backup.json", 1
 LEDGER, HISTORY, BUNDLE = "ledger.db", "history.git", "history.bundle"
 STATE_FILES = ("told", "pending.shown", "pending.dues", "batches/*.done", "turns/*.json")
-VAULT_FILES = (MARKER, "answers.md", "sync/*.md")
+VAULT_FILES = (MARKER, "sync/*.md")
 SHARED_FILES = ("tokens.json", "config.yaml")
 _ALL_FILES = (
     *(f"state/{name}" for name in (*STATE_FILES, LEDGER, BUNDLE)), *(f"vault/{name}" for name in VAULT_FILES),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.memories.collection import Collection
 
-CHANGES, INDEX = GENERATED[1], GENERATED[4]
+CHANGES, INDEX = GENERATED[1], GENERATED[3]
 WEEKS = 8
 WEEK = 7 * 86_400.0
 MOST_OF_A_WEEK = 20  # memories of one week and kind

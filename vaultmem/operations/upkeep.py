@@ -71,7 +71,7 @@ def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
 _NOTICED = {
     LIGHT: (UNSURE,),
     MEDIUM: (MERGED,),
-    DEEP: ("contradiction", "fading", "cluster", "entity"),  # the last two of earlier versions
+    DEEP: ("contradiction", "fading"),
 }
 
 

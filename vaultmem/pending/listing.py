@@ -198,7 +198,7 @@ def _files(vault: MemoryVault) -> list[str]:
     """All that what is pending is read from. Copies of the page that a sync makes are seen by the folders they are
     in."""
     from vaultmem.notes.places import page_path
-    from vaultmem.text.values import GENERATED, SYNC
+    from vaultmem.text.values import SYNC
 
     state, folder = vault.state, vault.config.text("memory_folder")
     catalog = os.path.join(state.generation() or state.folder, "catalog.db")
@@ -208,7 +208,7 @@ def _files(vault: MemoryVault) -> list[str]:
     logs = f"{folder}/{SYNC}"
     if os.path.isdir(full := os.path.join(vault.path, logs)):
         pages += [f"{logs}/{name}" for name in sorted(os.listdir(full))]
-    ours = dict.fromkeys([*pages, folder, f"{folder}/{GENERATED[2]}", logs])
+    ours = dict.fromkeys([*pages, folder, logs])
     return [*of_state, *(os.path.join(vault.path, each) for each in ours)]
 
 

@@ -237,16 +237,13 @@ _MARK = lazy(r"[ \t]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECAS
 _HEAD = lazy(
     rf"[ \t]*(?P<key>machine|awake)::?[ \t]*[\"']?(?P<value>{MACHINE}|{_AT})[\"']?[ \t]*", re.ASCII
 )
-_OURS = lazy(
-    rf"[ \t]*(?:[-*+] )?(?:#+ )?(?:{TITLE}|Answers|{re.escape(EXPLAINED)}"
-    r"|What was answered to the items of pending\.md.*|---)[ \t]*|"
-)
+_OURS = lazy(rf"[ \t]*(?:[-*+] )?(?:#+ )?(?:{TITLE}|{re.escape(EXPLAINED)}|---)[ \t]*|")
 
 
 class Page(NamedTuple):
     """What one page says."""
 
-    machine: str = ""  # whose it is; "" for one from before machines had pages of their own
+    machine: str = ""  # whose it is; "" where a merge has made one of two
     awake: str = ""  # since when it was awake without a break, as far as it has said so
     entries: Entries = MappingProxyType({})
 

@@ -22,7 +22,7 @@ from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, REOPENED, Share
 from vaultmem.memories.item_answers import Answer
-from vaultmem.notes.places import GENERATED, SYNC
+from vaultmem.notes.places import SYNC
 from vaultmem.paths import stamp as stamp_of
 from vaultmem.synclog import log_entries
 from vaultmem.synclog.log_entries import Entries, Entry, Key, Notified, Page, Reads, Written
@@ -31,7 +31,6 @@ from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.moves import refuse_links
 
-ANSWERS = GENERATED[2]  # the one page of all machines, from before each had its own
 BELIEVED = 2 * 366 * 86_400.0  # seconds by which the clock of another machine may be ahead
 ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for nothing but reads
 _MOST_PAGES = 200
@@ -112,8 +111,6 @@ class LogFolder:
         self._read_at = {}
 
     def _paths(self) -> list[str]:
-        old = f"{self._memories}/{ANSWERS}"
-        beside = [old, *conflicts.copies_of(self._vault, old)]
         full = f"{self._vault}/{self.folder}"
         try:
             names = [] if os.path.islink(full) else sorted(os.listdir(full))
@@ -121,7 +118,7 @@ class LogFolder:
             names = []
         # What sync programs are still writing has a dot in front, or another ending.
         pages = [name for name in names if name.endswith(".md") and not name.startswith((".", "~"))]
-        return [*beside, *(f"{self.folder}/{name}" for name in pages[:_MOST_PAGES])]
+        return [f"{self.folder}/{name}" for name in pages[:_MOST_PAGES]]
 
     def _read(self, path: str, latest: str) -> Page | None:
         return log_entries.read(files.read(self._vault, path, _LONGEST).text, latest)
@@ -183,18 +180,17 @@ class LogFolder:
         write.put(self._vault, self.path, new_bytes)
 
     def put_copies_away(self) -> list[Page]:
-        """Remove copies of this machine's page, and archive the page of all machines; what was written into them
-        meanwhile, which then are archived, too. What they say must be kept elsewhere already."""
+        """Remove copies of this machine's page, whose entries are elsewhere already. Those that were written into since
+        they were read are archived, and returned."""
         late, name, own = [], self.machine, self.path
         pages = dict(self.pages())  # as they were before the first copy goes
         for path in self._paths():
-            page, is_log = pages.get(path), path.startswith(f"{self.folder}/")
-            # A page that says nothing yet may be on its way from another machine.
-            is_copy = page is not None and (page.machine == name or not is_log)
+            page = pages.get(path)
+            is_copy = page is not None and page.machine == name
             if path != own and (is_copy or conflict_original(path) == own):
                 target = conflicts.archive_file(self._vault, path, self._memories)
                 read_last = self._read(target, "")
-                if is_log and page is not None and read_last == page:
+                if page is not None and read_last == page:
                     with contextlib.suppress(OSError):  # then it stays in the archive
                         os.unlink(f"{self._vault}/{target}")
                 else:

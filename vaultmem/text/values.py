@@ -174,7 +174,7 @@ EVERYBODY = "global"  # the default scope
 ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders beside those of the categories
 RECORDS = ".records"  # in the folder of a conversation, hidden from editors
 GENERATED = (  # written by us in the memory folder; not memories
-    "pending.md", "What changed.md", "answers.md", "expectations.md", "Memory.md",
+    "pending.md", "What changed.md", "expectations.md", "Memory.md",
     "Memories.md",  # of queries, where an editor has them
 )  # fmt: skip
 
