@@ -16,9 +16,8 @@ from vaultmem import config
 from vaultmem.errors import NotificationError, StateError
 from vaultmem.index.state import State
 from vaultmem.notes.dialects import open_rulebook
-from vaultmem.reminders import notify
-from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.reminders.notify import Notifier, notification_findings
+from vaultmem.reminders import alarms
+from vaultmem.reminders.alarms import Alarm, Notifier, Planned, notification_findings
 from vaultmem.schedule import LocalZone
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.vault.files import Root
@@ -130,7 +129,7 @@ def test_where_nothing_can_be_shown_nothing_is_kept_for_another_machine_to_tell(
     assert (heard.kept, screen.shown, screen.asked) == ([], [], 1)  # not asked at each look
     assert tells.problem == screen.said
     screen.said = None  # somebody has logged in
-    now[0] = notify.RETRY
+    now[0] = alarms.RETRY
     assert [one.title for one in tells.notify(planned("a"), heard)] == ["a"]
     assert tells.problem is None
 
@@ -154,7 +153,7 @@ from vaultmem import config
 from vaultmem.reminders.alarms import Alarm, Planned
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.errors import NotificationError
-from vaultmem.reminders.notify import Notifier
+from vaultmem.reminders.alarms import Notifier
 from vaultmem.pending.record import Record
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.index.state import State
@@ -207,7 +206,7 @@ def test_doctor_hears_what_is_wrong_and_what_to_do(
         ((what, advice),) = notification_findings(settings(vault, method="desktop"), state)
         assert what.startswith("no reminder is shown: there is no desktop session")
         assert "set notify.method to file" in advice
-    Path(state.path(notify.FILE)).mkdir(parents=True)
+    Path(state.path(alarms.FILE)).mkdir(parents=True)
     ((what, advice),) = notification_findings(settings(vault, method="file"), state)
     assert "is no file" in what
     assert "move it away" in advice

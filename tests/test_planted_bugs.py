@@ -58,7 +58,7 @@ PLANTED = [
      "_FIRST <= result <= _LAST", "True"),
     ("vaultmem/operations/past.py", "tests/test_memories_safe.py -k what_a_person_did",
      "if one.is_ours", ""),
-    ("vaultmem/reminders/notify.py", "tests/test_notify.py",
+    ("vaultmem/reminders/alarms.py", "tests/test_notify.py",
      "            record(list(alarm.records))\n            try:", "            try:"),
     ("vaultmem/pending/pending_page.py", "tests/test_page.py",
      "        self.record_all()\n        self.on_page", "        self.on_page"),

@@ -103,19 +103,19 @@ class MemoryVault(Methods):
         when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
         pending items before it archives very many: so the agent dreams. Where a language model is set, a deep dream
         asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
-        from vaultmem.review.model_help import dream
+        from vaultmem.operations.upkeep import dream_with_help
 
         params = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
-        return dream(self, {**params, "only_news": only_news})
+        return dream_with_help(self, {**params, "only_news": only_news})
 
     def compress(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
     ) -> PlanReport:
         """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
         words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
-        from vaultmem.review.model_help import compress
+        from vaultmem.operations.upkeep import compress_with_help
 
-        return compress(self, {"dry_run": dry_run, "limit": limit, "by": by})
+        return compress_with_help(self, {"dry_run": dry_run, "limit": limit, "by": by})
 
     # What is pending
 

@@ -1,22 +1,38 @@
-"""When to notify of what is due, and in which words: once for each moment, not in quiet hours, late if it must be.
+"""When to notify of what is due, and in which words: once for each moment, not in quiet hours, late if it must be. To
+plan it is pure: who calls passes the time, in the zone of the person, and records what counts as notified.
 
-Pure: who calls passes the time, in the zone of the person, and records what counts as notified.
+A notification is recorded, then shown; at most once, whatever happens between. What this machine cannot show is not
+recorded, so that another machine, or this one when somebody has logged in, shows it. What fails although it looked well
+stays recorded: pending.md has it, and a person is not notified twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+import os
+import time as timer
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cache
+from functools import cache, cached_property
 
-from vaultmem.light import NamedTuple
+from vaultmem.errors import NotificationError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_believed
+from vaultmem.notes.places import page_path
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import is_over
 from vaultmem.synclog.log_entries import ALONE, BASELINE, Notified, Turn
-from vaultmem.text.sanitize import MOST, NO_WORDS, one_line
+from vaultmem.text.sanitize import MOST, NO_WORDS, editor_uri, one_line
 from vaultmem.text.times import DURATION_UNITS, duration_seconds, format_duration, seconds, stamp
 from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    from vaultmem.config import Config
+    from vaultmem.index.state import State
+    from vaultmem.notes.dialects import Rulebook
+    from vaultmem.reminders.desktop import Desktop
+
+log = logging.getLogger("vaultmem.reminders")
 
 MOST_AGAIN = 3  # times that something overdue is notified again
 MOST_SINGLE = 3  # alarms at one moment; more become one
@@ -271,3 +287,95 @@ def _when(step: _Step, clock: _Clock) -> str:
 def _day(day: date, today: date) -> str:
     year = f" {day.year}" if day.year != today.year else ""
     return f"{day:%A} {day.day} {day:%b}{year}"
+
+
+# --- Shown
+
+FILE = "notifications.log"  # in the state folder, with the method file
+RETRY = 600.0  # seconds before the next try on a desktop that could show nothing
+
+
+class Notifier:
+    """Notifies one person on one machine. With `rules`, a click opens the note."""
+
+    def __init__(self, config: Config, state: State, rules: Rulebook | None = None) -> None:
+        self.problem: str | None = None  # of the last notification
+        self._method = config.text("notify.method")
+        self._file = state.path(FILE)
+        self._vault, self._rules = state.vault, rules
+        self._page = page_path(config.text("memory_folder"), config.text("pending.path"))
+        self._unable_since: float | None = None  # the desktop (monotonic)
+
+    def notify(self, planned: Planned, record: Callable[[list[Notified]], None]) -> list[Alarm]:
+        """Record each alarm, then show it. Returns those that worked; one that cannot be recorded is not shown."""
+        if self._method == "none":
+            return []
+        if planned.silent:
+            record(planned.silent)
+        if not planned.alarms or not self._is_able():
+            return []
+        delivered = []
+        for alarm in planned.alarms:
+            record(list(alarm.records))
+            try:
+                self.desktop.send(alarm.title, alarm.body, alarm.urgent, self._link(alarm))
+            except NotificationError as error:
+                self._set_problem(str(error))
+            else:
+                self._set_problem(None)
+                delivered.append(alarm)
+        return delivered
+
+    def can_show(self) -> bool:
+        """Whether the person wants to be notified here, and can be."""
+        return self._method != "none" and self._is_able()
+
+    @cached_property
+    def desktop(self) -> Desktop:
+        """The notifier."""
+        from vaultmem.reminders.desktop import open_desktop  # brings asyncio, and most need none
+
+        return open_desktop(self._method, self._file)
+
+    def close(self) -> None:
+        """Close the connection to the desktop."""
+        if "desktop" in self.__dict__:
+            self.desktop.close()
+
+    def _is_able(self) -> bool:
+        """Whether notifications work here; after a failure the next try comes after a while only."""
+        since = self._unable_since
+        if since is not None and timer.monotonic() - since < RETRY:
+            return False
+        problem = self.desktop.problem()
+        if problem or since is not None:
+            self._set_problem(problem)
+        self._unable_since = timer.monotonic() if problem else None
+        return problem is None
+
+    def _set_problem(self, problem: str | None) -> None:
+        if problem and problem != self.problem:
+            log.warning("a reminder was not shown: %s", problem)
+        self.problem = problem
+
+    def _link(self, alarm: Alarm) -> str:
+        """The link that opens the note; for several, the page that lists them."""
+        path = alarm.path or self._page
+        if self._rules is None or not path:
+            return ""
+        title = alarm.note or os.path.splitext(os.path.basename(path))[0]
+        template = self._rules.uri_templates()[self._rules.at(path).dialect]
+        return editor_uri(template, self._vault, path, title)
+
+
+def notification_findings(config: Config, state: State) -> list[tuple[str, str]]:
+    """What keeps a person from being reminded here, and what to do about it."""
+    notifier = Notifier(config, state)
+    try:
+        problem = notifier.desktop.problem()
+    finally:
+        notifier.close()
+    if problem is None:
+        return []
+    what, _, advice = problem.partition("; ")
+    return [(f"no reminder is shown: {what}", advice)]

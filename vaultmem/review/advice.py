@@ -1,7 +1,7 @@
 """Advice of a language model on memories that rules cannot decide about.
 
 A deep dream asks one question: in which category an unsure memory belongs, and whether two memories say the same or
-contradict each other. The answers become proposals to a person; see model_help for the asking.
+contradict each other. The answers become proposals to a person; see operations.upkeep for the asking.
 """
 
 from __future__ import annotations

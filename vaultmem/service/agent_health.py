@@ -15,7 +15,7 @@ from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
-from vaultmem.reminders.notify import notification_findings
+from vaultmem.reminders.alarms import notification_findings
 from vaultmem.service import log, service
 from vaultmem.service.doctor import Finding
 from vaultmem.service.life import holder
