@@ -317,20 +317,6 @@ def test_copies_of_the_own_page_are_read_and_put_away(
     assert set(machine.kept()) == {DONE.id, DROPPED.id, SNOOZED.id}
 
 
-def test_the_page_of_all_machines_from_before_is_taken_over(machine: Machine, file: Path) -> None:
-    old = file.parents[1] / "answers.md"
-    old.parent.mkdir()
-    head = "---\ngenerated: vaultmem\n---\n\n# Answers\n\n"
-    old.write_text(head + page_of(EVERYTHING).partition("# Sync log")[2], "utf-8")
-    copy = old.with_name("answers 2.md")
-    copy.write_text("mine")
-    assert machine.record.answers() == ANSWERS
-    machine.settle()
-    assert not old.exists()
-    assert copy.read_text() == "mine"
-    assert answers_of(file.read_text("utf-8")) == machine.kept() == ANSWERS
-
-
 def test_what_came_onto_the_page_since_is_not_written_over(
     machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

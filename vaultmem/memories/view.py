@@ -35,19 +35,10 @@ class View:
         self.folder = session.store.folder  # the memory folder's path in the vault
         self._session, self._store = session, session.store
         self._collection, self._reader = session.store.collection, session.reader
-        self._live = self._collection.live()
-
-    def memories(self) -> Sequence[Memory]:
-        """All living memories, by path; no conversations, no sync conflict copies."""
-        return self._live
-
-    def archived(self) -> Sequence[Memory]:
-        """All memories in the archive, by path."""
-        return self._collection.archived()
-
-    def content(self, memory: Memory) -> str:
-        """The content of a memory, without its properties, as it was when it was last seen to change."""
-        return self._collection.text(memory)
+        # All living memories and those of the archive, by path; no conversations, no sync conflict copies.
+        self.memories, self.archived = self._collection.live, self._collection.archived
+        # The content of a memory, as it was when it was last seen to change; whether a person has approved it.
+        self.content, self.is_approved = self._collection.text, session.is_approved
 
     def reads(self, memory: Memory) -> int:
         """How often it was read (not: listed), as far as this machine knows."""
@@ -67,17 +58,13 @@ class View:
         now, half_life = self.now.timestamp(), self._store.half_life
         return confidence(memory, self._session.reads, now, half_life)
 
-    def is_approved(self, memory: Memory) -> bool:
-        """Whether a person has approved it, whoever wrote it."""
-        return self._session.is_approved(memory)
-
     def has_id(self, id_: str) -> bool:
         """Whether any memory, alive or archived, has it."""
         return id_ in self._ids
 
     @cached_property
     def _ids(self) -> set[str]:
-        return {memory.id for memory in (*self._live, *self._collection.archived())}
+        return {memory.id for memory in (*self.memories(), *self.archived())}
 
     def is_taken(self, title: str) -> bool:
         """Whether [[title]] would lead somewhere already, if only as another name of a page."""
@@ -174,7 +161,7 @@ class View:
         meaning = self._reader.meaning()
         if meaning is None:
             return None
-        return Nearness(*meaning, self._live)
+        return Nearness(*meaning, self.memories())
 
 
 # How near memories are by meaning: to each other, to sentences that are typical of each category, to the middle of all.
