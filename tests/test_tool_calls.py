@@ -188,6 +188,11 @@ def test_recall_gives_the_block(box: Toolbox, opened: Vault) -> None:
     assert "oolong" in told.text
     (memory,) = told.data["memories"]  # type: ignore[misc]
     assert told.text.endswith(f"\nids of the memories, in this order: {memory['id'][:8]}")
+    for user in ("ann", "bob"):
+        opened.write(f"{user} steeps it for two minutes", scope=f"user:{user}")
+    for scope, names in (("user:ann", "ann"), (["user:ann", "user:bob"], "ann bob")):
+        about = call(box, opened, "memory_recall", query="steeps", notes=False, scope=scope).text
+        assert [name for name in ("ann", "bob") if f"{name} steeps" in about] == names.split()
     both = call(box, opened, "memory_recall", query="oolong").text
     assert "\n[SEMANTIC] Tea.md:1: # Tea\n" in both
 

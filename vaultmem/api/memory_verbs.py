@@ -155,7 +155,7 @@ VERBS = {
         "what is known about a question, within a budget of tokens", FIND, _RECALL, run="recall.recall:recall", writes=False,
         apart=True, agent=True, first=True, command="search_views:recall",
         tool=Exposed("What is known about something. Call it first.", {"query": _QUERY, "budget": "", "top_k": "", "types": "",
-            "scope": Param("scope"), "notes": "", "untrusted": "", "as_of": ""}, quiet="top_k types scope untrusted as_of"),
+            "scope": Param("scope", kind="any"), "notes": "", "untrusted": "", "as_of": ""}, quiet="top_k types scope untrusted as_of"),
         returns='"memories", preferences first, each with "id", "path", "content", "memory_type", "score", "tokens"; "tokens", '
         '"budget_used", "left_out", "explain". It counts as being read, unless `counts` is False',
     ),
