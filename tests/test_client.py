@@ -15,7 +15,7 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
 from vaultmem import client, paths
-from vaultmem.client import NOBODY, AgentError, call
+from vaultmem.client import NO_AGENT, AgentError, call
 
 __all__ = ["indexed"]  # fixtures
 
@@ -89,7 +89,7 @@ def test_a_folder_that_others_can_enter_is_not_trusted(
 ) -> None:
     os.chmod(os.path.dirname(listened), loose)
     try:
-        assert call(str(indexed), "ping", {}) is NOBODY
+        assert call(str(indexed), "ping", {}) is NO_AGENT
         assert on(indexed, "links", "Note", "--format", "json").code == 0
     finally:
         os.chmod(os.path.dirname(listened), 0o700)
@@ -99,13 +99,13 @@ def test_a_socket_that_is_a_link_or_a_file_is_not_trusted(indexed: Path, listene
     os.rename(listened, f"{listened}-moved")
     try:
         os.symlink(f"{listened}-moved", listened)
-        assert call(str(indexed), "ping", {}) is NOBODY
+        assert call(str(indexed), "ping", {}) is NO_AGENT
         os.unlink(listened)
         Path(listened).write_text("")
-        assert call(str(indexed), "ping", {}) is NOBODY
+        assert call(str(indexed), "ping", {}) is NO_AGENT
         os.unlink(listened)
         os.mkfifo(listened)
-        assert call(str(indexed), "ping", {}) is NOBODY
+        assert call(str(indexed), "ping", {}) is NO_AGENT
         os.unlink(listened)
     finally:
         os.rename(f"{listened}-moved", listened)
@@ -115,7 +115,7 @@ def test_a_socket_that_is_a_link_or_a_file_is_not_trusted(indexed: Path, listene
 def test_what_belongs_to_somebody_else_is_not_trusted(indexed: Path, listened: str) -> None:
     for place in (os.path.dirname(listened), listened):
         os.chown(place, 12345, -1)
-        assert call(str(indexed), "ping", {}) is NOBODY
+        assert call(str(indexed), "ping", {}) is NO_AGENT
         os.chown(place, os.getuid(), -1)
     assert call(str(indexed), "ping", {}) == "here"
 

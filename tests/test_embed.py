@@ -321,7 +321,7 @@ def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None
 TAKEN = """
 import sys
 from vaultmem import machine as memory
-memory.keep_together()
+memory.limit_arenas()
 from vaultmem.embedding import embed, models as model
 found = embed.Embedder(model.resolve_model("default", sys.argv[1]), threads=1)
 found.query("the roof leaks")

@@ -67,7 +67,7 @@ def test_start_and_stop(living: Path) -> None:
     stopped = on(living, "stop")
     assert (stopped.code, stopped.data["status"], stopped.data["pid"]) == (0, "stopped", pid)
     assert holder(state_of(living)) is None
-    assert client.call(str(living), "ping", {}) is client.NOBODY
+    assert client.call(str(living), "ping", {}) is client.NO_AGENT
     none = on(living, "stop")
     assert (none.code, none.data["status"]) == (0, "none")
 

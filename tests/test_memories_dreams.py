@@ -11,7 +11,7 @@ from tests.memories_run import FACTS, Write, files
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
 from vaultmem.notes import pages
-from vaultmem.progress import heard_by
+from vaultmem.progress import report_to
 
 
 def texts(vault: Path) -> str:
@@ -99,7 +99,7 @@ def test_who_waits_hears_how_far_a_dream_is(vault: Path, opened: Vault, by_agent
     for fact in FACTS[:3]:
         opened.write(fact)
     heard = Heard()
-    with agent_for(vault) if by_agent else nullcontext(), heard_by(heard):
+    with agent_for(vault) if by_agent else nullcontext(), report_to(heard):
         opened.dream(2)
     names = {name for name, _, _ in heard.stages}
     if by_agent:  # which does not pass on every line

@@ -161,15 +161,15 @@ def test_the_setting_is_one_line_of_the_persons_own_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    path = Path(config.keep("embedding.model", "multilingual"))
+    path = Path(config.write_setting("embedding.model", "multilingual"))
     assert path.read_text("utf-8") == "embedding.model: multilingual\n"
     path.write_text("# mine\nsearch.limit: 7\nembedding.model: off # none\n", "utf-8")
-    config.keep("embedding.model", "default")
+    config.write_setting("embedding.model", "default")
     assert path.read_text("utf-8") == "# mine\nsearch.limit: 7\nembedding.model: default # none\n"
     nested = "embedding:\n  model: off\n"
     path.write_text(nested, "utf-8")
     with pytest.raises(ConfigError, match="yourself"):
-        config.keep("embedding.model", "default")
+        config.write_setting("embedding.model", "default")
     assert path.read_text("utf-8") == nested
 
 

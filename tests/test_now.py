@@ -19,7 +19,7 @@ def test_the_clock_starts_where_it_is_set_and_runs_on(monkeypatch: pytest.Monkey
     monkeypatch.setenv("VAULTMEM_NOW", "86400")
     assert 86_399 < now.seconds() < 86_460
     monkeypatch.setenv("VAULTMEM_NOW", "soon")
-    with pytest.raises(UsageError, match="VAULTMEM_NOW is no time"):
+    with pytest.raises(UsageError, match="VAULTMEM_NOW is not a time"):
         now.seconds()
 
 

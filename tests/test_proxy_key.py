@@ -109,8 +109,8 @@ def test_a_key_that_shall_be_and_is_not_stops_the_start(vault: Path) -> None:
     assert "set it, or proxy.key to off" in ended.err
     assert "ResourceWarning" not in ended.err
     with pytest.raises(LlmError, match=r"proxy\.key names cannot be a key"):
-        credentials.of_clients("env:IT", {"IT": "two\nlines"})
-    assert credentials.of_clients("off", {}) is None
+        credentials.client_key("env:IT", {"IT": "two\nlines"})
+    assert credentials.client_key("off", {}) is None
 
 
 def test_a_key_pasted_into_the_settings_is_not_repeated(vault: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_key_pasted_into_the_settings_is_not_repeated(vault: Path) -> None:
     assert "proxy.key" in ended.err + ended.out
     assert "sk-secret-itself" not in ended.err + ended.out
     assert one_line(ended).endswith(
-        "proxy.key must be env:NAME, keyring:SERVICE/USER or off, and never the key itself"
+        "proxy.key must be env:NAME, keyring:SERVICE/USER or off, but not the key itself"
     )
 
 

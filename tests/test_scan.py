@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
-from vaultmem.adapter.scan import blank_hidden, hidden, line_at, line_starts, without
+from vaultmem.adapter.scan import blank_hidden, blank_spans, hidden_spans, line_at, line_starts
 
 MARKDOWN = st.text(alphabet="`~$<!->[]\\ \n\ta1#|*.-中%", max_size=200)
 
@@ -51,7 +51,7 @@ def test_not_hidden(text: str) -> None:
     ],
 )  # fmt: skip
 def test_indented_code_where_a_dialect_has_it(text: str) -> None:
-    assert "HIDE" not in without(text, hidden(text, indented=True))
+    assert "HIDE" not in blank_spans(text, hidden_spans(text, indented=True))
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_indented_code_where_a_dialect_has_it(text: str) -> None:
     ],
 )  # fmt: skip
 def test_indentation_that_is_no_code(text: str) -> None:
-    assert "SHOW" in without(text, hidden(text, indented=True))
+    assert "SHOW" in blank_spans(text, hidden_spans(text, indented=True))
 
 
 @given(MARKDOWN)
 def test_indented_code_leaves_the_spans_in_order_and_apart(text: str) -> None:
     last = 0
-    for begin, end, _ in hidden(text, indented=True):
+    for begin, end, _ in hidden_spans(text, indented=True):
         assert last <= begin < end <= len(text)
         last = end
 
@@ -77,7 +77,7 @@ def test_indented_code_leaves_the_spans_in_order_and_apart(text: str) -> None:
 @given(MARKDOWN, st.booleans())
 def test_hidden_spans_are_ordered_and_apart(text: str, indented: bool) -> None:
     last = 0
-    for begin, end, _ in hidden(text, indented=indented):
+    for begin, end, _ in hidden_spans(text, indented=indented):
         assert last <= begin < end <= len(text)
         last = end
 
@@ -111,5 +111,5 @@ def test_lines_are_counted_from_one(text: str) -> None:
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(part: str) -> None:
     assert is_linear(
-        lambda size: hidden(part * (size // len(part)), indented=True), 32_000, 256_000
+        lambda size: hidden_spans(part * (size // len(part)), indented=True), 32_000, 256_000
     )

@@ -1,4 +1,4 @@
-"""The command line: asks the sync agent, or runs the one command that is asked for; errors to exit codes."""
+"""The command line: runs a command in the agent or in this process, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ else `vault` in the settings. `vaultmem COMMAND --help` describes a command.
 _MORE = (
     "\n`vaultmem help all` lists all commands, `vaultmem help man | man -l -` shows all options.\n"
 )
-_UPKEEP, _COMPLETE = "maintain", "complete"  # the second is what a shell asks while somebody types
+_UPKEEP, _COMPLETE = "maintain", "complete"  # the second is called by shells for completion
 _INTERRUPTED = "interrupted; progress is saved, run the command again to resume"
 
 
 def usage(*, everything: bool) -> str:
-    """The text of `vaultmem --help`: the commands that most people need, or all of them, in groups."""
+    """The text of `vaultmem --help`: the most important commands, or all of them, in groups."""
     lines = [
         "usage: vaultmem COMMAND [...]", "",
         "The memory that people and their AI agents keep for life, in their own notes.",
@@ -48,7 +48,7 @@ def usage(*, everything: bool) -> str:
 
 
 def upkeep() -> dict[str, str]:
-    """The commands under `vaultmem maintain`, with their summaries."""
+    """The summaries of the commands under `vaultmem maintain`, by name."""
     return {name: one.summary for name, one in own().items() if one.upkeep}
 
 
@@ -57,7 +57,7 @@ def _rows(summaries: dict[str, str]) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Lines of help as wide as the terminal, or as COLUMNS says."""
+    """A help text wrapped to the width of the terminal, or to COLUMNS."""
     from vaultmem import screen
 
     if not (os.environ.get("COLUMNS") or sys.stdout.isatty()):
@@ -67,8 +67,8 @@ def _fold(text: str) -> str:
 
 
 def entry() -> NoReturn:
-    """What the script `vaultmem` calls: main(), and then out by the shortest way, for both streams are flushed. To take
-    Python down costs as much as a question does, and tears threads out of a model's C++, which aborts the process."""
+    """The entry point of the script `vaultmem`: runs main(), flushes both streams and exits at once. Python's own
+    shutdown takes as long as a query, and interrupts a model's C++ threads, which aborts the process."""
     import gc
 
     from vaultmem.light import GARBAGE
@@ -78,7 +78,7 @@ def entry() -> NoReturn:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command; the exit code is 0 done, 1 failed, 2 wrongly typed, 130 interrupted."""
+    """Run a command. Returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
@@ -88,10 +88,10 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:
-        # The reader (head, less) has seen enough. Point stdout elsewhere, or Python complains at exit.
+        # The reader (head, less) has closed the pipe. Redirect stdout, or Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a full disk behind stdout
+    except OSError as error:  # stdout is on a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.stderr.write(f"vaultmem: the answer cannot be written: {_message(error)}\n")
         return 1
@@ -122,10 +122,10 @@ def _run(words: list[str]) -> int:
 
 
 def _command(name: str, words: list[str]) -> int:
-    """Run a command: in the agent, if it can and one runs, else here."""
+    """Run a command: in the agent, if one runs and supports it, else in this process. Returns the exit code."""
     one = verb(name)
     if name.startswith("-"):
-        message = f"options stand behind the command: vaultmem COMMAND {name} …; see vaultmem help"
+        message = f"options follow the command: vaultmem COMMAND {name} …; see vaultmem help"
         return _fail([name, *words], message, 2)
     if one is None or not one.group:
         from vaultmem.text.values import did_you_mean
@@ -153,7 +153,7 @@ def _help(about: list[str]) -> int:
 
 
 def _version(*, as_json: bool) -> int:
-    """`vaultmem --version`: of the program, and with --json of what its commands print."""
+    """`vaultmem --version`: the version of the program, and with --json also of the commands' JSON."""
     if as_json:
         from vaultmem.output import JSON_VERSION, Output
 
@@ -164,7 +164,7 @@ def _version(*, as_json: bool) -> int:
 
 
 def _short_way(name: str, words: list[str]) -> int | None:
-    """Carry out a command without its parser; None where that cannot be."""
+    """Run a command without its parser. Returns the exit code; None where that is not possible."""
     from vaultmem.errors import VaultmemError
 
     try:
@@ -186,7 +186,7 @@ def _short_way(name: str, words: list[str]) -> int | None:
 
 
 def _fail(words: list[str], message: str, code: int) -> int:
-    """Print an error in the format that the words ask for; the exit code."""
+    """Print an error in the format that the arguments select. Returns the exit code."""
     from vaultmem.commands.parsing import requested_format
     from vaultmem.output import Output
 
@@ -218,7 +218,7 @@ def _run_command(one: Verb, name: str, words: list[str]) -> int:
         return 130
     except BrokenPipeError:
         raise
-    except Exception as error:  # the border to the user, who must never see a traceback
+    except Exception as error:  # the last resort: users must never see a traceback
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
         output.error(

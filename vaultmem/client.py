@@ -1,6 +1,7 @@
-"""Asks the sync agent over its socket. Light: an answer through the agent is there before argparse would be.
+"""The client of the agent's socket. It imports little: an answer of the agent arrives before argparse would be
+loaded.
 
-No caller depends on an agent: where none listens, or a strange one does, the caller does the work itself.
+No caller depends on an agent: where none listens, or one of another version does, the caller does the work itself.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from vaultmem.progress import Progress
 
     class Writable(Protocol):
-        """What is needed to write texts to it."""
+        """A stream to write text to."""
 
         @property
         def encoding(self) -> str | None:
@@ -33,42 +34,43 @@ if TYPE_CHECKING:
             """Write."""
 
 
-FIRST_BYTE = 5.0  # seconds; after them the caller does the work itself
+FIRST_BYTE = 5.0  # seconds, after which the caller does the work itself
 BY_MEANING = 32.0  # the model may have to be loaded first; the agent gives up after 30
 _CONNECT = 2.0
 _PART = 65_536
-_MOST = 1 << 28  # bytes of a reply; no agent of ours comes near
-NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second is that of another version
+_MOST = 1 << 28  # bytes of a reply, far more than any agent sends
+NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second means another version
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
 
 
 class AgentError(VaultmemError):
-    """The agent answered with an error, or did not answer (`code` NO_ANSWER)."""
+    """The agent returned an error, or did not answer (`code` NO_ANSWER)."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class Nobody:
-    """What call() gives when no agent listens; false in a condition."""
+class NoAgent:
+    """The result of call() when no agent listens; false in a condition."""
 
     def __bool__(self) -> bool:
         return False
 
 
-NOBODY = Nobody()
+NO_AGENT = NoAgent()
 
 
 def call(
     vault: str, method: str, params: JsonObject, *, timeout: float | None = FIRST_BYTE,
     progress: Progress | None = None,
 ) -> object:  # fmt: skip
-    """The result of a method, or NOBODY when no agent listens. `timeout` is the longest silence to bear, in
-    seconds; None waits for ever. Raises AgentError for an error, and for an agent that ends or falls silent."""
+    """Call a method of the agent. Returns its result, or NOBODY when no agent listens. `timeout` is the longest
+    silence to accept, in seconds; None waits forever. Raises AgentError for an error, and for an agent that exits or
+    stops responding."""
     link = _connect(vault)
     if link is None:
-        return NOBODY
+        return NO_AGENT
     request = {"id": 1, "method": method, "params": params, "progress": progress is not None}
     try:
         link.settimeout(timeout)
@@ -85,8 +87,8 @@ def ask(
     vault: str, method: str, params: JsonObject, *, timeout: float | None = FIRST_BYTE,
     progress: Progress | None = None,
 ) -> dict[str, Any] | None:  # fmt: skip
-    """Like call(), where it does not matter who does the work: None when no agent listens, none answers in time, or the
-    one that does is of another version. Raises AgentError for another error."""
+    """Like call(), for callers that can do the work themselves: returns None when no agent listens, it does not
+    answer in time, or it has another version. Raises AgentError for other errors."""
     try:
         reply = call(vault, method, params, timeout=timeout, progress=progress)
     except AgentError as error:
@@ -104,7 +106,7 @@ def _connect(vault: str) -> _socket.socket | None:
         import _socket  # the whole socket module would bring selectors and enum
 
         link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    except (OSError, ValueError, AttributeError):  # the last: a system without such sockets
+    except (OSError, ValueError, AttributeError):  # the last one: a system without Unix sockets
         return None
     try:
         link.settimeout(_CONNECT)
@@ -116,7 +118,7 @@ def _connect(vault: str) -> _socket.socket | None:
 
 
 def is_ours(path: str) -> bool:
-    """Whether no other user could have made the socket."""
+    """Whether no other user could have created the socket."""
     folder, socket = os.lstat(os.path.dirname(path)), os.lstat(path)
     return (
         stat.S_ISDIR(folder.st_mode)
@@ -151,11 +153,11 @@ def _result(lines: Iterator[str], progress: Progress | None) -> object:
             raise AgentError(_number(error, "code"), str(error.get("message")))
         elif "result" in reply:
             return reply["result"]
-    raise ValueError("it ended too soon")
+    raise ValueError("the connection was closed early")
 
 
 def _follow(progress: Progress, state: JsonObject, stage: str, done: int) -> tuple[str, int]:
-    """Pass on a line of progress; the stage and the count it is at."""
+    """Report a line of progress. Returns the current stage and count."""
     name, now = str(state.get("stage")), _number(state, "done")
     if name != stage or now < done:
         progress.stage(name, _number(state, "total"))
@@ -170,7 +172,8 @@ def _number(fields: JsonObject, name: str) -> int:
 
 
 def ask_agent(command: str, words: list[str]) -> int | None:
-    """Have the agent carry out a reading command and print its texts; the exit code, None where it cannot."""
+    """Run a reading command in the agent and print its output. Returns the exit code; None where the agent cannot run
+    it."""
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
     stdin = stdin_so_far() if command == "hook" else None
@@ -184,7 +187,7 @@ def ask_agent(command: str, words: list[str]) -> int | None:
 
 
 def run_in_agent(command: str, words: list[str], *, timeout: float, stdin: str | None) -> object:
-    """The agent's reply to a command, for print_reply(). NOBODY when there is none. Raises AgentError."""
+    """The agent's reply to a command, for print_reply(); NOBODY when no agent listens. Raises AgentError."""
     stdin_param = {} if stdin is None else {"given": stdin}
     return call(
         vault_of(words), "run", {**_request(command, words), **stdin_param}, timeout=timeout
@@ -192,7 +195,7 @@ def run_in_agent(command: str, words: list[str], *, timeout: float, stdin: str |
 
 
 def print_reply(reply: object) -> int | None:
-    """Print the texts of a command that the agent has carried out; its exit code. None when that makes no sense."""
+    """Print the output of a command that the agent ran. Returns its exit code; None for an invalid reply."""
     if not isinstance(reply, dict) or not isinstance(reply.get("code"), int):
         return None
     try:
@@ -207,7 +210,7 @@ _stdin: list[str] = []  # it can be read once
 
 
 def stdin_so_far() -> str:
-    """What has come on stdin until now, without a wait for more."""
+    """The text that has arrived on stdin so far, without waiting for more."""
     if not _stdin:
         _stdin.append(_read_stdin())
     return _stdin[0]
@@ -224,12 +227,12 @@ def _read_stdin() -> str:
             return os.read(number, _PART).decode("utf-8", "replace")
         finally:
             os.set_blocking(number, waits)
-    except (OSError, ValueError, AttributeError):  # nothing is there yet, or there is no stdin
+    except (OSError, ValueError, AttributeError):  # there is no input yet, or no stdin
         return ""
 
 
 def vault_of(words: list[str]) -> str:
-    """The vault that the words mean, chosen as the command itself would choose it."""
+    """The vault that the arguments refer to, chosen as the command itself would choose it."""
     named = ""
     for word, following in zip(words, [*words, ""][1:], strict=True):
         if word == "--":
@@ -241,7 +244,7 @@ def vault_of(words: list[str]) -> str:
     try:
         return paths.choose_vault(named, None)
     except VaultNotFoundError:
-        from vaultmem import config  # which may name one
+        from vaultmem import config  # the settings may name one
 
         return config.choose_vault(named)
 
@@ -259,19 +262,20 @@ def _request(command: str, words: list[str]) -> JsonObject:
 
 
 def settings() -> dict[str, str]:
-    """What of this process's surroundings makes commands answer differently; the agent compares it with its own."""
+    """The parts of this process's environment that affect the answers of commands; the agent compares them with its
+    own."""
     own = {
         name: value
         for name, value in os.environ.items()
         if name.startswith("VAULTMEM_") and name not in (*paths.NO_SETTINGS, "VAULTMEM_VAULT")
     }
-    # Not TZ: a service has none, and the same zone.
+    # Not TZ: a service has none, but the same zone.
     zone = " ".join([*time.tzname, str(time.timezone)])
     return {**own, "config": paths.config_file(), "zone": zone}
 
 
 def show_parts(parts: list[tuple[str, str]]) -> None:
-    """Write texts to the streams that they name, or all into a pager where a person reads more than a screen."""
+    """Write texts to their streams, or all to a pager if they are longer than the screen of a person."""
     if is_terminal(sys.stdout):
         from vaultmem import screen
 
@@ -285,13 +289,13 @@ def show_parts(parts: list[tuple[str, str]]) -> None:
 
 
 def put(stream: Writable, text: str) -> None:
-    """Write text as far as the encoding of the stream has its letters."""
+    """Write text; characters that the encoding of the stream lacks are replaced."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "replace").decode(encoding))
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person reads it."""
+    """Whether a stream is a terminal."""
     try:
         return bool(stream.isatty())
     except (AttributeError, ValueError):
@@ -299,14 +303,14 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether to write in colours there."""
+    """Whether to write in colour to a stream."""
     return (
         is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
 
 
 class _Plain:
-    """How the scanner is to read: as json.loads does without options."""
+    """The scanner's options: those of json.loads without options."""
 
     strict = False
     object_hook = object_pairs_hook = None

@@ -1,4 +1,5 @@
-"""Settings: environment over the user's file over the vault's file over the defaults.
+"""Reads settings: the environment overrides the user's file, which overrides the vault's file, which overrides
+defaults.
 
 A vault may come from anywhere (a download, a shared drive), so its own file can set only the keys that
 are marked harmless: never a model, a path outside the vault, an endpoint or a command.
@@ -18,14 +19,14 @@ from vaultmem.text.values import did_you_mean
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
 
-__all__ = ["SETTINGS", "Config", "keep", "load", "signature", "variable"]
+__all__ = ["SETTINGS", "Config", "load", "signature", "variable", "write_setting"]
 
 VAULT_FILE = ".vaultmem/config.yaml"
 MAX_BYTES = 65_536
 
 
 class Config:
-    """The settings in force. `config["embedding.model"]` gives a value of the default's type."""
+    """The effective settings. `config["embedding.model"]` has the type of the default."""
 
     def __init__(self, values: dict[str, Value], warnings: tuple[str, ...] = ()) -> None:
         self._values = values
@@ -55,7 +56,7 @@ class Config:
         return float(self[key])
 
     def seconds(self, key: str) -> float:
-        """A setting that is a length of time."""
+        """A setting that is a duration, in seconds."""
         from vaultmem.text import times
 
         return times.duration_seconds(self.text(key))
@@ -89,12 +90,12 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
         else:
             unknown.append(f"the environment variable {name}")
     if unknown:
-        warnings.append(f"not read, for there is no such setting: {'; '.join(unknown)}")
+        warnings.append(f"ignored unknown settings: {'; '.join(unknown)}")
     return Config(values, tuple(warnings))
 
 
 def _known_settings(raw: JsonObject, source: str, unknown: list[str]) -> JsonObject:
-    """The settings there are; the others are added to `unknown`."""
+    """The known settings of a file; the others are added to `unknown`."""
     unknown += [
         f"{key} in {source}{did_you_mean(key, SETTINGS)}" for key in raw if not canonical_key(key)
     ]
@@ -102,7 +103,8 @@ def _known_settings(raw: JsonObject, source: str, unknown: list[str]) -> JsonObj
 
 
 def choose_vault(named: str | None) -> str:
-    """The vault that is named or meant, also by the settings, or by a dialect where nothing else says."""
+    """The vault to work on: the named one, else by environment, folder or settings, else one that a dialect
+    claims."""
     return paths.choose_vault(named, load(None).text("vault"), _claim)
 
 
@@ -112,9 +114,9 @@ def _claim(start: str) -> str | None:
     return dialects.claimed_vault(start)
 
 
-def keep(key: str, value: str) -> str:
-    """Write a setting into the user's own file, where nothing else changes; the path of that file. Raises ConfigError
-    where it stands there in a way that only a person can change."""
+def write_setting(key: str, value: str) -> str:
+    """Write a setting to the user's own file and change nothing else there. Returns the path of the file. Raises
+    ConfigError where only a person can change the line."""
     path = paths.config_file()
     new = with_setting(_own_text(path), key, value)
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -133,12 +135,14 @@ def with_setting(text: str, key: str, value: str) -> str:
     lines = (text if key in before else new).splitlines()
     is_plain = any(line.startswith(f"{key}:") for line in lines)
     if not is_plain or _read(path, new, None) != {**before, key: value}:
-        raise ConfigError(f"set {key} to {value} in {path} yourself; its lines are not plain")
+        raise ConfigError(
+            f"set {key} to {value} in {path} yourself; the file is too complex to edit"
+        )
     return new
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
-    """Another value when one of the files that load() reads has changed; a link in the vault is not read."""
+    """A value that changes when one of the files that load() reads has changed; links in the vault are ignored."""
     stats: list[tuple[int, int, int] | None] = []
     for look, path in ((os.lstat, os.path.join(vault, VAULT_FILE)), (os.stat, paths.config_file())):
         try:
@@ -185,7 +189,7 @@ def _vault_text(vault: str, warnings: list[str]) -> str:
 
     file = files.read(vault, VAULT_FILE, MAX_BYTES)
     if not file.hash:
-        warnings.append(f"{os.path.join(vault, VAULT_FILE)} is no plain file, so it is not read")
+        warnings.append(f"{os.path.join(vault, VAULT_FILE)} is not a regular file and is ignored")
     return file.text
 
 
@@ -200,8 +204,8 @@ def _own_text(path: str) -> str:
 
 
 def _read(source: str, text: str, warnings: list[str] | None) -> JsonObject:
-    """The text as flat keys: {"embedding": {"model": x}} gives "embedding.model". What is wrong with it
-    is a warning where these are collected, and an error elsewhere."""
+    """A YAML text as flat keys: {"embedding": {"model": x}} becomes "embedding.model". An error in it is added to
+    `warnings`, or raised as ConfigError without that list."""
     if not text.strip():
         return {}
     from vaultmem.notes import frontmatter
@@ -214,7 +218,7 @@ def _read(source: str, text: str, warnings: list[str] | None) -> JsonObject:
     except ValueError as error:
         problem = f"{source}: {error}"
     if warnings is None:
-        raise ConfigError(f"{problem}; mend or remove the file")
+        raise ConfigError(f"{problem}; fix or remove the file")
     warnings.append(problem)
     return {}
 

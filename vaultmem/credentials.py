@@ -1,4 +1,4 @@
-"""Keys, of a language model and of our proxy: where they are kept, and how they stay out of all that is shown (owner of
+"""API keys, of language models and of our proxy: where they are stored, and how they stay out of all output (owner of
 keyring)."""
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from vaultmem.errors import LlmError
 from vaultmem.text import urls
 
 OFF = "off"
-SHARED = "env:OPENAI_API_KEY"  # often set for the service of that name, and for nothing else
+SHARED = "env:OPENAI_API_KEY"  # often set for that service, and for no other
 HIDDEN = "***"
 
 
 class Key:
-    """A key that shows itself to nobody: no text, log or error in which it could stand by accident holds it."""
+    """A key that never appears in text, logs or errors by accident."""
 
     __slots__ = ("_text",)
 
@@ -26,7 +26,7 @@ class Key:
         self._text = text.strip()
         if not (self._text.isascii() and self._text.isprintable() and self._text):
             raise LlmError(
-                f"the key that {setting} names cannot be a key: it is empty, or no plain text of one line"
+                f"the key that {setting} names is not valid: it is empty, or not one line of plain text"
             )
 
     def __repr__(self) -> str:
@@ -39,31 +39,31 @@ class Key:
         return hash((Key, self._text))
 
     def header(self) -> str:
-        """What a request says to be let in."""
+        """The Authorization header of a request."""
         return f"Bearer {self._text}"
 
     def matches(self, text: str) -> bool:
-        """Whether a text is the key; how long that takes tells nothing of it."""
+        """Whether a text is the key, compared in constant time."""
         return compare_digest(self._text.encode(), text.strip().encode("utf-8", "replace"))
 
     def hidden_in(self, text: str) -> str:
-        """The text without the key, should it stand in it."""
+        """The text with the key replaced, if it occurs there."""
         return text.replace(self._text, HIDDEN)
 
 
 def find(
     setting: str, url: str, environ: Mapping[str, str] = os.environ, named_by: str = "llm.key"
 ) -> Key | None:
-    """The key by llm.key, or by another setting of its kind; None when there is none, or when it would be read on its
-    way to the service by others than those it was made for. Raises LlmError when the keyring has none or cannot be
-    asked."""
+    """The key by llm.key, or by another such setting; None when there is none, or for the shared variable when it
+    would be sent unencrypted. Raises LlmError when the keyring has none or cannot be read."""
     if setting == SHARED and urls.is_plaintext(url):
         return None
     return _lookup(setting, named_by, environ)
 
 
-def of_clients(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
-    """The key by proxy.key that clients must have, if any. Raises LlmError when it is named and not there."""
+def client_key(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
+    """The key by proxy.key that clients must send; None when there is none. Raises LlmError when it is configured but
+    missing."""
     result = _lookup(setting, "proxy.key", environ)
     if result is None and setting != OFF:
         name = setting.partition(":")[2]
@@ -85,17 +85,17 @@ def _lookup(setting: str, named_by: str, environ: Mapping[str, str]) -> Key | No
 
 
 def is_named(setting: str) -> bool:
-    """Whether somebody has said where the key is."""
+    """Whether a setting says where the key is."""
     return setting not in (OFF, SHARED)
 
 
 def advice(setting: str, named_by: str = "llm.key") -> str:
-    """What to do so that there is a key."""
+    """How to provide a key, for a person."""
     kind, _, name = setting.partition(":")
     if kind == "env":
         return f"set the environment variable {name}, or {named_by} to where the key is"
     if kind == "keyring":
-        return f"look at what the keyring keeps as {name}"
+        return f"check the keyring's entry {name}"
     return f"set {named_by} to where the key is: env:NAME or keyring:SERVICE/USER"
 
 
@@ -111,11 +111,11 @@ def _from_keyring(service: str, user: str, named_by: str) -> str:
         result = keyring.get_password(service, user)
     except (KeyringError, RuntimeError, OSError) as error:
         raise LlmError(
-            f"the keyring cannot be asked for the key ({type(error).__name__}); unlock it, or set {named_by} to "
+            f"the keyring cannot be read ({type(error).__name__}); unlock it, or set {named_by} to "
             "env:NAME"
         ) from None
     if not result:
         raise LlmError(
-            f"the keyring keeps no key as {service}/{user}; put it there: keyring set {service} {user}"
+            f"the keyring has no key {service}/{user}; add it: keyring set {service} {user}"
         )
     return result

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class VaultmemError(Exception):
-    """An error with a clear text of one line; `exit_code` is what the command ends with."""
+    """An error with a message of one line for a person; `exit_code` is that of the command."""
 
     exit_code = 1
 
 
 class UsageError(VaultmemError):
-    """The command was typed wrongly."""
+    """The command line is invalid."""
 
     exit_code = 2
 
@@ -28,7 +28,7 @@ class NoteNotFoundError(VaultmemError):
 
 
 class NotWrittenError(VaultmemError):
-    """What was to be written is not in the vault yet; nothing is wrong with it, so it can be tried again."""
+    """A write was not carried out yet; it can be tried again unchanged."""
 
 
 class NoteChangedError(VaultmemError):
@@ -44,21 +44,21 @@ class StateError(VaultmemError):
 
 
 class LockedError(StateError):
-    """Another process is the one writer."""
+    """Another process holds the lock for writing."""
 
 
 NO_ROOM = (
     "the index cannot be written ({}): free some space, or set VAULTMEM_STATE to another folder; "
-    "nothing is lost, the next sync goes on"
+    "nothing is lost, and the next sync continues"
 )
 
 
 class NoRoomError(StateError):
-    """The disk of the state folder is full, or takes nothing."""
+    """The disk of the state folder is full or not writable."""
 
 
 class DamagedError(StateError):
-    """A file of the index is broken; a rebuilt index has no such file."""
+    """A file of the index is damaged; a rebuild replaces it."""
 
 
 class ModelError(VaultmemError):
@@ -66,11 +66,11 @@ class ModelError(VaultmemError):
 
 
 class EmbeddingServiceError(ModelError):
-    """The service that embeds gives no vectors now; it may do so later."""
+    """The embedding service returns no vectors now, but may do so later."""
 
 
 class LlmError(VaultmemError):
-    """No language model is set, or it gave no answer that can be used."""
+    """No language model is set, or it gave no usable answer."""
 
 
 class NotificationError(VaultmemError):
@@ -78,4 +78,4 @@ class NotificationError(VaultmemError):
 
 
 class ConfigError(VaultmemError):
-    """A setting has a value that makes no sense."""
+    """A setting has an invalid value."""

@@ -1,9 +1,9 @@
-"""Records and protocols without the module typing, which takes two thousandths of a second to load and a tenth of one
-to make each NamedTuple, of which a command may have eighty. Type checkers see the real ones."""
+"""Records and protocols without the module typing, which takes 2 ms to import and 0.1 ms for each NamedTuple, of
+which a command may have eighty. Type checkers see the real ones."""
 
 from __future__ import annotations
 
-from _thread import RLock, allocate_lock  # threading takes a third of a thousandth
+from _thread import RLock, allocate_lock  # importing threading takes 0.3 ms
 
 __all__ = [
     "GARBAGE", "TYPE_CHECKING", "NamedTuple", "NotRequired", "Protocol", "RLock", "TypedDict", "allocate_lock", "cast",
@@ -11,7 +11,7 @@ __all__ = [
 ]  # fmt: skip
 
 TYPE_CHECKING = False
-# For gc.set_threshold: to look for garbage every 700 objects takes a twentieth of a short command.
+# For gc.set_threshold: collecting garbage every 700 objects takes 5 % of a short command.
 GARBAGE = 50_000, 20, 20
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ else:
     from collections import _tuplegetter, namedtuple
 
     Protocol = object
-    NotRequired = None  # stands in annotations only
+    NotRequired = None  # only for annotations
 
     class TypedDict:
-        """Its classes make plain dicts."""
+        """Its subclasses create plain dicts."""
 
         def __init_subclass__(cls, **_options):
             pass
@@ -36,11 +36,11 @@ else:
         return one
 
     def cast(_kind, one):
-        """What is given, which a type checker takes for `kind`."""
+        """The argument unchanged; a type checker takes it for `kind`."""
         return one
 
     class _Record(tuple):
-        """What all of them can do; of one kind they differ in their fields."""
+        """The methods of all records."""
 
         __slots__ = ()
         _fields, _field_defaults = (), {}
@@ -51,7 +51,7 @@ else:
                 real = namedtuple(
                     kind.__name__, kind._fields, defaults=kind._field_defaults.values()
                 )
-                kind.__new__ = real.__new__  # from now on
+                kind.__new__ = real.__new__  # cached from now on
                 return real.__new__(cls, *args, **named)
             return tuple.__new__(cls, args)
 
@@ -73,7 +73,7 @@ else:
             return tuple(self)
 
     class _Kind(type):
-        """Makes a tuple with named fields of a class with annotations, as typing.NamedTuple does."""
+        """The metaclass that turns a class with annotations into a named tuple, as typing.NamedTuple does."""
 
         def __new__(cls, name, bases, body):
             if not bases:

@@ -1,4 +1,4 @@
-"""What the machine says of itself (owner of psutil): battery, load, memory, processes. Fails soft where it cannot."""
+"""Facts about the machine (owner of psutil): battery, load, memory, processes. Unknown ones raise nothing."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ NICE = 10
 
 
 def on_battery() -> bool | None:
-    """Whether the computer runs on its battery; None where nobody knows, or there is none."""
+    """Whether the computer runs on its battery; None where that is unknown or there is no battery."""
     try:
         battery = psutil.sensors_battery()
     except (AttributeError, OSError, RuntimeError, psutil.Error):
-        return None  # a platform without batteries, or a container that may not look
+        return None  # a platform without batteries, or a container without access
     if battery is None or battery.power_plugged is None:
         return None
     return not battery.power_plugged
 
 
 def load() -> float:
-    """How busy the processors were in the last minute: 1.0 is all of them; 0.0 where nobody knows."""
+    """How busy the processors were in the last minute: 1.0 is all of them; 0.0 where that is unknown."""
     try:
         return float(psutil.getloadavg()[0]) / (os.cpu_count() or 1)
     except (AttributeError, OSError, RuntimeError, psutil.Error):
@@ -34,7 +34,7 @@ def load() -> float:
 
 
 def resident_bytes() -> int | None:
-    """The memory of this process that is in use now."""
+    """The memory in use by this process, in bytes; None where that is unknown."""
     try:
         return int(psutil.Process().memory_info().rss)
     except (AttributeError, OSError, psutil.Error):
@@ -42,7 +42,7 @@ def resident_bytes() -> int | None:
 
 
 def started_at(pid: int) -> float | None:
-    """When a process began, in seconds since the epoch; None where there is none, or nobody knows."""
+    """When a process started, in seconds since the epoch; None where it does not exist or that is unknown."""
     try:
         return float(psutil.Process(pid).create_time())
     except (OSError, ValueError, OverflowError, psutil.Error):
@@ -50,7 +50,7 @@ def started_at(pid: int) -> float | None:
 
 
 def command_line(pid: int) -> list[str]:
-    """The words that a process was started with; none where there is no such process, or it tells nobody."""
+    """The command line of a process; empty where it does not exist or is not accessible."""
     try:
         return list(psutil.Process(pid).cmdline())
     except (OSError, ValueError, OverflowError, psutil.Error):
@@ -58,7 +58,7 @@ def command_line(pid: int) -> list[str]:
 
 
 def has_open(pid: int, path: str) -> bool:
-    """Whether a process has a file open; False where nobody may know."""
+    """Whether a process has a file open; False where that is not accessible."""
     try:
         return os.path.realpath(path) in (one.path for one in psutil.Process(pid).open_files())
     except (OSError, ValueError, OverflowError, psutil.Error):
@@ -77,33 +77,32 @@ def kill_named_with(word: str, seconds: float) -> None:
 
 
 def lower_priority_of_thread() -> None:
-    """Let everything else on the machine go before this thread. Only Linux knows such a thing."""
+    """Give this thread a lower priority than everything else on the machine. Only Linux supports it."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             thread = threading.get_native_id()
-            now = os.getpriority(
-                os.PRIO_PROCESS, thread
-            )  # whoever started us may have put us further back
+            now = os.getpriority(os.PRIO_PROCESS, thread)  # our parent may have set a lower one
             os.setpriority(os.PRIO_PROCESS, thread, max(NICE, now))
 
 
-# Memory that glibc would keep for later: a process that lives for days gives it back.
+# Memory that glibc would keep: a process that lives for days returns it.
 
 _ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # of mallopt(3)
-ARENAS = 2  # by default eight for each processor, and every thread leaves its crumbs in another
-# Bytes from which a piece has pages of its own, which the system has back when it is free. By default glibc raises
-# this to 32 MB as it goes, and what a batch of texts has used lies between the crumbs for good.
+ARENAS = 2  # by default eight per processor, and each thread fragments another one
+# Bytes from which an allocation has pages of its own, which are returned when it is freed. By default glibc raises
+# this to 32 MB over time, and the memory of a batch of texts is never returned.
 LARGE = 131_072
 
 
-def give_back() -> None:
-    """Return what is free to the system."""
+def release_memory() -> None:
+    """Return free memory to the system."""
     if trim := _call("malloc_trim"):
         trim(0)
 
 
-def keep_together() -> None:
-    """Let all threads share a few pools of memory, without anything large. Call it before there are threads."""
+def limit_arenas() -> None:
+    """Make all threads share a few memory arenas, and keep large allocations out of them. Call it before starting
+    threads."""
     if options := _call("mallopt"):
         options(_ARENA_MAX, ARENAS)
         options(_MMAP_THRESHOLD, LARGE)

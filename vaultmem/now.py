@@ -1,8 +1,8 @@
-"""What time it is, everywhere but where the age of a file or a waiting time is measured.
+"""The current time, for everything except file ages and waiting times.
 
 VAULTMEM_NOW sets the clock of a process, for tests and for simulations of weeks: an ISO 8601 time (local unless it
-names an offset) or seconds since the epoch, from which the clock runs on. The agent refuses to start with it outside
-tests (VAULTMEM_TESTS=1).
+names an offset) or seconds since the epoch, from which the clock runs on. Outside tests (VAULTMEM_TESTS=1) the agent
+refuses to start with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "VAULTMEM_NOW"
 _own_zone = os.environ.get("TZ")
-# The setting that was read, and its distance from the real clock.
+# The setting that was read, and its offset from the real clock.
 _offset: tuple[str, float] = ("", 0.0)
 
 
@@ -36,7 +36,7 @@ def local() -> datetime:
 
 
 def use_zone(name: str) -> None:
-    """Have all local times of this process in that zone; "" for the one it began with."""
+    """Use a time zone for all local times of this process; "" for the original one."""
     wanted = name or _own_zone
     if os.environ.get("TZ") == wanted or not hasattr(time, "tzset"):
         return
@@ -70,5 +70,5 @@ def _parse(setting: str) -> float:
         return datetime.fromisoformat(setting).timestamp()
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(
-            f"{NAME} is no time ({setting}); write it like 2026-11-22T09:00"
+            f"{NAME} is not a time ({setting}); write it like 2026-11-22T09:00"
         ) from error

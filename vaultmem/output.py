@@ -1,4 +1,4 @@
-"""What a person or a program gets to see: data on stdout, everything else on stderr."""
+"""The output of commands: data on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Stream(Protocol):
-        """What is needed of a text stream."""
+        """The part of a text stream that is used."""
 
         @property
         def encoding(self) -> str | None:
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
             """Write."""
 
         def flush(self) -> None:
-            """Hand on what was written."""
+            """Flush the stream."""
 
 
 @value
 class Streams:
-    """Where a command writes that runs for somebody else, and what that somebody's stdout is."""
+    """The streams of a command that runs for a client, and the properties of the client's stdout."""
 
     out: Stream
     err: Stream
     terminal: bool
     colour: bool
-    columns: int = 0  # of the terminal; 0 where lines may be as long as they like
+    columns: int = 0  # of the terminal; 0 for unlimited lines
     links: bool = False  # whether it shows OSC 8 links
 
 
 class Parts:
-    """A stream that only remembers: its texts go to a list that it shares with another one, in their order."""
+    """A stream that collects its texts in a list, which it shares with another stream to keep their order."""
 
     encoding = "utf-8"
 
@@ -56,17 +56,17 @@ class Parts:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing: all is shown at the end."""
+        """Does nothing: the texts are printed at the end."""
 
 
-JSON_VERSION = 1  # of what commands print with --json; docs/json.md says when it is raised
+JSON_VERSION = 1  # of the output with --json; docs/json.md says when it is raised
 _CODES = {
     "bold": "1", "dim": "2", "reverse": "7", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
 }  # fmt: skip
 
 
 class Output:
-    """Knows the format, where it is written, and whether there is a terminal that wants colour."""
+    """Writes the output of a command in the chosen format, with colour where the terminal has it."""
 
     def __init__(self, wanted: str = "text", streams: Streams | None = None) -> None:
         self._is_own = streams is None
@@ -79,21 +79,21 @@ class Output:
         self.root = ""  # the folder of the vault, for links to its files
 
     def paint(self, text: str, *styles: str) -> str:
-        """The text in colours, where colours are wanted."""
+        """The text in a style, where colour is used."""
         if not (self.colour and text and styles):
             return text
         codes = ";".join(_CODES[style] for style in styles)
-        # _write makes these escape sequences.
+        # _write turns these into escape sequences.
         return f"\x01{_MARK};{codes}\x02{text}\x01{_MARK};0\x02"
 
     def link(self, text: str, uri: str) -> str:
-        """The text as a link, where the terminal has them."""
+        """The text as a link, where the terminal supports links."""
         if not (self._has_links and text and _URI.fullmatch(uri)):
             return text
         return f"\x01{_MARK}|{uri}\x02{text}\x01{_MARK}|\x02"
 
     def place(self, path: str, line: object = "", *, room: int = 0, style: str = "cyan") -> str:
-        """A file of the vault and a line in it: shortened in the middle to so many columns, and a link to the file."""
+        """A file of the vault and a line in it, linked to the file and shortened in the middle to `room` columns."""
         behind = f":{line}" if line else ""
         text = screen.cut_middle(path, max(room - len(behind), 12)) if room else path
         uri = f"file://{_quote(f'{self.root}/{path}')}" if self.root and self._has_links else ""
@@ -101,15 +101,15 @@ class Output:
 
     @staticmethod
     def width_of(text: str) -> int:
-        """How many columns a text of paint(), link() and place() needs."""
+        """The width in columns of a text from paint(), link() and place()."""
         return screen.columns(_bare(text))
 
     def room(self, used: int, least: int = 24) -> int:
-        """How many columns are left of a line; 0 where there is no end to it."""
+        """The number of columns left on a line, at least `least`; 0 for unlimited lines."""
         return max(self.columns - used, least) if self.columns else 0
 
     def line(self, text: str = "") -> None:
-        """A line of data for a person; a file name may hold line breaks, which make no new line."""
+        """Print a line of data for a person; line breaks in it, as in file names, are replaced."""
         if self.as_json:
             return
         text = text.replace("\n", "\ufffd")
@@ -118,74 +118,74 @@ class Output:
         _write(self._out, text + "\n")
 
     def text(self, text: str) -> None:
-        """Text of a note, for a person."""
+        """Print text of a note for a person."""
         if not self.as_json:
             self.exact(text)
 
     def exact(self, text: str) -> None:
-        """Text for whoever reads it: it cannot steer a terminal, and elsewhere it is exact."""
+        """Print text: harmless on a terminal, exact elsewhere."""
         if self._streams.terminal:
             _write(self._out, text)
         else:
             put(self._out, text)
 
     def flush(self) -> None:
-        """What was written is seen now."""
+        """Flush both streams."""
         self._out.flush()
 
     def prompt(self, text: str) -> None:
-        """A question to a person at the terminal, who answers on the same line."""
+        """Print a question to a person at the terminal, who answers on the same line."""
         _write(self._out, text)
         self._out.flush()
 
     def data(self, value: object) -> None:
-        """Data for a program: one JSON value, indented on a terminal."""
+        """Print data for a program: one JSON value, indented on a terminal."""
         _write(self._out, json_text(value, 2 if self._streams.terminal else None) + "\n")
 
     def answer(self, value: object) -> None:
-        """The answer of a command, for a program; a person has it in lines and texts, which a program does not get."""
+        """Print the answer of a command for a program; for a person, lines and texts are printed instead."""
         if self.as_json:
             self.data(value)
 
     def result(self, value: object, *lines: str) -> None:
-        """Data for a program, or lines for a person."""
+        """Print data for a program, or lines for a person."""
         self.answer(value)
         for line in lines:
             self.line(line)
 
     def record(self, value: object) -> None:
-        """One of many JSON values: on a line of its own, and at once."""
+        """Print one of many JSON values at once, on a line of its own."""
         _write(self._out, json_text(value) + "\n")
         self._out.flush()
 
     def remark(self, text: str) -> None:
-        """Something to know that is not data, as vaultmem says it."""
+        """Print a remark of vaultmem's on stderr."""
         self.aside(f"vaultmem: {text}")
 
     def note(self, text: str) -> None:
-        """A remark to a person; a program has it in the data."""
+        """Print a remark for a person; a program has it in the data."""
         if not self.as_json:
             self.remark(text)
 
     def aside(self, text: str) -> None:
-        """A text beside the data."""
+        """Print a text on stderr."""
         if self.columns:
             text = "\n".join(screen.fold(line, self.columns, _bare) for line in text.split("\n"))
         _write(self._err, f"{text}\n")
 
     def error(self, text: str) -> None:
-        """What went wrong, in one line; JSON when the data would have been JSON."""
+        """Print an error in one line; as JSON when the data would have been JSON."""
         flat = " ".join(text.split())
         line = json_text({"error": flat}) if self.as_json else f"vaultmem: {flat}"
         _write(self._err, line + "\n")
 
     def bar(self) -> Bar:
-        """Progress for a person who waits here; what runs for somebody else prints none."""
+        """A progress bar for a person at this terminal; a command that runs for a client prints none."""
         return Bar(visible=self._is_own)
 
 
 class Paged(Output):
-    """Shows all at once: in a pager, where it is longer than the screen."""
+    """Collects the output and prints it at the end: in a pager if it is longer than the screen."""
 
     def __init__(self, wanted: str) -> None:
         self._parts: list[tuple[str, str]] = []
@@ -194,16 +194,16 @@ class Paged(Output):
         super().__init__(wanted, streams)
 
     def bar(self) -> Bar:
-        """Progress is seen at once."""
+        """A progress bar, which is not collected."""
         return Bar()
 
     def close(self) -> None:
-        """Show what there is."""
+        """Print what was collected."""
         show_parts(self._parts)
 
 
 class Captured(Output):
-    """Keeps the value that a command would print as JSON, instead of printing it."""
+    """Keeps the value that a command would print as JSON."""
 
     def __init__(self) -> None:
         nowhere = io.StringIO()
@@ -216,7 +216,7 @@ class Captured(Output):
 
 
 def _own_streams() -> Streams:
-    """Those of this process."""
+    """The streams of this process."""
     is_seen = is_terminal(sys.stdout)
     columns = screen.size(sys.stdout)[0] if is_seen else 0
     colour, links = wants_colour(sys.stdout), screen.has_links()
@@ -235,37 +235,36 @@ def _plain(value: object) -> object:
     return getattr(value, "__dict__", None) or str(value)
 
 
-# How many pairs of words are compared to show a difference: many like ones take the square of their number.
+# The most pairs of words that are compared for a diff, which takes quadratic time.
 PAIRS = 1_000_000
 
-# A note may hold escape sequences that would steer the terminal that prints it.
-# Nor may it turn the line around (bidirectional controls).
+# A note may hold escape sequences that control the terminal, or bidirectional controls that reorder the line.
 TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *TURNING], "\ufffd")
-_MARK = os.urandom(4).hex()  # no note can hold what paint() writes
+_MARK = os.urandom(4).hex()  # nothing in a note can imitate what paint() writes
 _STYLE = lazy(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
 _LINK = lazy(f"\x01{_MARK}\\|([!-~]*)\x02")
 _URI = lazy(r"[a-z][a-z+.-]*:[!-~]+")
-# JSON may hold these as they are, but a terminal must not get them and a program must not lose them.
+# Valid in JSON, but a terminal must not get them and a program must not lose them.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *TURNING)}
 
 _TO_ESCAPE = lazy(f"[{''.join(map(chr, _ESCAPED))}]")
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """A value as JSON on one line (or indented): every letter as it is, and nothing that steers a terminal."""
+    """A value as JSON on one line (or indented): every character as it is, except those that control a terminal."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=_plain)
-    # To translate walks letter by letter where anything is not ASCII, and every answer holds a "…".
+    # translate() goes character by character where anything is not ASCII, and every answer holds a "…".
     return text.translate(_ESCAPED) if _TO_ESCAPE.search(text) else text
 
 
 def _bare(text: str) -> str:
-    """Without what paint() and link() put in."""
+    """The text without the marks of paint() and link()."""
     return _LINK.sub("", _STYLE.sub("", text)) if "\x01" in text else text
 
 
 def _write(stream: Stream, text: str) -> None:
-    """Write text with control characters made harmless, whatever the encoding of the stream."""
+    """Write text with control characters made harmless, in any encoding of the stream."""
     safe = text.translate(_CONTROL)
     if "\x01" in safe:
         safe = _STYLE.sub("\033[\\1m", safe)
@@ -274,7 +273,7 @@ def _write(stream: Stream, text: str) -> None:
 
 
 class Bar:
-    """Progress on stderr: a line that is written over, only on a terminal."""
+    """A progress line on stderr that is overwritten; only on a terminal."""
 
     _marks = ((0.0, 0), (0.0, 0))  # seconds and items at the last two doublings of the time
 
@@ -290,14 +289,14 @@ class Bar:
         self.close()
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins."""
+        """Begin a stage."""
         self.close()
         self._name, self._total, self._done = name, total, 0
         self._started = time.monotonic()
         self._last, self._marks = 0.0, Bar._marks
 
     def advance(self, count: int = 1) -> None:
-        """That many more are done."""
+        """Count items as done."""
         self._done += count
         now = time.monotonic()
         if self.visible and now - self._last > 0.1 and now - self._started > 0.3:
@@ -309,7 +308,8 @@ class Bar:
         rate, lately = self._done / seconds, (self._done - count) / (seconds - since)
         if seconds >= 2 * last[0]:
             self._marks = last, (seconds, self._done)
-        # The first items are often slower, or easier, than the rest: known is what is left once both are alike.
+        # The first items are often slower or faster than the rest: the remaining time is shown once the rate is
+        # steady.
         is_known = count and self._total and 2 / 3 * lately < rate < 3 / 2 * lately
         left = f", {_span((self._total - self._done) / lately)} left" if is_known else ""
         of = f"/{self._total}" if self._total else ""
@@ -330,7 +330,7 @@ def _span(seconds: float) -> str:
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Columns of equal width, the last one as wide as it likes."""
+    """Rows as aligned columns, the last one of any width."""
     listed = list(rows)
     columns = range(len(listed[0]) - 1 if listed else 0)
     widths = [max(screen.columns(row[n]) for row in listed) for n in columns]

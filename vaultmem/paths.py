@@ -1,4 +1,4 @@
-"""Where state, settings and the vault are. Same answers as platformdirs, at a tenth of its import time.
+"""The paths of state, settings and the vault: the same as platformdirs', at a tenth of its import time.
 
 A test compares these folders with platformdirs' on every system; docs/adr/0003 says why it is not used.
 """
@@ -22,7 +22,7 @@ except ImportError:
     from hashlib import blake2b as blake2b  # noqa: PLC0414 - the same
 
 
-# Variables that are no settings: the environment alone sets them, or they are for one run.
+# Environment variables that are not settings: only the environment sets them, or they apply to one run.
 NO_SETTINGS = frozenset((
     "VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_PAGER", "VAULTMEM_NOW", "VAULTMEM_TESTS",
 ))  # fmt: skip
@@ -55,7 +55,7 @@ def _app_folder(xdg: str, fallback: str) -> str:
 
 
 def vault_id(vault: str) -> str:
-    """A readable, unique name for a vault's state folder, from its real path."""
+    """A readable, unique name for the state folder of a vault, from its real path."""
     real = os.path.realpath(vault)
     name = "".join(c if c.isalnum() else "-" for c in os.path.basename(real).lower())[:40]
     return f"{name or 'vault'}-{blake2b(os.fsencode(real), digest_size=6).hexdigest()}"
@@ -67,20 +67,20 @@ def state_folder(vault: str) -> str:
 
 
 def program() -> list[str]:
-    """How vaultmem is started from anywhere: the script beside this Python starts fastest."""
+    """The command that starts vaultmem from anywhere; the script beside this Python starts fastest."""
     beside = os.path.join(os.path.dirname(sys.executable), "vaultmem")
     return [beside] if os.access(beside, os.X_OK) else [sys.executable, "-P", "-m", "vaultmem"]
 
 
-LONGEST_SOCKET = 100  # bytes; systems take 104 or 108, with the byte that ends it
+LONGEST_SOCKET = 100  # bytes; systems allow 104 or 108, including the final zero
 
 
 def socket_path(vault: str) -> str:
-    """Where the sync agent of a vault listens. Nothing is read for it, so that a client finds it at once."""
+    """The path of the agent's socket for a vault, found without reading anything."""
     root, real = os.fsencode(state_root()), os.fsencode(os.path.realpath(vault))
     path = os.path.join(root, b"run", _digest(real) + b".sock")
     if len(path) > LONGEST_SOCKET:
-        folder = b"/tmp/vaultmem-%d" % os.getuid()  # both ends check whose it is
+        folder = b"/tmp/vaultmem-%d" % os.getuid()  # both ends check its owner
         path = os.path.join(folder, _digest(root + b"\0" + real) + b".sock")
     return os.fsdecode(path)
 
@@ -90,7 +90,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _to_make(folder: str) -> list[str]:
-    """The folders on the way that are not there, the outermost first; all of them become private."""
+    """The missing folders in a path, the outermost first; all of them become private."""
     missing = []
     while not os.path.lexists(folder):
         missing.append(folder)
@@ -99,21 +99,21 @@ def _to_make(folder: str) -> list[str]:
 
 
 def make_private(folder: str) -> str:
-    """Create a folder that only its owner can read."""
+    """Create a folder that only its owner can read. Returns its path. Raises StateError."""
     try:
         for part in _to_make(folder):
             try:
                 os.mkdir(part, 0o700)
             except FileExistsError:
-                continue  # another process was faster; what is there is looked at below
+                continue  # another process was faster; the folder is checked below
         result = os.lstat(folder)
         if stat.S_ISLNK(result.st_mode):
-            raise StateError(f"{folder} is a link; remove it, vaultmem makes a folder there")
+            raise StateError(f"{folder} is a link; remove it, and vaultmem creates a folder there")
         if not stat.S_ISDIR(result.st_mode):
             raise NotADirectoryError(0, "a file is in its place")
         if hasattr(os, "getuid") and result.st_uid != os.getuid():
             raise StateError(
-                f"{folder} belongs to somebody else, who could lead vaultmem astray from there; "
+                f"{folder} belongs to another user, who could tamper with it; "
                 "remove it, or set VAULTMEM_STATE to a folder of your own"
             )
         os.chmod(folder, 0o700)
@@ -126,9 +126,9 @@ def make_private(folder: str) -> str:
 
 
 def keep_private(file: str) -> str:
-    """A file that only its owner can read, whether it is there already or a library is to fill it. Where that cannot be
-    had, whoever opens it says so. One that is there is never opened: closing it would end all the locks that SQLite has
-    on it in this process, and another process would throw away its log."""
+    """Make a file readable by its owner only, and create it if it does not exist, for a library to fill. Returns its
+    path. Errors are left to whoever opens it. An existing file is never opened: closing it would release all locks
+    that SQLite has on it in this process, and another process would discard its log."""
     try:
         if not os.path.lexists(file):
             os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -140,7 +140,7 @@ def keep_private(file: str) -> str:
 
 
 def replace_private(path: str, content: str | bytes, *, sync: bool = False) -> None:
-    """Replace a file that only its owner can read, whole or not at all; with `sync` for good. Raises OSError."""
+    """Atomically replace a file that only its owner can read; durably with `sync`. Raises OSError."""
     fresh = f"{path}.{os.getpid()}-{get_ident()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -159,8 +159,8 @@ def replace_private(path: str, content: str | bytes, *, sync: bool = False) -> N
 
 
 def flush_names(folder: str | os.PathLike[str]) -> None:
-    """Make new names in a folder survive a power cut; some file systems cannot, and need not."""
-    from contextlib import suppress  # who only asks for a path does without
+    """Make new names in a folder survive a power cut; some file systems cannot and need not."""
+    from contextlib import suppress  # not needed for a path
 
     with suppress(OSError):
         flush(folder)
@@ -187,18 +187,18 @@ VAULT_MARKS = (".obsidian", "logseq/config.edn", ".vaultmem")
 
 
 def stamp(path: str, look: Callable[[str], os.stat_result] = os.stat) -> tuple[int, int, int]:
-    """Another value when another file has taken the place of this one, or it was written. Raises OSError."""
+    """A value that changes when the file is replaced or written. Raises OSError."""
     status = look(path)
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def looks_like_vault(folder: str) -> bool:
-    """Whether an editor (or vaultmem) has left its own folder here."""
+    """Whether a folder holds the folder of an editor or of vaultmem."""
     return any(os.path.exists(os.path.join(folder, mark)) for mark in VAULT_MARKS)
 
 
 def find_vault(start: str) -> str | None:
-    """The nearest folder at or above `start` that looks like a vault, or has been one of ours."""
+    """The nearest folder at or above `start` that looks like a vault, or has a state folder; None without one."""
     return next(
         (each for each in at_and_above(start)
          if looks_like_vault(each) or os.path.isdir(state_folder(each))), None,
@@ -206,7 +206,7 @@ def find_vault(start: str) -> str | None:
 
 
 def at_and_above(folder: str) -> Iterator[str]:
-    """This folder, the one that it is in, and so on."""
+    """Yield the folder, its parent, and so on."""
     folder, below = os.path.abspath(folder), ""
     while folder != below:
         yield folder
@@ -216,7 +216,7 @@ def at_and_above(folder: str) -> Iterator[str]:
 def choose_vault(
     named: str | None, configured: str | None, claimed: Callable[[str], str | None] | None = None
 ) -> str:
-    """The vault to work on: --vault, VAULTMEM_VAULT, the folder above, the settings, or what is `claimed`."""
+    """The vault to work on: --vault, VAULTMEM_VAULT, the folder at or above, the setting, or the `claimed` one."""
     chosen = named or os.environ.get("VAULTMEM_VAULT") or find_vault(os.getcwd()) or configured
     if not chosen and claimed:
         chosen = claimed(os.getcwd())
@@ -229,7 +229,8 @@ def choose_vault(
 
 
 def check_vault(folder: str) -> str:
-    """The absolute path of a vault folder that is there and can be read."""
+    """The absolute path of a vault folder. Raises VaultNotFoundError or VaultGoneError when it is not a readable
+    folder."""
     path = os.path.abspath(os.path.expanduser(folder))
     if not os.path.exists(path):
         raise VaultNotFoundError(
@@ -239,7 +240,7 @@ def check_vault(folder: str) -> str:
         raise VaultNotFoundError(f"{path} is not a folder; name the folder that holds the notes")
     if os.path.realpath(path) in ("/", os.path.expanduser("~")) and not looks_like_vault(path):
         raise VaultNotFoundError(
-            f"{path} is no vault, but everything you have; name the folder that holds the notes"
+            f"{path} is not a vault but holds all your files; name the folder that holds the notes"
         )
     if not os.access(path, os.R_OK | os.X_OK):
         raise VaultNotFoundError(f"{path} cannot be read; check its permissions")
@@ -250,34 +251,35 @@ _OTHER_PAGES = ("expectations.md", "memory.md", "what changed.md")  # that we wr
 
 
 def inside(folder: str) -> str:
-    """A path in a vault that leads nowhere else; editors neither show nor sync folders with a leading dot."""
+    """A relative path that stays inside a vault, as the check of a setting; editors neither show nor sync folders
+    with a leading dot."""
     parts = folder.replace("\\", "/").split("/")
     if os.path.isabs(folder) or not all(part and not part.startswith(".") for part in parts):
         raise ValueError("a visible folder inside the vault")
     if "node_modules" in parts:
-        raise ValueError("a folder that editors look into, which node_modules is not")
+        raise ValueError("a folder that editors do not ignore, unlike node_modules")
     if folder.isascii():
         return folder
     from unicodedata import normalize
 
-    # As the walk through a vault names it: what is ours would be taken for a note otherwise.
+    # In the form in which the walk names it: otherwise our page would be taken for a note.
     return normalize("NFC", folder)
 
 
 def page(path: str) -> str:
-    """The path of a page that is written into the vault; "" and off are none."""
+    """The path of a page in the vault, as the check of a setting; "" and off mean none."""
     if path in ("", "off"):
         return path
     if not path.endswith(".md"):
         raise ValueError("the path of a page in the vault that ends with .md, or off")
     if path.rpartition("/")[2].casefold() in _OTHER_PAGES:
-        raise ValueError("a page of its own: other things are kept on that one")
+        raise ValueError("a page that vaultmem does not use for anything else")
     return inside(path)
 
 
 def project_names(folder: str) -> list[str]:
-    """What the project of a folder may be called in memories: after the folder, after the repository it is in, and as
-    Claude Code calls either, by its path below the home with dashes."""
+    """The names that the project of a folder may have in memories: of the folder, of its repository, and Claude
+    Code's name of either, the path below the home folder with dashes."""
     home = os.path.expanduser("~")
     return [
         name
@@ -288,7 +290,7 @@ def project_names(folder: str) -> list[str]:
 
 
 def repository(folder: str) -> str:
-    """The nearest folder at or above this one that Git keeps; "" for none."""
+    """The nearest Git repository at or above this folder; "" for none."""
     while not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:

@@ -1,7 +1,7 @@
-"""What packages register by entry point (dialects, languages, sources, verbs, doors), found and loaded here.
+"""Finds and loads what packages register by entry point: dialects, languages, sources, verbs.
 
-importlib.metadata would read the metadata of all that is installed, which costs a short command a quarter of its start.
-Only the files entry_points.txt matter, and of them our groups; a distribution in a zip file is not seen.
+importlib.metadata would read all installed metadata, a quarter of the start of a short command. Only our groups in
+the files entry_points.txt matter; distributions in zip files are not found.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _GROUPS = "vaultmem."
 _METADATA = (".dist-info", ".egg-info")
-_groups: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # by the path that was searched
+_groups: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # by the searched path
 _first: dict[str, object] = {}  # by group
 
 
 def registered(group: str) -> dict[str, str]:
-    """What is registered in a group: "module:attribute" by name, in the order of the names."""
+    """The entry points of a group: "module:attribute" by name, sorted by name."""
     path = tuple(sys.path)
     if path not in _groups:
         _groups[path] = _search(path)
@@ -32,7 +32,7 @@ def registered(group: str) -> dict[str, str]:
 
 
 def _search(path: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """The groups of all distributions; of two of one name, the first on the path counts."""
+    """The groups of all distributions; of two with one name, the first on the path counts."""
     groups: dict[str, dict[str, str]] = {}
     seen: set[str] = set()
     for folder in path:
@@ -53,7 +53,7 @@ def _read(path: str, groups: dict[str, dict[str, str]]) -> None:
     try:
         with open(path, "rb", buffering=0) as file:
             data = file.read()
-    except OSError:  # it has none
+    except OSError:  # it has no entry points
         return
     if b"[%b" % _GROUPS.encode() not in data:
         return
@@ -67,9 +67,9 @@ def _read(path: str, groups: dict[str, dict[str, str]]) -> None:
 
 
 def resolve(name: str) -> Any:
-    """What "module:attribute" leads to; a module where it names no attribute."""
+    """The object that "module:attribute" refers to, or the module if there is no attribute."""
     module, _, attributes = name.partition(":")
-    __import__(module)  # importlib is more than a short command needs
+    __import__(module)  # importlib would load more than a short command needs
     result: Any = sys.modules[module]
     for attribute in filter(None, attributes.split(".")):
         result = getattr(result, attribute)
@@ -77,18 +77,18 @@ def resolve(name: str) -> Any:
 
 
 def load(group: str, name: str) -> Any:
-    """One entry point. Raises KeyError where nothing of that name is registered."""
+    """Load one entry point. Raises KeyError for an unknown name."""
     return resolve(registered(group)[name])
 
 
-def each(
+def load_each(
     group: str,
     use: Callable[[str, Any], object],
     failed: Callable[[str, str], object],
     only: Collection[str] = (),
 ) -> None:
-    """Load all of a group in the order of their names, or `only` some, and use them. One that cannot be loaded or used
-    does not hinder the others: `failed` is called with its name and the reason, in one line."""
+    """Load the entry points of a group by name, or `only` some, and call `use` with each. One that fails does not
+    stop the others: `failed` is called with its name and the reason, in one line."""
     for name in [one for one in registered(group) if not only or one in only]:
         try:
             use(name, load(group, name))
@@ -96,17 +96,17 @@ def each(
             failed(name, " ".join(str(error).split()) or type(error).__name__)
 
 
-# What there is one of, and what all of a group are asked
+# Groups of which one entry counts, and groups of which all do
 
 
 def language() -> Language:
-    """The human languages: the first package that is registered for them."""
+    """The human languages: the first package registered for them."""
     result: Language = _only("vaultmem.languages")
     return result
 
 
 def models() -> Models:
-    """The services of language models and of embedding: the first package that is registered for them."""
+    """The services of language models and embedding: the first package registered for them."""
     result: Models = _only("vaultmem.models")
     return result
 
@@ -118,11 +118,11 @@ def _only(group: str) -> Any:
 
 
 def health() -> list[Health]:
-    """Packages with work of their own, which `doctor` and `status` ask how it goes."""
+    """The packages that report in `doctor` and `status`."""
     return [load("vaultmem.health", name) for name in registered("vaultmem.health")]
 
 
 def assistants() -> list[Assistant]:
-    """The programs that run assistants, as far as some package knows them."""
+    """The programs that run assistants, of all packages."""
     result = (load("vaultmem.assistants", name) for name in registered("vaultmem.assistants"))
     return [one for several in result for one in several]

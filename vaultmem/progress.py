@@ -1,4 +1,4 @@
-"""How a long job tells how far it is."""
+"""How a long job reports its progress."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Hears how far a long job is."""
+    """Receives the progress of a long job."""
 
     def stage(self, name: str, total: int) -> None:
         """A stage begins; total is 0 when unknown."""
 
     def advance(self, count: int = 1) -> None:
-        """That many more are done."""
+        """Count items as done."""
 
 
 class Silent:
-    """A Progress that says nothing."""
+    """A Progress that ignores everything."""
 
     def stage(self, name: str, total: int) -> None:
         """Nothing."""
@@ -34,19 +34,19 @@ class Silent:
         """Nothing."""
 
 
-# Who hears of the work that is being done now, however deep in it a loop is.
+# The receiver of progress for the current context, for loops at any depth.
 _listener: ContextVar[Progress] = ContextVar("listener")
 _SILENT = Silent()
 
 
-def listener() -> Progress:
-    """Who hears of it."""
+def current_progress() -> Progress:
+    """The current receiver of progress."""
     return _listener.get(_SILENT)
 
 
 @contextmanager
-def heard_by(progress: Progress) -> Iterator[None]:
-    """Let loops in the block report to this one."""
+def report_to(progress: Progress) -> Iterator[None]:
+    """Make loops in the block report to `progress`."""
     token = _listener.set(progress)
     try:
         yield
@@ -54,9 +54,9 @@ def heard_by(progress: Progress) -> Iterator[None]:
         _listener.reset(token)
 
 
-def counted(name: str, items: Sequence[_T]) -> Iterator[_T]:
-    """The items, one after the other; listeners hear how many of them are done."""
-    heard = listener()
+def track(name: str, items: Sequence[_T]) -> Iterator[_T]:
+    """Yield the items, and report how many of them are done."""
+    heard = current_progress()
     heard.stage(name, len(items))
     for item in items:
         yield item

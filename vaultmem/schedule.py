@@ -1,4 +1,4 @@
-"""When something comes round by the clock on the wall: the zone of this computer, and the next time of a schedule."""
+"""Schedules in local time: the time zone of this computer, and the next time of a schedule."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from vaultmem.text.times import Cron
 if TYPE_CHECKING:
     from apscheduler.triggers.base import BaseTrigger
 
-_WEEKDAYS = "sun mon tue wed thu fri sat".split()  # APScheduler's own numbers begin with Monday
+_WEEKDAYS = "sun mon tue wed thu fri sat".split()  # APScheduler counts weekdays from Monday
 _TICK = timedelta(microseconds=1)
 
 
 class LocalZone(tzinfo):
-    """The zone of this computer, with the days on which its clocks are set: datetime.now(LocalZone()).
+    """The time zone of this computer, including changes of daylight saving time: datetime.now(LocalZone()).
 
-    datetime.now().astimezone() has only the offset of now, which is wrong for times after such a day.
+    datetime.now().astimezone() has only the current offset, which is wrong after the next change.
     """
 
     def utcoffset(self, when: datetime | None) -> timedelta:
-        """The offset at a time of the clock on the wall."""
+        """The offset at a local time."""
         local = (when or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
-        # Not astimezone(): from Python 3.12 on, that takes an hour that is left out for the one before.
+        # Not astimezone(): since Python 3.12 it takes a skipped hour for the one before.
         return local - datetime.fromtimestamp(local.timestamp(), UTC).replace(tzinfo=None)
 
     def dst(self, when: datetime | None) -> timedelta | None:  # noqa: ARG002 - as tzinfo has it
-        """Not known, and not needed."""
+        """Unknown, and not needed."""
         return None
 
     def tzname(self, when: datetime | None) -> str | None:
-        """As the system calls it at that time."""
+        """The system's name of the zone at that time."""
         return when.replace(tzinfo=None).astimezone().tzname() if when else None
 
     def fromutc(self, when: datetime) -> datetime:
-        """What the clock on the wall shows at a moment."""
+        """The local time of a moment."""
         at = when.replace(tzinfo=UTC).timestamp()
         return datetime.fromtimestamp(at).replace(tzinfo=self)  # noqa: DTZ006 - it knows an hour that comes twice
 
@@ -44,9 +44,9 @@ class LocalZone(tzinfo):
 def next_time(
     schedule: str, counted_from: float | None, now: float, timezone: tzinfo | None = None
 ) -> float | None:
-    """When a job runs next: the first time after its last run, or now if that has passed, however often.
+    """When a job runs next, in seconds since the epoch: the first time after its last run, or now if that has passed.
 
-    A job that never ran counts from now. So does one whose last run lies in the future. None for "off".
+    A job that never ran counts from now, as does one whose last run is in the future. None for "off".
     """
     wanted = times.read_schedule(schedule)
     if wanted is None:
@@ -57,8 +57,8 @@ def next_time(
 
 
 def _next_by_cron(cron: Cron, start: float, timezone: tzinfo | None) -> float | None:
-    """The first time after `start` that fits. Of an hour that comes twice in autumn only the first counts, unless the
-    hour is left open; a time that is skipped in spring comes an hour later."""
+    """The first matching time after `start`. Of an hour that occurs twice in autumn only the first counts, unless the
+    hour is left open; a time that is skipped in spring moves by an hour."""
     zone = timezone or LocalZone()
     trigger = _cron_trigger(cron, zone)
     due: datetime | None = datetime.fromtimestamp(start, zone)
@@ -70,7 +70,7 @@ def _next_by_cron(cron: Cron, start: float, timezone: tzinfo | None) -> float | 
 
 
 def _cron_trigger(cron: Cron, zone: tzinfo) -> BaseTrigger:
-    from apscheduler.triggers.combining import OrTrigger  # brings asyncio along
+    from apscheduler.triggers.combining import OrTrigger  # it imports asyncio
     from apscheduler.triggers.cron import CronTrigger
 
     days: dict[str, str] = {"day": _listed(cron.day)}

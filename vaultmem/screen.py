@@ -1,6 +1,6 @@
-"""The manners of a terminal: how wide text is, where it is cut and wrapped, links that a click opens, a pager.
+"""Terminal output: the width of text, cutting and wrapping, clickable links, a pager.
 
-What is loaded here, every command loads: no rich, no textwrap, no shutil (docs/adr/0026-screens.md).
+Every command imports this module, so it uses no rich, textwrap or shutil (docs/adr/0026-screens.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINK_TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "contour")
 
 
 def size(stream: TextIO) -> tuple[int, int]:
-    """Columns and rows of the terminal behind a stream; COLUMNS and LINES win. 0 rows where nobody knows."""
+    """Columns and rows of the terminal of a stream; COLUMNS and LINES win. 0 rows where they are unknown."""
     try:
         columns, rows = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError, AttributeError):
@@ -39,7 +39,7 @@ def has_links() -> bool:
     if forced := env("FORCE_HYPERLINK"):
         return forced != "0"
     if env("TMUX") or env("STY"):
-        return False  # it may take them away, or print them
+        return False  # it may remove links, or print them
     vte = env("VTE_VERSION", "")
     return (
         env("TERM_PROGRAM") in _WITH_LINKS
@@ -53,7 +53,7 @@ def has_links() -> bool:
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal needs for a text."""
+    """The width of a text in columns."""
     return len(text) if text.isascii() else sum(map(_of_letter, text))
 
 
@@ -68,7 +68,7 @@ def _of_letter(letter: str) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """The beginning of a text, with … where more was there."""
+    """The beginning of a text, ending in … where it was cut."""
     if columns(text) <= most:
         return text
     head, used = "", 1
@@ -81,7 +81,7 @@ def cut(text: str, most: int) -> str:
 
 
 def cut_middle(text: str, most: int) -> str:
-    """A path or an address without its middle: the end says most."""
+    """A path or URL cut in the middle: its end says most."""
     if columns(text) <= most:
         return text
     folder, slash, name = text.rpartition("/")
@@ -97,12 +97,12 @@ def _cut_to(text: str, most: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """A text with blanks behind it, up to a width in columns."""
+    """A text padded with blanks to a width in columns."""
     return text + " " * (width - columns(text))
 
 
 def wrap(words: list[tuple[str, str]], width: int, most: int) -> list[str]:
-    """Lines of words, at most so many: each word as it is and as it is painted. A cut one ends in …."""
+    """Wrap words into at most `most` lines; each word is given plain and painted. A cut line ends in …."""
     lines: list[str] = []
     line, used = "", 0
     for text, painted in _broken(words, width):
@@ -118,7 +118,7 @@ def wrap(words: list[tuple[str, str]], width: int, most: int) -> list[str]:
 
 
 def fold(line: str, width: int, plain: Callable[[str], str] = str) -> str:
-    """A line as several, where it is too long. `plain` takes out of a text what needs no room."""
+    """A line wrapped into several if it is too long. `plain` removes what has no width from a text."""
     flat = plain(line)
     if columns(flat) <= width:
         return line
@@ -138,7 +138,7 @@ def fold(line: str, width: int, plain: Callable[[str], str] = str) -> str:
 
 
 def wrap_text(text: str, width: int) -> str:
-    """Running text in lines of that width; rows of tables and examples, which are indented, stay lines of their own."""
+    """Running text wrapped to a width; rows of tables and examples, which are indented, stay lines of their own."""
     lines: list[str] = []
     for line in text.split("\n"):
         runs_on = bool(lines and lines[-1]) and not {line[:1], lines[-1][:1]} & {"", " ", "-"}
@@ -150,7 +150,7 @@ def wrap_text(text: str, width: int) -> str:
 
 
 def _broken(words: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Words that fit into a line: what has no blanks, as Chinese, is broken anywhere."""
+    """Words that fit into a line: text without blanks, such as Chinese, is broken anywhere."""
     parts: list[tuple[str, str]] = []
     for text, painted in words:
         rest = text
@@ -167,10 +167,10 @@ def _broken(words: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
 
 
 def page(text: str) -> bool:
-    """Show a text in the person's pager, as git does; False where there is none."""
+    """Show a text in the person's pager, as git does. Returns False where there is none."""
     import re
     import shlex
-    import subprocess  # only for an answer longer than the screen
+    import subprocess  # only for output longer than the screen
 
     pager = os.environ.get("VAULTMEM_PAGER", os.environ.get("PAGER", "less"))
     words = shlex.split(pager)
@@ -181,7 +181,7 @@ def page(text: str) -> bool:
         process = subprocess.Popen(words, stdin=subprocess.PIPE, env=env)
     except OSError:
         return False
-    # An old less prints such links as they are.
+    # An old less prints the escape sequences of links.
     plain = re.sub("\033]8;;[^\033]*\033\\\\", "", text)
     try:
         process.communicate(plain.encode("utf-8", "replace"))
@@ -191,7 +191,7 @@ def page(text: str) -> bool:
 
 
 def wants_pager(text: str) -> bool:
-    """Whether a text does not fit on the screen at once, and somebody sits before it."""
+    """Whether stdout is a terminal and a text does not fit on its screen."""
     if text.count("\n") < 8 or os.environ.get("TERM") == "dumb" or not sys.stdin.isatty():
         return False
     width, rows = size(sys.stdout)

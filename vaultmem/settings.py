@@ -1,4 +1,4 @@
-"""The settings there are: what each does, its default, whether a vault may set it, and what it may be."""
+"""The table of settings: what each does, its default, whether a vault may set it, and its valid values."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ Value = str | int | float
 class Setting:
     """A setting: its default, whether a vault's own file may set it, what it does.
 
-    `check` returns the text in its normal form, and raises ValueError that says what it must be.
+    `check` returns the text in its normal form, or raises ValueError that says what is valid.
     """
 
-    default: Value  # a float is a share, from 0 to 1
+    default: Value  # a float is a share from 0 to 1
     harmless: bool
     meaning: str
     check: Callable[[str], str] | None = None
-    least: int = 1  # of a whole number
+    least: int = 1  # the range of a whole number
     most: int = 2**31
     may_be_off: bool = False
 
     @property
     def is_secret(self) -> bool:
-        """Whether a key may have been pasted here: a wrong value is not repeated."""
+        """Whether a key may have been pasted here, so that a wrong value must not be repeated."""
         return self.check in (_endpoint, _key)
 
     def read(self, value: object) -> Value:
-        """What a value of a file or of the environment stands for. Raises ValueError that says what it must be."""
+        """The value of a setting from that in a file or in the environment. Raises ValueError that says what is
+        valid."""
         if isinstance(self.default, (int, float)):
             return self._number(value)
         may_be_off = self.may_be_off or self.check in (schedule, _key)
@@ -56,7 +57,7 @@ class Setting:
 
 def schedule(text: str) -> str:
     """The check of a setting that says when a job runs."""
-    # Only for those who set one: most commands need none.
+    # Imported only when one is set: most commands need none.
     from vaultmem.text import times as schedules
 
     schedules.read_schedule(text)
@@ -108,7 +109,7 @@ def _quiet(text: str) -> str:
 
 
 def _zone(text: str) -> str:
-    # Only for those who set one.
+    # Imported only when one is set.
     from zoneinfo import ZoneInfo
 
     try:
@@ -129,7 +130,7 @@ def _key(text: str) -> str:
     if text == OFF or (kind == "env" and name.isascii() and name.isidentifier()):
         return text
     if not (kind == "keyring" and colon and slash and service and user and name.isprintable()):
-        raise ValueError("env:NAME, keyring:SERVICE/USER or off, and never the key itself")
+        raise ValueError("env:NAME, keyring:SERVICE/USER or off, but not the key itself")
     return text
 
 
@@ -158,7 +159,7 @@ _NAMED_VARIABLE = lazy(r"VAULTMEM_([A-Z]+)_(\w+)_([A-Z]+)")
 
 
 def canonical_key(key: str) -> str:
-    """The name under which a setting stands in SETTINGS; "" for one that there is not."""
+    """The name of a setting in SETTINGS; "" for an unknown one."""
     if key in SETTINGS:
         return "" if "NAME" in key else key
     match = _NAMED.fullmatch(key)
@@ -172,7 +173,7 @@ def variable(key: str) -> str:
 
 
 def key_of(name: str) -> str:
-    """The setting of an environment variable; "" where it is none."""
+    """The setting of an environment variable; "" for any other variable."""
     for key in SETTINGS:
         if variable(key) == name and canonical_key(key):
             return key

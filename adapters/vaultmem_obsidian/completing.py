@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from vaultmem.adapter.scan import hidden, line_starts, without
+from vaultmem.adapter.scan import blank_spans, hidden_spans, line_starts
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.tasks import (
     BEFORE_BOX,
@@ -92,7 +92,7 @@ class Ticking:
         text = text.replace("\r\n", "\n")
         head = _BODY.match(text)
         body = head.end() if head else 0
-        plain = without(text, hidden(text, body, indented=True))
+        plain = blank_spans(text, hidden_spans(text, body, indented=True))
         for one in find_tasks(text, plain, body, line_starts(text.split("\n")), self.settings):
             if one.line == task.line:
                 same = one.text == task.text and not (one.done or one.cancelled)

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import chain
 
 from vaultmem.adapter import Heading, Note, Piece
-from vaultmem.adapter.scan import hidden, line_at, line_starts, without
+from vaultmem.adapter.scan import blank_spans, hidden_spans, line_at, line_starts
 from vaultmem.light import TYPE_CHECKING
 from vaultmem_obsidian.links import (
     find_links,
@@ -33,8 +33,8 @@ _ANCHOR = re.compile(r"\^(?<!\S\^)([A-Za-z0-9-]+)[ \t]*+$", re.MULTILINE)
 def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> Note:
     """The note in this file, see vaultmem.adapter.Rules.parse."""
     body, properties = front.body, front.properties
-    spans = hidden(text, body, indented=True)
-    plain = without(text, spans)
+    spans = hidden_spans(text, body, indented=True)
+    plain = blank_spans(text, spans)
     lines = Lines(text)
     starts = lines.starts
     links, places = find_links(text, plain, body, starts)

@@ -121,7 +121,7 @@ def _mounted_routes(door: Door) -> list[BaseRoute]:
         log.warning("%s is left out: %s", name, why)
         door.left_out[name] = why
 
-    plugins.each(MOUNTS, lambda _, mount: routes.extend(mount(door)), leave_out)
+    plugins.load_each(MOUNTS, lambda _, mount: routes.extend(mount(door)), leave_out)
     return routes
 
 

@@ -220,7 +220,7 @@ async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgres
         while True:
             answer = await connection.reader.readline()
             if not answer.endswith(b"\n"):
-                raise EOFError("it ended too soon")
+                raise EOFError("the connection was closed early")
             state = json.loads(answer).get("progress") if on_progress else None
             if on_progress is None or not isinstance(state, dict):
                 return answer
@@ -278,6 +278,6 @@ class Companion:
 
     def _answers(self) -> bool:
         try:
-            return client.call(self.vault, "ping", {}, timeout=2.0) is not client.NOBODY
+            return client.call(self.vault, "ping", {}, timeout=2.0) is not client.NO_AGENT
         except client.AgentError:
             return os.path.exists(paths.socket_path(self.vault))

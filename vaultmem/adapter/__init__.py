@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 Properties = Mapping[str, Value]  # of a note
-JsonObject = Mapping[str, object]  # who reads a field looks at what it is
+JsonObject = Mapping[str, object]  # readers check the type of each field
 
 
 class FrontMatter(NamedTuple):
@@ -29,7 +29,7 @@ class FrontMatter(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """A heading as it stands in the note."""
+    """A heading of a note."""
 
     level: int  # 1 to 6
     text: str
@@ -37,10 +37,10 @@ class Heading(NamedTuple):
 
 
 class Link(NamedTuple):
-    """One reference as it stands in the note; `key` is what it is looked up by."""
+    """One link of a note; it is looked up by its `key`."""
 
     kind: str  # wikilink, embed, markdown, frontmatter, tag, property, block; self: no backlink
-    path: str  # the part before "#", decoded and trimmed, as written; "" for the note itself
+    path: str  # the part before "#", decoded and trimmed; "" for the note itself
     subpath: str | None  # from "#" on
     display: str | None
     line: int
@@ -69,24 +69,24 @@ class Task(NamedTuple):
     id: str | None = None
     depends_on: tuple[str, ...] = ()
     block_id: str | None = None
-    marker: str | None = None  # Logseq; None there means a dated block that is no task
+    marker: str | None = None  # Logseq; None there means a dated block that is not a task
     repeater: str | None = None  # Logseq
 
 
 class Piece(NamedTuple):
-    """A smallest run of text that should stay together: a paragraph, list item, table, code block
-    or outline block. notes.blocks groups pieces into blocks."""
+    """The smallest run of text that stays together: a paragraph, list item, table, code block or outline block.
+    notes.blocks groups pieces into blocks."""
 
-    text: str  # what is worth searching, without markup that only steers the editor
+    text: str  # the text to search, without markup that only the editor needs
     line: int
     end_line: int  # last line, inclusive
     headings: tuple[str, ...] = ()  # from the outermost; in an outline: the parents' first lines
     kind: str = "text"  # text, list, table, code, heading
-    label: str | None = None  # who speaks: "Anne" in a paragraph that starts with **Anne:**
+    label: str | None = None  # the speaker: "Anne" in a paragraph that starts with **Anne:**
 
 
 class Note(NamedTuple):
-    """All that a dialect reads out of one file."""
+    """Everything that a dialect reads from one file."""
 
     title: str
     pieces: tuple[Piece, ...] = ()
@@ -97,7 +97,7 @@ class Note(NamedTuple):
     headings: tuple[Heading, ...] = ()
     links: tuple[Link, ...] = ()  # property links first, then in the order of the text
     tasks: tuple[Task, ...] = ()
-    dates: tuple[Task, ...] = ()  # dated blocks that are no tasks
+    dates: tuple[Task, ...] = ()  # dated blocks that are not tasks
     anchors: Mapping[str, int] = {}  # block id -> line
     journal: str | None = None  # the ISO day of a daily note
     namespace: str | None = None  # Logseq: the parent page, lower case
@@ -106,23 +106,23 @@ class Note(NamedTuple):
 class Completion(NamedTuple):
     """How a task is marked done in its note."""
 
-    at: str  # by the clock on the wall: "2026-11-22T10:00"
+    at: str  # local time: "2026-11-22T10:00"
     next_day: Callable[[str, date, date], date | None]  # see text.recurrence.next_day
     is_over: Callable[[str, date, date], bool] | None = None  # see text.recurrence.is_over
 
 
 class Folder(Protocol):
-    """A read-only look at the vault root, for settings. Never leads out of the vault."""
+    """Read-only access to the vault root, for settings. Never leads out of the vault."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder of that path is there."""
+        """Whether a file or folder exists at a path."""
 
     def read(self, path: str) -> bytes | None:
-        """The first megabyte of a file, or None when there is none or it cannot be read."""
+        """The first megabyte of a file; None when it does not exist or cannot be read."""
 
 
 class Rules(Protocol):
-    """A dialect with the settings of one vault."""
+    """The rules of a dialect with the settings of one vault."""
 
     dialect: str
     mention_style: str  # how unlinked mentions are bounded: "words" or "latin", see notes.dialects
@@ -134,102 +134,103 @@ class Rules(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """What the reading depends on: another fingerprint means that every note is read again."""
+        """A digest of everything that parsing depends on; when it changes, every note is read again."""
 
     def kind(self, path: str) -> str:
         """ "note", "file" (can be linked to), or "" (invisible), by the path alone."""
 
     def excluded(self, path: str) -> bool:
-        """Whether the user hides this note from search and mentions."""
+        """Whether the user's settings hide this note from search and mentions."""
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
-        """Read a note. Never raises; time linear in the text. The text has "\\n" line ends, no BOM."""
+        """Parse a note. Never raises; time linear in the text. The text has "\\n" line ends and no BOM."""
 
     def names(self, path: str, note: Note | None) -> tuple[str, ...]:
-        """The names under which links find this file (note is None for other files)."""
+        """The names under which links can refer to this file (`note` is None for other files)."""
 
     def lookups(self, key: str) -> tuple[str, ...]:
-        """The names a link with this key looks for, the first that any file has winning."""
+        """The names that a link with this key looks for, in order: the first that a file has wins."""
 
     def affected(self, name: str) -> tuple[str, ...]:
-        """The keys of all links that can change when a file with this name comes or goes."""
+        """The keys of all links whose target can change when a file with this name appears or disappears."""
 
     def resolve(self, path: str, key: str, source: str, candidates: Sequence[str]) -> str | None:
-        """The target among the files that have the looked-up name, or None (a link's `path` and
-        `key`, the path of the note it stands in, of which only the folder may matter)."""
+        """The target among the files with the looked-up name, or None. `path` and `key` are the link's, `source` is
+        the path of its note, of which only the folder may matter."""
 
     def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
-        """The text with this task marked done as its editor does it, or moved on if it comes round again; all else
-        as it was, with line ends of any kind. None where it is no longer this open task that stands on that
-        line, or repeats by a rule that only its editor knows."""
+        """The text with this task marked done as its editor does it, or moved to its next date if it repeats;
+        everything else unchanged, with any line ends. None where that line no longer holds this open task, or the
+        task repeats by a rule that only its editor knows."""
 
 
 class Views(Protocol):
-    """What a dialect's rules may have beside: files of the editor's own that show memories."""
+    """An optional part of a dialect's rules: files that show memories in the editor."""
 
     def views(self) -> Mapping[str, str]:
-        """Their text by the names under which they are written, once, into the memory folder. {folder} stands for that
-        folder, {days} for the days in which a memory fades."""
+        """Their text by file name; they are written once, into the memory folder. {folder} stands for that folder,
+        {days} for the days in which a memory fades."""
 
 
 class Dialect(Protocol):
     """The entry point of a dialect package: a module or an instance with these names."""
 
     name: str
-    home: tuple[str, ...]  # folders it owns in a vault that several dialects claim; () is the rest
+    home: tuple[str, ...]  # folders it owns in a vault that several dialects claim; () for the rest
 
     def claims(self, root: Folder) -> int:
-        """0 not mine, 1 can read it if nobody else does, 2 the editor's own folder is there."""
+        """How strongly it claims a folder: 0 not at all, 1 as a fallback, 2 because the editor's own folder
+        exists."""
 
     def open(self, root: Folder) -> Rules:
-        """The rules for this vault; unreadable settings fall back to the editor's defaults."""
+        """The rules for a vault; unreadable settings fall back to the editor's defaults."""
 
 
-# What a package for human languages has to know, registered under "vaultmem.languages". Each method takes any text,
-# also in a language that it does not know, and never raises because of it.
+# The contract of a package for human languages, registered under "vaultmem.languages". Each method accepts any text,
+# also in unknown languages, and never raises because of it.
 
 
 class Moment(NamedTuple):
-    """A time that a text names, and where; in the zone of the day it was written."""
+    """A time that a text names, and its position; in the zone in which it was written."""
 
     when: datetime  # items for a whole day: at 9:00
     all_day: bool
     repeat: str | None  # as vaultmem.text.recurrence reads it
     start: int
     end: int
-    relative: bool  # depends on the day it was written
-    grain: str = "day"  # or week, month, year: what is named, from its first day on
+    relative: bool  # relative to the day it was written
+    grain: str = "day"  # or week, month, year: the unit that is named, beginning with its first day
 
     def iso(self) -> str:
-        """The moment as properties have it: 2026-11-22T09:00, or 2026-11-22 for a whole day."""
+        """The moment in the format of properties: 2026-11-22T09:00, or 2026-11-22 for a whole day."""
         return f"{self.when:%Y-%m-%d}" if self.all_day else f"{self.when:%Y-%m-%dT%H:%M}"
 
     def is_to_come(self, now: datetime) -> bool:
-        """Whether it is not past; a whole day is to come until it ends."""
+        """Whether it is in the future; a whole day is until it ends."""
         if self.all_day:
             return self.when.date() >= now.date()
         return self.when.timestamp() > now.timestamp()
 
 
 class Phrase(NamedTuple):
-    """The words of a reminder, understood as far as it goes."""
+    """The words of a reminder, as far as they are understood."""
 
-    moment: Moment | None  # to come; None where no time is named
-    words: str  # that say when, as they stand there
-    rest: tuple[str, ...]  # words of time that are not understood
-    either: tuple[str, ...] = ()  # the days that the words may mean, where nothing says which
-    task: str = ""  # what is to be done, without the time where it reads well without
+    moment: Moment | None  # in the future; None where no time is named
+    words: str  # the words that say when, as written
+    rest: tuple[str, ...]  # time words that are not understood
+    either: tuple[str, ...] = ()  # the days that ambiguous words may mean
+    task: str = ""  # what to do, without the time where it reads well without it
 
 
 class DaySpan(NamedTuple):
-    """A day, month or year named in a question; what it does not name is None."""
+    """A day, month or year named in a question; parts that are not named are None."""
 
     year: int | None
     month: int | None
     day: int | None
 
     def bounds(self) -> tuple[int, int] | None:
-        """The first and the last day as YYYYMMDD; None without a year."""
+        """The first and last day as numbers YYYYMMDD; None without a year."""
         if self.year is None:
             return None
         start = self.year * 10000 + (self.month or 1) * 100 + (self.day or 1)
@@ -238,32 +239,32 @@ class DaySpan(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """One fact. Everything but the span is folded: no case, no articles, days as `m05 d03`."""
+    """One fact. Everything except the span is folded: no case, no articles, days as `m05 d03`."""
 
     subject: str  # "user" for "I" and the user; "" when only a property is named ("port: 8100")
     property: str  # canonical: "prefers", "is", "lives in", "uses", "birthday", "favourite editor"
     value: str
     negated: bool
     span: tuple[int, int]  # where the clause stands in the text
-    single: bool  # a subject has one value of it at a time (birthday, branch; not likes, uses)
-    where: str = ""  # under which circumstance ("on staging", "for billing"); "" for always
+    single: bool  # whether a subject has one value at a time (birthday, branch; not likes, uses)
+    where: str = ""  # the condition ("on staging", "for billing"); "" for always
     over: str = ""  # what it is preferred to
     language: str = ""  # of a value that another language may name otherwise (Wien, Vienna)
 
 
 class TimeWords(NamedTuple):
-    """Words that speak of days or dates, with blanks between them, and regular expressions of one word, or of two side
-    by side, in lower case. A CJK character is a word."""
+    """Words about days or dates, separated by blanks, and regular expressions for one word or two adjacent ones, in
+    lower case. A CJK character is a word."""
 
     words: str
     patterns: tuple[tuple[str, ...], ...]
 
 
-CAP = 4000  # characters of a text in which statements are looked for
+CAP = 4000  # characters of a text that are searched for statements
 
 
 class Language(Protocol):
-    """One or several human languages, as far as memories and reminders need them."""
+    """What memories and reminders need of one or several human languages."""
 
     # Times, read on the day `written` or at the moment `now`
 
@@ -271,26 +272,26 @@ class Language(Protocol):
         """All times that a text names, in order."""
 
     def reminder(self, text: str, now: datetime) -> Moment | None:
-        """The first time to come at which the text plainly wants something done; code, quotes, headings and links do
-        not count."""
+        """The first future time at which the text clearly says that something is to be done; code, quotes, headings
+        and links do not count."""
 
     def end(self, text: str, now: datetime) -> Moment | None:
-        """The first time to come until which a sentence of the text holds: "in Lisbon until 12 May"."""
+        """The first future time until which a sentence of the text holds: "in Lisbon until 12 May"."""
 
     def absolute(self, text: str, written: datetime) -> str:
         """The text with each relative time followed by the day it meant: tomorrow (2026-11-22)."""
 
     def phrase(self, text: str, now: datetime) -> Phrase:
-        """When the words of a reminder want it to speak."""
+        """Parse the words of a reminder."""
 
     def time_alone(self, text: str, now: datetime) -> Phrase:
-        """The same of words that say when and nothing else: whatever stands beside it is not understood."""
+        """Parse words that only say when: anything else counts as not understood."""
 
     def time_words(self) -> TimeWords:
-        """What speaks of days or dates."""
+        """The words about days or dates."""
 
     def asks_when(self, question: str) -> bool:
-        """Whether the answer to a question is likely a date."""
+        """Whether the answer to a question is probably a date."""
 
     def days(self, question: str) -> list[DaySpan]:
         """The days, months and years that a question names."""
@@ -298,21 +299,22 @@ class Language(Protocol):
     # Intentions in notes
 
     def prose(self, text: str) -> str:
-        """The text with code, quotes, headings and links blanked out, character for character."""
+        """The text with code, quotes, headings and links replaced by blanks, character for character."""
 
     def sentences(self, note: Note, text: str) -> dict[int, list[str]]:
-        """Sentences that may say when something is to be done, by their lines."""
+        """Sentences that may say when something is to be done, by line number."""
 
     def intention(self, sentence: str, written: datetime) -> Moment | None:
-        """When such a sentence wants something done; None where it does not, or where that was before."""
+        """When such a sentence says that something is to be done; None where it does not, or where the time is
+        past."""
 
     def task_time(self, text: str, written: datetime) -> Moment | None:
-        """When an open task is to be done that names a time in plain words."""
+        """When an open task is due that names a time in plain words; None without a time."""
 
     # Statements and words
 
     def facts(self, message: str, now: datetime | None = None) -> list[str]:
-        """Sentences of a message that state something lasting about its writer, the most important first."""
+        """Sentences of a message that state something lasting about its writer, most important first."""
 
     def statements(self, text: str) -> list[Statement]:
         """The facts in the first CAP characters, in order."""
@@ -321,13 +323,13 @@ class Language(Protocol):
         """Whether both cannot be true of the same subject at the same time."""
 
     def contradiction(self, one: str, other: str) -> str | None:
-        """Why two texts contradict, in one line for a person; None when they do not."""
+        """Why two texts contradict each other, in one line for a person; None when they do not."""
 
     def fold(self, value: str) -> str:
-        """One spelling of a value: no case, no article, no punctuation around it, days as `m05 d03`."""
+        """The normal form of a value: no case, no article, no punctuation around it, days as `m05 d03`."""
 
     def figures(self, word: str) -> str:
-        """A number in words in figures: "12" for twelve and for 十二."""
+        """A number word in figures: "12" for twelve and for 十二; any other word unchanged."""
 
     def table(self, name: str) -> Mapping[str, Any]:
         """Lists of words: "categories" that hint at the category of a memory, "notions" such as frequent words."""

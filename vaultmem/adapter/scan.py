@@ -1,4 +1,4 @@
-"""The Markdown scan all dialects share: what is code, maths or comment; which line is where."""
+"""The Markdown scanner that all dialects share: finds code, maths and comments, and line numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Each branch begins with a plain character: re then skips all others at once. Most code stands on one line.
+# Each branch begins with a literal character, so that re skips all others at once. Most code is on one line.
 _TOKEN = re.compile(
     r"\\.|`(?:[^`\n]++`(?!`)()|`*)|~~~~*|\$\$*|<!--|\[\[(?>(?:[^\[\]\n]|\](?!\]))+)\]\]"
 )
 _PREFIX = re.compile(r"(?>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)")
-# Where a paragraph ends at the latest, so that one stray backtick cannot reach into the next item.
+# The latest end of a paragraph, so that a stray backtick cannot reach into the next item.
 _BLOCK_END = re.compile(
     r"\n(?=[ \t>]*+(?:\n|\Z|[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|```|~~~|\|))"
 )
@@ -32,7 +32,7 @@ _ITEM = re.compile(r"\n {0,3}(?:[-*+]|\d{1,9}[.)]|\[\^[^\]\s]+\]:)(?:\s|\Z)")
 
 
 class Hidden(NamedTuple):
-    """A stretch of code, maths or comment by its offsets."""
+    """A span of code, maths or comment, by its offsets."""
 
     begin: int
     end: int
@@ -42,13 +42,13 @@ class Hidden(NamedTuple):
 def blank_hidden(text: str, start: int = 0) -> str:
     """The text with code, maths and HTML comments turned into blanks, line ends kept.
 
-    What the editors do not read links, tags and tasks from (R-LINK-18). `%%` comments stay.
-    Offsets and line numbers of the result are those of the text; `start` is where the body begins.
+    Editors read no links, tags and tasks there (R-LINK-18). `%%` comments stay. Offsets and line numbers of the
+    result are those of the text; `start` is where the body begins.
     """
-    return without(text, hidden(text, start))
+    return blank_spans(text, hidden_spans(text, start))
 
 
-def without(text: str, spans: Sequence[Hidden]) -> str:
+def blank_spans(text: str, spans: Sequence[Hidden]) -> str:
     """The text with these spans turned into blanks, line ends kept."""
     if not spans:
         return text
@@ -63,13 +63,13 @@ def without(text: str, spans: Sequence[Hidden]) -> str:
 
 
 def blanks(text: str) -> str:
-    """As many blanks as the text has characters, with its line ends."""
+    """A text of blanks, as long as `text` and with its line ends."""
     if "\n" not in text:
         return " " * len(text)
     return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
-def hidden(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]:
+def hidden_spans(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]:
     """Fenced and inline code, maths and HTML comments, in order; indented code too, in dialects
     that have it. Linear in the text."""
     code = _find_indented(text, start) if indented else []
@@ -79,16 +79,16 @@ def hidden(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]
 
 
 def _find_indented(text: str, start: int) -> list[Hidden]:
-    """Runs of lines with four blanks or a tab before them, after an empty line and in no list."""
+    """Runs of lines indented by four blanks or a tab, after an empty line and outside lists."""
     if "\n    " not in text and "\t" not in text:
         return []
     added = not start
-    if added:  # so that every line stands behind the end of another
+    if added:  # so that every line follows a line end
         text, start = f"\n{text}", 1
     if not _FIRST_INDENTED.search(text, start - 1):
         return []
     results: list[Hidden] = []
-    since = start  # from where on an item makes a list
+    since = start  # the offset from which an item begins a list
     for gap in _GAP.finditer(text, start - 1):
         end = gap.end()
         if text[end : end + 1] not in " \t":
@@ -110,19 +110,19 @@ def line_starts(lines: list[str]) -> list[int]:
 
 
 def line_at(starts: list[int], offset: int) -> int:
-    """The number of the line, from 1, that holds this offset."""
+    """The number, from 1, of the line that holds this offset."""
     return bisect_right(starts, offset)
 
 
 class _Scan:
-    """One pass from left to right; every memory of a failed search keeps hostile text linear."""
+    """One pass from left to right; remembering failed searches keeps hostile text linear."""
 
     def __init__(self, text: str, start: int, code: list[Hidden]) -> None:
         self.text = text
         self.start = start
         self.code = code[::-1]  # indented; the next one last
         self.line_start = start
-        self.last = -1  # where the token before this one begins
+        self.last = -1  # the offset of the previous token
         self.block_end = start
         self.callout_end = start
         self.runs_end = -1
@@ -156,7 +156,7 @@ class _Scan:
         return results
 
     def _skip_indented(self, offset: int, position: int, spans: list[Hidden]) -> int:
-        """Take the indented code that begins up to an offset, unless something else reached into it."""
+        """Add the indented code that begins before an offset, unless another span reached into it."""
         while self.code and self.code[-1].begin <= offset:
             code = self.code.pop()
             if code.begin >= position:
@@ -175,7 +175,7 @@ class _Scan:
         return 0
 
     def _begins_line(self, offset: int) -> bool:
-        """Whether a token is the first of its line, and nothing but marks of quotes and items stands before it."""
+        """Whether a token is the first on its line, after nothing but quote and list marks."""
         line = self.text.rfind("\n", max(self.last, self.start), offset) + 1
         if not line and self.last >= 0:
             return False
@@ -209,7 +209,7 @@ class _Scan:
         return max(limit, end)
 
     def _callout_end(self, line_end: int) -> int:
-        """Where the lines with ">" end, and with them the code that began in one of them."""
+        """The offset at which the lines with ">" end, and so the code that began in one of them."""
         if line_end >= self.callout_end:
             after = _UNQUOTED.search(self.text, line_end + 1)
             self.callout_end = after.start() if after else len(self.text)

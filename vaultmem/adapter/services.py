@@ -1,7 +1,7 @@
-"""What packages for language models and assistants offer, and what they are asked: contracts and values, nothing else.
+"""The contracts of packages for language models and assistants: protocols and values only.
 
-Entry points: "vaultmem.models" (a Models, the services that answer questions), "vaultmem.health" (a Health, what a
-package has to say in doctor and status), "vaultmem.assistants" (the Assistants that can be connected).
+Entry points: "vaultmem.models" (a Models: services that answer questions), "vaultmem.health" (a Health: what a
+package reports in doctor and status), "vaultmem.assistants" (the Assistants that can be connected).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Schema = TypedDict("Schema", {
     "type": "str | list[str]", "description": str, "pattern": str, "items": "Schema", "enum": Sequence[object],
     "properties": "Mapping[str, Schema]", "required": list[str], "additionalProperties": bool, "minimum": float,
     "maximum": float, "minLength": int, "maxLength": int, "maxItems": int, "default": object,
-    "unchecked": bool,  # of ours: the verb checks it itself
+    "unchecked": bool,  # our own: the verb checks it itself
 }, total=False)  # fmt: skip
 """The part of JSON Schema that tools and questions use."""
 
@@ -48,12 +48,12 @@ class Model(Protocol):
     """A language model that answers one question at a time. Any thread may ask."""
 
     def ask(self, question: Question) -> object:
-        """The answer: text, or with a schema the JSON value that was read out of the reply; whether it fits the schema
-        is for the caller to check. Raises LlmError when there is none."""
+        """The answer: text, or with a schema the JSON value in the reply, which the caller must check against the
+        schema. Raises LlmError when there is no answer."""
 
 
 class Settings(Protocol):
-    """What such a package needs of the settings."""
+    """The part of the settings that such a package needs."""
 
     def text(self, key: str) -> str:
         """A setting that is text."""
@@ -63,7 +63,7 @@ class Settings(Protocol):
 
 
 class Nearby(NamedTuple):
-    """A program that serves language models on this machine, and the first model of its list that talks."""
+    """A program that serves language models on this machine, and the first chat model in its list."""
 
     program: str
     address: str
@@ -71,31 +71,31 @@ class Nearby(NamedTuple):
 
 
 class Models(Protocol):
-    """Services behind the network that answer questions or embed texts; their settings are llm.* and embedding.*."""
+    """Network services that answer questions or embed texts; their settings are llm.* and embedding.*."""
 
     def open_model(self, settings: Settings) -> Model | None:
-        """The language model of the settings, None where none is set. Nothing is asked or read yet."""
+        """The language model of the settings; None where none is set. Sends and reads nothing yet."""
 
     def open_embedder(self, settings: Settings, folder: str) -> TextEmbedder:
-        """What embeds texts where embedding.base_url is set; `folder` holds what is known of models. Raises ModelError
-        with what to do."""
+        """The embedder for embedding.base_url; `folder` holds the records of models. Raises ModelError with
+        advice."""
 
     def local_models(self) -> list[Nearby]:
         """Language models that run on this machine."""
 
 
 class Health(Protocol):
-    """What a package with work of its own says in `doctor` and `status`."""
+    """What a package with background work reports in `doctor` and `status`."""
 
     def findings(self, vault: Vault) -> Iterator[tuple[str, str, str, list[str], str]]:
-        """What is wrong: how bad (error, warning, note), what, what to do about it, where, and the command
-        that mends it as it stands. Changes nothing."""
+        """Yield problems: severity (error, warning, note), problem, advice, places, and the command that fixes it.
+        Changes nothing."""
 
     def facts(self, state: str) -> JsonObject:
-        """What belongs into the status of a vault, by name, out of its state folder. Quick."""
+        """Values for the status of a vault, by name, from its state folder. Fast."""
 
     def rows(self, facts: JsonObject) -> list[tuple[str, str]]:
-        """The same for a person, in rows of a name and a text."""
+        """The same values for a person, as pairs of a name and a text."""
 
 
 class Assistant(Protocol):
@@ -103,21 +103,21 @@ class Assistant(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in commands."""
+        """Its name in commands."""
 
     @property
     def title(self) -> str:
-        """What it is called in sentences."""
+        """Its name in sentences."""
 
     def is_connected(self) -> bool:
         """Whether our hook is in its settings."""
 
 
-# The form of our questions and their answers: an object with one list
+# The schema of our questions and their answers: an object with one list
 
 
 def list_schema(name: str, properties: Mapping[str, Schema], most: int | None = None) -> Schema:
-    """An object with one list, of objects that have all of these properties and no others."""
+    """The schema of an object with one list of objects with exactly these properties."""
     several: Schema = {"type": "array", "items": object_schema(properties)}
     if most is not None:
         several["maxItems"] = most
@@ -125,7 +125,7 @@ def list_schema(name: str, properties: Mapping[str, Schema], most: int | None = 
 
 
 def object_schema(properties: Mapping[str, Schema]) -> Schema:
-    """An object that has all of these properties and no others."""
+    """The schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -135,12 +135,12 @@ def object_schema(properties: Mapping[str, Schema]) -> Schema:
 
 
 def json_lines(items: Sequence[object]) -> str:
-    """A list as JSON, an item a line. No words of an item can leave its string."""
+    """A list as JSON, one item per line. No text of an item can escape its string."""
     return "[" + ",\n ".join(json.dumps(item, ensure_ascii=False) for item in items) + "]"
 
 
 def records(answer: object) -> list[Mapping[object, object]]:
-    """The objects of an answer: those of a list, of the one list in an object, or the object itself."""
+    """The objects in an answer: those of a list, of the only list in an object, or the object itself."""
     if isinstance(answer, Mapping):
         lists = [one for one in answer.values() if isinstance(one, list)]
         answer = lists[0] if len(lists) == 1 else [answer] if answer else []
@@ -148,7 +148,7 @@ def records(answer: object) -> list[Mapping[object, object]]:
 
 
 def short_id(value: object) -> int | None:
-    """A short id that is a number or its digits."""
+    """A short id, given as a number or as digits; None for anything else."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 9:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

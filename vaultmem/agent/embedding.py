@@ -301,7 +301,7 @@ class EmbeddingQueue(threading.Thread):
             log.exception("the vectors could not be looked at before they are needed")
         finally:
             self._looking = False
-        machine.give_back()
+        machine.release_memory()
 
     def _fail(self, why: str) -> None:
         if why != self._logged:

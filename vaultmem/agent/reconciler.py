@@ -386,4 +386,4 @@ class Reconciler(threading.Thread):
             if self._indexer:
                 sync.tidy_keyword(self._indexer, self.writes.is_behind)
                 self._indexer.rest()
-            machine.give_back()
+            machine.release_memory()

@@ -143,7 +143,7 @@ def read(vault: Vault, call: Call) -> Outcome:
         path = note_path(vault, call.text("id"), call.viewer)
         note = files.read(vault.path, path, MAX_BYTES)
         if not note.hash:
-            moved = f"{path!r} cannot be read now; it was moved, or is no plain file"
+            moved = f"{path!r} cannot be read now; it was moved, or is not a regular file"
             raise NoteNotFoundError(moved) from None
         return Outcome(f"{quote(path)}\n{fence(note.text)}", {"path": path})
     title, content = quote(str(record["title"])), fence(str(record["content"]))

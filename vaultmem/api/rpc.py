@@ -20,7 +20,7 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
-from vaultmem.progress import Progress, Silent, listener
+from vaultmem.progress import Progress, Silent, current_progress
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def ask(vault: MemoryVault, name: str, params: JsonObject) -> object:
     deadline = time.monotonic() + WAIT
     while True:
         reply = _by_agent(vault.path, name, params)
-        if reply is not client.NOBODY:
+        if reply is not client.NO_AGENT:
             return reply
         try:
             return _here(vault, name, params)
@@ -200,7 +200,7 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
     own = {key: one for key, one in params.items() if one is not None}
     request = {"verb": name, "params": own, "door": declared.door.get()}
     one = verb(name)
-    heard = listener()
+    heard = current_progress()
     shown = None if isinstance(heard, Silent) else heard
     try:
         method = "memory.job" if one is not None and one.slow else "memory"

@@ -235,7 +235,7 @@ def _add_installed(toolbox: Toolbox) -> None:
         where = plugins.registered(GROUP)[name]
         sys.stderr.write(f"vaultmem: the tool {name} ({where}) is left out: {why}\n")
 
-    plugins.each(GROUP, lambda _, loaded: _add_loaded(toolbox, loaded), failed)
+    plugins.load_each(GROUP, lambda _, loaded: _add_loaded(toolbox, loaded), failed)
 
 
 def _add_loaded(toolbox: Toolbox, loaded: object) -> None:

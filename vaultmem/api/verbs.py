@@ -150,7 +150,7 @@ def _installed(*wanted: str) -> dict[str, Verb]:
         _broken.add(name)
 
     verbs: dict[str, Verb] = {}
-    plugins.each(
+    plugins.load_each(
         ENTRY_POINTS, lambda name, table: verbs.update({name: table[name]}), failed, wanted
     )
     return verbs

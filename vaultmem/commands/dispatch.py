@@ -20,7 +20,7 @@ from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Captured, Output, Parts, Streams
-from vaultmem.progress import heard_by
+from vaultmem.progress import report_to
 from vaultmem.service.agent_health import freshness
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Dispatcher:
         if not isinstance(params, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
         at = str(own.get("door", JSON))
-        with at_door(at), heard_by(request.progress), self._host.vault() as vault:
+        with at_door(at), report_to(request.progress), self._host.vault() as vault:
             return vault.ask(str(own["verb"]), **params)
 
     # --- tools

@@ -55,7 +55,7 @@ def serve(args: Namespace, output: Output) -> int:
         warn(vault, output)
     state = State(folder)
     sys.setswitchinterval(SWITCH_EVERY)
-    machine.keep_together()
+    machine.limit_arenas()
     # For numpy: on a busy machine two threads wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _lock(state, output), log.Log(state.folder, args.log_format) as journal:

@@ -144,9 +144,9 @@ def warn(vault: Vault, output: Output) -> None:
 @contextmanager
 def progress_bar(output: Output) -> Iterator[None]:
     """Show how far the work in the block is, on a terminal."""
-    from vaultmem.progress import Silent, heard_by
+    from vaultmem.progress import Silent, report_to
 
-    with output.bar() as bar, heard_by(bar if bar.visible else Silent()):
+    with output.bar() as bar, report_to(bar if bar.visible else Silent()):
         yield
 
 

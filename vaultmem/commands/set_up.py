@@ -181,7 +181,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     if args.other_scripts:
         key = "embedding.other_scripts"
         name = "same" if name == vault.config.text("embedding.model") else name
-    source = config.keep(key, name)
+    source = config.write_setting(key, name)
     total = 0
     if vault.is_indexed():
         rows = catalog_read.block_hashes(vault.searcher().catalog, None, args.other_scripts or None)

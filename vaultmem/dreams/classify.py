@@ -30,7 +30,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.plugins import language
-from vaultmem.progress import listener
+from vaultmem.progress import current_progress
 from vaultmem.text.values import lazy, plural
 
 CAP = 4000  # characters; what a text is about shows early
@@ -194,7 +194,7 @@ READS = 3  # in the inbox, that make a memory worth a place of its own
 
 def judge_all(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
     """Each memory with its content and the verdict on it."""
-    heard = listener()
+    heard = current_progress()
     heard.stage("filing", len(memories))
     for batch in _batches(memories):
         texts = [draft.content(memory) for memory in batch]

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from vaultmem.adapter import Value
-from vaultmem.adapter.scan import hidden
+from vaultmem.adapter.scan import hidden_spans
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import Memory, link_targets
 from vaultmem.notes.places import file_name
@@ -90,7 +90,7 @@ def retarget_links(content: str, old: str, new: str) -> str:
 
     parts: list[str] = []
     at = 0
-    spans = [(one.begin, one.end) for one in hidden(content)]
+    spans = [(one.begin, one.end) for one in hidden_spans(content)]
     for begin, end in [*spans, (len(content), len(content))]:
         parts += [_WIKILINK.sub(link, content[at:begin]), content[begin:end]]
         at = end

@@ -15,7 +15,7 @@ from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.notes.places import KEYS
-from vaultmem.progress import counted
+from vaultmem.progress import track
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
 
@@ -41,7 +41,7 @@ def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     groups: dict[tuple[str, ...], Likes] = {}
     linkers: Linkers | None = None
     merged = False
-    for memory in counted("comparing", _rank(draft, filter(may_join, draft.memories()))):
+    for memory in track("comparing", _rank(draft, filter(may_join, draft.memories()))):
         likes = groups.setdefault(kin(memory, draft.view.is_approved), Likes(draft, tried, trust))
         match = likes.match(memory)
         if match is not None:

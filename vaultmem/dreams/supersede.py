@@ -29,7 +29,7 @@ from vaultmem.memories import access
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
 from vaultmem.plugins import language
-from vaultmem.progress import counted
+from vaultmem.progress import track
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
 
@@ -320,9 +320,7 @@ def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
     for memory in short:
         for stem in stems(texts[memory.path]):
             having[stem].append(memory)
-    for new in counted(
-        "comparing", sorted(short, key=lambda memory: (memory.created, memory.path))
-    ):
+    for new in track("comparing", sorted(short, key=lambda memory: (memory.created, memory.path))):
         if max(new.created, new.updated) < since or new.id in done:
             continue
         olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])

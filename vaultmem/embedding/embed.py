@@ -110,7 +110,7 @@ class Embedder(TextEmbedder):
                 return
             self._loaded = None
         gc.collect()  # the objects that hold the session form a cycle
-        machine.give_back()
+        machine.release_memory()
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         """As in TextEmbedder; short texts come first."""
@@ -123,7 +123,7 @@ class Embedder(TextEmbedder):
         for indices in cut_batches(lengths, longest):
             batch = [normalize_text(texts[index][:limit]) for index in indices]
             yield indices, normalize_rows(running.passages(batch))
-        machine.give_back()
+        machine.release_memory()
 
     def _question(self, text: str) -> NDArray[np.float32]:
         running = self._running()
@@ -135,7 +135,7 @@ class Embedder(TextEmbedder):
         with self._loading:
             if self._loaded is None:
                 self._loaded = _load(self.model, self._threads)
-                machine.give_back()
+                machine.release_memory()
             return self._loaded
 
 

@@ -28,7 +28,7 @@ from vaultmem.memories.model import Memory
 from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.paths import make_private
-from vaultmem.progress import Silent, heard_by
+from vaultmem.progress import Silent, report_to
 from vaultmem.text.times import seconds
 from vaultmem.vault.files import decode
 
@@ -162,7 +162,7 @@ def import_file(
     try:
         with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
             shutil.copyfileobj(source, file)
-        with heard_by(progress or Silent()):
+        with report_to(progress or Silent()):
             report: ImportReport = vault.ask("import", file=os.path.basename(place), **how)
             return report
     except OSError as error:

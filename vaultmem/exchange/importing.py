@@ -21,7 +21,7 @@ from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.pending.approving import take_back
-from vaultmem.progress import Silent, heard_by, listener
+from vaultmem.progress import Silent, current_progress, report_to
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
@@ -92,7 +92,7 @@ def import_lines(store: MemoryStore, reader: Reader, params: Arguments) -> Impor
         run.hashes = {(each.hash, each.scope) for each in session.store.collection.live()}
     try:
         with open(os.path.join(store.state.path(FOLDER), name), "rb") as file:
-            heard, done = listener(), 0
+            heard, done = current_progress(), 0
             heard.stage(
                 "importing",
                 sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b"")),
@@ -100,7 +100,7 @@ def import_lines(store: MemoryStore, reader: Reader, params: Arguments) -> Impor
             file.seek(0)
             lines = _readable(run, lines_of(file, shape))
             for batch in in_batches(lines, lambda line: line.size, BATCH, BATCH_BYTES):
-                with heard_by(Silent()), store.session(reader, writes=writes) as session:
+                with report_to(Silent()), store.session(reader, writes=writes) as session:
                     _Batch(session, run).take(batch)
                 heard.advance(batch[-1].number - done)
                 done = batch[-1].number

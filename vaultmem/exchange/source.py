@@ -97,7 +97,7 @@ def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
     """All sources by name, and a line for each one that cannot be loaded."""
     result: dict[str, Source] = {}
     troubles: list[str] = []
-    plugins.each(
+    plugins.load_each(
         GROUP,
         result.__setitem__,
         lambda name, why: troubles.append(f"the source {name!r} cannot be loaded: {why}"),

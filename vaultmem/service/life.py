@@ -186,7 +186,7 @@ def stop(vault: str) -> Life:
 
 def _request_stop(vault: str) -> bool:
     try:
-        return client.call(vault, "stop", {}, timeout=_STOP_TIMEOUT) is not client.NOBODY
+        return client.call(vault, "stop", {}, timeout=_STOP_TIMEOUT) is not client.NO_AGENT
     except client.AgentError as error:
         return error.code == 0  # it ended before it had answered
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
 from vaultmem.paths import replace_private
-from vaultmem.progress import counted
+from vaultmem.progress import track
 from vaultmem.text.values import OnError
 from vaultmem.vault.batch_record import (
     DOING,
@@ -57,7 +57,7 @@ class Batches:
         if not draft.steps and (writes or not header.answers):
             return Outcome(None, (), tuple(draft.skipped))
         run = _Run(self, header, draft)
-        for at in counted("writing", range(len(draft.steps))):
+        for at in track("writing", range(len(draft.steps))):
             try:
                 run.carry_out(at)
             except (NoteChangedError, NoteNotFoundError) as error:

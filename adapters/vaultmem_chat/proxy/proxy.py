@@ -191,7 +191,7 @@ class Proxy(Chatting):
         super().__init__(folder, config)
         self.host, self.port = config.text("proxy.host"), int(listening.getsockname()[1])
         self._listening = listening
-        guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
+        guard = Guard(self.host, self.port, credentials.client_key(config.text("proxy.key")))
         waiting = self._worker.turns.count
         built = proxy_app.build(self.chats(), self.upstream, guard, waiting, self.running)
         self.server = serving.server(built)
