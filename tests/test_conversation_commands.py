@@ -201,5 +201,5 @@ def test_doctor_tells_of_what_is_no_entry_and_of_turns_set_aside(here: Path) -> 
     turns = turns_of(here)
     turns.put_aside(turns.begin("c", "x", 1.0), "a test")
     findings = {one["what"]: one for one in ran("doctor", "--json").data["findings"]}
-    assert "no id" in findings["1 file in the folders of conversations passed over"]["places"][0]
+    assert "no id" in findings["1 file in the folders of conversations skipped"]["places"][0]
     assert findings["1 turn of conversations could not be remembered"]["places"] == turns.broken()

@@ -145,7 +145,7 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
         ({"new": [{"role": "robot", "content": "x"}]}, "unknown role"),
         ({"new": [{"content": "x"}]}, '"role" is missing'),
         ({"new": [{"role": "user"}]}, '"content" must be text'),
-        ({"new": [said("../../x")]}, "can be no id"),
+        ({"new": [said("../../x")]}, "is not a valid id"),
         ({"new": [said("x" * 300)]}, "short text"),
         ({"new": [said("x", colour="red")]}, "unknown"),
         ({"new": [said("x", name="L1/chunk_0")]}, "summary"),

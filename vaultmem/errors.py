@@ -49,7 +49,7 @@ class LockedError(StateError):
 
 NO_ROOM = (
     "the index cannot be written ({}): free some space, or set VAULTMEM_STATE to another folder; "
-    "nothing is lost, and the next sync continues"
+    "nothing is lost, the next sync continues"
 )
 
 

@@ -1,9 +1,10 @@
-"""The body of a chat as bytes, by either API: the question in it, and one message put in; all else stays as it is.
+"""Request bodies of chats as bytes, for both APIs: finds the question and inserts one message; everything else is
+unchanged.
 
 The input of the Responses API is one text, or a list of items: messages, and calls of tools with their results. With
-`previous_response_id` the server knows what came before, and the input is only what is new.
+`previous_response_id` the server knows the earlier messages, and the input holds only the new ones.
 
-Whatever is odd about a body is no business of ours: then there is nothing to read in it, and who answers says so.
+An invalid body is passed on unread: the upstream reports the error.
 """
 
 from __future__ import annotations
@@ -16,50 +17,51 @@ from typing import NamedTuple
 from vaultmem.text.json_text import Part, read_parts
 from vaultmem_chat.llm.replies import sound, text_of
 
-# Where a message is put in: before the last words of the user, or first of all.
+# Where a message is inserted: before the last message of the user, or first of all.
 TURN, START = "turn", "start"
-TASK = "### Task:"  # how a program's own questions begin (titles, tags), which are nobody's words
+TASK = "### Task:"  # the beginning of a program's own questions (titles, tags), which no user wrote
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
 _USER = b',{"role":"user","content":'
-OFF = ("off", "false", "0", "no", "none", "disabled")  # how a request says that it wants no memory
+OFF = ("off", "false", "0", "no", "none", "disabled")  # values with which a request declines memory
 
 
 class Chat(NamedTuple):
-    """What a request says."""
+    """A parsed request."""
 
     question: str  # the text of the last message of the user; "" if it has none
     is_turn: bool  # that message is the last of all; else a tool's result goes on with the turn
     earlier: tuple[str, ...]  # the texts of all messages
-    digest: str  # the same for the same messages up to the question
+    digest: str  # a digest of the messages up to the question
     model: str
-    conversation: str  # as metadata.conversation_id or user names it; "" if neither does
+    conversation: str  # from metadata.conversation_id or user; "" without either
     is_off: bool  # metadata.vaultmem: recall nothing, store nothing
-    places: tuple[int, int]  # bytes before the first message, and before the question
-    end: int = 0  # bytes before the end of an input that is one text
-    previous: str = ""  # the id of the response that it goes on with
+    places: tuple[int, int]  # offsets in bytes of the first message, and of the question
+    end: int = 0  # offset in bytes of the end of an input that is one text
+    previous: str = ""  # the id of the response that it continues
 
     def at(self, place: str) -> int:
-        """How many bytes stand before what is put in at a place."""
+        """The offset in bytes at which a message is inserted."""
         return self.places[0 if place == START else 1]
 
     @property
     def is_task(self) -> bool:
-        """Whether a program asks something of its own."""
+        """Whether a program asks a question of its own."""
         return self.question.lstrip().startswith(TASK)
 
 
 def read(body: bytes) -> Chat | None:
-    """What a chat completion asks; None where the body is no chat in plain UTF-8 JSON, or could be read in two ways."""
+    """Parse the body of a chat completion. Returns None where it is not a chat in plain UTF-8 JSON, or is
+    ambiguous."""
     return _read(body, _completion)
 
 
 def read_response(body: bytes) -> Chat | None:
-    """The same of a request of the Responses API."""
+    """Parse the body of a request of the Responses API, as read() does."""
     return _read(body, _response)
 
 
 def with_memory(body: bytes, chat: Chat, place: str, content: str) -> bytes:
-    """The body with one more message at a place; an input that is one text becomes a list of two."""
+    """The body with a message inserted at a place; an input that is one text becomes a list of two messages."""
     at = chat.at(place)
     message = json.dumps({"role": "system", "content": content}).encode("ascii")
     if not chat.end:
@@ -69,7 +71,7 @@ def with_memory(body: bytes, chat: Chat, place: str, content: str) -> bytes:
 
 
 def says_off(value: object) -> bool:
-    """Whether a header or a member of the metadata says that no memory is wanted."""
+    """Whether a header or a member of the metadata declines memory."""
     return value.strip().lower() in OFF if isinstance(value, str) else value in (False, 0)
 
 
@@ -89,9 +91,9 @@ def _read(body: bytes, chat_of: Callable[[str, Members], Chat | None]) -> Chat |
 
 
 def _unambiguous(members: Sequence[Part], names: Sequence[str]) -> Members:
-    """Members by name. Raises ValueError where one of these names is there twice: some would read the first."""
+    """The members by name. Raises ValueError where one of `names` occurs twice, which programs read differently."""
     if any(sum(one.name == name for one in members) > 1 for name in names):
-        raise ValueError("a member is there twice")
+        raise ValueError("a member occurs twice")
     return {one.name: one for one in members}
 
 
@@ -119,7 +121,7 @@ def _response(text: str, body: Members) -> Chat | None:
         return None
     items, _ = read_parts(text, raw.start)
     roles = [_role(one.value) for one in items]
-    if "user" not in roles:  # the results of tools alone: the server knows the question
+    if "user" not in roles:  # only results of tools: the server knows the question
         return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
     return _chat(text, body, items, roles, guides=_GUIDES)
 
@@ -127,7 +129,7 @@ def _response(text: str, body: Members) -> Chat | None:
 def _chat(
     text: str, body: Members, messages: Sequence[Part], roles: Sequence[str], guides: Sequence[str]
 ) -> Chat:
-    """The chat of a list of messages; those of `guides` may follow the question."""
+    """The chat of a list of messages; messages with roles in `guides` may follow the question."""
     last = len(roles) - 1 - roles[::-1].index("user")
     _unambiguous(read_parts(text, messages[last].start)[0], ("role", "content"))
     first, before = messages[0].start, messages[last].start
@@ -144,7 +146,7 @@ def _chat(
 
 
 def _role(item: object) -> str:
-    """Who says an item; of what is no message its kind."""
+    """The role of a message; the type of any other item."""
     if not isinstance(item, dict):
         raise ValueError("an item is none")  # noqa: TRY004 - read() says what is wrong with a body
     kind = item.get("type", "message")
@@ -152,13 +154,13 @@ def _role(item: object) -> str:
 
 
 def _digest(roles: Sequence[str], texts: Sequence[str]) -> str:
-    """Another one for other messages up to the last one that counts."""
+    """A digest of the messages."""
     pairs = [[role, text] for role, text in zip(roles, texts, strict=False)]
     return sha256(json.dumps(pairs).encode()).hexdigest()
 
 
 def _string(members: Members, name: str) -> str:
-    """A member that is a text; "" where there is none."""
+    """The text of a member; "" where there is none."""
     result = members[name].value if name in members else None
     return result if isinstance(result, str) else ""
 
@@ -169,6 +171,6 @@ def _metadata(members: Members, name: str) -> object:
 
 
 def _conversation(members: Members) -> str:
-    """The conversation that a request names; "" where it names none."""
+    """The conversation named in a request; "" without one."""
     named = _metadata(members, "conversation_id")
     return named if isinstance(named, str) and named.strip() else _string(members, "user")

@@ -67,7 +67,7 @@ def _show(args: Namespace, output: Output) -> None:
     entries = entries[-args.limit :] if args.limit else entries
     output.answer({"conversation_id": name, "entries": entries, "count": len(entries)})
     many = plural(len(entries), "entry", "entries")
-    advice = f"; vaultmem conversations list tells which there are besides {name}"
+    advice = f"; vaultmem conversations list shows the conversations besides {name}"
     output.note(f"{many}{f' of {name}' if entries else advice}")
     for one in entries:
         first, *more = one["content"].split("\n")
@@ -101,7 +101,7 @@ def _forget(args: Namespace, output: Output) -> None:
 
 
 def _learn(args: Namespace, output: Output) -> None:
-    """Work the queue once."""
+    """Learn from all turns in the queue once."""
     from vaultmem_chat.learning.worker import Worker
     from vaultmem_chat.llm.llm import open_model
 
@@ -120,7 +120,7 @@ def _learn(args: Namespace, output: Output) -> None:
 
 
 def add(args: Namespace, output: Output) -> int:
-    """Add facts to a conversation, and say what became of each."""
+    """Add facts to a conversation and print the results."""
     facts = _facts(args.text)
     from vaultmem_chat.learning.learning import Source, take_in, write_down
     from vaultmem_chat.llm.llm import open_model, within_budget
@@ -152,7 +152,7 @@ def _facts(words: list[str]) -> list[str]:
     if not facts:
         raise VaultmemError("there is nothing to add; give some text")
     if len(facts) > MOST_FACTS:
-        many = f"{len(facts):,} facts are too many for one go"
+        many = f"{len(facts):,} facts are too many at once"
         raise VaultmemError(f"{many}; add {MOST_FACTS} at a time")
     return facts
 
@@ -160,7 +160,7 @@ def _facts(words: list[str]) -> list[str]:
 def show_learned(
     learned: Learned, output: Output, write: Callable[[str], None], *, dry_run: bool = False
 ) -> None:
-    """What was learned, a line each, by `write`."""
+    """Print what was learned with `write`, one line each."""
     would = "would be " if dry_run else ""
     for text in learned.added:
         write(f"{would}{output.paint('added', 'green')}: {text}")

@@ -1,4 +1,4 @@
-"""Turns, facts and summaries of conversations: read, promoted to memories of the vault, forgotten."""
+"""The verbs on turns, facts and summaries of conversations: read, promote to memories of the vault, forget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST = 1_000_000
 
 
 def entries(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
-    """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
+    """The entries of one conversation, oldest first; with a limit, the newest ones."""
     conversation = conversation_of(request)
     kinds = request.texts("kinds")
     for kind in kinds:
@@ -52,7 +52,7 @@ def entries(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
 
 
 def conversations(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
-    """All conversations, the one that spoke last first."""
+    """All conversations, the most recent first."""
     result: dict[tuple[str, str], list[Entry]] = {}
     troubles: list[list[str]] = []
     for each in store.talks.talks():
@@ -75,7 +75,7 @@ def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
 
 
 def _with_state(one: Entry, every: Sequence[Entry]) -> JsonObject:
-    """An entry as JSON; a summary with whether it may be told, a fact with its turn and sentence."""
+    """An entry as JSON; a summary with whether it may be disclosed, a fact with its turn and sentence."""
     turn = turn_of(one, every) if one.role == MEMORY else None
     if turn is not None:
         sentence, _ = sentence_in(turn.content, one.content) or ("", 0)
@@ -105,13 +105,13 @@ def entry_of(record: JsonObject) -> Entry:
 
 
 def title(one: Entry) -> str:
-    """What it is called: by its properties, else by its file."""
+    """The title of an entry, from its properties or its file."""
     value = one.properties.get("title")
     return value if isinstance(value, str) and value else file_name(one.path)
 
 
 def promote(session: Session, request: Arguments) -> JsonObject:
-    """Make a fact of a conversation a memory of the vault, for everybody, when a person says so."""
+    """Promote a fact of a conversation to a memory of the vault with global scope."""
     fact = _living(session, request)
     if fact.role != MEMORY:
         raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
@@ -153,8 +153,8 @@ def promote(session: Session, request: Arguments) -> JsonObject:
 
 
 def forget(session: Session, request: Arguments) -> JsonObject:
-    """Put an entry away, and with it the summaries in which it is told on; they are made again without it. With
-    `derived` also the facts and memories that were made of it."""
+    """Put an entry away, together with the summaries that repeat it; they are written again without it. With
+    `derived`, also the facts and memories derived from it."""
     one = _living(session, request)
     who = header(request, f"forget an entry of conversation {one.conversation}"[:200], session.now)
     facts, memories = drawn_from(session, one) if request.flag("derived") else ([], [])
@@ -170,7 +170,7 @@ def forget(session: Session, request: Arguments) -> JsonObject:
     if request.flag("dry_run"):
         return report_planned(session, plan)
     session.make(plan, who)
-    overviews.keep_index(session)  # the page of the conversation tells of it no more
+    overviews.keep_index(session)  # the page of the conversation no longer shows it
     return {
         "id": one.id, "deleted": True, "title": title(one), "path": plan.changes[0].target,
         "conversation_id": one.conversation, "content": one.content,
@@ -178,7 +178,7 @@ def forget(session: Session, request: Arguments) -> JsonObject:
 
 
 def _summaries_with(session: Session, one: Entry) -> list[Entry]:
-    """The summaries that repeat an entry, but not what a person has written or keeps to themselves."""
+    """The summaries that repeat an entry, except private ones and those that a person has written."""
     if one.role == SUMMARY:
         return []
     link = f"[[{file_name(one.path)}]]"
@@ -202,7 +202,7 @@ def _is_session_of(each: Entry, link: str) -> bool:
 
 
 def _living(session: Session, request: Arguments) -> Entry:
-    """The living entry that is meant. Raises NoteNotFoundError."""
+    """The live entry that the request names. Raises NoteNotFoundError."""
     id_ = request.needed("id")
     result = session.store.talks.find(id_)
     living = [one for one in result if not one.deleted]
@@ -210,9 +210,9 @@ def _living(session: Session, request: Arguments) -> Entry:
         return living[0]
     if living:
         some = ", ".join(one.id for one in living[:3])
-        raise NoteNotFoundError(f"several entries have ids that begin with {id_[:80]!r}: {some}")
+        raise NoteNotFoundError(f"several entries have ids beginning with {id_[:80]!r}: {some}")
     if result:
-        raise NoteNotFoundError(f"{id_[:80]!r} was put away already; vaultmem undo brings it back")
+        raise NoteNotFoundError(f"{id_[:80]!r} is already put away; vaultmem undo brings it back")
     raise NoteNotFoundError(
         f"no entry of a conversation has the id {id_[:80]!r}; vaultmem conversations show ID lists them"
     )

@@ -1,7 +1,6 @@
-"""The verb `converse`: what a conversation adds to its entries, puts away and marks, as one batch.
+"""The verb `converse`: adds, puts away and marks entries of a conversation, as one batch.
 
-It can be repeated after a kill: what has an id that is known is left alone. A conversation touches no entry but its
-own.
+It can be repeated after a kill: entries with known ids are left alone. A conversation changes only its own entries.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import conversation_problem, free_path
 from vaultmem.vault.batch_record import Header
 
-LONGEST_WHY = 200  # characters of an entry of the history
+LONGEST_WHY = 200  # characters of a reason in the history
 _NAME = re.compile(r"(?:L[1-3]/)?[a-z][a-z0-9_-]{0,59}")
 _KEY = re.compile(r"[^\W\d][\w -]{0,59}")
 _FIELDS = frozenset(("role", "content", "created_at", "id", "name", "of", "properties"))
-# Properties that say what an entry is, which a caller may not set.
+# Properties that define an entry, which a caller may not set.
 _RESERVED = frozenset(
     ("id", "role", "phase", "category", "scope", "conversation_id", "created_at", "updated_at", "deleted_at",
      "replaced_by", "agent", "title", "decay_policy", "by", "content_hash")
@@ -39,25 +38,25 @@ _RESERVED = frozenset(
 
 
 class _New(NamedTuple):
-    """An entry that is to be written."""
+    """An entry to write."""
 
     id: str
     role: str
     content: str
     created: float
     name: str  # of a summary, with its level
-    of: tuple[str, ...]  # ids of the entries that it follows from
+    of: tuple[str, ...]  # ids of the entries that it is derived from
     properties: Properties
 
     def own_hash(self) -> dict[str, Value]:
-        """How we wrote a summary or an answer, to know it from what a person has made of it."""
+        """The hash of a summary or an answer as we wrote it, by which a person's edit is recognized."""
         is_summary = self.role == SUMMARY or self.properties.get("compression_source") is True
         is_ours = is_summary or self.role == ASSISTANT
         return {"content_hash": content_hash(self.content)} if is_ours else {}
 
 
 def converse(session: Session, params: Arguments) -> JsonObject:
-    """Write new entries, put others away, set properties of others: all of it, or nothing and an error."""
+    """Write new entries, put others away, set properties of others: all or nothing."""
     batch = _Batch(session, params)
     for record in params.records("new"):
         batch.write(batch.new_entry(record))
@@ -69,7 +68,7 @@ def converse(session: Session, params: Arguments) -> JsonObject:
 
 
 def conversation_of(params: Arguments) -> str:
-    """The id of the conversation that is meant. Raises UsageError in one line."""
+    """The id of the conversation. Raises UsageError in one line."""
     conversation = params.needed("conversation")
     if why := conversation_problem(conversation):
         raise UsageError(f"the id of the conversation {why}")
@@ -89,40 +88,40 @@ def put_away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Ch
 
 
 class _Batch:
-    """One request as it comes together."""
+    """Collects the changes of one request."""
 
     def __init__(self, session: Session, params: Arguments) -> None:
         self._session, self._params = session, params
         self._conversation = conversation_of(params)
-        self._changes: dict[str, tuple[str, Change]] = {}  # by the target, each with its list
-        self._known: dict[str, None] = {}  # ids of what is so already
+        self._changes: dict[str, tuple[str, Change]] = {}  # changes by target, each with its list
+        self._known: dict[str, None] = {}  # ids of entries that need no change
         self._skipped: list[list[str]] = []
         self._redacted: list[str] = []
-        self._names: dict[str, str] = {}  # of the files of new entries, by id
+        self._names: dict[str, str] = {}  # names of the files of new entries, by id
 
     @cached_property
     def _entries(self) -> dict[str, Entry]:
-        """All of the conversation by id, those that live before those that were put away."""
+        """All entries of the conversation by id; live ones take precedence over those put away."""
         result = self._session.store.talks.entries(self._conversation)
         return {one.id: one for one in sorted(result, key=lambda one: not one.deleted)}
 
     @cached_property
     def _who(self) -> Header:
-        """Who asks, and why."""
+        """The header of the batch."""
         why = self._params.line("why") or f"turn of conversation {self._conversation}"
         return header(self._params, why[:LONGEST_WHY], self._session.now)
 
     def _own(self, id_: str) -> Entry:
         one = self._entries.get(id_)
         if one is None:
-            what = f"{id_[:80]!r} is no entry of the conversation {self._conversation}"
+            what = f"{id_[:80]!r} is not an entry of the conversation {self._conversation}"
             raise NoteNotFoundError(f"{what}; nothing was written")
         return one
 
     # --- New entries
 
     def new_entry(self, record: JsonObject) -> _New:
-        """One new entry, checked. Raises UsageError."""
+        """Validate a new entry. Raises UsageError."""
         if unknown := sorted(record.keys() - _FIELDS):
             raise UsageError(f"unknown: {unknown[0][:40]!r}; known: {', '.join(sorted(_FIELDS))}")
         role, name = _text(record, "role"), _text(record, "name")
@@ -137,7 +136,9 @@ class _Batch:
             own = talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
         own = own or self._session.store.new_id()
         if not talk.is_entry_id(own):
-            raise UsageError(f"{own[:40]!r} can be no id: letters, digits, - and _, 80 at most")
+            raise UsageError(
+                f"{own[:40]!r} is not a valid id: letters, digits, - and _, 80 at most"
+            )
         of = record.get("of") or ()
         if not isinstance(of, (list, tuple)) or not all(isinstance(one, str) for one in of):
             raise UsageError('"of" must be a list of ids')
@@ -148,7 +149,7 @@ class _Batch:
         )  # fmt: skip
 
     def _content(self, record: JsonObject) -> str:
-        """The words as a note can hold them, without secrets."""
+        """The content in a form that a note can hold, without secrets."""
         text = record.get("content")
         if not isinstance(text, str):
             raise UsageError('"content" must be text')
@@ -158,7 +159,7 @@ class _Batch:
         return truncate(result.text)
 
     def write(self, new: _New) -> None:
-        """A new entry, or a summary in the place of the one before."""
+        """Add a new entry, or a summary that replaces the previous one."""
         if not new.content.strip():
             self._skipped.append([new.id, "it is empty"])
             return
@@ -209,7 +210,7 @@ class _Batch:
         own = talk.basic_properties(new.id, self._conversation, new.role) | {
             "created_at": fine_stamp(new.created), "updated_at": fine_stamp(self._session.now),
         }  # fmt: skip
-        if new.role == SUMMARY:  # a level has one of each name in every conversation
+        if new.role == SUMMARY:  # in each conversation, a level has one summary of each name
             own["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
         own |= new.own_hash()
         by = self._params.text("by")
@@ -224,7 +225,7 @@ class _Batch:
         own = dict(new.properties)
         return {**own, "links": links} if links and "links" not in own else own
 
-    # --- Those that are there
+    # --- Existing entries
 
     def retire(self, record: JsonObject) -> None:
         """Put an entry away."""
@@ -234,7 +235,7 @@ class _Batch:
             return
         replaced_by = _text(record, "replaced_by")
         if replaced_by and not talk.is_entry_id(replaced_by):
-            raise UsageError(f"{replaced_by[:40]!r} can be no id")
+            raise UsageError(f"{replaced_by[:40]!r} is not a valid id")
         change = put_away(self._session, one, self._who.by, replaced_by)
         sets = {**change.properties, **_properties(record)}
         self._add("retired", change._replace(properties=sets))
@@ -263,7 +264,7 @@ class _Batch:
         return [change.id for own, change in self._changes.values() if own == kind]
 
     def carry_out(self) -> JsonObject:
-        """Do it, or say what would be done."""
+        """Carry out the batch, or report what it would do."""
         plan = Plan("converse", tuple(change for _, change in self._changes.values()))
         if self._params.flag("dry_run"):
             return {**report_planned(self._session, plan), **self._report(None)}
@@ -285,7 +286,7 @@ class _Batch:
 
 
 def _continues(before: Entry, new: _New) -> bool:
-    """Whether it is the same answer and more of it, and not what a person has made of it."""
+    """Whether it is the same answer with more text, unedited by a person."""
     is_answer = before.role == new.role == ASSISTANT and not before.deleted
     is_ours = before.properties.get("content_hash") == content_hash(before.content)
     old, now = before.content.strip(), new.content.strip()
@@ -302,7 +303,7 @@ def _text(record: JsonObject, name: str) -> str:
 
 
 def _properties(record: JsonObject) -> dict[str, Value]:
-    """Properties that a page can hold, none of those that are ours to set."""
+    """The properties, if a page can hold them and callers may set them. Raises UsageError."""
     if record.get("properties") is None:
         return {}
     try:
@@ -311,12 +312,12 @@ def _properties(record: JsonObject) -> dict[str, Value]:
         raise UsageError(str(error)) from error
     for key in result:
         if not _KEY.fullmatch(key) or key.lower().replace("-", "_") in _RESERVED:
-            raise UsageError(f"{key[:40]!r} is no property that can be given to an entry")
+            raise UsageError(f"{key[:40]!r} is not a property that can be set on an entry")
     return {key: _printable(value) for key, value in result.items()}
 
 
 def _printable(value: Value) -> Value:
-    """A value whose texts a page can hold."""
+    """The value with texts that a page can hold."""
     if isinstance(value, str):
         return CONTROL.sub("\ufffd", value)
     if isinstance(value, list):
@@ -327,7 +328,7 @@ def _printable(value: Value) -> Value:
 
 
 def truncate(text: str) -> str:
-    """As much of a text as an entry keeps: what somebody pastes may be a whole book."""
+    """The text, cut to the limit of an entry: a paste may be a whole book."""
     data = text.encode("utf-8", "replace")
     if len(data) <= MAX_TEXT:
         return text

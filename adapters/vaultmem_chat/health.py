@@ -1,4 +1,5 @@
-"""What `doctor` and `status` say of language models, conversations and the proxy: vaultmem.adapter.services.Health."""
+"""What `doctor` and `status` report on language models, conversations and the proxy (a
+vaultmem.adapter.services.Health)."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from vaultmem_chat.learning import turn_queue
 from vaultmem_chat.learning.turn_queue import FOLDER, Turns
 
 LEARN = "vaultmem conversations learn"
-# How bad, what, what to do, where, and the command that mends it.
+# Severity, problem, advice, places, and the command that fixes it.
 Finding = tuple[str, str, str, list[str], str]
 
 
 def findings(vault: Vault) -> Iterator[Finding]:
-    """What is wrong, without changing anything; services that are set get one short request."""
+    """Yield problems without changing anything; configured services get one short request."""
     yield from ((*one, [], "") for one in _language_model(vault))
     yield from _turns(vault)
     yield from _entries(vault)
@@ -60,27 +61,27 @@ def _entries(vault: Vault) -> Iterator[Finding]:
         return
     try:
         troubles: list[list[str]] = vault.ask("conversations")["troubles"]
-    except VaultmemError as error:  # an agent of another version, which another finding reports
+    except VaultmemError as error:  # an agent of another version, reported by another finding
         troubles = [["conversations", str(error)]]
     if troubles:
         places = [f"{path}: {reason}" for path, reason in troubles]
-        what = f"{plural(len(places), 'file')} in the folders of conversations passed over"
+        what = f"{plural(len(places), 'file')} in the folders of conversations skipped"
         yield "note", what, "each line says what to do", places, ""
 
 
 class _Facts(TypedDict):
     turns_waiting: int
-    proxy: dict[str, int] | None  # by outcome, and "since" when
+    proxy: dict[str, int] | None  # counts by outcome, and the start as "since"
 
 
 def facts(state: str) -> _Facts:
-    """Turns that are not remembered yet, and how recall went in the proxy."""
+    """The number of turns to be learned from, and the proxy's counts of recalls."""
     turns = Turns(os.path.join(state, FOLDER)).count()
     return {"turns_waiting": turns, "proxy": turn_queue.read_counts(state)}
 
 
 def rows(facts: JsonObject) -> list[tuple[str, str]]:
-    """The same for a person, as far as there is something to say."""
+    """The non-empty facts as rows for a person."""
     from vaultmem.commands.status_views import ago
 
     own = cast("_Facts", facts)

@@ -1,5 +1,5 @@
-"""How deep a conversation is summed up, by its number of tokens, in five levels (the "proxy2" seed, section 4.4); and
-which turns belong together."""
+"""The five levels of summaries of a conversation, by its number of tokens (the "proxy2" seed, section 4.4); and its
+sessions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
 
 
 class _Size(NamedTuple):
-    least: int  # tokens of a conversation, from which it is of a level
-    share: float  # of these, what its summary may have
+    least: int  # tokens of a conversation from which the level applies
+    share: float  # share of them that its summary may have
     longest: int  # tokens of a summary
 
 
@@ -30,31 +30,31 @@ _SIZES = {
     HIERARCHICAL: _Size(15_000, 0.02, 1_000),
 }
 _SHORTEST = 20
-CHUNK = 1_500  # tokens from which a chunk is full
-PART = 0.2  # of a chunk's tokens, what its summary may have
+CHUNK = 1_500  # tokens of a full chunk
+PART = 0.2  # share of a chunk's tokens that its summary may have
 GROUP = 5  # chunk summaries in a group
-# By which share a conversation has to grow before its summary is renewed without a new fact.
+# Share by which a conversation must grow before its summary is renewed without a new fact.
 STALE = 0.25
 
 
 def level_of(tokens: int) -> str:
-    """The level of a conversation of so many tokens."""
+    """The level of a conversation, by its tokens."""
     return next((level for level in reversed(LEVELS[1:]) if tokens >= _SIZES[level].least), NONE)
 
 
 def aim(level: str, tokens: int) -> int:
-    """How many tokens a summary at this level should have at most."""
+    """The most tokens that a summary at this level should have."""
     size = _SIZES[level]
     return max(_SHORTEST, min(size.longest, round(tokens * size.share)))
 
 
 def is_chunked(level: str) -> bool:
-    """Whether the turns of this level are summed up chunk by chunk."""
+    """Whether turns at this level are summed up in chunks."""
     return level in (DETAILED, HIERARCHICAL)
 
 
 def full_chunks(turns: Iterable[Entry], count: Callable[[str], int]) -> list[list[Entry]]:
-    """The full chunks of turns that no chunk covers yet; the rest is for later."""
+    """The full chunks of turns that are in no chunk yet; the rest waits."""
     chunks: list[list[Entry]] = []
     part: list[Entry] = []
     tokens = 0
@@ -68,14 +68,14 @@ def full_chunks(turns: Iterable[Entry], count: Callable[[str], int]) -> list[lis
 
 
 def full_groups(chunks: int, groups: int) -> list[range]:
-    """Which chunks (by number) make groups that are full and not summed up yet, when so many are."""
+    """The ranges of chunk numbers that make full groups without a summary, when `groups` are summed up."""
     return [
         range(start, start + GROUP) for start in range(groups * GROUP, chunks - GROUP + 1, GROUP)
     ]
 
 
 def is_stale(tokens: int, summed: int, *, new_facts: bool) -> bool:
-    """Whether a summary of so many tokens of talk is out of date."""
+    """Whether a summary that covers `summed` tokens is out of date."""
     return new_facts or tokens >= summed * (1 + STALE)
 
 
@@ -89,14 +89,15 @@ def _task(name: str) -> str:
 def final(
     level: str, before: str, facts: Iterable[str], parts: Iterable[str], most: int
 ) -> Question:
-    """The summary of all: out of the one before, what was learned since, and what was said since or the parts."""
+    """The question for the summary of everything: from the previous one, newer facts, and newer turns or the
+    parts."""
     pieces = [("Summary so far", before), ("Facts", "\n".join(f"- {one}" for one in facts))]
     title = "What was said since" if level in (BRIEF, STANDARD) else "Parts"
     return question(_task(level), [*pieces, (title, "\n\n".join(parts))], most)
 
 
 def part(entries: Sequence[Entry], most: int) -> Question:
-    """The summary of one part, from its turns; of a group of parts, from their summaries."""
+    """The question for the summary of one part, from its turns, or of a group of parts, from their summaries."""
     if entries[0].role != SUMMARY:
         return question(_task("part"), [("Part", spoken(entries))], most)
     text = "\n\n".join(one.content for one in entries)
@@ -104,12 +105,12 @@ def part(entries: Sequence[Entry], most: int) -> Question:
 
 
 def session(turns: Iterable[Entry], most: int) -> Question:
-    """What stays of a session once it is compressed."""
+    """The question for the summary of a session to compress."""
     return question(SESSION, [("Conversation", spoken(turns))], most)
 
 
 def spoken(turns: Iterable[Entry]) -> str:
-    """Turns as lines, each with who said it."""
+    """Turns as lines with their speakers."""
     return "\n".join(
         f"{'Assistant' if one.role == ASSISTANT else 'User'}: {one.content.strip()}"
         for one in turns
@@ -119,8 +120,8 @@ def spoken(turns: Iterable[Entry]) -> str:
 def sentence(
     facts: Sequence[str], texts: Iterable[str], most: int, count: Callable[[str], int]
 ) -> str:
-    """The one sentence of at most `most` tokens that says most: a fact if there is one that fits, of those that say
-    alike the newest, else a sentence of the texts. A question says nothing."""
+    """The most informative sentence of at most `most` tokens: a fact if one fits (of similar ones the newest), else a
+    sentence of the texts, but no question."""
     for group in (sentences(" ".join(fact.split()) for fact in reversed(facts)), sentences(texts)):
         for one in rank(statements(group)):
             if count(one) <= most:
@@ -132,19 +133,19 @@ def sentence(
 
 
 class Session(NamedTuple):
-    """Turns that were spoken in one go, in their order."""
+    """Turns without a long pause, in order."""
 
     id: str
     turns: tuple[Entry, ...]
 
     @property
     def is_compressed(self) -> bool:
-        """Whether a summary stands for it."""
+        """Whether a summary replaces it."""
         return all(turn.properties.get("compressed") is True for turn in self.turns)
 
 
 def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
-    """The sessions, oldest first: turns that name one, the others apart after a silence of `gap` seconds."""
+    """The sessions, oldest first: by the session that turns name, else separated by a silence of `gap` seconds."""
     turns = sorted((one for one in entries if one.is_turn), key=lambda one: (one.created, one.path))
     named: dict[str, list[Entry]] = {}
     unnamed: list[Entry] = []

@@ -95,7 +95,7 @@ def _is_full(folder: str) -> bool:
 def _room(vault: Vault) -> Iterator[Finding]:
     folder = vault.state.folder
     if _is_full(folder):
-        advice = "free some space, or set VAULTMEM_STATE to another folder; nothing is lost, and the next sync continues"
+        advice = "free some space, or set VAULTMEM_STATE to another folder; nothing is lost, the next sync continues"
         yield Finding("error", f"the disk is full on which the index is: {folder}", advice)
 
 

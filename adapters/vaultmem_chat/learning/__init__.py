@@ -1,1 +1,1 @@
-"""What is learned from turns: queued, asked about, reconciled with what is known."""
+"""Learning facts from turns: the queue, the questions to a model, reconciling with known facts."""

@@ -1,5 +1,5 @@
-"""The question to a model about a message, and what of its answer is worth keeping: none to three facts that stand
-alone. It is the words of the user alone that count."""
+"""The question to a model about a message, and the parsing of its answer: up to three self-contained facts. Only the
+user's own words count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vaultmem.text.values import lazy, toml_table
 from vaultmem_chat.llm.replies import parse_json, shape
 
 MOST = 3  # facts of one message
-MOST_ITEMS = 50  # of an answer that are looked at
+MOST_ITEMS = 50  # items of an answer that are read
 LONGEST = 300  # characters of a fact
 _ITEM: Schema = {"type": "string", "maxLength": LONGEST}
 SCHEMA = object_schema({"facts": {"type": "array", "items": _ITEM, "maxItems": MOST}})
@@ -27,14 +27,14 @@ _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
     ("我在乌有镇修钟表，帮我起个店名", ["用户在乌有镇修钟表"]),
 )  # fmt: skip
 _EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
-# Says something of something.
+# A subject and a statement about it.
 _STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
 # Also one that a small model has turned round: "Where my sister lives".
 _QUESTION = lazy(
     r"(?:[?？]|[吗呢][。.]?)\s*$|^(?:where|what|who|whom|whose|when|why|how|which|wo|wer|wann|warum|wie|welche[mnrs]?)\b",
     re.IGNORECASE,
 )
-# A number is one of a list where a blank or a bracket follows: 12:30 and 3.50 are content.
+# A number is a list mark where a blank or a bracket follows: 12:30 and 3.50 are content.
 _BULLET = lazy(r"\A\s*(?:[-*•–+]\s+|\(?\d{1,2}(?:[.:]\s+|[)、]\s*)|\[[ xX]?\]\s*)*")
 _NOTHING = lazy(
     r"(?:none|null|nil|n/a|nothing|empty|no (?:new )?(?:facts?|information)\b.*|there (?:are|"
@@ -45,7 +45,8 @@ _NOTHING = lazy(
 
 
 def question(text: str, now: datetime | None = None) -> Question:
-    """The question to a model about a message; read() takes its answer. Of a long message it sees what may be typed."""
+    """The question to a model about a message; read() parses the answer. Of a long message it includes only the part
+    that may be typed."""
     data = normal_form(typed_part(text))
     today = f"\nToday is {now:%A, %Y-%m-%d}: write days such as tomorrow as dates." if now else ""
     messages = [
@@ -61,13 +62,13 @@ def question(text: str, now: datetime | None = None) -> Question:
 
 
 def _fenced(text: str) -> str:
-    """The text between two marks that it cannot hold, for they follow from all of it."""
+    """The text between two marks that cannot occur in it, because they are derived from it."""
     mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     return f"=== message {mark} ===\n{text}\n=== end of message {mark} ==="
 
 
 def read(answer: object) -> list[str]:
-    """The facts in whatever a model answered: an object, a list, text with bullets. At most three, each one line."""
+    """The facts in a model's answer, be it an object, a list or text with bullets: at most three, one line each."""
     result: dict[str, str] = {}
     for item in _strings(answer):
         fact = " ".join(_BULLET.sub("", item, count=1).split()).strip("\"'“”`,; ").rstrip("\\")
@@ -79,14 +80,14 @@ def read(answer: object) -> list[str]:
 
 
 def plausible(facts: list[str], message: str) -> list[str]:
-    """Those that can be from the message: small models repeat their prompt, or tell what they know."""
+    """The facts that can stem from the message: small models repeat their prompt, or general knowledge."""
     there = keys(message)
     about = [one for one in facts if keys(one) & there]
     return [one for one in about if _STATEMENT.search(one) and not _QUESTION.search(one)]
 
 
 def _strings(answer: object) -> list[str]:
-    """The texts of an answer: of its one list, or of its lines where it is no JSON."""
+    """The texts of an answer: the items of its only list, or its lines where it is not JSON."""
     if isinstance(answer, str):
         with suppress(ValueError):
             return _strings(parse_json(answer, {"type": "array"}))

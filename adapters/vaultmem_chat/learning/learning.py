@@ -1,7 +1,7 @@
-"""What is learned from a turn: the turn itself as notes, facts out of the user's words, reconciled with what is known.
+"""Learns from a turn: stores it as notes, extracts facts from the user's words, and reconciles them with known facts.
 
-Every step can be done again after a kill: ids follow from the turn, and what is there already is left alone. Where no
-model is set, or it fails, rules do what they can, and nothing is lost.
+Every step can be repeated after a kill: ids are derived from the turn, and existing entries are left alone. Without a
+model, or if it fails, rules extract what they can, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from vaultmem_chat.learning import fact_questions, reconcile
 from vaultmem_chat.learning.reconcile import Decisions, Existing
 from vaultmem_chat.learning.turn_queue import FACTS, NOTED, Item
 
-NEWEST = 100  # facts; one turn has three, and in between others may have been added
+NEWEST = 100  # facts; one turn has three, and others may have been added in between
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
-LONGEST_SECRET = 10_000  # characters: one that would be cut in half would not be seen
+LONGEST_SECRET = 10_000  # characters: a secret that is cut would not be recognized
 LONGEST = 20_000  # characters of a message that are searched for facts
 
 Record = dict[str, object]
@@ -42,25 +42,25 @@ KeepFacts = Callable[[Item, list[str]], None]
 
 
 class Learned(NamedTuple):
-    """What became of a turn, or of facts that came by themselves."""
+    """The result for a turn, or for facts without one."""
 
     conversation: str
     added: list[str]  # the texts of new facts
     updated: list[tuple[str, str]]  # the old text and the new one
     deleted: list[str]
-    summary: bool  # whether one was written
+    summary: bool  # whether any was written
     by_model: bool
-    trouble: str  # why a model was set and not used, in one line
+    trouble: str  # why a configured model was not used, in one line
     turn: str = ""  # the id of the turn
 
 
 class Source(NamedTuple):
-    """Where facts come from."""
+    """The origin of facts."""
 
     conversation: str
     at: float
     turn: str = ""  # the id of the user's turn
-    by: str | None = None  # the assistant that says them
+    by: str | None = None  # the assistant that states them
     dry_run: bool = False
 
 
@@ -68,8 +68,8 @@ class Source(NamedTuple):
 
 
 def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None = None) -> Learned:
-    """Write a turn down and what it says. `keep` puts its facts beside it before they are written: where a disk is full
-    after the first of them, another try writes the others."""
+    """Store a turn and its facts. `keep` stores the facts in the queue before they are written: if the disk is full
+    after the first of them, another attempt writes the others."""
     keep_turn(vault, item)
     words = _current_words(vault, item)
     if words is None:
@@ -91,7 +91,8 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None 
 
 
 def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str]:
-    """Write both sides of a turn as notes; their ids. What was `noted` before and is gone stays away."""
+    """Write both sides of a turn as notes. Returns their ids. Notes in `noted` that were deleted are not written
+    again."""
     session = item.meta.get("session_id")
     about: Record = {"session_id": session} if isinstance(session, str) else {}
     new: list[Record] = []
@@ -113,15 +114,15 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
         there = {one["id"] for one in vault.entries(item.conversation, [talk.TURNS], deleted=True)}
         new = [one for one in new if one["id"] in there or one["id"] not in known]
     by = talk.scope_of(item.conversation)
-    # All in one batch, unless the sync agent would not take so much at once.
+    # All in one batch, unless that is too much for one request to the agent.
     for part in [new] if len(json.dumps(new)) <= LARGE else [[one] for one in new]:
         if part and (skipped := vault.converse(item.conversation, new=part, by=by)["skipped"]):
-            raise NotWrittenError(f"what was said cannot be kept: {skipped[0][1]}")
+            raise NotWrittenError(f"the turn cannot be stored: {skipped[0][1]}")
     return ids
 
 
 def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], str]:
-    """The facts in the words of a user, without secrets; and why the model that is set was not used, if so."""
+    """The facts in a user's words, without secrets; and why the configured model was not used, or ""."""
     words = secrets.redact(text[: LONGEST + LONGEST_SECRET]).text[:LONGEST]
     if not words.strip():
         return [], ""
@@ -136,7 +137,7 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
 
 
 def _current_words(vault: Vault, item: Item) -> str | None:
-    """What the user says by the note of the turn as it is now; None where they have taken it back."""
+    """The user's words in the current note of the turn; None where they deleted it."""
     if not item.user.strip():
         return item.user
     for one in vault.entries(item.conversation, [talk.TURNS], deleted=True):
@@ -150,18 +151,18 @@ def _current_words(vault: Vault, item: Item) -> str | None:
 
 
 def _storable(text: str) -> str:
-    """As much as an entry keeps: the sync agent need not be sent more."""
+    """The text, cut to the limit of an entry, so that no more is sent to the agent."""
     return truncate(secrets.redact(text).text)
 
 
 def _meta_texts(item: Item, name: str) -> list[str]:
-    """What an earlier try has left beside the turn: its facts, the ids of its notes."""
+    """Texts that an earlier attempt stored with the turn: its facts, or the ids of its notes."""
     result = item.meta.get(name)
     return [one for one in result if isinstance(one, str)] if isinstance(result, list) else []
 
 
 def _is_learned(vault: Vault, item: Item) -> bool:
-    """Whether facts of the turn are there, from before a kill: a model would find them in other words."""
+    """Whether facts of the turn exist from before a kill: a model would word them differently."""
     newest = vault.entries(item.conversation, [talk.FACTS], deleted=True, limit=NEWEST)
     facts = (one for one in map(entry_of, newest) if one.is_fact)
     return any(item.user_id in str(one.properties.get("links", "")) for one in facts)
@@ -171,14 +172,14 @@ def _is_learned(vault: Vault, item: Item) -> bool:
 
 
 def entries(vault: Vault, conversation: str) -> list[Entry]:
-    """All entries of a conversation that were not put away."""
+    """The live entries of a conversation."""
     return [entry_of(one) for one in vault.entries(conversation)]
 
 
 def take_in(
     vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
-    """Write facts down without their secrets, reconciled with those that the conversation knows."""
+    """Add facts, without secrets, reconciled with the known facts of the conversation."""
     new_facts = list(dict.fromkeys(secrets.redact(one).text for one in new_facts))
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
@@ -200,7 +201,7 @@ def take_in(
 
 
 def write_down(vault: Vault, source: Source, new_facts: Sequence[str]) -> Learned:
-    """Write facts down as they are, whatever the conversation knows."""
+    """Add facts without reconciling them."""
     texts = tuple(dict.fromkeys(new_facts))
     trouble = _write(vault, source, Decisions(texts, (), ()))
     return Learned(source.conversation, list(texts), [], [], False, False, trouble)
@@ -209,7 +210,7 @@ def write_down(vault: Vault, source: Source, new_facts: Sequence[str]) -> Learne
 def _decide(
     vault: Vault, new_facts: Sequence[str], near: Sequence[Entry], model: Model | None
 ) -> tuple[Decisions, bool, str]:
-    """What is to be done; whether a model decided; why it did not, if one is set."""
+    """The decisions; whether a model made them; and why a configured model did not, or ""."""
     existing = [Existing(one.id, one.content) for one in near]
     if model is None:
         return reconcile.by_rules(new_facts, existing), False, ""
@@ -224,24 +225,24 @@ def _decide(
 def search_facts(
     vault: Vault, conversation: str, new_facts: Sequence[str], most: int
 ) -> list[list[str]]:
-    """For each fact the ids of the nearest ones by words and meaning, as far as an index knows them."""
+    """For each new fact, the ids of the nearest known facts by words and meaning, as far as they are indexed."""
     place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{talk.folder_of(conversation)}/"
     facts = Filter("path", place), Filter("path", f"/{talk.FACTS}/")
     result: list[list[str]] = []
     for text in new_facts:
         try:
             answer = vault.answer(Ask(plain(text), most, True, "note", facts))
-        except VaultmemError:  # not indexed yet: the words of the facts themselves have to do
+        except VaultmemError:  # not indexed yet: the words of the facts must suffice
             return []
         result.append([str(hit.properties.get("id")) for hit in answer.results])
     return result
 
 
 def _write(vault: Vault, source: Source, decided: Decisions) -> str:
-    """Carry the decisions out as one batch; why something known could not be put away, if so. Raises
-    NotWrittenError where a new fact could not be written."""
+    """Carry out the decisions as one batch. Returns why a known fact could not be put away, or "". Raises
+    NotWrittenError when a new fact could not be written."""
     adds = [_fact(source, text) for text in decided.adds]
-    instead: dict[str, Record] = {}  # one new fact may take the place of several
+    instead: dict[str, Record] = {}  # one new fact may replace several
     retire: list[Record] = [{"id": id_} for id_ in decided.deletes]
     for id_, text in decided.updates:
         fact = instead.setdefault(reconcile.key(text), _fact(source, text))
@@ -256,7 +257,7 @@ def _write(vault: Vault, source: Source, decided: Decisions) -> str:
     ids = {fact["id"] for fact in new}
     lost = [reason for id_, reason in report["skipped"] if id_ in ids]
     if lost:
-        raise NotWrittenError(f"a new fact cannot be kept: {lost[0]}")
+        raise NotWrittenError(f"a new fact cannot be stored: {lost[0]}")
     return "; ".join(reason for _, reason in report["skipped"])
 
 

@@ -1,7 +1,7 @@
-"""What becomes of the facts that are known when new ones are learned: added, updated, deleted, or left as they are.
+"""Reconciles new facts with known ones, which are updated, deleted or kept.
 
-A model or rules decide, and whatever comes back, no new fact is lost and nothing outside the neighbourhood is touched:
-a decision can only take something off what would happen without it, which is that every new fact is added.
+A model or rules decide. Whatever a model answers, no new fact is lost and nothing outside the neighbourhood changes:
+by default every new fact is added, and a decision can only replace that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vaultmem.text.values import interleave, toml_table
 from vaultmem_chat.llm.replies import records
 
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
-MOST = 100  # decisions that are looked at
+MOST = 100  # decisions that are read
 LONGEST = 300  # characters of an updated fact
 # A sentence that states more than one thing is not replaced as a whole.
 _HAN_CLAUSES = re.compile(r"[\u4e00-\u9fff][，；][\u4e00-\u9fff]")
@@ -35,23 +35,23 @@ _LEARNED = ("The user works in Oberstadt", "The user plays the zither")
 
 
 class Existing(NamedTuple):
-    """A fact that is known. Its short id is its place in the neighbourhood: 0, 1, 2, ..."""
+    """A known fact. Its short id is its index in the neighbourhood: 0, 1, 2, ..."""
 
     id: str
     text: str
 
 
 class Decision(NamedTuple):
-    """One decision as the model gave it."""
+    """One decision of the model."""
 
     event: str  # one of EVENTS
     number: int | None  # the short id that it named
-    place: int | None  # the same, where it is one of the existing facts
+    place: int | None  # the same, if it is one of the existing facts
     text: str
 
 
 class Decisions(NamedTuple):
-    """What is to be done. Each text of `adds` is a new fact, word for word."""
+    """The changes to make. Each text of `adds` is a new fact, word for word."""
 
     adds: tuple[str, ...]
     # (id, the text that replaces it); several may get one text.
@@ -70,14 +70,14 @@ def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) ->
         Message("assistant", _example(numbered=numbered)),
         Message("user", _to_json(new, existing, numbered=numbered)),
     )
-    # The answer has each fact once more, and what is around it; a Chinese character is a token or two.
+    # The answer repeats each fact, with some markup; a Chinese character is a token or two.
     texts = [*new, *(one.text for one in existing if numbered)]
     most = min(4000, 200 + sum(40 + len(text) for text in texts))
     return Question("reconcile", messages, SCHEMA, most)
 
 
 def _to_json(new: Sequence[str], existing: Sequence[Existing], *, numbered: bool) -> str:
-    """Both lists as JSON, whose strings no words of a fact can leave."""
+    """Both lists as JSON; no text of a fact can escape its string."""
     remembered = [{"id": at, "text": one.text} for at, one in enumerate(existing)]
     first = len(existing)
     facts = [{"id": first + at, "text": text} if numbered else text for at, text in enumerate(new)]
@@ -99,7 +99,7 @@ def _example(*, numbered: bool) -> str:
 def decisions(
     answer: object, new: Sequence[str], existing: Sequence[Existing], strategy: str
 ) -> Decisions:
-    """What follows from the answer of a model to the question; None for no answer."""
+    """The decisions in a model's answer; `answer` is None when there is none."""
     listed = _read(answer, len(existing))
     fresh = _unique(new)
     updates = _updates(listed, fresh, existing)
@@ -121,10 +121,10 @@ def decisions(
 
 
 def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
-    """What is decided without a model: what is known is left alone, and what contradicts a fact replaces it.
+    """The decisions without a model: known facts are kept, and a new fact replaces one that it contradicts.
 
-    Two facts contradict where one subject has one such value at a time, or one denies the other; whatever needs more
-    knowledge of the world than that is added.
+    Two facts contradict each other where a subject has one such value at a time, or one denies the other. Facts that
+    would need more knowledge of the world are added.
     """
     adds: list[str] = []
     updates: dict[str, str] = {}
@@ -145,7 +145,7 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
 
 
 def _read(answer: object, existing: int) -> list[Decision]:
-    """The decisions in an answer about so many existing facts."""
+    """The valid decisions in an answer about the existing facts."""
     result: list[Decision] = []
     for item in records(answer)[:MOST]:
         event, text = str(item.get("event")).strip().upper(), item.get("text")
@@ -159,8 +159,8 @@ def _read(answer: object, existing: int) -> list[Decision]:
 def _updates(
     listed: Sequence[Decision], new: Sequence[str], existing: Sequence[Existing]
 ) -> dict[int, str]:
-    """Place in the neighbourhood: what replaces it. An update that has nothing to do with the message is an
-    invention, one to a text that is known already changes nothing, and the first of several is taken."""
+    """The new texts by index in the neighbourhood. Updates unrelated to the message are inventions and are dropped,
+    as are those to a known text; of several the first counts."""
     result: dict[int, str] = {}
     for one in listed:
         if one.event != "UPDATE" or one.place is None or one.place in result:
@@ -179,7 +179,7 @@ def _updates(
 def _deletes(
     listed: Sequence[Decision], new: Sequence[str], existing: Sequence[Existing]
 ) -> set[int]:
-    """Places to be deleted: not what another decision leaves alone, not what is new."""
+    """The indices to delete, except facts that another decision keeps and new ones."""
     left = {one.place for one in listed if one.event == "NONE"}
     places = {one.place for one in listed if one.event == "DELETE" and one.place is not None} - left
     return {at for at in places if at is not None and key(existing[at].text) not in map(key, new)}
@@ -188,9 +188,9 @@ def _deletes(
 def _already_known(
     listed: Sequence[Decision], new: Sequence[str], first: int | None
 ) -> tuple[set[str], set[str]]:
-    """New facts of which the model says that they are known: those it names, by their words or their number, and those
-    it may mean by what it leaves alone. The first are believed where an existing fact may say the same, the others
-    where one does."""
+    """The new facts that are known according to the model: those that it names, by words or number, and those that it
+    may mean by keeping an existing fact. The former count where an existing fact may say the same, the latter where
+    one does."""
     left = [one for one in listed if one.event == "NONE"]
     named = {key(one.text) for one in left}
     if first is None:
@@ -203,7 +203,7 @@ def _already_known(
 
 
 def key(text: str) -> str:
-    """Equal for texts that are the same word for word, whatever their case and last full stop."""
+    """A key that is equal for texts that differ only in case and final full stop."""
     return " ".join(normal_form(text).casefold().split()).rstrip(" .。!！")
 
 
@@ -213,36 +213,37 @@ def same(one: str, other: str) -> bool:
 
 
 def says(text: str, fact: str) -> bool:
-    """Whether a text says what a fact says: the same, or nearly all of its words, and perhaps more."""
+    """Whether a text states a fact: it is equal, or holds nearly all of its words, and perhaps more."""
     return same(text, fact) or paraphrase.says(text, fact)
 
 
 def _may_say(text: str, fact: str) -> bool:
-    """Whether a text may say a fact in other words. Two things that are liked have only the liking in common."""
+    """Whether a text may state a fact in other words; a shared common verb such as "likes" is not enough."""
     shared = paraphrase.keys(fact) & paraphrase.keys(text)
     return bool(shared - _verbs()) and paraphrase.may_say(text, fact)
 
 
 @cache
 def _verbs() -> frozenset[str]:
-    """What is stated of things of all kinds: that somebody likes, uses or has them."""
+    """Verbs that apply to anything: to like, use or have."""
     tables = (language().table(name) for name in ("english_verbs", "chinese_verbs"))
     written = (verb for table in tables for verbs in table.values() for verb in verbs.split(","))
     return frozenset[str]().union(*map(paraphrase.keys, written))
 
 
 def _unique(facts: Sequence[str]) -> list[str]:
-    """Each fact once, without empty ones."""
+    """The facts without duplicates and empty ones."""
     return list({key(fact): fact for fact in reversed(facts) if key(fact)}.values())[::-1]
 
 
-# Which of the known facts a new one may concern: the few that a model, or a rule, then looks at
+# The few known facts that a new one may concern, which a model or a rule compares with it
 
 
 def neighbours(
     known: Sequence[Entry], new: Sequence[str], near: Sequence[Sequence[str]], most: int
 ) -> list[Entry]:
-    """At most so many of the facts, the likeliest first. `near` has for each new fact the ids that a search gave."""
+    """At most `most` of the known facts, the likeliest first. `near` has the ids that a search returned for each new
+    fact."""
     if len(known) <= most:
         return list(known)
     by_id = {one.id: one for one in known}

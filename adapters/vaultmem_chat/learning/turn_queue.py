@@ -1,4 +1,4 @@
-"""What chats leave in the state folder: turns of conversations that wait to be learned from, and counts of the proxy.
+"""The files of chats in the state folder: the queue of turns to learn from, and the proxy's counts.
 
 <state>/turns/<number>-<id>.json   one turn each, on the disk before anybody hears of it, in order
 <state>/turns/worker               flock of the one process that works on them
@@ -33,26 +33,26 @@ FACTS = "facts"  # in an item's meta: the facts in the user's words
 NOTED = "noted"  # in an item's meta: the ids of those sides of it that were written as notes
 SERVICE = "service"  # in an item's meta: the origin of the model's service that it was sent to
 FOLDER = "turns"  # in the state folder
-OPEN_FOR = 600.0  # seconds after which nobody waits for an answer any more
-LATEST = 9e9  # of a clock that goes wrong
-_CLOCKS = 3.0  # seconds by which the start of a process may seem to shift
+OPEN_FOR = 600.0  # seconds after which no answer is expected
+LATEST = 9e9  # tolerance for a wrong clock
+_CLOCKS = 3.0  # seconds by which a process's start time may seem to shift
 _NAME = re.compile(r"(\d{20})-([0-9a-f-]{36})\.json")
 _BROKEN, _TEMPORARY = ".broken", ".tmp"
 
 
 class Item(NamedTuple):
-    """One turn: the user's words, and the answer if that is known. Times are seconds since the epoch."""
+    """One turn: the user's words, and the answer if it is known. Times are in seconds since the epoch."""
 
     id: str
     conversation: str
     user: str
-    assistant: str | None  # None: no whole answer came
+    assistant: str | None  # None when no complete answer arrived
     began: float
     finished: float | None
-    model: str = ""  # that answers
+    model: str = ""  # the model that answers
     user_id: str = ""  # of the user's turn
     meta: Mapping[str, object] = {}
-    number: int = 0  # its place in the order
+    number: int = 0  # its number in the queue
     is_open: bool = False  # an answer may still come
 
     @property
@@ -66,12 +66,12 @@ class Item(NamedTuple):
         return f"{self.number:020d}-{self.id}.json"
 
     def answered_as(self, other: Item) -> bool:
-        """Whether no more is known of its answer than of another's."""
+        """Whether its answer is the same as another item's."""
         return (self.assistant, self.finished) == (other.assistant, other.finished)
 
 
 class Turns:
-    """The queue in a folder. Any thread of any process may use it. Raises StateError when nothing can be written."""
+    """The queue in a folder. Any thread of any process may use it. Raises StateError when it cannot be written."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Turns:
         self, conversation: str, user_text: str, at: float, *,
         user_id: str | None = None, meta: JsonObject | None = None,
     ) -> Item:  # fmt: skip
-        """A turn begins, and survives a power cut. `user_id` is that of an earlier one that is answered again."""
+        """Durably store the beginning of a turn. `user_id` is that of an earlier turn that is answered again."""
         own, about = str(uuid.uuid4()), dict(meta or {})
         model = str(about.get("model") or "")
         item = Item(
@@ -90,29 +90,29 @@ class Turns:
         return self._save(item)
 
     def finish(self, item: Item, assistant_text: str, at: float) -> Item:
-        """The answer is there, and survives a power cut from here on."""
+        """Durably store the answer."""
         return self._save(item._replace(assistant=assistant_text, finished=at, is_open=False))
 
     def close(self, item: Item, at: float) -> Item:
-        """No whole answer will come; the user's words stay."""
+        """End a turn without a complete answer; the user's words stay."""
         return self._save(item._replace(finished=at, is_open=False))
 
     def add_facts(self, item: Item, facts: list[str]) -> None:
-        """Store the facts in it. Where an answer came meanwhile they are extracted once more."""
+        """Store the facts in it. If an answer arrived meanwhile, they are extracted again."""
         with self._changing():
             now = self._read(item.name)
             if now is not None and now.answered_as(item):
                 self._write(item._replace(meta={**item.meta, FACTS: facts}))
 
     def add_notes(self, item: Item, ids: Iterable[str]) -> None:
-        """Keep the ids of its notes. Not of a turn that is open: it belongs to the process that leads it."""
+        """Store the ids of its notes. An open turn is not changed: it belongs to the process that serves it."""
         with self._changing():
             now = self._read(item.name)
             if now is not None and not now.is_open:
                 self._write(now._replace(meta={**now.meta, NOTED: sorted(ids)}))
 
     def done(self, item: Item) -> bool:
-        """It is learned from. False where an answer came meanwhile, which is not yet: it stays then."""
+        """Remove a turn that was learned from. Returns False, and keeps it, if an answer arrived meanwhile."""
         with self._changing():
             if self._is_changed(item):
                 return False
@@ -126,28 +126,29 @@ class Turns:
             return True
 
     def put_aside(self, item: Item, why: str) -> None:
-        """Keep for a person what cannot be learned from; but where an answer came meanwhile, try again."""
+        """Set aside a turn that cannot be learned from, for a person; if an answer arrived meanwhile, it is tried
+        again."""
         with self._changing():
             if not self._is_changed(item):
                 self._set_aside(item.name, why)
 
     def waiting(self) -> list[Item]:
-        """All that is not learned from yet, in order; those that are open among them."""
+        """All turns in the queue, in order, including open ones."""
         return list(self.each())
 
     def each(self) -> Iterator[Item]:
-        """The same one by one: those that are there now, each read when its turn has come."""
+        """Yield the turns that are in the queue now, each read when it is reached."""
         for name in self._names():
             item = self._read(name)
             if item is not None:
                 yield item
 
     def holds(self, id_: str) -> bool:
-        """Whether a turn, by its id, is not learned from yet."""
+        """Whether a turn, by its id, is in the queue."""
         return any(name.endswith(f"-{id_}.json") for name in self._names())
 
     def count(self) -> int:
-        """How many are waiting."""
+        """The number of turns in the queue."""
         return len(self._names())
 
     def broken(self) -> list[str]:
@@ -155,7 +156,8 @@ class Turns:
         return [f"{self.folder}/{name}" for name in self._list_files() if name.endswith(_BROKEN)]
 
     def claim(self, *, wait: bool = False) -> AbstractContextManager[None] | None:
-        """Become the one worker, until the end of the block; None where there is another one, unless `wait`."""
+        """Become the only worker until the end of the block. Returns None where there is another one, unless
+        `wait`."""
         handle = self._opened("worker")
         is_ours = False
         try:
@@ -173,7 +175,7 @@ class Turns:
             self._sweep()
             yield
         finally:
-            os.close(handle)  # which also gives the lock back
+            os.close(handle)  # which also releases the lock
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
@@ -193,12 +195,12 @@ class Turns:
             raise StateError(f"{self.folder}/{name} cannot be opened: {error.strerror}") from error
 
     def _is_changed(self, item: Item) -> bool:
-        """Whether more is known of it by now. The caller holds the lock."""
+        """Whether its file has changed since it was read. The caller holds the lock."""
         now = self._read(item.name)
         return now is not None and not now.answered_as(item)
 
     def _next_number(self, at: float) -> int:
-        """A number that is higher than all there are, also when the clock was set back."""
+        """A number higher than any in the queue, even when the clock was set back."""
         names = self._names()
         last = int(names[-1].partition("-")[0]) if names else 0
         return max(int(min(max(at, 0.0), LATEST) * 1e9), last + 1)
@@ -209,7 +211,7 @@ class Turns:
         return item
 
     def _write(self, item: Item) -> None:
-        """Write the file of an item, whole or not at all."""
+        """Atomically write the file of an item."""
         path = f"{self.folder}/{item.name}"
         try:
             replace_private(path, _pack(item), sync=True)
@@ -230,7 +232,7 @@ class Turns:
             handle = os.open(f"{self.folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(handle, "rb") as file:
                 return _unpack(file.read(), name)
-        except OSError:  # it was just removed, or cannot be read now
+        except OSError:  # just removed, or unreadable now
             return None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._set_aside(name, f"it is damaged ({error})")
@@ -243,7 +245,7 @@ class Turns:
             log.error("a turn of a conversation was set aside as %s: %s", aside, why)
 
     def _sweep(self) -> None:
-        """Remove what writers have left that were killed before anybody heard of their turn."""
+        """Remove the temporary files of killed writers."""
         for name in self._list_files():
             path = f"{self.folder}/{name}"
             with contextlib.suppress(OSError):
@@ -261,7 +263,7 @@ def _pack(item: Item) -> str:
 
 
 def _unpack(data: bytes, name: str) -> Item:
-    """Raises ValueError, KeyError or TypeError for what is no item."""
+    """Raises ValueError, KeyError or TypeError for anything that is not an item."""
     fields = json.loads(data)
     if not isinstance(fields, dict):
         raise TypeError("no object")
@@ -290,7 +292,7 @@ def _is_awaited(item: Item, fields: JsonObject) -> bool:
 
 
 def _start_of(pid: int) -> float | None:
-    from vaultmem import machine  # an empty queue needs to know of no process
+    from vaultmem import machine  # not needed for an empty queue
 
     return machine.started_at(pid)
 
@@ -320,13 +322,13 @@ class ChatCounts:
         self._write()
 
     def add(self, outcome: str) -> None:
-        """One chat more that ended so."""
+        """Count a chat with this outcome."""
         with self._lock:
             self._counts[outcome] += 1
             self._write()
 
     def _write(self) -> None:
-        """Whole or not at all; a power cut may cost the last of them."""
+        """Atomically write the counts; a power cut may lose the last ones."""
         path = f"{self._folder}/{COUNTS}"
         try:
             make_private(self._folder)
@@ -336,7 +338,7 @@ class ChatCounts:
 
 
 def read_counts(folder: str) -> dict[str, int] | None:
-    """The counts of the proxy that started last; None where there was none."""
+    """The counts of the latest proxy; None where there was none."""
     try:
         with open(f"{folder}/{COUNTS}", encoding="ascii") as file:
             result = json.load(file)

@@ -1,6 +1,7 @@
-"""The worker: takes turns out of the queue, one after the other, and has them learned from.
+"""The worker: takes turns from the queue, one after the other, and learns from them.
 
-One process at a time is it; while it waits for a model it holds neither the lock of the state nor the memory folder.
+One process at a time is the worker; while it waits for a model it holds neither the lock of the state nor the memory
+folder.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ from vaultmem_chat.llm.llm import within_budget
 
 log = logging.getLogger("vaultmem.conversations")
 
-LOOK = 5.0  # seconds after which the queue is looked at, for turns of other processes
-REST = 30.0  # seconds before a turn that could not be written or learned from is tried again
-# Seconds after a message: the first word of the answer comes before its note, and what is learned at once is
-# written once.
+LOOK = 5.0  # seconds between checks of the queue for turns of other processes
+REST = 30.0  # seconds before a failed turn is tried again
+# Seconds after a message: the answer begins before the note is written, and what is learned at once is written once.
 AFTER = 0.3
-TRIES = 3  # before it is put aside
-YIELD = 2.0  # seconds for which a turn lets others go first, at most
-# What is wrong with the turn itself, and will be again. Other errors of ours are of the vault, the settings or the
-# agent: they may be mended in a day, and the words of a user wait for it.
+TRIES = 3  # attempts before it is set aside
+YIELD = 2.0  # most seconds for which a turn waits for requests
+# Errors of the turn itself, which will recur. Other errors are of the vault, the settings or the agent: they may be
+# fixed some day, and the user's words are kept until then.
 _HOPELESS = (UsageError, NoteNotFoundError)
 
 ModelFor = Callable[[Item], Model | None]
@@ -43,7 +43,8 @@ def service_of(config: Config) -> str:
 
 
 class _Loop:
-    """A thread that works when it is nudged, and every few seconds. What `work` raises is logged, and it goes on."""
+    """A thread that calls `work` when it is nudged, and every few seconds. Exceptions are logged, and it
+    continues."""
 
     def __init__(self, name: str, work: Callable[[], object], delay: float = 0.0) -> None:
         self._name, self._work, self._delay = name, work, delay
@@ -74,13 +75,13 @@ class _Loop:
             try:
                 if not self.ending.is_set():
                     self._work()
-            except Exception:  # the border of the thread: a turn stays in the queue
+            except Exception:  # the last resort of the thread: the turn stays in the queue
                 log.exception("the thread %s has failed", self._name)
 
 
 class Worker:
-    """Works on the queue of one vault, in threads of its own from start() on. `model` gives the model for a turn;
-    `on_learned` hears what became of each, in such a thread. While `is_busy`, each turn waits for a moment."""
+    """Processes the queue of one vault, in its own threads from start() on. `model` returns the model for a turn;
+    `on_learned` is called with each result in such a thread. While `is_busy`, each turn waits for a moment."""
 
     def __init__(
         self, vault: Vault, model: ModelFor = lambda _: None, on_learned: Callable[[Learned], None] | None = None,
@@ -91,28 +92,28 @@ class Worker:
         self.turns = Turns(vault.state.path(FOLDER))
         self._loop = _Loop("turns", self.work_once)
         self._notes = _Notes(vault, self.turns, lambda: self.current, self.step_aside)
-        self.current = ""  # the id of the turn that is worked on
-        self.remembered = 0  # turns, since this worker was made
+        self.current = ""  # the id of the current turn
+        self.remembered = 0  # turns learned by this worker
         self._failed: dict[str, tuple[int, float]] = {}  # by item: how often, and when at last
 
     def start(self) -> None:
-        """Work, from now on."""
+        """Start the threads."""
         self._loop.start()
         self._notes.loop.start()
 
     def nudge(self) -> None:
-        """There is something to do."""
+        """Wake the worker."""
         self._loop.nudge()
         self._notes.loop.nudge()
 
     def step_aside(self) -> None:
-        """Let those go first who wait for an answer now."""
+        """Wait while requests wait for answers."""
         end = time.monotonic() + YIELD
         while self._is_busy() and time.monotonic() < end and not self._loop.ending.wait(0.05):
             pass
 
     def stop(self, seconds: float) -> None:
-        """Finish the turn that is being worked on, if that takes no longer; else it is left to the next worker."""
+        """Stop after the current turn, waiting at most `seconds`; otherwise it is left to the next worker."""
         deadline = time.monotonic() + seconds
         for loop in (self._loop, self._notes.loop):
             loop.end()
@@ -120,8 +121,8 @@ class Worker:
             loop.join(deadline - time.monotonic())
 
     def work_once(self, *, wait: bool = False) -> int:
-        """Learn from all that is waiting; how many turns that were. While there is another worker, be it a process or
-        the thread of this one: none, or with `wait` those that are left when it has done its work."""
+        """Learn from all turns in the queue. Returns their number. While another worker is active, in another process
+        or in this one's thread, that is 0; with `wait`, the number of turns left when it has finished."""
         if not wait and not self.turns.count():
             return 0
         claim = self.turns.claim(wait=wait)
@@ -130,18 +131,18 @@ class Worker:
         done = 0
         with claim:
             progresses = True
-            while progresses and not self._loop.ending.is_set():  # more may come meanwhile
+            while progresses and not self._loop.ending.is_set():  # more may arrive meanwhile
                 learned, is_more = self._go_through()
                 done += learned
                 progresses = learned > 0 or is_more
         return done
 
     def _go_through(self) -> tuple[int, bool]:
-        """Once through the queue: how many turns were learned from, and whether one was tried that can be tried again
-        at once, for an answer came meanwhile, or it makes room for the next one."""
+        """Process the queue once. Returns the number of turns learned from, and whether to process it again at once,
+        because an answer arrived meanwhile or a turn unblocked the next one."""
         done, is_more = 0, False
-        passed: set[str] = set()  # conversations, each of which waits for its first turn
-        with _open(self._vault) as vault:  # one for all turns: it holds an embedding model
+        passed: set[str] = set()  # conversations whose first turn is not done
+        with _open(self._vault) as vault:  # shared by all turns: it holds an embedding model
             for item in self.turns.each():
                 if self._loop.ending.is_set():
                     break
@@ -160,14 +161,14 @@ class Worker:
         return done, is_more
 
     def _is_ready(self, item: Item) -> bool:
-        """Whether it is over and has not just failed."""
+        """Whether a turn is complete and has not just failed."""
         failed = self._failed.get(item.id)
         return not item.is_open and (failed is None or time.monotonic() - failed[1] > REST)
 
     def _learn(self, vault: Vault, item: Item) -> bool:
-        """Learn from one turn; whether that is done."""
+        """Learn from one turn. Returns whether it is done."""
         try:
-            # Of the service that the turn was sent to: no other one hears of it.
+            # Of the service that the turn was sent to: it is sent to no other.
             may_ask = item.meta.get(SERVICE) in (None, "", service_of(self._vault.config))
             model = self._model(item) if may_ask else None
             with spoken():
@@ -178,7 +179,7 @@ class Worker:
             vault.close()
             self._fail(item, str(error), counts=isinstance(error, _HOPELESS))
             return False
-        except Exception as error:  # whatever it is, other conversations must not wait for it
+        except Exception as error:  # whatever it is, other conversations must go on
             vault.close()
             log.exception("a turn of a conversation could not be learned from")
             self._fail(item, repr(error), counts=not isinstance(error, OSError))
@@ -203,14 +204,14 @@ class Worker:
             return
         try:
             self._on_learned(learned)
-        except Exception:  # what a listener does with it is not the worker's business
+        except Exception:  # errors of the listener do not concern the worker
             log.exception("the listener to what was learned has failed")
 
 
 class _Notes:
-    """Writes turns as notes at once, beside the worker: while that waits for a model, later turns and those of
-    other conversations wait to be learned from, but are there. Done twice it changes nothing: ids follow from the turn.
-    `current` tells the turn that the worker writes."""
+    """Writes turns as notes at once, beside the worker: while that waits for a model, other turns are already stored.
+    Repeating it changes nothing, because ids are derived from the turn. `current` returns the turn that the worker is
+    writing."""
 
     def __init__(
         self, vault: Vault, turns: Turns, current: Callable[[], str], step_aside: Callable[[], None]
@@ -219,10 +220,10 @@ class _Notes:
         self._step_aside = step_aside
         self.loop = _Loop("notes", self.write, AFTER)
         self._noted: dict[str, tuple[float | None, list[str]]] = {}  # by turn: its end, its notes
-        self._failed: dict[str, float] = {}  # by turn: when it could not be written
+        self._failed: dict[str, float] = {}  # by turn: the time of the last failure
 
     def write(self) -> None:
-        """Write all that waits and is not written yet: of a turn that is open, the words of the user."""
+        """Write all turns in the queue that are not written yet; of an open turn, the user's words."""
         waiting = self._turns.waiting()
         there = {item.id for item in waiting}
         self._noted = {id_: one for id_, one in self._noted.items() if id_ in there}
