@@ -63,6 +63,21 @@ def test_where_a_day_goes(day: str, section: str | None) -> None:
     )
 
 
+@pytest.mark.parametrize("lapses", [False, True])
+def test_what_was_snoozed_stands_where_its_new_day_belongs(lapses: bool) -> None:
+    one = due("2026-10-01T09:00", lapses=lapses)
+    for until, section in {
+        "2026-11-22": "today",
+        "2026-11-20": "" if lapses else "overdue",
+    }.items():
+        items = due_items([one], said(one.id, "snoozed", until), WALL)
+        assert [(item.section, item.due) for item in items] == [(section, until)] * bool(section)
+    (item,) = due_items(
+        [due("2026-11-22T18:00")], said(due("2026-11-22T18:00").id, "snoozed", "2026-11-21"), WALL
+    )
+    assert item.due == "2026-11-22T18:00"
+
+
 def test_whether_to_tick_tasks_in_their_notes_is_asked_for_a_while_and_of_few_notes() -> None:
     dues = [due("2026-11-22", path=f"Daily/{number}.md") for number in range(9)]
     dues = [one._replace(id=f"vm-{number}") for number, one in enumerate(dues)]

@@ -264,9 +264,9 @@ def _alarm(step: _Step, clock: _Clock) -> Alarm:
 
 
 def _when(step: _Step, clock: _Clock) -> str:
-    """When it is or was due, in words: due today 15:00; since Friday 20 Nov, 2 hours late."""
+    """When it is or was due, or snoozed until, in words: due today 15:00; since Friday 20 Nov, 2 hours late."""
     due = step.due
-    wall = _wall(due.due) or _wall(step.moment)
+    wall = _wall(max(due.due, step.moment)) or _wall(due.due) or _wall(step.moment)
     assert wall
     day, at = wall
     today = clock.local.date()

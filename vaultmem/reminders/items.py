@@ -13,6 +13,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
+    Answer,
     Answers,
     carried_out_id,
     completion_id,
@@ -65,9 +66,21 @@ class Item:
 def due_items(dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
     """The pending items of the next days."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
-    open_dues = (due for due in dues if not is_over(due, answers) and is_listable(due, answers))
+    open_dues = (
+        _put_off(due, answers.get(due.id))
+        for due in dues
+        if not is_over(due, answers) and is_listable(due, answers)
+    )
     sections = ((due, section_of(due, today, last)) for due in open_dues)
     return open_items((_item_of(due, name) for due, name in sections if name), answers, now)
+
+
+def _put_off(due: Due, answer: Answer | None) -> Due:
+    """The same as of the day or minute until which it is snoozed."""
+    until = answer.until if answer and answer.state == SNOOZED else ""
+    if until <= (due.due or due.at):
+        return due
+    return due._replace(due=until) if due.due else due._replace(at=until)
 
 
 def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -> list[Item]:
