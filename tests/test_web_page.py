@@ -151,6 +151,18 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
     me.act("undo", commits=commits)
     assert all(me.door.ask("read", id=id_).status == 200 for id_ in ids)
 
+    def attribution() -> list[object]:
+        listed = me.door.ask("list", "me", words="lamp in room", unapproved=True).data["memories"]
+        return [one["attribution"] for one in listed]
+
+    assert attribution() == ["by claude, not approved"] * 3
+    assert me.get("/ui/").count("by claude, not approved") >= 3
+    me.act("approve", id="\n".join(ids))
+    assert not attribution()
+    sent = dict(re.findall(r'name="(id|undo)" value="([^"]+)"', me.notice()))
+    me.act("approve", **sent)
+    assert len(attribution()) == 3
+
 
 def test_a_memory_goes_with_all_that_was_derived_from_it(me: Browser) -> None:
     made = [me.door.ask("write", content="The sextant came from aunt Greta.").data]

@@ -48,9 +48,11 @@ async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
-    for id_ in _ids(form):
-        await reader.ask("approve", id=id_)
-    return Notice(t("approved"))
+    ids, undo = _ids(form), bool(form.get("undo"))
+    for id_ in ids:
+        await reader.ask("approve", id=id_, undo=undo)
+    back = {"id": "\n".join(ids), "undo": "1"}
+    return Notice(t("taken back")) if undo else Notice(t("approved"), "approve", back)
 
 
 async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:

@@ -22,13 +22,13 @@ _RESULTS = 30  # at most
 
 
 async def today(visit: Visit) -> Page:
-    """What is due and waits, what was done since yesterday, and what is held back."""
+    """What is due and waits, what you have not approved, and what was done since yesterday."""
     t = visit.t
     return Page(
         t("Today"),
         [
             h.section(aria_label=t("due"))[views.later(_due(visit))],
-            views.section(t("Held back until you approve it"), views.later(_waits(visit))),
+            views.section(t("Not approved yet"), views.later(_unapproved(visit))),
             views.section(t("Done since yesterday"), views.later(_done(visit))),
         ],
         "/", "memories notes jobs",
@@ -48,9 +48,11 @@ async def _due(visit: Visit) -> h.Node:
     ] or h.p(".empty")[t("Nothing is due.")]  # fmt: skip
 
 
-async def _waits(visit: Visit) -> h.Node:
-    held = (await visit.reader.list(unapproved=True, limit=30))["memories"]
-    return views.rows((_held_back(visit, row) for row in held), visit.t("Nothing is held back."))
+async def _unapproved(visit: Visit) -> h.Node:
+    listed = await visit.reader.list(unapproved=True, limit=_RESULTS)
+    rows = (_to_approve(visit, row) for row in listed["memories"])
+    more = listed["total"] > _RESULTS and h.p(".count")[f"{_RESULTS} / {listed['total']:,}"]
+    return [views.rows(rows, visit.t("All is approved.")), more]
 
 
 def _item(visit: Visit, item: Record) -> h.Element:
@@ -71,10 +73,11 @@ def _item(visit: Visit, item: Record) -> h.Element:
     )  # fmt: skip
 
 
-def _held_back(visit: Visit, row: Record) -> h.Element:
+def _to_approve(visit: Visit, row: Record) -> h.Element:
     t = visit.t
     return views.row(
-        f"held-{row['id']}", [views.memory_link(row), views.excerpt(row), views.labels(row)],
+        f"new-{row['id']}",
+        [views.memory_link(row), views.excerpt(row), views.labels(row), h.p(".labels")[row["attribution"]]],
         button(visit, "approve", t("Approve"), "a", id=row["id"]), button(visit, "delete", t("Refuse"), "r", id=row["id"]),
     )  # fmt: skip
 
