@@ -51,6 +51,9 @@ def test_a_session_is_for_its_host_and_port_alone(door: Door, me: Browser) -> No
     other = Browser(door, "127.0.0.1")
     other.cookie = me.cookie
     assert other.send("GET", "/ui/").status == 401
+    assert me.cookie.startswith(f"vaultmem_session_{door.port}="), (
+        "the page of another vault has its own"
+    )
     stranger = Browser(door, "evil.example")
     stranger.cookie = me.cookie
     assert stranger.send("GET", "/ui/").status == 403, "DNS rebinding"

@@ -75,7 +75,7 @@ class _Guard:
 
         request = http.Request(scope)
         path = scope["path"].removeprefix(ROOT)
-        session = self._sessions.of(request.cookies.get(COOKIE, ""), _host(request))
+        session = self._sessions.of(_secret(request), _host(request))
         if session is not None:
             scope["vaultmem.session"] = session
         elif not _FREE.fullmatch(path):
@@ -117,15 +117,15 @@ class _Site:
             return http.Response(status_code=410)
         response = http.Response(status_code=204)
         cookie = self.sessions.open(names[0], _host(request))
-        response.set_cookie(COOKIE, cookie, path=ROOT, httponly=True, samesite="strict")
+        response.set_cookie(_cookie(request), cookie, path=ROOT, httponly=True, samesite="strict")
         return response
 
     async def leave(self, request: http.Request) -> http.Response:
         """End the session."""
         await self._checked(request)
-        self.sessions.close(request.cookies.get(COOKIE, ""))
+        self.sessions.close(_secret(request))
         response = _entrance(request)
-        response.delete_cookie(COOKIE, path=ROOT)
+        response.delete_cookie(_cookie(request), path=ROOT)
         return response
 
     async def nothing(self, request: http.Request) -> http.Response:
@@ -240,6 +240,15 @@ def _back(form: dict[str, str]) -> str:
 def _script(request: http.Request) -> str:
     """What our script asks for: "1", an open page again; "part", only its results. Else nothing."""
     return request.headers.get("x-vaultmem", "")
+
+
+def _cookie(request: http.Request) -> str:
+    """The name of its cookie has the port: cookies know none, and the page of another vault has a session of its own."""
+    return f"{COOKIE}_{request.url.port}"
+
+
+def _secret(request: http.Request) -> str:
+    return request.cookies.get(_cookie(request), "")
 
 
 def _host(request: http.Request) -> str:

@@ -94,7 +94,7 @@ async def conversations(visit: Visit) -> Page:
 
 def _talk(visit: Visit, one: Record) -> h.Element:
     id_, counts = str(one["conversation_id"]), {name: one[name] for name in ("turns", "facts")}
-    labels = visit.t("{turns} turns, {facts} facts", **counts), when(str(one["updated_at"]))
+    labels = visit.t("turns: {turns}, facts: {facts}", **counts), when(str(one["updated_at"]))
     link = h.a(href=url("/conversation", id=id_))[id_]
     return views.row(f"t-{id_}", [link, h.p(".labels")[labels]])
 

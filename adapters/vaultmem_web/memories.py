@@ -41,7 +41,7 @@ async def _chosen(visit: Visit) -> h.Node:
     query = {name: visit.text(name) for name in ("words", *views.FACETS, "deleted", "view")}
     listed = await _listed(visit, limit=FIRST_ROWS, facets=not visit.is_part)
     part = h.div("#list")[
-        h.p(".count", role="status")[t("{count} memories", count=f"{listed['total']:,}")],
+        h.p(".count", role="status")[t("memories: {count}", count=f"{listed['total']:,}")],
         h.div(
             f".list.{view}", role="list", tabindex="0", aria_label=t("Memories"),
             data_total=str(listed["total"]), data_rows=url("/memories/rows", **query),
@@ -81,7 +81,7 @@ def _articles(visit: Visit, listed: Record, start: int) -> Iterator[h.Element]:
             ".row", role="listitem", tabindex="0", id=f"m{row['id'][:13]}",
             aria_setsize=str(listed["total"]), aria_posinset=str(at + 1), data_at=str(at), data_day=(row["created_at"] or "")[:10],
         )[
-            h.input(type="checkbox", name="id", value=row["id"], form="several", aria_label=t("choose")),
+            h.input(type="checkbox", name="id", value=row["id"], form="several", aria_label=f"{t('choose')}: {row['title']}"),
             h.div[
                 views.memory_link(row), views.excerpt(row),
                 views.labels(row),
@@ -183,7 +183,7 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
         (t("changed"), when(record["updated_at"])),
         (t("confirmed"), when(record["last_reinforced_at"])),
         (t("ends"), when(record["expires_at"])),
-        (t("told or read"), t("{count} times", count=record["access_count"])),
+        (t("told or read"), f"{record['access_count']:,} ×"),
         (t("by whom"), [
             h.div[one["by"] or t("you"), " ", h.time[one["day"]], f" × {one['times']:,}"]
             for one in record["recalled"]

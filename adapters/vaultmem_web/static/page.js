@@ -82,6 +82,7 @@ document.addEventListener("submit", async (event) => {
     if (failed && one("#editor[open]")) return; // what was typed stays where it is
     chosen = [];
     history.replaceState(null, "", answer.responseURL);
+    document.title = shown.title;
     put(one("#content"), one("#content", shown), form);
     if (next?.id) document.getElementById(next.id)?.focus();
   } finally {
