@@ -23,6 +23,7 @@ from tests.vault_sync import (
     recreate,
 )
 from vaultmem import Vault
+from vaultmem.errors import VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import DONE, Answer, approval_id, is_approved, item_ids
 from vaultmem.memories.store import MemoryStore
@@ -158,7 +159,12 @@ def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pa
         memory = vault.write("Anne prefers trains to planes", by="claude")
     pair.agree()
     with pair.desktop.opened() as vault:
-        vault.history()
+        (beginning,) = vault.history()
+        with pytest.raises(VaultmemError, match="nothing to undo"):
+            vault.undo(last=True)
+        with pytest.raises(VaultmemError, match="nothing is known before it"):
+            vault.undo(beginning["commit"])
+        assert [each["id"] for each in vault.memories()] == [memory["id"]]
     with pair.laptop.opened() as vault:
         name = vault.tag(memory["id"], "rail", by="codex") and pair.laptop.page.stem
         vault.history()

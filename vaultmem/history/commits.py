@@ -62,6 +62,11 @@ class Commit(NamedTuple):
         return bool(self.token)
 
     @property
+    def is_beginning(self) -> bool:
+        """Whether it only records what was there when the history, or that of a note, began."""
+        return not self.token and self.why == AS_FOUND
+
+    @property
     def contents(self) -> tuple[str, ...]:
         """The ids of its files' contents after it, see repository.short_id."""
         return tuple(one.new[:SHORT] for one in self.files if one.new)
@@ -190,7 +195,7 @@ def is_storable(path: str) -> bool:
 
 # The changes since the last commit, as commits: our batches, and what people did outside vaultmem.
 
-_AS_FOUND = "as it was found"
+AS_FOUND = "as it was found"
 OUTSIDE = "outside vaultmem"
 
 Read = Callable[[str], bytes | None]
@@ -222,7 +227,7 @@ class Intake:
         self._stream = stream
         self._inside = f"{folder}/"
         self._blobs, self._read, self._held = files
-        self._first_why = "" if tree else _AS_FOUND
+        self._first_why = "" if tree else AS_FOUND
         self.tree = tree
 
     def take(self, batches: Sequence[Batch], now: float) -> None:
@@ -290,7 +295,7 @@ class Intake:
         why = f"{' and '.join(word for word, was in done.items() if was)} {OUTSIDE}"
         notes = [path for path in puts if not path.startswith(self._inside)]
         if len(notes) == len(created) == len(puts) and not drops:
-            why = _AS_FOUND  # notes seen for the first time, because they are about to be changed
+            why = AS_FOUND  # notes seen for the first time, because they are about to be changed
         why, self._first_why = self._first_why or why, ""
         self._commit(Commit("", at, YOU, PERSON, why, tuple(moves)), puts, drops)
 

@@ -227,7 +227,12 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
     if bool(name) != (since is not None):
         raise UsageError("--by NAME and --since WHEN go together")
     if commit:
-        return [[past.show(past.resolve(commit))]]
+        one = past.show(past.resolve(commit))
+        if one.is_beginning:
+            raise VaultmemError(
+                f"{commit} is what was there when the history here began; nothing is known before it"
+            )
+        return [[one]]
     done = past.log(limit=ALL if is_last else MOST, by=_is_by(name), since=since)
     # What people do in their editor, they undo there.
     results = [[one for one in done if one.is_ours]]
@@ -268,6 +273,7 @@ def _last_elsewhere(
     marks = [
         (elsewhere[id_], one)
         for one in seen
+        if not one.is_beginning  # what was there before is not known
         for id_ in one.contents
         if id_ in elsewhere and id_ not in taken_back
     ]
