@@ -275,13 +275,21 @@ def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
         memory_file("people/New", "My dentist is Dr. Lee", 1),
         memory_file("people/Anne", "Anne lives in Ghent.", 5),
         memory_file("people/Tom", "Tom works at Siemens.", 4),
+        memory_file("people/Diet", "Jonas is vegetarian", 5),
+        memory_file("people/Meat", "Jonas eats meat again", 1),
+        memory_file("people/Tennis", "Jonas plays tennis again", 2),
     ])  # fmt: skip
-    plan, _ = StandInView(files).run(doubts)
+    view = StandInView(files)
+    view.cosines = lambda one, other: 0.7 if "tennis" not in one + other else 0.4
+    plan, _ = view.run(doubts)
     assert plan.changes == ()
-    (finding,) = plan.findings
-    assert finding.kind == "contradiction"
-    assert finding.said == "“My dentist is Dr. Lee” against “My dentist is Dr. Moss” in [[Old]]"
-    assert finding.others == ("vaultmem/people/Old.md",)
+    assert {(one.kind, one.said, one.others) for one in plan.findings} == {
+        ("contradiction", f"“{new}” against “{old}” in [[{name}]]", (f"vaultmem/people/{name}.md",))
+        for name, old, new in (
+            ("Old", "My dentist is Dr. Moss", "My dentist is Dr. Lee"),
+            ("Diet", "Jonas is vegetarian", "Jonas eats meat again"),
+        )
+    }
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,18 @@ _EXCHANGED = form("exchanged")
 
 def is_aside(old: str, new: str, looks: Mapping[str, float]) -> bool:
     """Whether the newer text leaves what the older one says as it is; `looks` are the features of the two."""
-    tests = (_is_about_the_value, _shares_only_its_subject, _states_something_else, _is_about_another)  # fmt: skip
+    return shares_only_its_subject(old, new) or _is_else(old, new, looks)
+
+
+def may_be_ended(old: str, new: str, looks: Mapping[str, float]) -> bool:
+    """Whether the newer text speaks of a change, and no more tells that it leaves the older one as it is than that the
+    two share only their subject: "Leo is vegetarian", "Leo eats meat again"."""
+    is_of_subject = bool(looks["cue"]) and shares_only_its_subject(old, new)
+    return is_of_subject and not _is_else(old, new, looks)
+
+
+def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
+    tests = (_is_about_the_value, _states_something_else, _is_about_another)
     return any(test(old, new) for test in tests) or _is_one_more(old, new, looks)
 
 
@@ -31,7 +42,7 @@ def _goes_on(one: str, other: str) -> bool:
     return follows and other.lstrip().lower().startswith(b[0])
 
 
-def _shares_only_its_subject(old: str, new: str) -> bool:
+def shares_only_its_subject(old: str, new: str) -> bool:
     """Whether the two speak of one thing, but not of one property of it ("Leo is married", "Leo moved to Lodz"): they
     share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
     numbers or names."""

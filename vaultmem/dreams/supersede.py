@@ -55,7 +55,7 @@ class _Pair:
     def __init__(
         self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
     ) -> None:
-        from vaultmem.dreams.asides import is_aside  # only who compares
+        from vaultmem.dreams.asides import is_aside, may_be_ended  # only who compares
 
         self._are_two = _are_two(old, new)
         self._texts = old, new, similarity
@@ -64,6 +64,8 @@ class _Pair:
         is_change = looks["cue"] or not looks["contradicts"]
         self._may_contradict = not is_change and _speaks_otherwise(old, new)
         self.contradicts = bool(looks["contradicts"]) and not self._may_contradict
+        is_near = not may_replace and looks["meaning"] >= NEAR
+        self._may_end = is_near and may_be_ended(old, new, looks)
 
     @cached_property
     def is_same(self) -> bool:
@@ -74,7 +76,7 @@ class _Pair:
     def is_doubtful(self) -> bool:
         """Whether the newer text rather replaces the older one than not, and than to say the same."""
         is_likely = self.replaces > DOUBTFUL or self._may_contradict
-        return is_likely and self.is_likelier and not self.is_same
+        return (self._may_end or (is_likely and self.is_likelier)) and not self.is_same
 
     @cached_property
     def is_likelier(self) -> bool:
