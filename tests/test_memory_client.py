@@ -338,6 +338,28 @@ def test_a_turn_is_shown_to_no_service_but_the_one_it_was_spoken_to(
     assert len(scripted_llm.chats) == 1
 
 
+def test_the_key_and_the_model_of_one_service_are_not_for_another(
+    indexed: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-theirs")
+    monkeypatch.setenv("VAULTMEM_LLM_MODEL", "theirs")
+    for address, key in (
+        ("https://api.example/v1", None),
+        (scripted_llm.url, "Bearer sk-theirs"),
+        ("", "Bearer sk-theirs"),
+    ):
+        monkeypatch.setenv("VAULTMEM_LLM_BASE_URL", address)
+        scripted_llm.forget()
+        scripted_llm.otherwise = by_purpose
+        assert ran(*words(indexed, scripted_llm), "hello").code == 0
+        assert {one.headers.get("authorization") for one in scripted_llm.chats} == {key}
+    monkeypatch.setenv("VAULTMEM_LLM_BASE_URL", "https://api.example/v1")
+    nameless = ran("chat", "--vault", str(indexed), "--upstream", scripted_llm.url, "hello")
+    assert (nameless.code, "no model is named" in nameless.err) == (1, True)
+    wrong = ran("chat", "--vault", str(indexed), "--upstream", "localhost:1", "hello")
+    assert wrong.err.startswith("vaultmem: base_url must be an http:// or https:// URL")
+
+
 def test_a_sitting_needs_somebody_to_talk_with(indexed: Path) -> None:
     for more, wanted in (((), "--upstream"), (("--upstream", "http://127.0.0.1:9/v1"), "--model")):
         ended = on(indexed, "chat", "hi", *more, "--format", "text")

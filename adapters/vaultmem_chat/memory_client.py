@@ -22,9 +22,10 @@ from vaultmem import now as clock
 from vaultmem.adapter import JsonObject
 from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
-from vaultmem.credentials import Key
-from vaultmem.errors import LlmError, UsageError, VaultmemError
+from vaultmem.credentials import OFF, Key
+from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
 from vaultmem.recall.recall_text import Recalled
+from vaultmem.text import urls
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import json_object
 from vaultmem_chat import bodies, memory_context
@@ -41,13 +42,32 @@ CLOSING = 30.0  # seconds for the turn that is being learned from when it is clo
 Messages = str | Sequence[JsonObject]
 
 
+def _settings(folder: str, base_url: str, model: str) -> settings.Config:
+    """The settings with what a caller says in their place."""
+    set_up = settings.load(folder).text("llm.base_url")
+    changes = {
+        key: text for key, text in (("llm.base_url", base_url), ("llm.model", model)) if text
+    }
+    if base_url and set_up and not urls.is_same_server(base_url, set_up):
+        changes = {"llm.key": OFF, "llm.model": "", **changes}
+    try:
+        return settings.load(
+            folder,
+            {**os.environ, **{settings.variable(key): text for key, text in changes.items()}},
+        )
+    except ConfigError as error:
+        named = f"the environment variable {settings.variable('llm.base_url')}: llm."
+        raise ConfigError(str(error).replace(named, "")) from error
+
+
 class MemoryClient:
     """Talks with a model through a vault: what fits is recalled for the model, turns are stored as notes, facts
     are learned from them in the background.
 
     `vault` means what it means to Vault. `base_url`, `model` and `api_key` stand in for llm.base_url, llm.model and
-    llm.key. A model on this machine gets notes, too (proxy.notes). `on_learned` hears, in another thread, what
-    became of each turn. Use it as a context manager, or call close(). Raises VaultmemError in one clear line.
+    llm.key; a service that is not the one of llm.base_url gets neither its key nor the name of its model. A model on
+    this machine gets notes, too (proxy.notes). `on_learned` hears, in another thread, what became of each turn. Use it
+    as a context manager, or call close(). Raises VaultmemError in one clear line.
     """
 
     def __init__(
@@ -55,9 +75,7 @@ class MemoryClient:
         api_key: str | None = None, on_learned: Callable[[Learned], None] | None = None,
     ) -> None:  # fmt: skip
         self.vault = Vault(vault)
-        overrides = {"llm.base_url": base_url, "llm.model": model}
-        environ = {settings.variable(key): text for key, text in overrides.items() if text}
-        self.vault.config = settings.load(self.vault.path, {**os.environ, **environ})
+        self.vault.config = _settings(self.vault.path, base_url, model)
         if not self.vault.is_indexed():
             self.vault.sync()
         self.context = Context("", 0)  # what the model received last

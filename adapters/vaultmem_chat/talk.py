@@ -144,7 +144,10 @@ class _Talk:
         try:
             for piece in self._client.stream(messages, conversation=self._conversation):
                 for line in () if pieces else self._client.context.lines:
-                    self._output.aside(self._output.paint(f"recalled: {line}", "dim"))
+                    if not line.startswith(
+                        " "
+                    ):  # of each memory its first line; a note may have a page of them
+                        self._output.aside(self._output.paint(f"recalled: {line}", "dim"))
                 pieces.append(piece)
                 self._output.exact(piece)
                 self._output.flush()

@@ -45,6 +45,14 @@ def origin(address: str) -> str:
     return f"{parts.scheme}://{parts.hostname}:{parts.port or default}"
 
 
+def is_same_server(one: str, other: str) -> bool:
+    """Whether two addresses, as people enter them, are of one server; one that is no address is nobody's."""
+    try:
+        return bool(one and other) and origin(endpoint(one)) == origin(endpoint(other))
+    except ValueError:
+        return False
+
+
 def is_local(url: str) -> bool:
     """Whether the host is this machine."""
     host = (urlsplit(url).hostname or "").rstrip(".")

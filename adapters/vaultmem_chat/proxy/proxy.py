@@ -65,7 +65,9 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
         raise ConfigError(
             f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
         )
-    if overrides.upstream and not _is_same(overrides.upstream, config.text("llm.base_url")):
+    if overrides.upstream and not urls.is_same_server(
+        overrides.upstream, config.text("llm.base_url")
+    ):
         # They are for another service: the model and the key of each request learn from it.
         changes |= {"llm.key": credentials.OFF, "llm.model": ""}
     wanted = {settings.variable(key): text for key, text in changes.items() if text is not None}
@@ -82,13 +84,6 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
             "no upstream is set: name one with --upstream http://localhost:11434/v1, or in llm.base_url"
         )
     return config
-
-
-def _is_same(one: str, other: str) -> bool:
-    """Whether two addresses are of the same server; one that is no address is nobody's."""
-    with contextlib.suppress(ValueError):
-        return bool(other) and urls.origin(urls.endpoint(one)) == urls.origin(urls.endpoint(other))
-    return False
 
 
 class Chatting:
