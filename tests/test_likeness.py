@@ -97,10 +97,11 @@ def test_similar_contents_share_a_key_and_sketches_tell_how_similar(words: int) 
 def test_unrelated_contents_share_hardly_a_key() -> None:
     rng = random.Random(7)
     texts = [" ".join(f"w{rng.randrange(5000)}" for _ in range(60)) for _ in range(150)]
-    keys = [set(bands(sketch(text))) for text in texts]
+    sketches = [*map(sketch, texts)]
+    keys = [set(bands(one)) for one in sketches]
     pairs = [(a, b) for a in range(150) for b in range(a)]
     assert sum(bool(keys[a] & keys[b]) for a, b in pairs) < 0.01 * len(pairs)
-    assert max(resemblance(sketch(texts[a]), sketch(texts[b])) for a, b in pairs) < 0.4
+    assert max(resemblance(sketches[a], sketches[b]) for a, b in pairs) < 0.4
 
 
 @pytest.mark.parametrize("words", [4, 5, 6, 8])
