@@ -199,17 +199,8 @@ def test_with_a_certificate_nobody_listens_in(vault: Path, tmp_path: Path) -> No
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
             "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(cert)]  # fmt: skip
     subprocess.run(make, check=True, capture_output=True)
-    words = [
-        "--http",
-        "0.0.0.0:0",
-        "--tls-cert",
-        str(cert),
-        "--tls-key",
-        str(key),
-        "--vault",
-        str(vault),
-    ]
-    with serving(words) as port:
+    words = f"--http 0.0.0.0:0 --tls-cert {cert} --tls-key {key} --vault {vault}"
+    with serving(words.split()) as port:
         trusted = ssl.create_default_context(cafile=str(cert))
         answer = httpx2.get(f"https://localhost:{port}/health", verify=trusted)
         assert answer.json()["status"] == "ok"
