@@ -28,8 +28,8 @@ def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = ""
     """Wait for a condition, and give what it gave."""
     deadline = time.monotonic() + seconds
     while True:
-        if found := holds():
-            return found
+        if value := holds():
+            return value
         assert time.monotonic() < deadline, what or "it never came true"
         time.sleep(_SOON)
 
@@ -43,8 +43,8 @@ def _dies_with_us() -> None:
 class Agent:
     """A `vaultmem serve` that this process has started."""
 
-    def __init__(self, vault: Path, process: subprocess.Popen[bytes], said: Path) -> None:
-        self.vault, self.process, self.said = vault, process, said
+    def __init__(self, vault: Path, process: subprocess.Popen[bytes], stderr: Path) -> None:
+        self.vault, self.process, self.stderr = vault, process, stderr
 
     @property
     def state(self) -> Path:
@@ -55,21 +55,21 @@ class Agent:
         """The result of a method of its socket. Raises AgentError."""
         return client.call(str(self.vault), method, params, timeout=PATIENCE)
 
-    def asked(self, command: str, *words: str) -> Ran:
+    def command(self, command: str, *words: str) -> Ran:
         """What a command says that the agent carries out."""
-        said = self.call("run", **client._request(command, [*words, "--format", "json"]))
+        ended = self.call("run", **client._request(command, [*words, "--format", "json"]))
         out, err = (
-            "".join(text for name, text in said["parts"] if name == one) for one in ("out", "err")
+            "".join(text for name, text in ended["parts"] if name == one) for one in ("out", "err")
         )
-        return Ran(said["code"], out, err)
+        return Ran(ended["code"], out, err)
 
     def pid(self) -> int | None:
         """Who answers, if somebody does."""
         try:
-            said = client.call(str(self.vault), "ping", {}, timeout=PATIENCE)
+            answer = client.call(str(self.vault), "ping", {}, timeout=PATIENCE)
         except client.AgentError:
             return None
-        return int(said["pid"]) if isinstance(said, dict) else None
+        return int(answer["pid"]) if isinstance(answer, dict) else None
 
     def answers(self) -> Agent:
         """Wait until it answers."""
@@ -80,15 +80,15 @@ class Agent:
         assert self.process.poll() is None, (self.process.returncode, self.err())
 
     def err(self) -> str:
-        """What it said on stderr, which has its log."""
-        return self.said.read_text("utf-8", "replace")
+        """What stands on its stderr, which has its log."""
+        return self.stderr.read_text("utf-8", "replace")
 
     def log(self) -> str:
         """Its log."""
         file = Path(log_file(str(self.state)))
         return file.read_text("utf-8", "replace") if file.exists() else ""
 
-    def found(self, words: str) -> set[str]:
+    def search(self, words: str) -> set[str]:
         """The paths of the notes that a search finds."""
         return {one["path"] for one in self.call("search", query=words, limit=100)["results"]}
 
@@ -98,8 +98,8 @@ class Agent:
 
     def is_current(self) -> bool:
         """Whether it has nothing to do."""
-        said = self.status()
-        return bool(said["current"] and not said["waiting"] and not said["indexing"])
+        now = self.status()
+        return bool(now["current"] and not now["waiting"] and not now["indexing"])
 
     def watches(self) -> Agent:
         """Wait until it has read all there is, and hears of changes."""
@@ -111,8 +111,8 @@ class Agent:
         """Wait until a search finds these notes, and no others."""
         wanted = set(paths)
         deadline = time.monotonic() + PATIENCE
-        while (found := self.found(words)) != wanted:
-            assert time.monotonic() < deadline, (words, found ^ wanted)
+        while (paths := self.search(words)) != wanted:
+            assert time.monotonic() < deadline, (words, paths ^ wanted)
             time.sleep(_SOON)
 
     def settles(self, scratch: Path) -> None:
@@ -140,23 +140,23 @@ class Agent:
 
 def differing(vault: Path, scratch: Path) -> list[object]:
     """In what the index differs from one that is built from nothing. What stands in the way of a walk is
-    told by walks only."""
-    found = differences(contents(vault), rebuilt(vault, scratch))
-    return [each for each in found if each[0] != "troubles"]
+    reported by walks only."""
+    all_of = differences(contents(vault), rebuilt(vault, scratch))
+    return [each for each in all_of if each[0] != "troubles"]
 
 
 def launched(
-    vault: Path, said: Path, patch: str = "", words: tuple[str, ...] = (), **environ: str
+    vault: Path, stderr: Path, patch: str = "", words: tuple[str, ...] = (), **environ: str
 ) -> Agent:
     """Start one and do not wait; `patch` is Python that it runs before, `words` are more of its options."""
     start = ["-c", PATCHED.format(patch)] if patch else ["-m", "vaultmem"]
-    with said.open("wb") as err:
+    with stderr.open("wb") as err:
         process = subprocess.Popen(
             [sys.executable, *start, "serve", "--vault", str(vault), *words],
             stdin=subprocess.DEVNULL, stdout=err, stderr=err, preexec_fn=_dies_with_us,  # noqa: PLW1509 - it only asks the kernel
             env={**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off", **environ},
         )  # fmt: skip
-    return Agent(vault, process, said)
+    return Agent(vault, process, stderr)
 
 
 @contextlib.contextmanager

@@ -55,7 +55,7 @@ def test_what_a_dead_agent_leaves_is_no_hindrance(own: Path) -> None:
     half = agent.state / "gen-half"  # an index that it was building anew
     half.mkdir()
     with agent_on(vault) as agent:
-        until(lambda: len(agent.found("apple")) == 5)
+        until(lambda: len(agent.search("apple")) == 5)
         until(lambda: not half.exists())
 
 
@@ -100,7 +100,7 @@ def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
     vault = fill(own / "lingering", 10)
     with agent_on(vault, f"exec({LINGERING!r}, {{}})") as agent:
         agent.watches()
-        assert len(agent.found("apple")) == 10
+        assert len(agent.search("apple")) == 10
         before = State(str(vault)).generation()
         put(vault / "base0" / "Note 0.md", "apple, changed\n")
         # the searcher has not seen this; to ask whether it is indexed would show it
@@ -108,7 +108,7 @@ def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
         with ThreadPoolExecutor(1) as pool:
             rebuilt = pool.submit(agent.call, "sync", rebuild=True, embed=False)
             until(lambda: State(str(vault)).generation() != before)
-            assert len(agent.found("apple")) == 10
+            assert len(agent.search("apple")) == 10
         assert rebuilt.result()
 
 
@@ -135,7 +135,7 @@ def test_a_sync_that_runs_is_waited_for(own: Path) -> None:
             holder.stdin.close()
             assert holder.wait(PATIENCE) == 0
             agent.answers()
-            until(lambda: len(agent.found("apple")) == 5)
+            until(lambda: len(agent.search("apple")) == 5)
 
 
 @pytest.fixture(scope="module")
@@ -182,11 +182,11 @@ def test_the_first_notes_are_found_before_the_last_are_read(large: Path, own: Pa
         few = "from vaultmem.agent import reconciler; reconciler.FIRST_BATCH = 20"
         with agent_on(large, few) as agent:
             early = until(
-                lambda: [one for one in [agent.asked("search", "apple")] if one.data["results"]]
+                lambda: [one for one in [agent.command("search", "apple")] if one.data["results"]]
             )[0]
             assert "the first indexing is not finished" in early.err
             until(lambda: State(str(large)).is_complete())
-            assert not agent.asked("search", "apple").err
+            assert not agent.command("search", "apple").err
 
 
 def test_settings_that_change_make_it_begin_anew(own: Path) -> None:
@@ -199,7 +199,7 @@ def test_settings_that_change_make_it_begin_anew(own: Path) -> None:
         agent.process.send_signal(signal.SIGHUP)
         until(lambda: schedule(agent) == "7m")
         assert agent.pid() == agent.process.pid
-        assert len(agent.found("apple")) == 5
+        assert len(agent.search("apple")) == 5
         put(config, "jobs:\n  reconcile: 9m\n")
         assert process("search", "apple", "--vault", str(vault)).code == 0
         until(lambda: schedule(agent) == "9m")
@@ -217,7 +217,7 @@ def test_broken_settings_are_survived(own: Path) -> None:
         config.unlink()
         until(lambda: agent.pid() == agent.process.pid)
         put(vault / "Late.md", "belated\n")
-        until(lambda: agent.found("belated"))
+        until(lambda: agent.search("belated"))
 
 
 def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> None:
@@ -234,7 +234,7 @@ def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> 
             reader.ending.set()
             reader.join()
             reader.errors.clear()  # it was away for a moment while it began anew
-        until(lambda: agent.pid() == agent.process.pid and len(agent.found("apple")) == 20)
+        until(lambda: agent.pid() == agent.process.pid and len(agent.search("apple")) == 20)
         put(vault / "Late.md", "belated\n")
         agent.finds("belated", "Late.md")
         agent.settles(scratch)

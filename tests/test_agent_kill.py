@@ -261,4 +261,4 @@ def test_killed_at_random_moments(writers: list[Writer], tmp_path: Path) -> None
     assert sum(1 for _ in rounds(writers, tmp_path / "scratch", kill)) > 0
     with agent_on(writers[0].vault) as last:
         last.settles(tmp_path / "scratch")
-        assert last.found("apple")
+        assert last.search("apple")

@@ -19,15 +19,15 @@ def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None
         (vault / part).rename(vault / "most" / part)
     with agent_on(vault) as agent:
         agent.watches()
-        whole = agent.found("apple")
+        whole = agent.search("apple")
         away = vault.rename(own / "elsewhere")
         until(lambda: agent.status()["vanished"])
-        assert agent.found("apple") == whole
+        assert agent.search("apple") == whole
         away.rename(vault)
         until(lambda: not agent.status()["vanished"])
         (vault / "most").rename(own / "kept")
         until(lambda: agent.status()["vanished"])
-        assert agent.found("apple") == whole
+        assert agent.search("apple") == whole
         said = process("search", "apple", "--vault", str(vault), "--format", "json")
         assert "are gone from" in said.err
         shown = process("status", "--vault", str(vault), "--format", "text").out
@@ -50,15 +50,15 @@ def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
                 until(lambda: agent.is_current() or agent.status()["vanished"])
                 time.sleep(0.1)
         until(lambda: agent.status()["vanished"])
-        left = agent.found("apple")
+        left = agent.search("apple")
         assert len(left) >= 90 - 20
         refused = process("sync", "--no-embed", "--vault", str(vault))
         assert refused.code == 1
         assert "--confirm-removals" in one_line(refused)
-        assert agent.found("apple") == left
+        assert agent.search("apple") == left
         accepted = process("sync", "--no-embed", "--confirm-removals", "--vault", str(vault))
         assert accepted.code == 0, accepted.err
-        assert len(agent.found("apple")) == 30
+        assert len(agent.search("apple")) == 30
         assert agent.status()["vanished"] is None
         agent.settles(scratch)
 
@@ -74,14 +74,14 @@ def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> Non
         agent.watches()
         for note in notes[:18]:
             note.unlink()
-        until(lambda: len(agent.found("apple")) == 72)
+        until(lambda: len(agent.search("apple")) == 72)
         for note in notes[18:]:
             note.unlink()
         until(lambda: agent.status()["vanished"])
         put(vault / "base0" / "Meanwhile.md", "interim\n")
         agent.finds("interim", "base0/Meanwhile.md")
         time.sleep(6.0)  # longer than losses are remembered, and some looks at everything
-        assert len(agent.found("apple")) >= 70  # with the first 18, two more are believed at most
+        assert len(agent.search("apple")) >= 70  # with the first 18, two more are believed at most
         assert agent.status()["vanished"]
         for note, text in zip(notes[18:], texts[18:], strict=True):
             put(note, text)
@@ -102,7 +102,7 @@ def test_notes_are_read_though_most_are_gone_at_the_start(own: Path, scratch: Pa
         agent.finds("newcomer", "New.md")
         agent.finds("elsewhere", "base0/Note 0.md")
         assert agent.status()["vanished"]
-        assert len(agent.found("apple")) == 59
+        assert len(agent.search("apple")) == 59
         refused = process("sync", "--no-embed", "--vault", str(vault))
         assert refused.code == 1
         assert "--confirm-removals" in one_line(refused)

@@ -73,7 +73,7 @@ def test_a_move_is_no_deletion(live: Agent, scratch: Path) -> None:
     for number in range(12):
         put(vault / "deep" / "in" / f"d{number % 3}" / f"Deep {number}.md", "fathoms\n")
     live.finds("wanderer", "from/Wanderer.md")
-    until(lambda: len(live.found("fathoms")) == 12)
+    until(lambda: len(live.search("fathoms")) == 12)
     with reading(live, "wanderer") as reader, reading(live, "fathoms") as deep:
         here = vault / "from" / "Wanderer.md"
         for to in (
@@ -88,7 +88,7 @@ def test_a_move_is_no_deletion(live: Agent, scratch: Path) -> None:
             live.finds("wanderer", to)
         for old, new in (("deep", "Deep"), ("Deep/in", "Deep/IN"), ("Deep", "from/deep")):
             (vault / old).rename(vault / new)
-            until(lambda new=new: all(path.startswith(new) for path in live.found("fathoms")))  # type: ignore[misc]
+            until(lambda new=new: all(path.startswith(new) for path in live.search("fathoms")))  # type: ignore[misc]
     assert all(reader.seen)
     names = [{path.rpartition("/")[2] for path in found} for found in deep.seen]
     assert all(len(found) == 12 for found in names)
@@ -171,12 +171,12 @@ def test_what_takes_the_place_of_a_note(live: Agent, scratch: Path) -> None:
 def test_deletions_are_applied_after_a_moment(live: Agent, scratch: Path) -> None:
     for number in range(6):
         put(live.vault / "doomed" / f"D{number}.md", "ephemeral\n")
-    until(lambda: len(live.found("ephemeral")) == 6)
+    until(lambda: len(live.search("ephemeral")) == 6)
     with reading(live, "ephemeral") as reader:
         (live.vault / "doomed" / "D0.md").unlink()
         time.sleep(0.5)
         put(live.vault / "doomed" / "D0.md", "ephemeral, and back\n")
-        until(lambda: live.found('"and back" ephemeral'))
+        until(lambda: live.search('"and back" ephemeral'))
     assert all(len(found) == 6 for found in reader.seen), "a note that comes back was never away"
     (live.vault / "doomed" / "D1.md").unlink()
     live.finds("ephemeral", *(f"doomed/D{number}.md" for number in (0, 2, 3, 4, 5)))
@@ -260,18 +260,18 @@ with agent_on(vault, "from vaultmem.agent import reconciler; reconciler.RETRY_AF
 
     def trouble_is_told(note, word):
         until(lambda: " error " in agent.err(), what="no error in the log")
-        assert agent.found("apple") == whole
-        assert not agent.found(word)
+        assert agent.search("apple") == whole
+        assert not agent.search(word)
         assert agent.status()["last_error"]
         assert agent.process.poll() is None
 
     def catches_up(path, word):
-        until(lambda: word and agent.found(word) == {path}, what=agent.err())
+        until(lambda: word and agent.search(word) == {path}, what=agent.err())
         until(agent.is_current)
-        assert agent.found("apple") == whole
+        assert agent.search("apple") == whole
         agent.settles(scratch)
 
-    whole = agent.found("apple")
+    whole = agent.search("apple")
     filler = place / "filler"
     with filler.open("wb", 0) as file:
         try:
@@ -283,10 +283,10 @@ with agent_on(vault, "from vaultmem.agent import reconciler; reconciler.RETRY_AF
         (vault / f"Crowd {number}.md").write_text(f"overflowing {number} " * 400)
     trouble_is_told(vault, "overflowing")
     filler.unlink()
-    until(lambda: len(agent.found("overflowing")) == 40, what=agent.err())
+    until(lambda: len(agent.search("overflowing")) == 40, what=agent.err())
     agent.settles(scratch)
 
-    agent.said.write_text("")
+    agent.stderr.write_text("")
     mount("--bind", str(place), str(place))
     mount("-o", "remount,bind,ro", str(place))
     (vault / "Frozen.md").write_text("frozen solid")

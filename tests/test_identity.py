@@ -182,7 +182,7 @@ with agent_on(vault) as agent:
         raise AssertionError("it was not refused")
     except client.AgentError as error:
         assert "not the folder that was the vault" in str(error)
-    assert agent.found("boiler")
+    assert agent.search("boiler")
     time.sleep(3)  # the page of pending items and the history had their turns
     assert tree_hash(vault) == bare
     mount()

@@ -154,10 +154,10 @@ def test_what_we_move_away_ourselves_is_no_loss_of_the_vault(own: Path) -> None:
     with agent_on(own) as agent:
         agent.watches()
         made = [memory(agent, "write", content=f"quokka number {n}")["id"] for n in range(40)]
-        until(lambda: len(agent.found("quokka")) == 40)
+        until(lambda: len(agent.search("quokka")) == 40)
         for one in made:
             memory(agent, "delete", id=one)
-        until(lambda: not agent.found("quokka"), what="what was deleted is still found")
+        until(lambda: not agent.search("quokka"), what="what was deleted is still found")
         assert agent.status()["vanished"] is None
         shutil.rmtree(own / "vaultmem")  # and a loss is one still
         for number in range(10):
