@@ -291,5 +291,5 @@ def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:
 
 @pytest.mark.parametrize("name", ["Memory.md", "vaultmem/Expectations.md", "a/What changed.md"])
 def test_the_page_is_none_of_our_other_pages(name: str) -> None:
-    with pytest.raises(ConfigError, match="a page of its own"):
+    with pytest.raises(ConfigError, match="a page that vaultmem does not use"):
         config.load(None, {"VAULTMEM_PENDING_PATH": name})

@@ -252,5 +252,5 @@ def test_the_same_through_an_agent_which_finds_them_at_once(vault: Path) -> None
         agent.finds(query, *[one["path"] for one in opened.entries("My Chat", ["facts"])])
         found = opened.recall("zebra", scope="conversation:My Chat", by="conversation:My Chat")
         assert [one["id"] for one in found["memories"]] == ["f1"]
-        with pytest.raises(VaultmemError, match="no entry of the conversation"):
+        with pytest.raises(VaultmemError, match="not an entry of the conversation"):
             opened.converse("other", retire=[{"id": "f1"}])

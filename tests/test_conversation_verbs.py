@@ -133,7 +133,7 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
         {"mark": [{"id": memory["id"], "properties": {"x": 1}}]},
         {"new": [said("u2")], "retire": [{"id": "nobody"}]},
     ):
-        with pytest.raises(NoteNotFoundError, match="no entry of the conversation"):
+        with pytest.raises(NoteNotFoundError, match="not an entry of the conversation"):
             opened.converse("two", **wish)
     assert notes(vault) == before
     assert opened.converse("two", new=[said(memory["id"])])["known"] == [memory["id"]]
@@ -150,15 +150,15 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
         ({"new": [said("x", colour="red")]}, "unknown"),
         ({"new": [said("x", name="L1/chunk_0")]}, "summary"),
         ({"new": [final("x") | {"name": "../../x"}]}, "summary"),
-        ({"new": [said("x", properties={"scope": "global"})]}, "no property"),
-        ({"new": [said("x", properties={"Conversation-Id": "y"})]}, "no property"),
-        ({"new": [said("x", properties={"by": "you"})]}, "no property"),
-        ({"new": [said("x", properties={"a\nb": 1})]}, "no property"),
+        ({"new": [said("x", properties={"scope": "global"})]}, "is not a property"),
+        ({"new": [said("x", properties={"Conversation-Id": "y"})]}, "is not a property"),
+        ({"new": [said("x", properties={"by": "you"})]}, "is not a property"),
+        ({"new": [said("x", properties={"a\nb": 1})]}, "is not a property"),
         ({"new": [said("x", properties=[1])]}, "not an object"),
         ({"new": [said("x", of="u1")]}, "list of ids"),
         ({"new": ["x"]}, "must be an object"),
-        ({"retire": [{"id": "x", "replaced_by": "../y"}]}, "no entry"),
-        ({"mark": [{}]}, "no entry"),
+        ({"retire": [{"id": "x", "replaced_by": "../y"}]}, "is not an entry"),
+        ({"mark": [{}]}, "is not an entry"),
         ({"by": "a\nb"}, "one line"),
     ],
 )

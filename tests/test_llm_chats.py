@@ -110,8 +110,8 @@ def test_an_error_instead_of_a_chat(scripted_llm: ScriptedLlm, chatting: config.
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"", "does not answer in a stream"),
-        (b"<html>Welcome</html>\n\n", "does not answer in a stream"),
+        (b"", "does not stream its answer"),
+        (b"<html>Welcome</html>\n\n", "does not stream its answer"),
         (b'data: {"choices": [{"delta": {"content": "It is"}}]}\n\n', "broke off"),
         (b"data: {}\n\n", "broke off"),
     ],

@@ -105,7 +105,7 @@ def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "state" / "vault"
     folder.mkdir(parents=True)
     os.chown(folder, 65534, 65534)
-    with pytest.raises(StateError, match="belongs to somebody else"):
+    with pytest.raises(StateError, match="belongs to another user"):
         paths.make_private(str(folder))
 
 

@@ -108,7 +108,7 @@ def test_a_key_that_shall_be_and_is_not_stops_the_start(vault: Path) -> None:
     assert ended.code == 1
     assert "set it, or proxy.key to off" in ended.err
     assert "ResourceWarning" not in ended.err
-    with pytest.raises(LlmError, match=r"proxy\.key names cannot be a key"):
+    with pytest.raises(LlmError, match=r"proxy\.key names is not valid"):
         credentials.client_key("env:IT", {"IT": "two\nlines"})
     assert credentials.client_key("off", {}) is None
 

@@ -1,4 +1,4 @@
-"""A chat with a model that remembers, in Python.
+"""Chat with a model that remembers, from Python.
 
 from vaultmem import MemoryClient
 
@@ -38,12 +38,12 @@ from vaultmem_chat.memory_context import Context
 
 log = logging.getLogger("vaultmem.conversations")
 
-CLOSING = 30.0  # seconds for the turn that is being learned from when it is closed
+CLOSING = 30.0  # seconds for the current turn of the worker on closing
 Messages = str | Sequence[JsonObject]
 
 
 def _settings(folder: str, base_url: str, model: str) -> settings.Config:
-    """The settings with what a caller says in their place."""
+    """The settings with the overrides of a caller."""
     set_up = settings.load(folder).text("llm.base_url")
     changes = {
         key: text for key, text in (("llm.base_url", base_url), ("llm.model", model)) if text
@@ -61,13 +61,13 @@ def _settings(folder: str, base_url: str, model: str) -> settings.Config:
 
 
 class MemoryClient:
-    """Talks with a model through a vault: what fits is recalled for the model, turns are stored as notes, facts
-    are learned from them in the background.
+    """Chats with a model through a vault: relevant memories are recalled for the model, turns are stored as notes,
+    and facts are learned from them in the background.
 
-    `vault` means what it means to Vault. `base_url`, `model` and `api_key` stand in for llm.base_url, llm.model and
-    llm.key; a service that is not the one of llm.base_url gets neither its key nor the name of its model. A model on
-    this machine gets notes, too (proxy.notes). `on_learned` hears, in another thread, what became of each turn. Use it
-    as a context manager, or call close(). Raises VaultmemError in one clear line.
+    `vault` is as in Vault. `base_url`, `model` and `api_key` override llm.base_url, llm.model and llm.key; a service
+    other than llm.base_url gets neither its key nor the name of its model. A model on this machine also gets notes
+    (proxy.notes). `on_learned` is called in another thread with the result for each turn. Use it as a context manager,
+    or call close(). Raises VaultmemError with a message of one line.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class MemoryClient:
         self.vault.config = _settings(self.vault.path, base_url, model)
         if not self.vault.is_indexed():
             self.vault.sync()
-        self.context = Context("", 0)  # what the model received last
+        self.context = Context("", 0)  # the messages that the model received last
         self.turn = ""  # the id of the last turn, as in Learned
         self._key = None if api_key is None else Key(api_key)
         self._worker = Worker(self.vault, self._model, on_learned)
         self._is_working = False
-        self._learned = 0  # turns, when learn() was called last
+        self._learned = 0  # turns learned at the last call of learn()
 
     def __enter__(self) -> Self:
         return self
@@ -92,15 +92,15 @@ class MemoryClient:
         self.close()
 
     def close(self, patience: float = CLOSING) -> None:
-        """Close the vault; the turn that is learned from is finished, within so many seconds."""
+        """Close the vault after the worker's current turn, waiting at most `patience` seconds."""
         self._worker.stop(patience)
         self.vault.close()
 
     def chat(
         self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
     ) -> dict[str, Any]:  # fmt: skip
-        """Ask the model; what the service answers, as it answers it. `messages` is what the user says, or a list of
-        messages as the service wants them; `options` go into the request as they are."""
+        """Ask the model. Returns the service's answer as a dict, unchanged. `messages` is the user's text, or a list
+        of messages in the format of the service; `options` are added to the request."""
         answer = Answer()
         with self._turn(messages, conversation, model, options) as turn:
             whole = whole_chat(self.vault.config, turn.body, answer, self._key)
@@ -112,7 +112,7 @@ class MemoryClient:
     def stream(
         self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
     ) -> Iterator[str]:  # fmt: skip
-        """The same, word by word."""
+        """Like chat(), but yields the answer's text as it arrives."""
         answer = Answer()
         with self._turn(messages, conversation, model, options, is_stream=True) as turn:
             yield from streamed_chat(self.vault.config, turn.body, answer, self._key)
@@ -121,8 +121,8 @@ class MemoryClient:
     def search(
         self, query: str, *, conversation: str | None = None, top_k: int | None = None
     ) -> list[Recalled]:
-        """What is known about a question: records as `Vault.recall` gives them, best first."""
-        notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine here
+        """The memories relevant to a question: records as from `Vault.recall`, best first."""
+        notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine
         limits = memory_context.limits_of(self.vault.config)._replace(notes=notes)
         wanted = limits if top_k is None else limits._replace(top_k=top_k)
         return memory_context.recall(self.vault, self._conversation_id(conversation), query, wanted)
@@ -130,21 +130,23 @@ class MemoryClient:
     def add(
         self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
     ) -> dict[str, Any]:
-        """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
+        """Add facts, reconciled with the known ones of the conversation. Returns the texts "added", "updated" and
+        "deleted"."""
         texts = _facts(facts)
         source = Source(self._conversation_id(conversation), clock.seconds(), by=by)
         model = within_budget(self.vault.config, self._model(None))
         return take_in(self.vault, source, texts, model)._asdict()
 
     def learn(self) -> int:
-        """Learn from all turns that wait, or wait until that is done; how many were learned from since last time."""
+        """Learn from all turns in the queue, or wait until that is done. Returns the number of turns learned from
+        since the last call."""
         self._worker.work_once(wait=True)
         before, self._learned = self._learned, self._worker.remembered
         return self._learned - before
 
     def is_waiting(self, turn: str) -> bool:
-        """Whether a turn, by its id, is still to be learned from."""
-        # In this order: what has left the queue is reported before the worker goes on.
+        """Whether a turn, by its id, is still in the queue."""
+        # In this order: a turn that has left the queue is reported before the worker continues.
         return self._worker.turns.holds(turn) or self._worker.current == turn
 
     @contextmanager
@@ -172,7 +174,7 @@ class MemoryClient:
             self._start()
 
     def _set_model(self) -> str:
-        """The model of the settings. Raises UsageError, which says all that is missing."""
+        """The model of the settings. Raises UsageError that says all that is missing."""
         name = self.vault.config.text("llm.model")
         if name:
             return name
@@ -203,7 +205,7 @@ class MemoryClient:
 
 
 def _check_messages(messages: Messages) -> list[JsonObject]:
-    """Messages as the service wants them. Raises UsageError."""
+    """The messages in the format of the service. Raises UsageError."""
     listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     is_list = isinstance(listed, (list, tuple))
     if not is_list or not all(isinstance(one, Mapping) for one in listed):
@@ -214,7 +216,7 @@ def _check_messages(messages: Messages) -> list[JsonObject]:
 
 
 def _facts(facts: str | Iterable[str]) -> list[str]:
-    """Facts one by one. Raises UsageError."""
+    """The facts as a list. Raises UsageError."""
     wrong = "facts must be text, or a list of texts"
     if isinstance(facts, (bytes, Mapping)) or not isinstance(facts, Iterable):
         raise UsageError(wrong)
@@ -225,17 +227,18 @@ def _facts(facts: str | Iterable[str]) -> list[str]:
 
 
 class Turn:
-    """One turn, from begin() to close(): memory in, the user's words stored before they are sent, the answer when it is
-    whole. `body` is the request, with what is recalled in it from begin() on."""
+    """One turn, from begin() to close(): adds memories, stores the user's words before they are sent, and the answer
+    when it is complete. `body` is the request, which holds the recalled memories from begin() on."""
 
     def __init__(self, vault: Vault, turns: Turns, conversation: str, body: bytes) -> None:
         self.body = body
         self._vault, self._turns, self._conversation = vault, turns, conversation
-        self.id = ""  # of the turn; "" where none is stored
+        self.id = ""  # the id of the turn; "" where it is not stored
         self._item: Item | None = None
 
     def begin(self) -> Context:
-        """Recall, and keep what the user says; the context. A request without words of the user is left as it is."""
+        """Recall, and store the user's words. Returns the context. A request without words of the user is not
+        changed."""
         chat = bodies.read(self.body)
         if chat is None or not chat.is_turn or not chat.question.strip():
             return Context("", 0)
@@ -244,7 +247,7 @@ class Turn:
             context = memory_context.context_for(
                 self._vault, self._conversation, chat.question, chat.earlier, memory_context.limits_of(config)
             )  # fmt: skip
-        except VaultmemError as error:  # a memory that fails stops nobody from talking
+        except VaultmemError as error:  # a failing memory does not stop the chat
             log.warning("asked without memory: %s", error)
         if context.text:
             place = config.text("proxy.place")
@@ -255,13 +258,13 @@ class Turn:
         return context
 
     def finish(self, answer: Answer) -> None:
-        """The answer is complete."""
+        """Store the complete answer."""
         if self._item is not None and answer.is_complete and answer.text.strip():
             self._turns.finish(self._item, answer.text, clock.seconds())
             self._item = None
 
     def close(self) -> None:
-        """It is over; where no whole answer came, the user's words stay."""
+        """End the turn; without a complete answer, the user's words stay."""
         if self._item is not None:
             self._turns.close(self._item, clock.seconds())
             self._item = None

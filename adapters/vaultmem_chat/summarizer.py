@@ -1,8 +1,8 @@
-"""Keeps the summaries of a conversation true, compresses its old sessions, and puts away what is too much: one round
-after a turn. Without a model, the summaries are sentences of the conversation.
+"""Keeps the summaries of a conversation up to date, compresses its old sessions, and puts away surplus entries: one
+round after a turn. Without a model, summaries are sentences of the conversation.
 
-A summary says in `covers` of which words it was made. Where one of them was forgotten, corrected or made private since,
-it is made again out of what is left, without a look at the old one. What was evicted for want of room is not forgotten.
+The property `covers` of a summary names its sources. If one of them was forgotten, corrected or made private since,
+the summary is written again from the rest, without the old one. Entries evicted for lack of room still count.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from vaultmem_chat.levels import BRIEF, HIERARCHICAL, NONE, PART, Session, sessi
 log = logging.getLogger("vaultmem.conversations")
 
 Record = dict[str, object]
-MODEL, EXTRACTIVE = "model", "sentences"  # what made a summary
-MOST_AT_ONCE = 2  # chunks, groups and sessions that are summed up in one round
+MODEL, EXTRACTIVE = "model", "sentences"  # who wrote a summary
+MOST_AT_ONCE = 2  # chunks, groups and sessions per round
 LINKED = 12  # facts that the summary of a short conversation links to
 LATELY = 12_000  # characters of new turns that go into the summary of all
 
 
 class Limits(NamedTuple):
-    """What is wanted, from the settings."""
+    """The limits, from the settings."""
 
     most: int = 500  # facts and turns of a conversation
-    threshold: int = 20  # sessions that are not compressed
+    threshold: int = 20  # newest sessions that are not compressed
     gap: float = 6 * 3600.0  # seconds of silence between two sessions
     summaries: bool = True
 
 
 class Changes(NamedTuple):
-    """What is to be written, as arguments of the verb `converse`."""
+    """The changes to write, as arguments of the verb `converse`."""
 
     new: list[Record]
     mark: list[Record]
-    retire: list[Record]  # made of what is gone, or replaced
-    evict: list[Record]  # put away for want of room
+    retire: list[Record]  # summaries of removed entries, or replaced ones
+    evict: list[Record]  # entries to put away for lack of room
 
 
 def update(vault: Vault, conversation: str, model: Model | None, until: float | None = None) -> bool:  # fmt: skip
-    """Bring the summaries up to date, put away what is too much; whether something was written."""
+    """Update the summaries and put away surplus entries. Returns whether something was written."""
     config = vault.config
     limits = Limits(
         config.number("conversations.max_entries"),
@@ -81,18 +81,18 @@ def update(vault: Vault, conversation: str, model: Model | None, until: float | 
 def next_round(
     entries: Iterable[Entry], model: Model | None, limits: Limits, count: Callable[[str], int]
 ) -> Changes | None:
-    """What is to be written now, of all entries of one conversation; None where all is well."""
+    """The changes due for one conversation, given all its entries; None when there are none."""
     return _Round(list(entries), model, limits, count).changes()
 
 
 class _Sum(NamedTuple):
-    """A summary that is to be written."""
+    """A summary to write."""
 
     name: str  # with its level: L1/chunk_0
     text: str
-    by: str  # what made it
-    tokens: int  # that it sums up
-    until: float  # the time of the last of that
+    by: str  # who wrote it
+    tokens: int  # the entries that it sums up
+    until: float  # the time of the last of them
     parts: Sequence[Entry]
     level: str = ""
 
@@ -118,7 +118,7 @@ class _Round:
         self._retire: list[Record] = []
 
     def changes(self) -> Changes | None:
-        """Summaries first: what is put away has been summed up by then."""
+        """The changes of the round; summaries first, so that entries are summed up before they are put away."""
         if self._limits.summaries:
             self._sum_up()
         for one in self._facts:
@@ -158,11 +158,11 @@ class _Round:
             self._write_final(level, tokens, before, facts)
 
     def _sources_by(self, *roles: str) -> list[Entry]:
-        """The words that summaries are made of."""
+        """The entries that summaries are made of."""
         return [one for one in self._sources if one.role in roles]
 
     def _renew(self) -> bool:
-        """Make those parts again of which something is gone; whether there were any."""
+        """Rewrite the parts with removed sources. Returns whether there were any."""
         turns = self._sources_by(USER, ASSISTANT)
         chunks = [self._renew_part(one, turns) for one in self._level("L1")]
         parts = [one for one in self._level("L1") if not one.is_private]
@@ -179,7 +179,7 @@ class _Round:
         return True
 
     def _tokens(self) -> int:
-        """The whole talk, also what a chunk has summed up and what was put away since."""
+        """The tokens of the whole conversation, including turns that were summed up or put away."""
         summed = sum(_number(one, "input_tokens") for one in self._level("L1"))
         return summed + sum(self._count(one.content) for one in self._uncovered_turns())
 
@@ -221,7 +221,7 @@ class _Round:
         texts = [one.content for one in parts] or [levels.spoken(since)[-LATELY:]]
         new = [one.content for one in facts]
         question = levels.final(level, before.content if before else "", new, texts, most)
-        # Without a model all of them are weighed again.
+        # Without a model all of them are considered again.
         known = [one.content for one in self._facts]
         words = [one.content for one in parts or self._turns]
         if level == BRIEF:
@@ -235,7 +235,7 @@ class _Round:
         self._write(_Sum(talk.FINAL, text, by, tokens, newest, linked, level))
 
     def _parts(self) -> list[Entry]:
-        """What the summary of all is made of: groups, and the chunks that are in none yet."""
+        """The sources of the final summary: groups, and chunks that are in no group yet."""
         groups = self._level("L2")
         grouped = max((summaries.sums_up_to(one) for one in groups), default=0.0)
         every = [
@@ -245,7 +245,7 @@ class _Round:
         return [one for one in every if not one.is_private]
 
     def _level(self, level: str) -> list[Entry]:
-        """The summaries of a level in their order, those of this round among them."""
+        """The summaries of a level in their order, including those of this round."""
         result = [one for name, one in self._sums.items() if name.startswith(f"{level}/")]
         return sorted(result, key=_number_of)
 
@@ -284,7 +284,7 @@ class _Round:
     # --- Sessions
 
     def _compress(self, session: Session) -> None:
-        """What is no longer than its summary would be needs none, and stays as it is."""
+        """Compress a session, unless it is not longer than its summary would be."""
         if sum(self._count(one.content) for one in session.turns) > talk.TOKENS:
             summary = self._session(session.id, session.turns)
             self._new.append({**summary, "id": talk.derived_id(session.id, "session")})
@@ -294,18 +294,18 @@ class _Round:
         ]
 
     def _renew_session(self, one: Entry) -> None:
-        """Make the summary of a session again when something of it is gone."""
+        """Rewrite the summary of a session if a source of it was removed."""
         if not (one.is_of_session and summaries.is_ours(one)):
             return
         left = _linked_entries(one, self._sources_by(USER, ASSISTANT))
         if not summaries.is_other(one, left):
             return
         self._retire.append({"id": one.id})
-        if left:  # under another id: that of what was put away stays known
+        if left:  # under another id: that of the one put away stays known
             self._new.append(self._session(str(one.properties.get("source_session_id")), left))
 
     def _session(self, id_: str, turns: Sequence[Entry]) -> Record:
-        """The memory that stands for a session."""
+        """The summary that replaces a session."""
         texts = [one.content for one in turns]
         text, by = self._answer(levels.session(turns, talk.TOKENS), (), texts, talk.TOKENS)
         properties: dict[str, Value] = {
@@ -321,7 +321,7 @@ class _Round:
     # --- The model
 
     def _ask(self, question: Question) -> str:
-        """What the model says; "" where it says nothing of use, or there is none."""
+        """The model's answer; "" without a model or a usable answer."""
         if self._model is None:
             return ""
         try:
@@ -334,14 +334,14 @@ class _Round:
     def _answer(
         self, question: Question, facts: Sequence[str], texts: Iterable[str], most: int
     ) -> tuple[str, str]:
-        """A summary, and what made it."""
+        """A summary, and who wrote it."""
         if text := self._ask(question):
             return text, MODEL
         return summaries.summary(facts, texts, most, self._count), EXTRACTIVE
 
 
 def _linked_entries(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
-    """Those of the entries that a summary links to."""
+    """The entries that a summary links to."""
     wanted = summaries.links(summary)
     return [one for one in there if f"[[{summaries.name(one)}]]" in wanted]
 

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     Messages = list[dict[str, object]]
 
-MOST_MESSAGES = 40  # of this sitting that go along; what came before is for the memory
-LEARNING = 60.0  # seconds that one message waits for what is learned from it
-LOOK = 0.2  # seconds between looks whether another process does that
+MOST_MESSAGES = 40  # messages of this chat that are sent; earlier ones are left to memory
+LEARNING = 60.0  # seconds to wait for what is learned from a single message
+LOOK = 0.2  # seconds between checks whether another process learns from it
 BYE = ("/quit", "/exit", "/bye")
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Talk."""
+    """Run the chat."""
     from vaultmem_chat.memory_client import MemoryClient
 
     words = " ".join(args.text).strip()
@@ -61,7 +61,7 @@ def run(args: Namespace, output: Output) -> int:
 
 
 def _offered(output: Output, model: str | None, form: str) -> tuple[str | None, str | None]:
-    """The address and the name of a model that runs here, if the person wants it."""
+    """The address and name of a local model, if the person accepts it."""
     from vaultmem_chat import llm
 
     def wants(question: str) -> bool:
@@ -76,7 +76,7 @@ def _offered(output: Output, model: str | None, form: str) -> tuple[str | None, 
 
 
 def _check(client: MemoryClient) -> None:
-    """Complain of a missing model before anybody has typed."""
+    """Report a missing model before the person types."""
     config = client.vault.config
     if not config.text("llm.base_url"):
         raise ConfigError(
@@ -88,18 +88,18 @@ def _check(client: MemoryClient) -> None:
 
 
 class _Talk:
-    """One sitting."""
+    """One interactive chat."""
 
     def __init__(
         self, client: MemoryClient, conversation: str | None, output: Output, learned: queue.SimpleQueue[Learned]
     ) -> None:  # fmt: skip
         self._client, self._conversation, self._output = client, conversation, output
         self._learned = learned
-        self._turns: set[str] = set()  # of this sitting: the queue may hold those of others
+        self._turns: set[str] = set()  # turns of this chat: the queue may hold others
         self._messages: Messages = []
 
     def once(self, words: str) -> None:
-        """One message, and what was learned from it."""
+        """Send one message, and print what was learned from it."""
         if not self._output.as_json:
             self._say(words)
             if (learned := self._wait()) is not None:
@@ -111,8 +111,8 @@ class _Talk:
         self._output.data({**reply, "recalled": recalled, "learned": facts})
 
     def sit(self) -> None:
-        """Message after message. Ctrl-C ends it at once; else the last message is learned from first."""
-        # Edits the line that is typed, where the system has it.
+        """Chat until the person ends it: Ctrl-C at once, otherwise after learning from the last message."""
+        # Enables line editing, where the system has it.
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 - its import does it
         with contextlib.suppress(KeyboardInterrupt):
@@ -151,14 +151,14 @@ class _Talk:
                 pieces.append(piece)
                 self._output.exact(piece)
                 self._output.flush()
-        finally:  # whatever broke it off, the next line is a line of its own
+        finally:  # also after an error, so that the next line begins at its start
             self._turns.add(self._client.turn)
             if pieces:
                 self._output.exact("\n")
         self._messages = [*messages, {"role": "assistant", "content": "".join(pieces)}]
 
     def _wait(self) -> Learned | None:
-        """What was learned from the last turn; None where that is not known yet, or known to another process."""
+        """What was learned from the last turn; None if it is not known yet, or only to another process."""
         turn, until = self._client.turn, time.monotonic() + LEARNING
         while turn and time.monotonic() < until:
             is_waiting = self._client.is_waiting(turn)
@@ -178,7 +178,7 @@ class _Talk:
         return None
 
     def _show_learned(self) -> None:
-        """What is known by now of the turns of this sitting."""
+        """Print what was learned so far from the turns of this chat."""
         with contextlib.suppress(queue.Empty):
             while True:
                 self._show_own(self._learned.get_nowait())
@@ -216,7 +216,7 @@ def proxy(args: Namespace, output: Output) -> int:
     _log(quiet=args.quiet)
     if not guard.is_loopback(host) and config.text("proxy.key") == OFF:
         output.remark(
-            f"warning: whoever reaches {host} can talk with your memories; let proxy.key name a key they need"
+            f"warning: anybody who can reach {host} can chat with your memories; require a key with proxy.key"
         )
     try:
         server = Proxy(folder, config, listening)
@@ -237,7 +237,7 @@ def proxy(args: Namespace, output: Output) -> int:
 
 
 def _log(*, quiet: bool) -> None:
-    """Log to stderr; no line holds a word of a conversation."""
+    """Log to stderr; no line holds text of a conversation."""
     from vaultmem.service import log
 
     logger = logging.getLogger("vaultmem")

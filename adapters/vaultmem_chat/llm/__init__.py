@@ -20,22 +20,22 @@ def open_model(settings: Settings) -> Model | None:
 
 
 def open_embedder(settings: Settings, folder: str) -> TextEmbedder:
-    """What embeds texts by the service of the settings. Raises ModelError."""
+    """The embedder for the service of the settings. Raises ModelError."""
     from vaultmem_chat.llm.embedding_service import ServiceEmbedder, service_of
 
     return ServiceEmbedder(service_of(settings), folder)
 
 
-# Models that run on this machine: looked for on the ports where Ollama, LM Studio and llama.cpp listen. Only the
-# loopback is used, and only the names of the models are read.
+# Models that run on this machine, found on the ports of Ollama, LM Studio and llama.cpp. Only the loopback interface
+# is used, and only the names of models are read.
 
-PATIENCE = 0.4  # seconds; what runs here answers at once
+PATIENCE = 0.4  # seconds; local services answer at once
 SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
-_NO_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper")  # in names of models that do not talk
+_NO_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper")  # in names of models that do not chat
 
 
 def local_models(servers: dict[str, int] | None = None) -> list[Nearby]:
-    """Those that answer, in the order of SERVERS."""
+    """The services that answer, in the order of SERVERS."""
     from vaultmem.adapter.services import Nearby
 
     results = []
@@ -49,8 +49,8 @@ def local_models(servers: dict[str, int] | None = None) -> list[Nearby]:
 def find_local_model(
     model: str | None, wants: Callable[[str], bool] | None, form: str
 ) -> tuple[str | None, str | None]:
-    """The address and the name of a model that runs here and is wanted; the name may be given. Raises ConfigError
-    where there is one, and nobody to ask; `form` is how its options are typed."""
+    """The address and name of a local model that the person accepts; None without one. Raises ConfigError where there
+    is one and nobody can be asked; `form` shows the options to type."""
     from vaultmem.errors import ConfigError
 
     for one in local_models():
@@ -64,7 +64,7 @@ def find_local_model(
 
 
 def _names(port: int) -> list[str]:
-    """The models of a server at a port; none where nothing like that listens."""
+    """The models of the server at a port; empty where no such server listens."""
     from vaultmem.errors import LlmError
     from vaultmem_chat.llm.replies import model_names
     from vaultmem_chat.llm.wire import Wire

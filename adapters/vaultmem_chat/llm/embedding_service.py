@@ -1,7 +1,7 @@
-"""Texts to vectors by an OpenAI-compatible service: embedding.base_url, such as Ollama's on this machine.
+"""Embeds texts by an OpenAI-compatible service: embedding.base_url, such as Ollama on this machine.
 
-What is sent is shorter than a service takes, holds no secret that we know by its form, and goes nowhere else. A service
-that has failed is left alone for a moment, so that searches go on by keyword without waiting for it each time.
+Texts are cut to what a service accepts, sent without known forms of secrets, and sent nowhere else. A service that
+has failed is skipped for a moment, so that searches continue by keyword without waiting for it each time.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from vaultmem.adapter.services import Settings
 
 PATH = "/embeddings"
-AT_ONCE, LETTERS = 32, 60_000  # texts and characters of one request
-# Characters of a text; below the second it is not cut for being too long.
+AT_ONCE, LETTERS = 32, 60_000  # texts and characters per request
+# Characters of a text; texts below the second are not halved when they are too long.
 LONGEST, SHORTEST = 8_000, 200
-TOO_LONG = (400, 413, 422)  # how services say so
-QUESTION = 5.0  # seconds for the vector of a question: somebody waits for it
+TOO_LONG = (400, 413, 422)  # words in errors for texts that are too long
+QUESTION = 5.0  # seconds for the vector of a question, for which a person waits
 REST = 30.0  # seconds before the next request to a service that failed
 _PROBE = "How many numbers has a vector?"
-_down: dict[str, tuple[float, str]] = {}  # by address: until when, and why
+_down: dict[str, tuple[float, str]] = {}  # by address: until when it is skipped, and why
 _lock = threading.Lock()
 
 
 class Service(NamedTuple):
-    """Where vectors are made."""
+    """An embedding service."""
 
     url: str
     key: str  # the setting
@@ -54,7 +54,7 @@ class Service(NamedTuple):
 
 
 def service_of(settings: Settings) -> Service:
-    """The service of the settings. Raises ModelError where no model of it is named."""
+    """The service of the settings. Raises ModelError where no model is named."""
     name = settings.text("embedding.model")
     if name == times.OFF:
         raise ModelError("Search by meaning is switched off. Set embedding.model to a model.")
@@ -66,13 +66,13 @@ def service_of(settings: Settings) -> Service:
 
 
 def check_service(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set."""
+    """Yield problems of the service of the settings (severity, problem, advice); none when no service is set."""
     if not settings.text("embedding.base_url") or settings.text("embedding.model") == times.OFF:
         return
     url = urls.endpoint(settings.text("embedding.base_url"))
     if urls.is_plaintext(url):
         advice = "set embedding.base_url to https, if it answers there"
-        yield "note", f"the notes that {url} embeds can be read on the way", advice
+        yield "note", f"the notes are sent unencrypted to {url} for embedding", advice
     try:
         ServiceEmbedder(service_of(settings), folder).query(_PROBE)
     except ModelError as error:
@@ -97,14 +97,14 @@ class ServiceEmbedder(TextEmbedder):
         self.model = Model(key, service.model, length, folder, "")
 
     def is_loaded(self) -> bool:
-        """Whether it has not just failed."""
+        """Whether it did not just fail."""
         return self._trouble() is None
 
     def unload(self) -> None:
-        """Nothing is held here."""
+        """Does nothing: there is no model in memory."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """As many texts at once as a request may hold."""
+        """As in TextEmbedder, with as many texts as a request may hold."""
         lengths = [min(len(text), LONGEST) for text in texts]
         for batch in in_batches(range(len(texts)), lengths.__getitem__, AT_ONCE, LETTERS):
             yield batch, self._vectors([texts[each] for each in batch])
@@ -123,7 +123,7 @@ class ServiceEmbedder(TextEmbedder):
         return normalize_rows(rows)
 
     def _rows(self, texts: list[str], *, in_a_hurry: bool) -> list[NDArray[np.float32]]:
-        """Their vectors. What is too long for the model is halved, until it fits."""
+        """The vectors of texts. A text that is too long for the model is halved until it fits."""
         reply = self._reply(texts, in_a_hurry=in_a_hurry)
         if reply.status == 200:
             return self._read(reply, len(texts))
@@ -153,11 +153,11 @@ class ServiceEmbedder(TextEmbedder):
 
     @cached_property
     def _key(self) -> Key | None:
-        """Looked for once: a keyring may ask a person."""
+        """The key, looked up once: a keyring may ask a person."""
         return credentials.find(self._service.key, self._service.url, named_by="embedding.key")
 
     def _read(self, reply: Reply, count: int) -> list[NDArray[np.float32]]:
-        """The vectors of a reply, each at its place."""
+        """The vectors of a reply, in the order of the texts."""
         try:
             data = json.loads(reply.body)["data"]
             rows = {one.get("index", place): one["embedding"] for place, one in enumerate(data)}
@@ -165,11 +165,11 @@ class ServiceEmbedder(TextEmbedder):
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             results = []
         if not results:
-            raise self._failed(f"{self._service.url} answers, but not with a vector for each text")
+            raise self._failed(f"{self._service.url} does not return a vector for each text")
         return results
 
     def _trouble(self) -> str | None:
-        """Why it failed a moment ago."""
+        """Why it failed a moment ago; None if it did not."""
         with _lock:
             until, why = _down.get(self._service.url, (0.0, ""))
         return why if self._now() < until else None
@@ -180,9 +180,9 @@ class ServiceEmbedder(TextEmbedder):
         return EmbeddingServiceError(why)
 
     def _probe_dimension(self) -> int:
-        """How long a vector is, by the service."""
+        """The length of vectors, from the service."""
         (row,) = self._rows([_PROBE], in_a_hurry=True)
-        with suppress(OSError):  # else it is looked up once more
+        with suppress(OSError):  # otherwise it is determined again
             self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             replace_private(str(self._record), json.dumps({"dimensions": len(row)}))
         return len(row)
@@ -196,5 +196,5 @@ class ServiceEmbedder(TextEmbedder):
 
 
 def _sent(text: str) -> str:
-    """What goes out of a text. Some services refuse one that is empty."""
+    """The text as it is sent. Some services refuse an empty one."""
     return secrets.redact(text[:LONGEST]).text or " "

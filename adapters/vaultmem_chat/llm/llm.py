@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible service: asks, tries again, and says in one line what is wrong."""
+"""A language model behind an OpenAI-compatible service: requests, retries, and errors in one line."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CHAT = "/chat/completions"
 PASSING = (408, 409, 429)  # and all from 500
 LONGEST_WAIT = 30.0  # seconds: when a service names a longer wait, we give up
 LONGEST_PAUSE = 8.0
-LOOK = 3.0  # seconds for a look whether a service is there
+LOOK = 3.0  # seconds to check whether a service is running
 MOST_WORDS = 200  # characters of an error message of a service
 MOST_FORMS = 256
-_forms: dict[tuple[str, str, str], Form] = {}  # what a service and its model have understood
+_forms: dict[tuple[str, str, str], Form] = {}  # forms that a service and its model accept
 
 
 class Patience(NamedTuple):
-    """How often a call is tried again, and how time passes meanwhile."""
+    """How often a call is retried, and the clock for waiting."""
 
     retries: int
     sleep: Callable[[float], None] = time.sleep
@@ -42,14 +42,14 @@ class Patience(NamedTuple):
 
 
 class Service(NamedTuple):
-    """Where the model answers."""
+    """A service with a language model."""
 
     url: str
     key: str  # the setting
     seconds: float  # for one answer
 
     def wire(self, key: Key | None) -> Wire:
-        """To ask it with a key, or with that of the settings."""
+        """A connection to it with a key, or with that of the settings."""
         return Wire(self.url, key or credentials.find(self.key, self.url), self.seconds)
 
 
@@ -64,7 +64,7 @@ def service_of(settings: Settings) -> Service | None:
 
 def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -> Model | None:
     """The model of the settings, or None when no service is set. No request is made yet. `key` and `model` are
-    those of somebody else's request, and go before the settings. Any thread may ask it."""
+    those of a client's request, and take precedence over the settings. Thread-safe."""
     service = service_of(settings)
     if service is None:
         return None
@@ -73,7 +73,7 @@ def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -
 
 
 def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None = None) -> bytes:
-    """The answer to a chat completion, which `answer` reads; nothing is tried again. Raises LlmError."""
+    """The body of the answer to a chat completion, which `answer` reads; without retries. Raises LlmError."""
     service, wire = _chat_wire(settings, key)
     reply = wire.exchange(CHAT, body, MOST_STREAMED)
     if not 200 <= reply.status < 300:
@@ -87,8 +87,8 @@ def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None 
 def streamed_chat(
     settings: Settings, body: bytes, answer: Answer, key: Key | None = None
 ) -> Iterator[str]:
-    """The words of the answer as they come; `answer` reads all of it. Nothing is tried again: words of it have been
-    printed already. Raises LlmError, also when the answer breaks off."""
+    """Yield the words of the answer as they arrive; `answer` reads all of it. Without retries, as words may have been
+    printed. Raises LlmError, also when the answer is interrupted."""
     service, wire = _chat_wire(settings, key)
     events = Events()
     with wire.streamed(CHAT, body) as (head, pieces):
@@ -100,14 +100,14 @@ def streamed_chat(
     if answer.is_complete:
         return
     if not answer.is_begun:
-        raise LlmError(f"{wire.url} does not answer in a stream; look at llm.base_url")
+        raise LlmError(f"{wire.url} does not stream its answer; check llm.base_url")
     message = _printable(answer.error, wire.key)
     why = f" ({message})" if message else ""
-    raise LlmError(f"{wire.url} broke off in the middle of its answer{why}")
+    raise LlmError(f"{wire.url} interrupted its answer{why}")
 
 
 def _fresh_words(answer: Answer, events: Iterable[str]) -> Iterator[str]:
-    """The words that are new."""
+    """Yield the new words."""
     for event in events:
         answer.feed(event)
     if words := answer.fresh():
@@ -126,7 +126,7 @@ def _chat_wire(settings: Settings, key: Key | None) -> tuple[Service, Wire]:
 def lasting_reply(
     wire: Wire, path: str, body: JsonObject, patience: Patience, most: int = MOST_BYTES
 ) -> Reply:
-    """The first reply that will not be another one the next time, or the last one. Raises LlmError."""
+    """The first reply that a retry would not change, or the last one. Raises LlmError."""
     content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     for attempt in range(patience.retries):
         try:
@@ -142,7 +142,7 @@ def lasting_reply(
 
 
 def _wait(reply: Reply, attempt: int, patience: Patience) -> float | None:
-    """How long to wait before the next try, in seconds; None when there is none to be made."""
+    """The seconds to wait before the next attempt; None when there is none."""
     if reply.status not in PASSING and reply.status < 500:
         return None
     wanted = _seconds(reply.retry_after, patience.now())
@@ -152,7 +152,8 @@ def _wait(reply: Reply, attempt: int, patience: Patience) -> float | None:
 
 
 def _pause(attempt: int, patience: Patience) -> float:
-    """Doubles from try to try; half of it is chance, so that many who failed at once come back one by one."""
+    """The exponential backoff in seconds, half of it random, so that clients that failed together retry one by
+    one."""
     return float(min(LONGEST_PAUSE, 0.5 * 2**attempt) * (0.5 + patience.random() / 2))
 
 
@@ -171,7 +172,7 @@ def _seconds(retry_after: str, now: datetime) -> float | None:
 
 
 class Budget:
-    """A model that answers so often and no more."""
+    """A model with a limited number of calls."""
 
     def __init__(self, model: Model, calls: int) -> None:
         self._model, self._calls = model, calls
@@ -179,7 +180,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def ask(self, question: Question) -> object:
-        """What the model answers. Raises LlmError when all calls are used up; one that failed was one, too."""
+        """See Model. Raises LlmError when all calls are used up, including failed ones."""
         with self._lock:
             if self._left <= 0:
                 raise LlmError(
@@ -190,7 +191,7 @@ class Budget:
 
 
 def within_budget(settings: Settings, model: Model | None) -> Model | None:
-    """A model, if there is one, that answers as many questions as the settings allow."""
+    """The model, if there is one, limited to the number of calls in the settings."""
     return None if model is None else Budget(model, settings.number("llm.calls"))
 
 
@@ -237,28 +238,28 @@ class Llm:
             words = replies.without_thoughts(answer.text)
             if not words:
                 raise LlmError(
-                    f"{self._model} thought and said nothing; llm.model may name another one"
+                    f"{self._model} only thought and gave no answer; try another llm.model"
                 )
             return words
         try:
             return replies.parse_json(answer.text, question.schema)
         except ValueError:
             raise LlmError(
-                f"{self._model} did not answer in JSON; llm.schema or llm.model may be changed"
+                f"{self._model} did not answer in JSON; try another llm.schema or llm.model"
             ) from None
 
 
 def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the service of the settings, if one is set: how bad, what, and what to do."""
+    """Yield problems of the service of the settings, if one is set: severity, problem, advice."""
     service = service_of(settings)
     if service is None:
         return
     url, where, model = service.url, service.key, settings.text("llm.model")
     if not model:
-        yield "warning", f"llm.base_url is {url}, and no model of it is named", "set llm.model"
+        yield "warning", f"llm.base_url is {url}, but no model is named", "set llm.model"
     if urls.is_plaintext(url):
         advice = "set llm.base_url to https, if it answers there"
-        yield "note", f"what is asked of {url} can be read on the way", advice
+        yield "note", f"requests to {url} are unencrypted", advice
     try:
         key = credentials.find(where, url)
         reply = Wire(url, key, LOOK).get("/models")
@@ -269,9 +270,9 @@ def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
         what = "refuses the key that llm.key names" if key else "wants a key"
         yield "warning", f"{url} {what}", credentials.advice(where)
     elif key is None and credentials.is_named(where):
-        yield "warning", f"llm.key is {where}, and there is none", credentials.advice(where)
+        yield "warning", f"llm.key is {where}, but there is no such key", credentials.advice(where)
     elif key is None and where != credentials.OFF and not urls.is_local(url):
-        yield "note", f"{url} is asked without a key", credentials.advice(where)
+        yield "note", f"{url} gets no key", credentials.advice(where)
     if reply.status >= 500:
         yield "warning", f"{url} answers {reply.status}", "look at its log, or wait"
     names = replies.model_names(reply.body)
@@ -281,7 +282,7 @@ def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 
 def refusal(wire: Wire, where: str, reply: Reply) -> LlmError:
-    """The error for a reply that is no answer; `where` is the setting of the key."""
+    """The error for a reply without an answer; `where` is the setting of the key."""
     message = _printable(replies.error_message(reply.body), wire.key)
     what = f"{wire.url} answers {reply.status}" + (f" ({message})" if message else "")
     group = wire.settings
@@ -289,16 +290,16 @@ def refusal(wire: Wire, where: str, reply: Reply) -> LlmError:
         return LlmError(f"{what}; {credentials.advice(where, f'{group}.key')}")
     if 300 <= reply.status < 400:
         leads = f" and leads to {_printable(reply.location, wire.key)}" if reply.location else ""
-        return LlmError(f"{what}{leads}; set {group}.base_url to the place itself")
+        return LlmError(f"{what}{leads}; set {group}.base_url to that address")
     if reply.status in PASSING or reply.status >= 500:
         return LlmError(f"{what}; it may do so later")
     if group == "llm" and reply.status in (400, 413):
         what += "; where that is too much for the model, lower conversations.budget"
-    return LlmError(f"{what}; look at {group}.base_url and {group}.model")
+    return LlmError(f"{what}; check {group}.base_url and {group}.model")
 
 
 def _printable(text: str, key: Key | None) -> str:
-    """A message of a service in one short line, and never with our key in it."""
+    """A message of a service in one short line, without our key."""
     return one_line(key.hidden_in(text) if key else text, MOST_WORDS)
 
 
@@ -321,8 +322,8 @@ class Form(NamedTuple):
 
 
 def simpler_form(form: Form, status: int, message: str, *, schema: bool) -> Form | None:
-    """The form to try after a service has rejected one with this message, or None when it rejected something else.
-    `schema` tells whether the request had one."""
+    """The form to try after a service has rejected one with this message; None when it rejected something else.
+    `schema` says whether the request had one."""
     if status not in REJECTED:
         return None
     message = message.lower()

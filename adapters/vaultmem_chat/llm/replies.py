@@ -1,5 +1,5 @@
-"""Replies of language models: the text out of the body or the events of a reply, and JSON out of its text (owner of
-json_repair). What is read has a bounded size and depth.
+"""Replies of language models: extracts the text from the body or events of a reply, and JSON from the text (owner of
+json_repair), within bounds of size and depth.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from vaultmem.adapter import JsonObject, services
 from vaultmem.adapter.services import Schema
 from vaultmem.text.values import json_object
 
-MOST = 100_000  # characters that are looked at
-MOST_REPAIRED = 8_000  # the time that json_repair takes may grow with the square of the text
+MOST = 100_000  # characters that are read
+MOST_REPAIRED = 8_000  # json_repair may take quadratic time
 DEEPEST = 64  # levels of a value
 MOST_TEXT = 1_000_000  # characters of an answer that are collected
-WRAPPED = "answer"  # the key around a value that is no object
+WRAPPED = "answer"  # the key around a value that is not an object
 DONE = "[DONE]"
 _THOUGHTS = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
-# A bracket with which a value may begin; prose has others.
+# A bracket that may begin a value; prose has others.
 _OPENING = re.compile(
     r"""\{\s{0,9}(?:["'}]|\w{1,40}\s{0,9}:)|\[\s{0,9}(?:["'“\[{\]\d.+-]|(?:true|false|null)\b)"""
 )
-_END = "zQ8end"  # stands where a text that is repaired ends, and so in whatever was not finished
+_END = "zQ8end"  # marks the end of a text to repair, and so whatever was unfinished
 _RUN_TOGETHER = re.compile(r"""["'”]\s{0,9}[,，]\s{0,9}["'“]""")
 _ERROR_KEYS = ("error", "message", "detail")
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
@@ -36,8 +36,8 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 def parse_json(text: str, schema: Schema | None = None) -> object:
-    """The JSON value in the text of a model: as it stands, in a fence, amid prose, with small mistakes, or as far as it
-    came. The type at the root of the schema chooses among several. Raises ValueError when there is none."""
+    """The JSON value in the text of a model: plain, in a code fence, amid prose, with small mistakes, or truncated.
+    Of several, the type at the root of the schema chooses. Raises ValueError when there is none."""
     wanted = schema.get("type") if schema else None
     text = text[:MOST].strip("\ufeff \t\r\n")
     try:
@@ -54,7 +54,7 @@ def parse_json(text: str, schema: Schema | None = None) -> object:
 
 
 def _values(text: str) -> Iterator[object]:
-    """The lists and objects in a text. What is no JSON from its first bracket on is repaired."""
+    """Yield the lists and objects in a text, repaired where they are not valid JSON."""
     at = 0
     while opening := _OPENING.search(text, at):
         try:
@@ -66,8 +66,8 @@ def _values(text: str) -> Iterator[object]:
 
 
 def _repair(text: str) -> object:
-    """What a text with mistakes in it was to be, as far as it was finished; None for nothing."""
-    from json_repair import loads  # only when a model has made a mistake
+    """The repaired value of a text with mistakes, as far as it was finished; None for nothing."""
+    from json_repair import loads  # imported only when a model has made a mistake
 
     with suppress(ValueError, RecursionError):
         text, end = text[:MOST_REPAIRED], _END
@@ -79,8 +79,8 @@ def _repair(text: str) -> object:
 
 
 def _drop_unfinished(value: object, end: str) -> tuple[object, bool]:
-    """A repaired value without its unfinished parts, which have `end`, and whether there were none. An unfinished
-    object in a list is left out; texts that ran together at a comma are separated."""
+    """A repaired value without unfinished parts, which hold `end`, and whether there were none. Unfinished objects in
+    a list are left out; texts that were joined at a comma are separated."""
     if isinstance(value, str):
         return value, end not in value
     if isinstance(value, list):
@@ -101,7 +101,7 @@ def _drop_unfinished(value: object, end: str) -> tuple[object, bool]:
 
 
 def _bound(value: object, depth: int = DEEPEST) -> object:
-    """The value as every program can write it. Raises ValueError for one with more levels than that."""
+    """The value in a form that any program can write. Raises ValueError when it is nested deeper than `depth`."""
     if depth < 0:
         raise ValueError("no JSON of any use: too deep")
     if isinstance(value, str):
@@ -122,8 +122,8 @@ def _fits(value: object, wanted: object) -> bool:
 
 
 def shape(value: object, wanted: object) -> object:
-    """A value as the schema has it at its root. Where a list is wanted: the one list of an object, or an object in a
-    list of its own. Where an object is: the one object of a list."""
+    """A value with the type at the schema's root. For a list: the only list of an object, or a list of one object.
+    For an object: the only object of a list."""
     if isinstance(value, dict) and wanted != "object" and value.keys() == {WRAPPED}:
         value = value[WRAPPED]
     if wanted == "array":
@@ -138,7 +138,7 @@ def shape(value: object, wanted: object) -> object:
 
 
 def records(answer: object) -> list[Mapping[object, object]]:
-    """The objects of an answer, which may be JSON in a text still."""
+    """The objects of an answer, which may be JSON in a text."""
     if isinstance(answer, str):
         with suppress(ValueError):
             answer = parse_json(answer)
@@ -146,12 +146,12 @@ def records(answer: object) -> list[Mapping[object, object]]:
 
 
 def without_thoughts(text: str) -> str:
-    """The text without what a model thought aloud before it, be its thoughts opened, closed, or both."""
+    """The text without a model's thoughts, whether they have an opening mark, a closing mark, or both."""
     outside: list[str] = []
     depth = end = 0
     for mark in _THOUGHTS.finditer(text):
         if mark[0].startswith("</"):
-            if depth == 0:  # opened by the prompt, so all up to here was thought
+            if depth == 0:  # opened by the prompt, so everything up to here is a thought
                 outside.clear()
             depth = 0
         else:
@@ -165,7 +165,7 @@ def without_thoughts(text: str) -> str:
 
 
 def sound(text: str) -> str:
-    """The text as it can be written: halves of a letter are put together; one without the other is none."""
+    """The text without lone surrogates; pairs of surrogates are joined."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -175,7 +175,7 @@ def sound(text: str) -> str:
 
 
 def text_of(message: object, between: str = "\n") -> str:
-    """The words of a message: its text, or the texts among its parts."""
+    """The text of a message, or of the text parts in it."""
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         return content
@@ -185,7 +185,7 @@ def text_of(message: object, between: str = "\n") -> str:
 
 
 def error_message(body: bytes | str) -> str:
-    """The message of an error reply, in whichever of the usual places; "" when there is none."""
+    """The message of an error reply, from any of the usual fields; "" when there is none."""
     try:
         reply = json.loads(body)
     except (ValueError, RecursionError):
@@ -197,7 +197,7 @@ def error_message(body: bytes | str) -> str:
 
 
 def model_names(body: bytes) -> list[str]:
-    """The names in a service's list of its models; none where it is no such list."""
+    """The names in a service's list of models; empty for anything else."""
     listed = json_object(body).get("data")
     rows = listed if isinstance(listed, list) else []
     return [str(one["id"]) for one in rows if isinstance(one, dict) and "id" in one]
@@ -215,16 +215,16 @@ def status(code: int, body: bytes) -> int:
 class Answer:
     """An answer of chat completions: the words of its first choice."""
 
-    id = ""  # nothing goes on with a chat completion by its id
+    id = ""  # a chat completion cannot be continued by its id
 
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._size = 0
-        self._taken = 0  # how many of these fresh() has returned
+        self._taken = 0  # how many of them fresh() has returned
         self._half = ""  # the first half of a character that fresh() holds back
-        self.reason = ""  # why it ended, as the server says: stop, length, tool_calls, ...
-        self.calls = False  # it calls tools, so the turn goes on
-        self.is_begun = False  # an event has come
+        self.reason = ""  # the server's reason why it ended: stop, length, tool_calls, ...
+        self.calls = False  # it calls tools, so the turn continues
+        self.is_begun = False  # an event has arrived
         self.is_done = False  # the server has ended the stream
         self.is_broken = False  # the server has sent an error instead
         self.is_declined = False
@@ -232,11 +232,11 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The words so far. Halves of a character that came in two events are one again."""
+        """The text so far, with characters that were split between two events."""
         return sound("".join(self._texts))
 
     def fresh(self) -> str:
-        """The words that have come since the last call. Half of a character waits for its other half."""
+        """The text since the last call. Half of a character waits for the other half."""
         new = self._half + "".join(self._texts[self._taken :])
         self._taken = len(self._texts)
         self._half = new[-1:] if "\ud800" <= new[-1:] <= "\udbff" else ""
@@ -244,11 +244,11 @@ class Answer:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the server says that this is all."""
+        """Whether the server has marked the answer as complete."""
         return bool(self.reason or self.is_done) and not self.is_broken
 
     def problem(self) -> str:
-        """Why a whole reply holds no answer; "" when it holds one."""
+        """Why a complete reply holds no answer; "" when it holds one."""
         if self.text.strip():
             return ""
         if self.is_declined:
@@ -267,7 +267,7 @@ class Answer:
             self._read(data, "delta")
 
     def read(self, body: bytes) -> None:
-        """Read the body of an answer that is no stream."""
+        """Read the body of an answer that is not streamed."""
         self._read(body, "message")
         self.is_done = bool(self._texts or self.reason)
 
@@ -298,13 +298,13 @@ class Answer:
 
 
 class ResponsesAnswer:
-    """An answer of the Responses API: the words of the messages in its output."""
+    """An answer of the Responses API: the text of the messages in its output."""
 
     def __init__(self) -> None:
         self._texts: dict[int, list[str]] = {}  # by the number of the item
         self._size = 0
-        self.id = ""  # of the response, with which a later request may go on
-        self.calls = False  # it calls tools of the client, so the turn goes on
+        self.id = ""  # of the response, which a later request may continue
+        self.calls = False  # it calls tools of the client, so the turn continues
         self.is_complete = False
 
     @property
@@ -329,14 +329,14 @@ class ResponsesAnswer:
             self.is_complete = False
 
     def read(self, body: bytes) -> None:
-        """Read the body of an answer that is no stream."""
+        """Read the body of an answer that is not streamed."""
         response = json_object(body)
         self._read_response(response)
-        has_ended = response.get("status") in ("completed", "incomplete")  # the second: cut
+        has_ended = response.get("status") in ("completed", "incomplete")  # the second: truncated
         self.is_complete = has_ended and not response.get("error")
 
     def _read_response(self, response: object) -> None:
-        """The whole response. Some servers leave out at the end of a stream what they have sent already."""
+        """Read the whole response. Some servers omit at the end of a stream what they have already sent."""
         if not isinstance(response, dict):
             return
         id_, output = response.get("id"), response.get("output")
@@ -349,7 +349,7 @@ class ResponsesAnswer:
     def _add_item(self, place: int, item: object) -> None:
         if not isinstance(item, dict):
             return
-        # What the server carries out itself has no such id: nobody has to answer it.
+        # Tools that the server runs itself have no such id and need no answer.
         self.calls = self.calls or bool(item.get("call_id"))
         if item.get("type") == "message":
             self._add(place, text_of(item))

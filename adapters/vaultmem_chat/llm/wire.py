@@ -1,7 +1,7 @@
-"""One request to the service of a language model, and its reply (owner of httpx_sse, and of httpx for our own calls).
+"""Requests to the service of a language model (owner of httpx_sse, and of httpx for our own calls).
 
-Each request has a connection of its own: calls are few and take seconds. httpx counts its timeouts from byte to byte,
-so a timer beside it ends the connection when the whole has taken too long.
+Each request has a connection of its own: calls are few and take seconds. The timeouts of httpx apply between bytes,
+so a timer closes the connection when the whole request takes too long.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_BYTES = 4_000_000
-MOST_STREAMED = 64_000_000  # a word in a stream takes some hundred bytes
+MOST_STREAMED = 64_000_000  # a word in a stream takes a few hundred bytes
 CONNECT = 10.0  # seconds
 MOST_EVENT = 1_000_000  # bytes of one event; longer ones are skipped
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
@@ -33,7 +33,7 @@ _OPENED = ("connect_tcp.complete", "start_tls.complete")
 
 
 class UnreachableError(LlmError):
-    """The service cannot be reached, or broke off: the next try may do better."""
+    """The service cannot be reached, or closed the connection; a retry may succeed."""
 
 
 class Reply(NamedTuple):
@@ -46,26 +46,26 @@ class Reply(NamedTuple):
 
 
 class Wire(NamedTuple):
-    """Where requests go, with which key, and how long one may take, in seconds."""
+    """The address, key and timeout (in seconds) of requests."""
 
     url: str  # see text.urls.endpoint
     key: Key | None
     seconds: float
-    settings: str = "llm"  # the group of settings that holds these
+    settings: str = "llm"  # the group of these settings
 
     def get(self, path: str) -> Reply:
-        """GET. Raises LlmError, or UnreachableError where it may pass."""
+        """Send a GET request. Raises LlmError, or UnreachableError where a retry may succeed."""
         return self.exchange(path, None, MOST_BYTES)
 
     def exchange(self, path: str, content: bytes | None, most: int) -> Reply:
-        """POST a body of JSON, or GET without one; the reply of at most so many bytes."""
+        """POST a JSON body, or GET without one. Returns the reply, of at most `most` bytes. Raises as get() does."""
         with _time_limit(self.seconds) as limit, self._opened(path, content, limit) as response:
             body = b"".join(_pieces(response, most))
             return _reply(response, replies.status(response.status_code, body), body)
 
     @contextmanager
     def streamed(self, path: str, content: bytes) -> Iterator[tuple[Reply, Iterator[bytes]]]:
-        """POST a body of JSON; the reply without its body, and that as it comes. Raises LlmError."""
+        """POST a JSON body. Gives the reply without its body, and the body as it arrives. Raises LlmError."""
         with self._opened(path, content, _TimeLimit()) as response:
             yield _reply(response, response.status_code), _pieces(response, MOST_STREAMED)
 
@@ -73,7 +73,7 @@ class Wire(NamedTuple):
     def _opened(
         self, path: str, content: bytes | None, limit: _TimeLimit
     ) -> Iterator[httpx.Response]:
-        """The reply to a request, of which only the headers have come."""
+        """The reply to a request, with only its headers read."""
         import httpx
 
         headers = {
@@ -96,8 +96,8 @@ class Wire(NamedTuple):
             raise self._explain(error, limit.is_over) from None
 
     def _client(self) -> httpx.Client:
-        """A proxy of the environment is used for https only, where it carries what it cannot read. No redirect is
-        followed: a request goes where the settings say, and nowhere else."""
+        """A client that uses a proxy of the environment only for https, which it cannot read, and follows no
+        redirects: requests only go to the address in the settings."""
         import httpx
 
         try:
@@ -109,7 +109,7 @@ class Wire(NamedTuple):
             )
         except (ImportError, ValueError, httpx.InvalidURL) as error:
             raise LlmError(
-                f"the proxy that the environment names cannot be used ({_short(error)})"
+                f"the proxy of the environment cannot be used ({_short(error)})"
             ) from None
 
     def _explain(self, error: httpx.HTTPError, is_late: bool) -> LlmError:
@@ -117,20 +117,20 @@ class Wire(NamedTuple):
 
         if is_late or isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
             late = f"{self.url} took longer than {self.seconds:g} s to answer"
-            return LlmError(f"{late}; {self.settings}.timeout says how long it may")
+            return LlmError(f"{late}; see {self.settings}.timeout")
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return LlmError(
-                f"the certificate of {self.url} is not trusted; SSL_CERT_FILE may name one more"
+                f"the certificate of {self.url} is not trusted; add it with SSL_CERT_FILE"
             )
         if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError):
-            return UnreachableError(f"{self.url} broke off in the middle of its answer")
+            return UnreachableError(f"{self.url} interrupted its answer")
         return UnreachableError(
-            f"{self.url} cannot be reached ({_short(error)}); is it running, is {self.settings}.base_url right?"
+            f"{self.url} cannot be reached ({_short(error)}); is it running, and is {self.settings}.base_url right?"
         )
 
 
 def trusts_proxies(url: str) -> bool:
-    """Whether a proxy of the environment may be used: it sees nothing of what goes through TLS."""
+    """Whether a proxy of the environment may be used: it cannot read TLS."""
     return url.startswith("https:") and not is_local(url)
 
 
@@ -140,9 +140,9 @@ def _reply(response: httpx.Response, status: int, body: bytes = b"") -> Reply:
 
 
 def _pieces(response: httpx.Response, most: int) -> Iterator[bytes]:
-    """The bytes of a reply as they come."""
+    """Yield the bytes of a reply as they arrive."""
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise LlmError(f"{response.url} answers in an encoding that was not asked for")
+        raise LlmError(f"{response.url} answers in an encoding that was not requested")
     size = 0
     for piece in response.iter_raw():
         size += len(piece)
@@ -152,33 +152,33 @@ def _pieces(response: httpx.Response, most: int) -> Iterator[bytes]:
 
 
 class Events:
-    """Server-sent events out of bytes that may be cut anywhere: gives the data of each event that has ended."""
+    """Parses server-sent events from chunks of bytes: returns the data of each complete event."""
 
     def __init__(self) -> None:
         self._held = bytearray()
-        self._searched = 0  # bytes of these in which no event ends
-        self._is_begun = False  # a byte order mark counts before the first event only
+        self._searched = 0  # length of the bytes searched for the end of an event
+        self._is_begun = False  # a byte order mark is only skipped before the first event
 
     def feed(self, piece: bytes) -> list[str]:
-        """The data of the events that end in this piece."""
+        """The data of the events that this chunk completes."""
         self._held += piece
         ends = [one.end() for one in _BLANK_LINE.finditer(self._held, self._searched)]
         block = bytes(self._held[: ends[-1]]) if ends else b""
         del self._held[: len(block)]
         if len(self._held) > MOST_EVENT:
-            self._held[:] = b":"  # the rest of this line is a comment
+            self._held[:] = b":"  # so that the rest of this line is a comment
         self._searched = max(0, len(self._held) - 3)
         mark = b"" if self._is_begun else b"\xef\xbb\xbf"
         self._is_begun = self._is_begun or bool(block)
         return _event_data(block.removeprefix(mark)) if block else []
 
     def close(self) -> list[str]:
-        """The data of an event that was not ended; some servers leave the last line break out."""
+        """The data of an event without its final line break, which some servers omit."""
         return self.feed(b"\n\n")
 
 
 def _event_data(block: bytes) -> list[str]:
-    """The data of whole events."""
+    """The data of complete events."""
     import httpx
     from httpx_sse import EventSource
 
@@ -187,7 +187,7 @@ def _event_data(block: bytes) -> list[str]:
 
 
 class _TimeLimit:
-    """Ends the connections that it has seen opened when time is up."""
+    """Closes the connections it has seen when the time is up."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -195,7 +195,7 @@ class _TimeLimit:
         self._open: list[socket.socket] = []
 
     def watch(self, event: str, info: Mapping[str, Any]) -> None:
-        """The trace of httpx: notes each connection that is opened."""
+        """A trace callback for httpx that records each connection."""
         if not event.endswith(_OPENED):
             return
         with self._lock:
@@ -204,12 +204,12 @@ class _TimeLimit:
             self.end()
 
     def end(self) -> None:
-        """Time is up."""
+        """Close all connections."""
         with self._lock:
             self.is_over = True
             for sock in self._open:
                 with suppress(OSError):
-                    # Past TLS, which another thread reads.
+                    # Below TLS, which another thread is reading.
                     socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
@@ -226,7 +226,7 @@ def _time_limit(seconds: float) -> Iterator[_TimeLimit]:
 
 
 def certificates(url: str) -> ssl.SSLContext | bool:
-    """Whom to trust there: for https certifi's list, or what SSL_CERT_FILE and SSL_CERT_DIR name."""
+    """The certificates to trust for https: certifi's, or those of SSL_CERT_FILE and SSL_CERT_DIR."""
     return _certificates() if url.startswith("https:") else False
 
 

@@ -1,1 +1,2 @@
-"""An OpenAI-compatible server that gives a model its memory: chats are passed on with it, turns are stored."""
+"""An OpenAI-compatible server that gives a model memory: it adds memories to chats, passes them on and stores
+turns."""

@@ -1,7 +1,7 @@
-"""Chats at the HTTP door (`vaultmem serve --http ADDRESS --proxy`): below /v1, for who has a token, as that client.
+"""Chats at the HTTP door (`vaultmem serve --http ADDRESS --proxy`): below /v1, for clients with a token.
 
-Conversations carry the name of the token, so that nobody can name another one's. Only chats and the list of models are
-passed on: the key of the upstream is the person's, and opens more than that.
+Conversations are prefixed with the name of the token, so that no client can name another's. Only chats and the list
+of models are passed on: the upstream's key is the person's, and gives access to more.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from vaultmem_server.tokens import Caller
 
 PLACE = "/v1"
-VAULT = "x-vaultmem-vault"  # the header that says which, where a token opens several
-SCOPE = "write"  # what is said is kept
+VAULT = "x-vaultmem-vault"  # the header that selects the vault, where a token opens several
+SCOPE = "write"  # turns are stored
 _OURS = (b"authorization", VAULT.encode())
 
 
 def mount(door: Door) -> list[BaseRoute]:
-    """The routes, where they are asked for. Raises VaultmemError where no model is set."""
+    """The routes, if they are enabled. Raises VaultmemError where no model is set."""
     if not door.has_chats:
-        return []  # nor is the proxy loaded then, which takes 10 MB
+        return []  # then the proxy is not imported, either, which takes 10 MB
     from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES
     from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
     from vaultmem_chat.proxy.proxy_app import MOST_BODY
 
-    # Where the door listens is its own matter.
+    # The door decides where it listens.
     local = Overrides(host="127.0.0.1")
     vaults = door.vaults.items()
     served = {name: Chatting(folder, in_force(folder, local)) for name, folder in vaults}
@@ -56,14 +56,14 @@ async def _running(served: dict[str, Chatting]) -> AsyncIterator[None]:
 
 
 class _Clients:
-    """What each client reaches, made when it first asks."""
+    """The endpoints of each client, created at its first request."""
 
     def __init__(self, door: Door, served: dict[str, Chatting]) -> None:
         self._door, self._served = door, served
         self._of: dict[tuple[str, str], dict[str, Endpoint]] = {}  # by vault and token
 
     def endpoint(self, path: str) -> Endpoint:
-        """What answers at a path: with the rights of the token, and without the token for the upstream."""
+        """The endpoint of a path: with the rights of the token, which is not sent to the upstream."""
         from vaultmem_chat.proxy.proxy_app import in_form
 
         async def inner(request: Request) -> Response:

@@ -1,8 +1,7 @@
-"""What a chat leaves to memory and gets of it: the user's words are on the disk before they are passed on, the answer
-before its end is; and the model that learns from each turn.
+"""The turns of chats: the user's words are on disk before they are passed on, and the answer before the client sees
+its end; recall for requests; and the model that learns from each turn.
 
-A question that comes once more (a client that tries again, another answer that is wanted, a tool's result that goes
-on with the turn) is the same turn of the user.
+A repeated question (a retry, a request for another answer, a tool's result that continues the turn) is the same turn.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")
 
-MOST_CONVERSATIONS = 10_000  # whose newest turns are known
+MOST_CONVERSATIONS = 10_000  # conversations whose newest turn is cached
 MOST_KEYS = 10_000
 MOST_MODELS = 8
 _BEARER = "bearer "
@@ -50,13 +49,13 @@ class _Newest:
 
     def __init__(self, digest: str, user_id: str) -> None:
         self.digest, self.user_id = digest, user_id
-        self.item: Item | None = None  # while an answer may still come
-        self.requests = 0  # that wait for an answer now
+        self.item: Item | None = None  # while an answer may still arrive
+        self.requests = 0  # requests waiting for an answer
 
 
 class ChatTurns:
-    """The turns of all conversations. Any thread may use it. `nudge` wakes the worker; `earlier` knows what the user
-    said last in a conversation that this process has not seen yet; `service` is the one that answers, see chat.worker.
+    """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `earlier` returns the last turn of a
+    conversation that this process has not seen yet; `service` is the one that answers, see learning.worker.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class ChatTurns:
         self._lock = threading.Lock()
 
     def begin(self, conversation: str, chat: Chat) -> Turn | None:
-        """The user's words are safe when this returns; None where they could not be stored, which stops no request."""
+        """Durably store the user's words. Returns None where that fails, which stops no request."""
         newest, abandoned = self._place(conversation, chat)
         try:
             if abandoned is not None:
@@ -88,7 +87,7 @@ class ChatTurns:
         return Turn(self, newest, item)
 
     def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
-        """The turn that is meant, and the one before it, if that still waits for an answer that will not come."""
+        """The turn of a chat, and the previous one if its answer will not arrive any more."""
         last = None if conversation in self._newest else self._earlier(conversation)
         words = truncate(chat.question).strip()  # as its note has them
         with self._lock:
@@ -106,18 +105,18 @@ class ChatTurns:
             return newest, abandoned
 
     def leave(self, newest: _Newest) -> None:
-        """One request less waits for an answer."""
+        """Count one waiting request less."""
         with self._lock:
             newest.requests -= 1
 
     def finish(self, item: Item, text: str) -> Item:
-        """The answer is safe when this returns."""
+        """Durably store the answer."""
         done = self.queue.finish(item, text, clock.seconds())
         self._nudge()
         return done
 
     def close(self, item: Item) -> None:
-        """No answer comes."""
+        """End a turn without an answer."""
         self.queue.close(item, clock.seconds())
         self._nudge()
 
@@ -131,7 +130,7 @@ class Turn:
         self.is_answered = False
 
     def answer(self, text: str) -> None:
-        """Keep the whole answer, before the client has seen the end of it. More of it may come, and is stored again."""
+        """Store the answer before the client has seen its end. If more of it arrives, it is stored again."""
         try:
             self._item = self._turns.finish(self._item, text)
         except VaultmemError as error:
@@ -141,7 +140,7 @@ class Turn:
         self._newest.item = None
 
     def end(self, goes_on: bool) -> None:
-        """The request is over. Where tools are called the turn goes on: the answer comes with a later request."""
+        """End the request. If tools are called the turn continues: the answer arrives with a later request."""
         self._turns.leave(self._newest)
         if self.is_answered or (goes_on and self._newest.item is self._item):
             return
@@ -153,32 +152,32 @@ class Turn:
 
 
 class Learners:
-    """Which model learns from a turn: with our key, or with the key that came with the turn. Any thread may ask.
+    """Chooses the model that learns from a turn: with our key, or with the key of its request. Thread-safe.
 
-    A client's key is held in memory only, for its own turn, and goes only to the upstream it was sent to. Several
-    clients may share a conversation: a turn that came without a key is not learned from at the cost of another client.
-    With `has_own` no key of a client is held. `opened` makes a model from a client's key and the name of a model.
+    A client's key is kept only in memory, for its own turn, and only sent to its upstream. Clients may share a
+    conversation: a turn without a key never uses that of another client. With `has_own` no client's key is kept.
+    `opened` opens a model from a client's key and the name of a model.
     """
 
     def __init__(self, opened: Callable[[Key | None, str], Model | None], *, has_own: bool) -> None:
         self._open, self._has_own = lru_cache(MOST_MODELS)(opened), has_own
-        self._keys: OrderedDict[str, Key | None] = OrderedDict()  # by turn
+        self._keys: OrderedDict[str, Key | None] = OrderedDict()  # keys by turn
         self._lock = threading.Lock()
 
     def begin(self, turn: str, headers: Headers) -> None:
-        """A turn, by its id, has come with these headers. Of several requests of one turn the first decides."""
+        """Record the headers of a turn, by its id. Of several requests of one turn the first counts."""
         with self._lock:
             self._keys.setdefault(turn, None if self._has_own else _key(headers))
             if len(self._keys) > MOST_KEYS:
                 self._keys.popitem(last=False)
 
     def end(self, turn: str) -> None:
-        """A turn is learned from: its key is not needed any more."""
+        """Forget the key of a turn that was learned from."""
         with self._lock:
             self._keys.pop(turn, None)
 
     def model(self, item: Item) -> Model | None:
-        """The model for a turn; None where there is none, or none answers: then rules do the work."""
+        """The model for a turn; None where there is none or it does not answer: then rules extract facts."""
         try:
             return self._open(self._keys.get(item.id), item.model)
         except VaultmemError as error:
@@ -187,7 +186,7 @@ class Learners:
 
 
 def _key(headers: Headers) -> Key | None:
-    """The key of a client, if it has one that can be sent."""
+    """The key of a client, if it has a valid one."""
     value = header(headers, b"authorization")
     if not carries_key(headers) or not value.lower().startswith(_BEARER):
         return None
@@ -197,26 +196,27 @@ def _key(headers: Headers) -> Key | None:
         return None
 
 
-# Recalls for requests, within a moment; a request never waits long for it, and never fails for it.
+# Recall for requests: no request waits long for it or fails because of it.
 
-WARM = 30.0  # seconds that the first request waits for recall to be ready
-THREADS = 2  # each has a vault of its own
-HURRY = 0.5  # of the patience: a recall that begins later goes by words alone
-MOST_WAITING = 48  # requests: one that comes later would wait in vain, and goes without at once
+WARM = 30.0  # seconds that the first request waits for the warm-up
+THREADS = 2  # each opens the vault itself
+HURRY = 0.5  # share of the patience after which a recall uses words alone
+MOST_WAITING = 48  # waiting requests, beyond which one proceeds without memory at once
 SLOW, BUSY, FAILED = "slow", "busy", "failed"  # why nothing was recalled
 
 
 class Recalled(NamedTuple):
-    """The context of a request; where recall was given up, why: one of three words, and in words of ours."""
+    """The context of a request; if recall was given up, the reason as a code and as text."""
 
     context: Context = Context("", 0)
     dropped: str = ""
     why: str = ""
-    hurried: bool = False  # by words alone, for many ask at once
+    hurried: bool = False  # by words alone, because many requests arrive at once
 
 
 class RecallPool:
-    """Asks the vault, in threads of its own; `opened` opens a vault for each. A request waits for `patience`."""
+    """Recalls in threads of its own; `opened` opens the vault for each. A request waits at most `patience`
+    seconds."""
 
     def __init__(self, opened: Callable[[], Vault], limits: Limits, patience: float) -> None:
         self._opened, self._limits, self.patience = opened, limits, patience
@@ -226,13 +226,13 @@ class RecallPool:
         self._waiting: set[object] = set()
 
     def warm_up(self) -> None:
-        """Load what the first questions would have to wait for, in each thread; returns when it is loaded."""
+        """Load in each thread what the first recalls need. Returns when it is loaded."""
         together = threading.Barrier(THREADS)
         recalls = [self._threads.submit(self._warm_up, together) for _ in range(THREADS)]
         wait(recalls, WARM)
 
     def _warm_up(self, together: threading.Barrier) -> None:
-        together.wait(WARM)  # so that no thread takes the turn of another one
+        together.wait(WARM)  # so that each thread takes one
         try:
             self._ask("default", "hello", (), self._limits)
         except VaultmemError as error:
@@ -241,7 +241,7 @@ class RecallPool:
     async def recall(
         self, conversation: str, question: str, earlier: tuple[str, ...], client: str = ""
     ) -> Recalled:
-        """The context of a question; nothing where that fails or takes too long, and then why."""
+        """The context of a question; empty, with the reason, where that fails or takes too long."""
         if len(self._waiting) >= MOST_WAITING:
             return Recalled(dropped=BUSY, why="too many requests wait for recall")
         late = monotonic() + HURRY * self.patience
@@ -256,7 +256,7 @@ class RecallPool:
             return Recalled(dropped=SLOW, why=why)
         except VaultmemError as error:
             return Recalled(dropped=FAILED, why=f"recall failed: {error}")
-        except Exception as error:  # the border to a vault that somebody may have damaged
+        except Exception as error:  # the last resort: the vault may be damaged
             log.warning("recall failed", exc_info=error)
             return Recalled(dropped=FAILED, why=f"recall failed: {type(error).__name__}")
 
@@ -278,7 +278,7 @@ class RecallPool:
         return context_for(vault, conversation, question, earlier, limits)
 
     def close(self) -> None:
-        """Answer nothing more."""
+        """Stop the threads."""
         self._threads.shutdown(cancel_futures=True)
         for vault in self._vaults:
             vault.close()

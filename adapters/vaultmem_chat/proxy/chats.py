@@ -1,4 +1,4 @@
-"""One chat, by either API that has them: memory in, passed on, the turn stored."""
+"""One chat, by either API: adds memories, passes it on, and stores the turn."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")
 
-LARGE = 500_000  # bytes of a body that is read in a thread, so that streams go on meanwhile
-HEADER = b"x-vaultmem-recall"  # of answers: what was recalled, or why nothing was
+LARGE = 500_000  # bytes from which a body is parsed in a thread, so that streams continue meanwhile
+HEADER = b"x-vaultmem-recall"  # response header: what was recalled, or why nothing was
 _MOST_PLACES = 2_000  # characters
-_MOST_AWAITED = 1_000  # answers that call tools, whose results have not come yet
-_MOST_WHOLE = 8_000_000  # bytes of an answer that is no stream
-_MOST_UNPACKED = 4_000_000  # bytes out of one piece
+_MOST_AWAITED = 1_000  # answers with tool calls whose results are outstanding
+_MOST_WHOLE = 8_000_000  # bytes of an answer that is not streamed
+_MOST_UNPACKED = 4_000_000  # bytes decompressed from one chunk
 _PACKED = ("identity", "gzip", "x-gzip", "deflate")
 _T = TypeVar("_T")
 
 
 class Form(NamedTuple):
-    """One of the APIs: its address, how its requests and its answers are read."""
+    """One of the APIs: its path, and the parsers of its requests and answers."""
 
     path: str
     read: Callable[[bytes], Chat | None]
@@ -48,7 +48,7 @@ RESPONSES = Form("/responses", bodies.read_response, ResponsesAnswer)
 
 
 class Parts(NamedTuple):
-    """What chats need."""
+    """The components that chats use."""
 
     upstream: Upstream
     memory: RecallPool
@@ -58,12 +58,12 @@ class Parts(NamedTuple):
     place: str  # where memory is put: turn or start
     conversation: str  # of requests that name none
     client: str = ""  # the assistant in whose name memories are recalled; "" for the person
-    # Whose conversations these are, where several ask: another one's cannot be named.
+    # The owner of the conversations, where there are several clients, who cannot name another's.
     holder: str = ""
 
 
 class Tee:
-    """Reads a copy of an answer. It never fails: what it cannot read, it skips."""
+    """Reads a copy of an answer. It never fails: unreadable data is skipped."""
 
     def __init__(self, headers: Headers, answer: Answer | ResponsesAnswer) -> None:
         self.answer = answer
@@ -76,7 +76,7 @@ class Tee:
         self._whole = bytearray()
 
     def feed(self, piece: bytes) -> None:
-        """The next bytes."""
+        """Read the next bytes."""
         plain = self._decompress(piece) if self._reads else b""
         if self.is_stream:
             for data in self._events.feed(plain):
@@ -86,7 +86,7 @@ class Tee:
         self._reads = self._reads and len(self._whole) <= _MOST_WHOLE
 
     def close(self) -> None:
-        """All bytes have come."""
+        """Finish after the last bytes."""
         if not self._reads:
             return
         if not self.is_stream:
@@ -103,7 +103,7 @@ class Tee:
         except zlib.error:
             self._reads = False
             return b""
-        if self._unpack.unconsumed_tail:  # a few bytes that are megabytes are no answer
+        if self._unpack.unconsumed_tail:  # a decompression bomb is not an answer
             self._reads = False
         return plain
 
@@ -116,7 +116,7 @@ class Chats:
         self._awaited: OrderedDict[str, Chat] = OrderedDict()  # by the id of the answer
 
     async def read(self, headers: Headers, body: bytes) -> tuple[str, Chat] | str:
-        """The conversation and the chat, where memory is wanted for it and can be had; else why not."""
+        """The conversation and the chat, if it can have memory; else the reason why not."""
         if bodies.says_off(header(headers, b"x-vaultmem")):
             return "off"
         if header(headers, b"content-encoding").strip().lower() not in ("", "identity"):
@@ -139,19 +139,19 @@ class Chats:
         return id_, chat
 
     def expect(self, answer: str, chat: Chat) -> None:
-        """The results of the tools that an answer calls will come with its id alone."""
+        """Remember an answer with tool calls: their results refer to it by its id alone."""
         self._awaited[answer] = chat
         if len(self._awaited) > _MOST_AWAITED:
             self._awaited.popitem(last=False)
 
 
 def _in_thread(work: Callable[..., _T], *args: object) -> asyncio.Future[_T | None]:
-    """Carry out what waits for the disk. Its failure is no failure of the request."""
+    """Run blocking work in a thread. Its failure does not fail the request."""
 
     def carry_out() -> _T | None:
         try:
             return work(*args)
-        except Exception as error:  # the border to whatever keeps turns
+        except Exception as error:  # storing turns must not fail the request
             log.exception("a turn may not be kept", exc_info=error)
             return None
 
@@ -159,7 +159,7 @@ def _in_thread(work: Callable[..., _T], *args: object) -> asyncio.Future[_T | No
 
 
 class Exchange:
-    """One request and its answer; close() it, whatever happens."""
+    """One request and its answer. Always close() it."""
 
     def __init__(self, chats: Chats) -> None:
         self._chats, self._parts = chats, chats.parts
@@ -176,7 +176,8 @@ class Exchange:
         self._end = "left by the client"
 
     async def send(self, headers: Headers, body: bytes, query: str) -> Reply:
-        """The beginning of the answer; by then the user's words are stored. Raises UpstreamError."""
+        """Send the request. Returns the beginning of the answer, after the user's words are stored. Raises
+        UpstreamError."""
         read = await self._chats.read(headers, body)
         if isinstance(read, str):
             self._recall = read
@@ -205,8 +206,8 @@ class Exchange:
         return bodies.with_memory(body, chat, self._parts.place, memory.text)
 
     async def _memory_for(self, chat: Chat) -> Context:
-        """Only at the user's turn. A tool's result goes on with a turn whose calls were made with memory in view; it
-        may be words of a stranger, who is not to find memories beside them."""
+        """The context for the user's turn; empty for a tool's result. That continues a turn which already had
+        memories, and may hold a stranger's words, beside which no memories should be."""
         if not chat.question.strip() or not chat.is_turn:
             why = "the turn goes on" if chat.question.strip() else "the user says nothing"
             self._recall = f"none: {why}"
@@ -222,19 +223,19 @@ class Exchange:
         return result.context
 
     def _begin(self, chat: Chat, headers: Headers) -> Turn | None:
-        """The turn is stored, and open: nobody learns from it before its key is known."""
+        """Store the turn as open: it is not learned from before its key is known."""
         turn = self._parts.turns.begin(self._conversation, chat)
         if turn:
             self._parts.learners.begin(turn.id, headers)
         return turn
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The answer as it comes. A stream goes on at once, but for the piece in which the model says that it has
-        ended. Of another answer nobody knows where it ends until the next piece does not come, so one is held back."""
+        """Yield the answer as it arrives. Chunks of a stream are passed on at once, except the one that marks its
+        end. The end of any other answer is only known when no chunk follows, so one chunk is held back."""
         assert self._reply
         tee = Tee(self._reply.headers, self._chats.form.answer())
         listens = self._turn is not None and self._reply.status == 200
-        held, size = b"", -1  # size: of the words that are stored
+        held, size = b"", -1  # size: of the stored text
         try:
             async for piece in self._reply.pieces():
                 if listens:
@@ -256,7 +257,7 @@ class Exchange:
             raise
 
     async def _keep(self, tee: Tee, size: int) -> int:
-        """Keep an answer that is complete and has more words than so many; how many it has."""
+        """Store a complete answer if it is longer than `size`. Returns its size."""
         answer = tee.answer
         if not answer.is_complete or len(answer.text) == size:
             return size
@@ -269,7 +270,7 @@ class Exchange:
         return len(answer.text)
 
     async def close(self) -> None:
-        """What was begun for the request is ended, also where the client went meanwhile."""
+        """End everything that the request began, also when the client has disconnected."""
         if self._reply:
             await self._reply.close()
         if self._beginning:
@@ -281,7 +282,7 @@ class Exchange:
         log.info("%s", self._line())
 
     def _line(self) -> str:
-        """For the log, without a word of the conversation."""
+        """The line for the log, without any text of the conversation."""
         seconds = time.monotonic() - self._began
         parts = [f"chat {self._status or '-'} {self._end} in {seconds:.2f} s"]
         if self._conversation:
@@ -293,7 +294,7 @@ class Exchange:
 
 
 def _summary(result: Recalled) -> str:
-    """What was recalled, for a header: how much, and where it stands; or why nothing was."""
+    """The value of the header: how much was recalled, and from where; or why nothing was."""
     context = result.context
     if not context.text:
         return f"none: {result.why or 'nothing fits'}"

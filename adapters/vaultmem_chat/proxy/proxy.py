@@ -1,4 +1,4 @@
-"""The proxy as a whole: its parts, their beginning and end."""
+"""The whole proxy: starts and stops its parts."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _OPTIONS = {
     "llm.base_url": "--upstream", "proxy.host": "--host", "conversations.id": "--conversation",
     "proxy.port": "--port",
 }  # fmt: skip
-FEW = 200  # blocks that are embedded between two turns
-AT_ONCE = 40  # turns, while more are waiting, after which the index is brought up to date
-LAST_TURN = 5.0  # seconds for the turn that is being learned from when we end
+FEW = 200  # blocks embedded between two turns
+AT_ONCE = 40  # turns after which the index is updated even while more are waiting
+LAST_TURN = 5.0  # seconds for the worker's current turn at the end
 
 
 class Overrides(NamedTuple):
-    """What the command line says; None where it leaves that to the settings."""
+    """Options of the command line; None to use the setting."""
 
     host: str | None = None
     port: int | None = None
@@ -53,7 +53,7 @@ class Overrides(NamedTuple):
 
 
 def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.environ) -> Config:
-    """The settings with what the command line says in their place. Raises ConfigError and UsageError."""
+    """The settings with the overrides of the command line. Raises ConfigError and UsageError."""
     changes = {
         "proxy.host": overrides.host, "proxy.port": str(overrides.port) if overrides.port else None,
         "llm.base_url": overrides.upstream, "conversations.id": overrides.conversation,
@@ -63,18 +63,18 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
     if overrides.host is None and not is_loopback(config.text("proxy.host")):
         host = config.text("proxy.host")
         raise ConfigError(
-            f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
+            f"proxy.host is {host}, where others can reach your memories; confirm with --host {host}"
         )
     if overrides.upstream and not urls.is_same_server(
         overrides.upstream, config.text("llm.base_url")
     ):
-        # They are for another service: the model and the key of each request learn from it.
+        # They belong to another service: each turn is learned from with the model and key of its request.
         changes |= {"llm.key": credentials.OFF, "llm.model": ""}
     wanted = {settings.variable(key): text for key, text in changes.items() if text is not None}
     try:
         config = settings.load(folder, {**environ, **wanted})
     except ConfigError as error:
-        message = str(error)  # as it is about the command line
+        message = str(error)  # because it concerns the command line
         for key, option in _OPTIONS.items():
             named = f"the environment variable {settings.variable(key)}: {key}"
             message = message.replace(named, option)
@@ -87,7 +87,7 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
 
 
 class Chatting:
-    """Everything that serves the chats of one vault, behind whatever server."""
+    """Everything that serves the chats of one vault, behind any server."""
 
     def __init__(self, folder: str, config: Config) -> None:
         self._folder, self._config = folder, config
@@ -95,7 +95,7 @@ class Chatting:
         self.upstream = Upstream(config.text("llm.base_url"), key)
         self._learners = Learners(self._model, has_own=key is not None)
         self._learning = self._vault()
-        self._unindexed = 0  # turns learned since the index was brought up to date
+        self._unindexed = 0  # turns learned since the last update of the index
         patience = config.seconds("proxy.patience")
         self._memory = RecallPool(self._vault, limits_of(config), patience)
         self._worker = Worker(
@@ -111,7 +111,7 @@ class Chatting:
         )  # fmt: skip
 
     def chats(self, client: str = "", holder: str = "") -> list[Chats]:
-        """The chats of both APIs, for everybody or for one client of several."""
+        """The chats of both APIs, for all clients or for a single one."""
         parts = self._parts._replace(client=client, holder=holder)
         return [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
 
@@ -121,12 +121,13 @@ class Chatting:
         return vault
 
     def _model(self, key: credentials.Key | None, name: str) -> Model | None:
-        """The settings go before what a client has named; its key goes nowhere else than where it was sent."""
+        """The model for learning: the settings take precedence over the client's model; its key is only sent to its
+        upstream."""
         is_set = self._config.text("llm.model")
         return open_model(self._config, key=key, model="" if is_set else name)
 
     def _last_turn(self, conversation: str) -> LastTurn | None:
-        """The newest words of the user that are notes already. Any thread may ask, so the vault is opened."""
+        """The user's newest words in the notes of a conversation. Opens the vault, as any thread may call it."""
         try:
             with self._vault() as vault:
                 result = vault.entries(conversation, kinds=[TURNS])
@@ -138,7 +139,8 @@ class Chatting:
 
     @contextlib.asynccontextmanager
     async def running(self, _: object = None) -> AsyncIterator[None]:
-        """Learn from turns meanwhile. The first request waits for the warm-up, and does not go without memory."""
+        """Run the worker during the block. The first request waits for the warm-up instead of going without
+        memory."""
         self._worker.start()
         await asyncio.to_thread(self._memory.warm_up)
         try:
@@ -150,7 +152,7 @@ class Chatting:
             self._learning.close()
 
     def _on_learned(self, learned: Learned) -> None:
-        """Where no agent keeps the index up to date, this process does: the next question may be about it."""
+        """Log what was learned, and update the index where no agent does: the next question may be about it."""
         self._learners.end(learned.turn)
         counts = [
             plural(len(learned.added), "new fact"), f"{len(learned.updated)} replaced",
@@ -180,7 +182,7 @@ class Chatting:
 
 
 class Proxy(Chatting):
-    """A server for the chats of one vault. `listening` is bound already."""
+    """A server for the chats of one vault. `listening` is a bound socket."""
 
     def __init__(self, folder: str, config: Config, listening: socket.socket) -> None:
         super().__init__(folder, config)
@@ -192,12 +194,12 @@ class Proxy(Chatting):
         self.server = serving.server(built)
 
     def serve(self) -> None:
-        """Until a signal ends it."""
+        """Serve until a signal."""
         asyncio.run(self.server.serve(sockets=[self._listening]))
 
 
 def own_key(config: Config) -> credentials.Key | None:
-    """Our key for the upstream, if there is one. One that cannot be had is a line of the log: clients have theirs."""
+    """Our key for the upstream, if there is one. A missing key is only logged: clients have their own."""
     address = urls.endpoint(config.text("llm.base_url"))
     try:
         return credentials.find(config.text("llm.key"), address)

@@ -1,4 +1,4 @@
-"""The addresses of the proxy (owner of starlette): chats, all other requests below /v1, and its own health."""
+"""The routes of the proxy (owner of starlette): chats, all other requests below /v1, and its health."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 def build(
     chats: Iterable[Chats], server: Upstream, guard: Guard, waiting: Callable[[], int], lifespan: Lifespan
 ) -> Starlette:  # fmt: skip
-    """The application. `waiting` counts the turns that are not learned from yet."""
+    """The application. `waiting` returns the number of turns in the queue."""
 
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__, "turns_waiting": waiting()})
@@ -60,7 +60,7 @@ def build(
 
 
 class _Guarded:
-    """Stands before all addresses."""
+    """Middleware that applies the guard to all requests."""
 
     def __init__(self, app: ASGIApp, guard: Guard) -> None:
         self._app, self._guard = app, guard
@@ -75,7 +75,7 @@ class _Guarded:
 
 
 class _Relay(StreamingResponse):
-    """The upstream's answer as it comes. One that is cut off is cut off here as well: no end is made up."""
+    """Streams the upstream's answer. If that is cut off, so is this one."""
 
     def __init__(
         self, reply: Reply, pieces: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]
@@ -94,7 +94,7 @@ class _Relay(StreamingResponse):
 
 
 def chat_with(chats: Chats) -> Endpoint:
-    """One of the two APIs of chats."""
+    """The endpoint of one of the two chat APIs."""
 
     async def chat(request: Request) -> Response:
         body = await Request(request.scope, limit(request.receive, MOST_BODY)).body()
@@ -111,7 +111,7 @@ def chat_with(chats: Chats) -> Endpoint:
 
 
 def forward_to(server: Upstream) -> Endpoint:
-    """Whatever the upstream can do besides: models, embeddings, files."""
+    """The endpoint for everything else of the upstream: models, embeddings, files."""
 
     async def forward(request: Request) -> Response:
         began, path = time.monotonic(), _path(request)
@@ -120,7 +120,7 @@ def forward_to(server: Upstream) -> Endpoint:
         body = request.stream() if has_length or "transfer-encoding" in headers else None
         passed = upstream.Request(request.method, path, for_upstream(headers.raw), body)
         sending = server.send(passed)
-        # While a body is read, reading it finds out that the client has gone.
+        # Reading a body detects that the client has disconnected.
         reply = await (sending if body else _while_connected(request, sending))
         log.info("%s %s in %.2f s", request.method, reply.status, time.monotonic() - began)
         return _Relay(reply, reply.pieces(), reply.close)
@@ -129,7 +129,7 @@ def forward_to(server: Upstream) -> Endpoint:
 
 
 def _path(request: Request) -> str:
-    """What stands behind /v1 in the address, as it was written. Raises HTTPException for one that leads elsewhere."""
+    """The raw path after /v1. Raises HTTPException for one that leads out of it."""
     raw = str(request.scope["raw_path"], "ascii", "replace")
     path = raw.removeprefix("/v1") + _query(request)
     if not raw.startswith("/v1/") or leads_out(path):
@@ -143,7 +143,7 @@ def _query(request: Request) -> str:
 
 
 async def _while_connected(request: Request, work: Coroutine[None, None, _T]) -> _T:
-    """Do the work as long as the client is there. Raises ClientDisconnect, and stops the work, when it goes."""
+    """Run the work while the client is connected. When it disconnects, stops the work and raises ClientDisconnect."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_left(request))
     try:
@@ -165,7 +165,7 @@ async def _left(request: Request) -> None:
 def _error(
     status: int, message: str, code: str | None, headers: dict[str, str] | None = None
 ) -> Response:
-    """An answer of ours, in the form that OpenAI's clients read."""
+    """An error response in OpenAI's format."""
     kinds = {500: "server_error", 502: "upstream_error", 504: "upstream_error"}
     kind = kinds.get(status, "invalid_request_error")
     error = {"message": message, "type": kind, "param": None, "code": code}
@@ -182,7 +182,7 @@ def _as_answer(error: Exception) -> Response:
         case UpstreamError():
             return _error(error.status, str(error), error.code)
         case ClientDisconnect():
-            return Response(status_code=499)  # which nobody reads
+            return Response(status_code=499)  # which no client reads
     return _error(500, f"the proxy failed: {type(error).__name__}", "internal_error")
 
 
@@ -194,7 +194,7 @@ _OURS = (HTTPException, UpstreamError, ClientDisconnect)
 
 
 async def in_form(request: Request, endpoint: Endpoint) -> Response:
-    """The answer of an endpoint; an error in the form that OpenAI's clients read."""
+    """The response of an endpoint, with errors in OpenAI's format."""
     try:
         return await endpoint(request)
     except _OURS as error:

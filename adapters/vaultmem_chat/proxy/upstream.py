@@ -1,7 +1,7 @@
-"""The server that answers (owner of httpx here): one origin, and nothing is ever sent to another.
+"""The upstream server (owner of httpx here): requests are only ever sent to its one origin.
 
-Requests and answers are passed on as they are, byte for byte: no redirect is followed, nothing is unpacked, nothing
-tried again; that is for the client, which knows its request.
+Requests and answers are passed on byte for byte, without redirects, decompression or retries, which are left to the
+client.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from vaultmem.text.urls import endpoint
 from vaultmem_chat.llm.wire import certificates, trusts_proxies
 from vaultmem_server.guard import Headers, header
 
-CONNECT, SILENCE = 10.0, 600.0  # seconds; the second is what clients wait for by themselves
-_UNQUOTED = 3  # times that a path is decoded to see where it leads
-# Clients want a key: this one says that it is ours to give.
+CONNECT, SILENCE = 10.0, 600.0  # seconds; the second is the default of clients
+_UNQUOTED = 3  # how often a path is decoded to find out where it leads
+# Clients need some key: this one means that we provide it.
 _PLACEHOLDERS = (b"bearer vaultmem", b"bearer")
 _AUTH = (b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key")
 _HOPS = frozenset((
@@ -31,16 +31,16 @@ _OURS = frozenset((b"host", b"content-length", b"expect", b"x-vaultmem"))
 
 
 class Request(NamedTuple):
-    """A request as it goes on."""
+    """A request to the upstream."""
 
     method: str
-    path: str  # behind /v1, as it was written, with its query
+    path: str  # the raw path after /v1, with its query
     headers: Headers
     body: bytes | AsyncIterator[bytes] | None
 
 
 class UpstreamError(Exception):
-    """There is no answer, or not all of it; its text is what the client gets instead."""
+    """There is no answer, or not all of it; the client gets its text instead."""
 
     def __init__(self, error: Exception) -> None:
         late = isinstance(error, httpx.TimeoutException)
@@ -52,7 +52,7 @@ class UpstreamError(Exception):
 
 
 class Reply:
-    """An answer that is coming in."""
+    """An answer of the upstream that is arriving."""
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
@@ -60,7 +60,7 @@ class Reply:
         self.headers = end_to_end(response.headers.raw)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Its bytes as they come. Raises UpstreamError where they end too soon."""
+        """Yield its bytes as they arrive. Raises UpstreamError where they end early."""
         try:
             async for piece in self._response.aiter_raw():
                 yield piece
@@ -68,13 +68,13 @@ class Reply:
             raise UpstreamError(error) from error
 
     async def close(self) -> None:
-        """Ask for no more of it."""
+        """Stop reading it."""
         with contextlib.suppress(httpx.HTTPError, OSError, RuntimeError):
             await self._response.aclose()
 
 
 class Upstream:
-    """Where requests go. `key` is put in where a client has none of its own."""
+    """The upstream server. `key` is added where a client has none."""
 
     def __init__(self, address: str, key: Key | None = None) -> None:
         self._root = endpoint(address)
@@ -87,7 +87,7 @@ class Upstream:
         )
 
     async def send(self, request: Request) -> Reply:
-        """The beginning of the answer. Raises UpstreamError."""
+        """Send a request. Returns the beginning of the answer. Raises UpstreamError."""
         headers = self._with_key(request.headers)
         try:
             url = httpx.URL(self._root + request.path)
@@ -103,12 +103,12 @@ class Upstream:
         return [*others, (b"authorization", self._key.header().encode("ascii"))]
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._client.aclose()
 
 
 def carries_key(headers: Headers) -> bool:
-    """Whether a client has a key of its own."""
+    """Whether a client sends a key of its own."""
     return any(
         name.lower() in _AUTH and value.strip().lower() not in (*_PLACEHOLDERS, b"")
         for name, value in headers
@@ -116,17 +116,18 @@ def carries_key(headers: Headers) -> bool:
 
 
 def end_to_end(headers: Headers) -> Headers:
-    """The headers that are meant for the other end, and not for the next one on the way."""
+    """The end-to-end headers, without hop-by-hop ones."""
     hops = [value for name, value in headers if name.lower() == b"connection"]
     named = {one.strip().lower() for one in b",".join(hops).split(b",")}
     return [pair for pair in headers if pair[0].lower() not in _HOPS | named]
 
 
 def for_upstream(headers: Headers, length: int | None = None) -> Headers:
-    """The headers of a client's request as they go on; where the body is known, the answer is read, and unpacked."""
+    """The headers of a client's request for the upstream; with a known body, its length is set and the answer must be
+    readable."""
     passed = [pair for pair in end_to_end(headers) if pair[0].lower() not in _OURS]
     if length is None:
-        if header(headers, b"transfer-encoding"):  # it goes before a length that is named besides
+        if header(headers, b"transfer-encoding"):  # it takes precedence over a length
             return passed
         lengths = [pair for pair in headers if pair[0].lower() == b"content-length"]
         return [*passed, *lengths[:1]]
@@ -135,9 +136,9 @@ def for_upstream(headers: Headers, length: int | None = None) -> Headers:
 
 
 def leads_out(path: str) -> bool:
-    """Whether a path would leave the folder it is put behind."""
+    """Whether a path would leave its base path."""
     plain = path.partition("?")[0]
-    for _ in range(_UNQUOTED):  # some servers decode what was decoded already, and slashes with it
+    for _ in range(_UNQUOTED):  # some servers decode twice, including slashes
         plain = unquote(plain)
     parts = [part.partition(";")[0] for part in plain.replace("\\", "/").split("/")]
     return "\\" in plain or "." in parts or ".." in parts
