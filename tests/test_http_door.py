@@ -267,7 +267,7 @@ def test_an_assistant_is_connected_with_a_door_that_knows_its_token(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     refusals = {
-        ("over", ""): "does not know this token",
+        ("over", ""): "rejects this token",
         ("claude", ""): "this token opens: home, work",
         ("home", "/mcp/work"): "this token opens: home",
     }

@@ -182,7 +182,8 @@ def test_others_are_let_in_with_a_warning(vault: Path, scripted_llm: ScriptedLlm
     synced(vault)
     with running(vault, "--upstream", scripted_llm.url, "--host", "0.0.0.0") as proxy:
         assert (
-            sum("warning: anybody who can reach 0.0.0.0" in line for line in proxy.err.splitlines()) == 1
+            sum("warning: anybody who can reach 0.0.0.0" in line for line in proxy.err.splitlines())
+            == 1
         )
         with proxy.client() as client:
             assert client.models.list().data[0].id == "scripted"

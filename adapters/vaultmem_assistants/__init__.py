@@ -1,1 +1,1 @@
-"""The programs that run assistants: hooks, skills, MCP registration, what they remember."""
+"""The programs that run assistants: hooks, skills, MCP registration, and their own memories."""

@@ -1,5 +1,5 @@
-"""vaultmem connect: put our start-up hook, skill and MCP server into the settings of a harness, or remove them;
-nothing else changes."""
+"""vaultmem connect: adds our start-up hook, skill and MCP server to the settings of a harness, or removes them, and
+changes nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUESTION = "Register the MCP server with {}, too, so that it can call the tools
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Edit the files, or show what would be edited."""
+    """Edit the files, or show the edits."""
     if args.harness in EDITORS:
         if args.harness not in plugins.registered(_EDITORS):
             raise VaultmemError(f"no package that connects {args.harness} is installed")
@@ -50,7 +50,7 @@ def run(args: Namespace, output: Output) -> int:
     parts = {"hook": work.hook, "skill": work.skill}
     if wants_server:
         parts["server"] = work.server
-    # What was added last is removed first: two of them may be in one file.
+    # Removed in reverse order, as two of them may be in one file.
     names = [*reversed(parts)] if args.remove else [*parts]
     edits = {name: parts[name]() for name in names}
     work.show({name: edits[name] for name in parts})
@@ -58,7 +58,7 @@ def run(args: Namespace, output: Output) -> int:
 
 
 def _with_door(args: Namespace, work: Connecting) -> int:
-    """Only the server is registered: hook and skill are about the vaults of this machine."""
+    """Register only the server: hook and skill concern vaults of this machine."""
     if args.remove or args.instructions or args.vault or args.mcp is False:
         what = "--remote registers the MCP server of another machine and nothing else"
         raise UsageError(f"{what}; --remove alone removes it")
@@ -67,7 +67,7 @@ def _with_door(args: Namespace, work: Connecting) -> int:
 
 
 class Connecting:
-    """One harness, and the parts of the integration with it."""
+    """Connects one harness, part by part."""
 
     def __init__(self, args: Namespace, vault: str, output: Output) -> None:
         self._args, self._output = args, output
@@ -77,13 +77,13 @@ class Connecting:
         self._program = shlex.join(paths.program())
 
     def wants_server(self) -> bool:
-        """Whether to register the MCP server. At a terminal this is a question, but not where the hook is there."""
+        """Whether to register the MCP server. At a terminal the person is asked, unless the hook is already there."""
         args, harness = self._args, self._harness
         if args.mcp is not None:
             return bool(args.mcp)
         with contextlib.suppress(ValueError, VaultmemError):
             text = hooks.read(harness.servers_path())
-            if servers.is_registered(text, harness):  # to be renewed, if it is of this machine
+            if servers.is_registered(text, harness):  # renewed, if it is on this machine
                 return not servers.is_remote(text, harness)
         can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not self._output.as_json
         if can_ask and not args.dry_run and not hooks.is_connected(harness):
@@ -136,7 +136,7 @@ class Connecting:
             raise VaultmemError(f"{path} was left alone: {error}. {advice}") from error
 
     def server(self) -> Edited | None:
-        """The MCP server. Settings that cannot be edited safely stay as they are, and the rest is done all the same."""
+        """The MCP server. Settings that cannot be edited safely stay as they are; the other parts are done."""
         entry = self._harness.servers.entry([*paths.program(), "mcp", *self._vault_option])
         try:
             return self._register(entry)
@@ -145,11 +145,11 @@ class Connecting:
         return None
 
     def door(self, door: servers.Door) -> Edited:
-        """The MCP server of another machine. A file that holds its token is for the owner alone."""
+        """The MCP server on another machine. A file that holds its token is readable by its owner only."""
         problem = door.problem()
         entry = self._harness.servers.remote.entry(*door)
         if door.has_secret() and not self._args.dry_run:
-            self._register(entry, dry_run=True)  # raises before anything is done to the file
+            self._register(entry, dry_run=True)  # raises before the file is changed
             servers.make_private(self._harness.servers_path())
         edited = self._register(entry)
         if problem:
@@ -157,11 +157,11 @@ class Connecting:
         return edited
 
     def _register(self, entry: Json, *, dry_run: bool = False) -> Edited:
-        """Raises VaultmemError where the settings cannot be edited safely, with what to do by hand."""
+        """Raises VaultmemError with advice where the settings cannot be edited safely."""
         harness, path = self._harness, self._harness.servers_path()
 
         def change(text: str) -> str:
-            if self._args.remove:  # what cannot be read may still have nothing of ours
+            if self._args.remove:  # unreadable settings may still hold nothing of ours
                 return servers.remove_server(text, harness) if servers.NAME in text else text
             return servers.add_server(text, harness, entry)
 
@@ -174,9 +174,9 @@ class Connecting:
             raise VaultmemError(f"{path} was left alone: {error}. {advice}") from error
 
     def skill(self) -> Edited | None:
-        """The skill beside the hook. A foreign one of that name stays, and one that the person has changed."""
+        """The skill. A foreign one of that name, or one that the person has changed, stays."""
         harness, remove = self._harness, self._args.remove
-        # Where earlier versions put it, it would now be a second skill of the same name.
+        # Earlier versions put it elsewhere, where it would now be a second skill of the same name.
         path, former = harness.skill(), os.path.join(harness.folder(), "skills", SKILL)
         text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")
         others = (one for one in HARNESSES.values() if one != harness and one.skill() == path)
@@ -203,25 +203,25 @@ class Connecting:
         return hooks.edit(path, change, dry_run=self._args.dry_run, spare=spare)
 
     def _own_file(self, path: str, text: str) -> Edited:
-        """A file that is all ours, written or removed."""
+        """Write or remove a file that is entirely ours."""
         text = "" if self._args.remove else text
         return self._edit(path, lambda before: context.installed(before, text), spare=False)
 
     def _remove(
         self, path: str, change: Callable[[str], str], is_made: Callable[[str], bool]
     ) -> Edited:
-        """Without our part; a file that was made for it and holds nothing else goes with it."""
+        """Remove our part, and a file that was created for it and holds nothing else."""
         planned = hooks.edit(path, change, dry_run=True)
         if self._args.dry_run or not planned.is_changed:
             return planned
         return hooks.edit(path, change, spare=not is_made(planned.before))
 
     def _remove_empty(self, path: str, levels: int, *, always: bool = False) -> None:
-        """Remove the folders above a removed file, as far as they are empty."""
+        """Remove the empty folders above a removed file."""
         if self._args.dry_run or not (self._args.remove or always):
             return
         folder = os.path.dirname(path)
-        with contextlib.suppress(OSError):  # there is more in it
+        with contextlib.suppress(OSError):  # it is not empty
             for _ in range(levels):
                 os.rmdir(folder)
                 folder = os.path.dirname(folder)
@@ -229,7 +229,7 @@ class Connecting:
     # --- the report
 
     def show(self, edits: dict[str, Edited | None]) -> None:
-        """Print what was edited, or would be."""
+        """Print the edits."""
         args, output, harness = self._args, self._output, self._harness
         (_, first), *more = made = [(name, one) for name, one in edits.items() if one]
         if output.as_json:
@@ -267,12 +267,12 @@ def _to_json(edited: Edited) -> JsonObject:
 
 
 def diff_of(edited: Edited) -> str:
-    """What an edit changes, as a unified diff without any token."""
+    """A unified diff of an edit, with tokens masked."""
     before, after = (text.splitlines(keepends=True) for text in (edited.before, edited.after))
     lines = difflib.unified_diff(before, after, edited.path, edited.path)
     return masked("".join(line if line.endswith("\n") else f"{line}\n" for line in lines))
 
 
 def masked(text: str) -> str:
-    """The text with a mark in place of each key and token."""
+    """The text with all keys and tokens masked."""
     return secrets.redact_known_forms(text, [])

@@ -1,5 +1,5 @@
-"""vaultmem setup: from an installed program to a connected assistant. Each change appears as a diff before it is made;
-what was done stands in <state root>/setup.json, from which --undo takes it back, the last first."""
+"""vaultmem setup: from an installed program to a connected assistant. Each change is shown as a diff before it is
+made; the steps are recorded in <state root>/setup.json, from which --undo reverts them, the last first."""
 
 from __future__ import annotations
 
@@ -39,28 +39,29 @@ if TYPE_CHECKING:
 AT_LOGIN = "start the agent at login"
 AGENT = "start the agent, which keeps the index fresh and reminds you"
 COUNTED = {"notes": "note", "links": "link", "open_tasks": "open task"}
-MOST_NOTES = 10_000  # counted of a folder before it is chosen
-_GRAPHS = ".logseq/graphs"  # one file for each graph: logseq_local_++home++anne++notes.transit
+MOST_NOTES = 10_000  # notes counted in a folder before it is chosen
+_GRAPHS = ".logseq/graphs"  # one file per graph: logseq_local_++home++anne++notes.transit
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Guide through it, or take it back."""
+    """Guide through the setup, or undo it."""
     if args.undo:
         _undo(output, dry_run=args.dry_run)
         return 0
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not output.as_json
     if not (args.yes or args.dry_run or can_ask):
         how = "type it at a terminal, or with --yes or --dry-run"
-        raise UsageError(f"setup asks before it does anything: {how}")
+        raise UsageError(f"setup asks before each step: {how}")
     _Guide(args, output).run()
     return 0
 
 
-# --- what is here
+# --- what is installed
 
 
 def vaults(home: str) -> list[str]:
-    """Folders that are vaults, or hold notes: the working directory, those that Obsidian and Logseq list, ~/logseq."""
+    """Folders that are vaults or hold notes: the working directory, the vaults listed by Obsidian and Logseq,
+    ~/logseq."""
     here = os.getcwd()
     graphs = os.path.join(home, _GRAPHS)
     names = sorted(os.listdir(graphs)) if os.path.isdir(graphs) else []
@@ -76,10 +77,10 @@ def vaults(home: str) -> list[str]:
 
 
 def assistants() -> list[str]:
-    """The programs that run assistants, as far as they are installed here."""
+    """The installed programs that run assistants."""
     result: list[str] = []
     for name, one in HARNESSES.items():
-        # There where the program has run; of some it is below the folder that all programs share.
+        # It exists once the program has run; for some it is below a folder that programs share.
         folder = one.folder() if one.servers.above else os.path.dirname(one.servers_path())
         result += [name] if shutil.which(name) or os.path.isdir(folder) else []
     return result
@@ -102,7 +103,7 @@ def _about(vault: str) -> str:
 
 
 class _Guide:
-    """One sitting: asks, does, and keeps what was done."""
+    """One run: asks, carries out steps, and records them."""
 
     def __init__(self, args: Namespace, output: Output) -> None:
         self._args, self._output = args, output
@@ -110,7 +111,7 @@ class _Guide:
         self._planned: list[dict[str, str]] = []
 
     def run(self) -> None:
-        """All steps."""
+        """Run all steps."""
         output, dry_run = self._output, self._args.dry_run
         vault = self._vault()
         self._look(vault)
@@ -135,7 +136,7 @@ class _Guide:
         output.line('Next: vaultmem search "some words", vaultmem pending, vaultmem help')
 
     def _vault(self) -> str:
-        """The vault that is named, or chosen of those that are here."""
+        """The named vault, or one chosen from those on this machine."""
         args, output = self._args, self._output
         if named := args.path or args.vault:
             return paths.check_vault(named)
@@ -160,7 +161,7 @@ class _Guide:
                 return results[0]
 
     def _look(self, path: str) -> None:
-        """Index the vault, and say what is in it and what is due."""
+        """Index the vault, and print what it holds and what is due."""
         self._say(path, bold=True)
         if self._args.dry_run:
             self._say(f"  would index it, into {paths.state_folder(path)}")
@@ -176,7 +177,7 @@ class _Guide:
         self._say(f"  {late} overdue, {due['today']} due today, {due['soon']} in the next days")
 
     def _settings(self, what: str, own: dict[str, str]) -> None:
-        """Settings in the person's own file."""
+        """Set settings in the person's own file."""
         path = paths.config_file()
 
         def changed(before: str) -> str:
@@ -234,7 +235,7 @@ class _Guide:
     # --- one step
 
     def _step(self, what: str, planned: list[Edited], do: Callable[[], Done]) -> None:
-        """Show a step, ask, do it, and keep what was done."""
+        """Show a step, ask, carry it out and record it."""
         changes = [one for one in planned if one.is_changed]
         if planned and not changes:
             self._say(f"there already: {what}")
@@ -248,7 +249,7 @@ class _Guide:
             return
         try:
             done = do()
-        except VaultmemError as error:  # the other steps are still good
+        except VaultmemError as error:  # continue with the other steps
             self._output.remark(str(error))
             return
         keep([*recorded_steps(), done])
@@ -257,7 +258,7 @@ class _Guide:
     def _agrees(self) -> bool:
         self._output.prompt("Do it? [Y/n] ")
         typed = sys.stdin.readline()
-        if not typed:  # the end of the input is no yes to anything
+        if not typed:  # the end of input is not a yes
             raise UsageError("the input ended; what was done so far stays, vaultmem setup goes on")
         return typed.strip().lower() in ("", "y", "yes")
 
@@ -265,13 +266,13 @@ class _Guide:
         self._output.line(self._output.paint(text, "bold") if bold else text)
 
 
-# --- what the steps do
+# --- carrying out steps
 
 
 def edits(
     name: str, vault: str, output: Output, *, dry_run: bool = False, remove: tuple[str, ...] = ()
 ) -> dict[str, Edited]:  # fmt: skip
-    """Connect an assistant, or remove parts of the integration; what that changes, by part."""
+    """Connect an assistant, or remove parts of the integration. Returns the edits by part."""
     args = Namespace(
         harness=name, vault=vault, mcp=True, remove=bool(remove), dry_run=dry_run, instructions=None
     )
@@ -282,7 +283,7 @@ def edits(
 
 
 def _can_serve() -> bool:
-    """Whether the system can start something at login."""
+    """Whether the system can start services at login."""
     if sys.platform == "darwin":
         return True
     return shutil.which("systemctl") is not None and bool(os.environ.get("XDG_RUNTIME_DIR"))
@@ -300,7 +301,7 @@ def _serve_at_login(vault: str) -> Done:
 
 
 def _undo(output: Output, *, dry_run: bool) -> None:
-    """Take back what setup did, the last first; what a person has changed since stays."""
+    """Undo the recorded steps, the last first; what a person has changed since stays."""
     steps = recorded_steps()
     taken = [one.what for one in reversed(steps)]
     for one in () if dry_run else reversed(steps):
@@ -327,18 +328,18 @@ def _take_back(one: Done, output: Output) -> None:
         life.stop(one.vault)
 
 
-# --- the record of what was done, and lines in the person's own settings
+# --- the record of steps, and lines in the person's own settings
 
 
 class Done(NamedTuple):
-    """A step that was done, as far as it has to be known to take it back: no content of anybody's settings."""
+    """A completed step with what is needed to undo it, without the content of any settings."""
 
     kind: str  # setting, assistant, service, agent
     what: str
     vault: str = ""
     name: str = ""  # of the assistant
-    parts: tuple[str, ...] = ()  # of its integration, that were not there before
-    # Of the settings: before ("" where there was none), and now.
+    parts: tuple[str, ...] = ()  # parts of its integration that were added
+    # Lines of the settings: before ("" where there was none), and now.
     lines: tuple[tuple[str, str], ...] = ()
 
 
@@ -347,14 +348,14 @@ def _record_file() -> str:
 
 
 def recorded_steps() -> list[Done]:
-    """What earlier runs have done and nobody has taken back, the first first."""
+    """The steps of earlier runs that were not undone, the first first."""
     try:
         with open(_record_file(), encoding="utf-8") as file:
             steps = json.load(file)["steps"]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        what = f"{_record_file()} cannot be read, which says what setup did"
+        what = f"{_record_file()}, the record of what setup did, cannot be read"
         raise VaultmemError(f"{what}: {error}") from error
     return [
         Done(**{**one, "parts": tuple(one["parts"]), "lines": tuple(map(tuple, one["lines"]))})
@@ -363,7 +364,7 @@ def recorded_steps() -> list[Done]:
 
 
 def keep(steps: list[Done]) -> None:
-    """Replace the record, whole or not at all."""
+    """Atomically replace the record."""
     paths.make_private(paths.state_root())
     rows = {"steps": [one._asdict() for one in steps]}
     paths.replace_private(_record_file(), json.dumps(rows, ensure_ascii=False, indent=1))
@@ -373,12 +374,12 @@ def keep(steps: list[Done]) -> None:
 
 
 def line_of(text: str, key: str) -> str:
-    """The line of a setting, "" where it has none."""
+    """The line of a setting; "" where it has none."""
     return next((one for one in text.splitlines() if one.startswith(f"{key}:")), "")
 
 
 def former(text: str, lines: tuple[tuple[str, str], ...]) -> str:
-    """The settings with their former lines; those that were changed since stay."""
+    """The settings with their former lines; lines that were changed since stay."""
     for before, now in lines:
         text = text.replace(f"{now}\n", f"{before}\n" if before else "", 1)
     return text

@@ -1,4 +1,4 @@
-"""vaultmem hook: the context that the start-up hook of a harness reads. It gets its JSON whatever fails."""
+"""vaultmem hook: prints the context for the start-up hook of a harness, in valid JSON even if something fails."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ MOST = 10_000  # characters on stdout
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Print it."""
+    """Print the context."""
     harness = HARNESSES.get(args.harness)
     if harness is None:
         known = ", ".join(HARNESSES)
-        output.remark(f"no harness is called {args.harness!r}; known: {known}")
+        output.remark(f"unknown harness {args.harness!r}; known: {known}")
         output.data({})
         return 0
-    in_agent = not (args.vault is None or isinstance(args.vault, str))  # there the vault is open
+    in_agent = not (args.vault is None or isinstance(args.vault, str))  # where the vault is open
     text = ""
     try:
         if not in_agent and (code := _by_agent_elsewhere(args)) is not None:
             return code
         text = _Context(args, output, in_agent=in_agent).text()
-    except Exception as error:  # the harness is to start whatever happens here
+    except Exception as error:  # the harness must start whatever happens here
         if in_agent:
             raise StateError("the process that asks does it itself") from error
         output.remark(f"{' '.join(str(error).split()) or type(error).__name__}")
     reply = harness.answer(text)
-    while len(json_text(reply, 2)) > MOST:  # characters that JSON writes as several
+    while len(json_text(reply, 2)) > MOST:  # characters that JSON escapes
         text = text[: len(text) * 3 // 4]
         reply = harness.answer(text)
     output.data(reply)
@@ -50,7 +50,7 @@ def run(args: Namespace, output: Output) -> int:
 
 
 class _Context:
-    """The context of one session. Nothing is indexed for it, and what fails is left out with a remark."""
+    """The context of one session. Nothing is indexed for it, and parts that fail are left out with a remark."""
 
     def __init__(self, args: Namespace, output: Output, *, in_agent: bool) -> None:
         self._args, self._output, self._in_agent = args, output, in_agent
@@ -59,7 +59,7 @@ class _Context:
         self._problems: list[str] = []
 
     def text(self) -> str:
-        """The context; the memories in it count as used."""
+        """The context as text; its memories count as read."""
         args = self._args
         folder = args.vault.path if self._in_agent else listing.vault_of(args.vault)
         listed = None if self._in_agent else listing.read(folder, self._now)
@@ -91,7 +91,7 @@ class _Context:
         return text
 
     def _gather(self, vault: Vault) -> Listed:
-        """What is pending and what holds, from the index."""
+        """The pending items and valid facts, from the index."""
         try:
             if vault.is_indexed():
                 return listing.gather(vault, self._now, keep=not self._in_agent)
@@ -100,10 +100,10 @@ class _Context:
         return listing.Listed([], [], [])
 
     def _folders(self) -> list[str]:
-        """The folders that the session works in: those that the harness names, else the one it was started in."""
+        """The folders of the session: those that the harness names, else the working directory."""
         caller = getattr(self._args, "caller", None)
         if caller is None and self._in_agent:
-            return []  # a request over the socket by a program that names no folder
+            return []  # a request over the socket without a folder
         cwd, stdin = caller or (_cwd(), client.stdin_so_far())
         return _folders_in(stdin) or [cwd]
 
@@ -116,8 +116,8 @@ def _cwd() -> str:
 
 
 def _by_agent_elsewhere(args: Namespace) -> int | None:
-    """Where no vault is named, set or above the working directory, use the one at or above a folder that the harness
-    names; if an agent answers for it, all is done."""
+    """If no vault is named, set or at or above the working directory, use the one at or above a folder that the
+    harness names. Returns the exit code if its agent has answered; else None."""
     if args.vault:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Our hook in the settings of a harness: known by its command, put in at the end, taken out without a trace.
+"""Our hook in the settings of a harness: recognized by its command, added at the end, removed without a trace.
 
-What cannot be seen later, that a list was there and empty, the command of the hook says itself: --was event.
+That a list existed and was empty could not be seen later, so the command of the hook says it: --was event.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-BLANK, BARE, HOOKS, EVENT = "blank", "bare", "hooks", "event"  # what was there, and empty
-ADDED = "without-"  # before the name of a member that a new file has, and this one had not
+BLANK, BARE, HOOKS, EVENT = "blank", "bare", "hooks", "event"  # what existed and was empty
+ADDED = "without-"  # precedes the name of a member that a new file has and this one lacked
 _WAS = "--was"
 _BOM = "\ufeff"
 _NOTHING = f"{_BOM} \t\r\n"
 
 
 def tag(harness: Harness) -> str:
-    """By which words of its command our hook is known."""
+    """The words of the command by which our hook is recognized."""
     return f"hook session-start --harness {harness.name}"
 
 
 def add_hook(text: str, harness: Harness, command: str) -> str:
-    """The settings with our hook, once. Raises ValueError where that cannot be done safely."""
+    """The settings with exactly one hook of ours. Raises ValueError where that cannot be done safely."""
     if not text:
         return f"{_render_new(harness, command)}\n"
     if not text.strip(_NOTHING):
@@ -52,7 +52,7 @@ def add_hook(text: str, harness: Harness, command: str) -> str:
 
 
 def fill_blank(text: str, harness: Harness, command: str) -> str:
-    """The settings in a file that was there, with nothing in it but blanks."""
+    """The settings for an existing file with nothing but blanks in it."""
     mark = _BOM if text.startswith(_BOM) else ""
     return mark + _render_new(harness, _mark(command, [BLANK])) + text[len(mark) :]
 
@@ -67,7 +67,7 @@ def _mark(command: str, was: Sequence[str]) -> str:
 
 
 def _is_now(root: Node, harness: Harness) -> list[str]:
-    """What is there without our hook, and would not be known from what we made when it is taken out."""
+    """The empty parts that exist without our hook, which could not be told from our own when it is removed."""
     was: list[str] = []
     hooks = root.get("hooks")
     event = hooks and hooks.get(harness.event)
@@ -81,7 +81,7 @@ def _is_now(root: Node, harness: Harness) -> list[str]:
 
 
 def _was(text: str, harness: Harness) -> list[str]:
-    """What our hooks say of the settings before them."""
+    """What our hooks say about the settings before them."""
     result: dict[str, None] = {}
     for way in _ours(parse(text), harness):
         own = way[-1][0].items[way[-1][1]].get(harness.command)
@@ -112,12 +112,12 @@ def _put(text: str, root: Node, harness: Harness, command: str) -> str:
 
 def _expect(node: Node, kind: str, name: str) -> Node:
     if node.kind != kind:
-        raise ValueError(f"{name!r} is no {kind}")
+        raise ValueError(f"{name!r} is not a {kind}")
     return node
 
 
 def remove_hook(text: str, harness: Harness) -> str:
-    """The settings without any hook of ours, and without what we had made for it: "" where that was all."""
+    """The settings without our hooks and what was added for them; "" where that was all."""
     if not _has_ours(text, harness):
         return text
     if is_made(text, harness):
@@ -130,7 +130,7 @@ def remove_hook(text: str, harness: Harness) -> str:
 
 
 def is_made(text: str, harness: Harness) -> bool:
-    """Whether the file was made for our hook, and holds nothing else."""
+    """Whether the file was created for our hook and holds nothing else."""
     if not _has_ours(text, harness):
         return False
     was = _was(text, harness)
@@ -149,7 +149,7 @@ def _without_all(text: str, harness: Harness, was: Sequence[str]) -> str:
 
 
 def _remove_added(text: str, harness: Harness, was: Sequence[str]) -> str:
-    """Without the members that we have added beside the hooks, where they still say what we wrote."""
+    """Remove the members that we added beside the hooks, if they are unchanged."""
     for name, member in harness.scaffold.items():
         root = parse(text)
         there = root.get(name) if ADDED + name in was else None
@@ -159,10 +159,10 @@ def _remove_added(text: str, harness: Harness, was: Sequence[str]) -> str:
 
 
 def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
-    """Without the last hook of ours, and without the lists and groups that held nothing else and were not there."""
+    """Remove our last hook, and lists and groups that were added for it and hold nothing else."""
     way = _ours(parse(text), harness)[-1]
     if harness.grouped and len(way[-1][0].items) == 1:
-        way = way[:-2]  # a group without hooks is none, whatever its matcher
+        way = way[:-2]  # a group without hooks does nothing, whatever its matcher
     least = 3 if EVENT in was else 2 if HOOKS in was else 1
     while len(way) > least and len(way[-1][0].items) == 1:
         way = way[:-1]
@@ -170,12 +170,12 @@ def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
     return remove_item(text, node, number)
 
 
-# From the outermost value inward: in which one, and which of its items.
+# The path from the outermost value: each container with the index of its item.
 Way = list[tuple[Node, int]]
 
 
 def _ours(root: Node, harness: Harness) -> list[Way]:
-    """The ways to all hooks of ours."""
+    """The paths to all our hooks."""
     hooks = root.get("hooks")
     event = hooks and hooks.get(harness.event)
     if hooks is None or event is None or event.kind != "list":
@@ -197,7 +197,7 @@ def _ours(root: Node, harness: Harness) -> list[Way]:
 
 
 def _is_ours(hook: Node, harness: Harness) -> bool:
-    """A hook is tagged by its own command: nobody else's asks vaultmem for the hook of this harness."""
+    """Whether a hook is ours: only ours runs vaultmem's hook for this harness."""
     own = hook.get(harness.command)
     if own is None or own.kind != "text":
         return False
@@ -210,20 +210,20 @@ def _is_ours(hook: Node, harness: Harness) -> bool:
 
 
 def _is_bare(text: str, harness: Harness) -> bool:
-    """Whether settings say no more than a new file of ours would beside its hooks."""
+    """Whether settings hold no more than a new file of ours would without its hooks."""
     return set(parse(text).names) <= harness.scaffold.keys()
 
 
-# A file of somebody else's settings: read, changed by one edit, written only if it still is what was read.
+# Edit a file of another program's settings: it is written only if it is unchanged since it was read.
 
-MOST = 4_000_000  # bytes; no settings are so long
+MOST = 4_000_000  # bytes, more than any settings have
 
 Edit = Callable[[str], str]
 
 
 @value
 class Edited:
-    """What a file was and has become, and where it really is; links are followed."""
+    """The content of a file before and after an edit, and its real path."""
 
     path: str
     before: str
@@ -231,13 +231,13 @@ class Edited:
 
     @property
     def is_changed(self) -> bool:
-        """Whether it changed something, or would."""
+        """Whether the edit changes anything."""
         return self.before != self.after
 
 
 def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) -> Edited:
-    """Apply a change to a file, which may not be there yet. When nothing is left of it and it is not to be spared,
-    it is removed. What `change` raises comes through, and nothing is written."""
+    """Apply a change to a file, which need not exist. If nothing is left it is removed, unless `spare`. If `change`
+    raises, nothing is written."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     before = read(real)
@@ -259,7 +259,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
             os.makedirs(folder, exist_ok=True)
             write.create(folder, name, after.encode())
     except NoteNotFoundError as error:
-        raise VaultmemError(f"{real} is no file that can be edited") from error
+        raise VaultmemError(f"{real} is not a file that can be edited") from error
     except OSError as error:
         raise VaultmemError(f"{real} cannot be written: {error.strerror}") from error
     return result
@@ -274,7 +274,7 @@ def is_connected(harness: Harness) -> bool:
 
 
 def read(real: str) -> str:
-    """The text of a file, "" of one that is not there."""
+    """The text of a file; "" when it does not exist."""
     try:
         with open(real, "rb") as file:
             data = file.read(MOST + 1)

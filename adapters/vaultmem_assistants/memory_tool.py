@@ -1,8 +1,8 @@
-"""The commands of the memory tool of Anthropic's API, carried out on the memory folder: new files are memories, and
-deleting archives.
+"""The commands of the memory tool of Anthropic's API on the memory folder: new files are memories, and deleted ones
+are archived.
 
-Semantics and messages are those of the local file tool in Anthropic's own Python SDK (memory_20250818), so that a model
-finds here what it was taught. An error is a VaultmemError with the message that the model gets.
+Semantics and messages are those of the local file tool in Anthropic's own Python SDK (memory_20250818), as models
+expect them. Errors are VaultmemErrors with the message for the model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LEVELS = 2
 MOST_LINES = 999_999
 MOST_LISTED = 1_000  # files and folders in the listing of a folder
 _WIDTH = len(str(MOST_LINES))
-_AROUND = 2  # lines before and behind a change in the answer
+_AROUND = 2  # lines around a change in the answer
 
 
 def view(session: Session, params: Arguments) -> JsonObject:
@@ -49,7 +49,7 @@ def view(session: Session, params: Arguments) -> JsonObject:
 
 
 def change(session: Session, params: Arguments) -> JsonObject:
-    """create, str_replace, insert, delete or rename; "text" is the answer to the model."""
+    """Run create, str_replace, insert, delete or rename; "text" is the answer to the model."""
     tool = _Tool(session, params)
     commands: dict[str, Callable[[], str]] = {
         "create": tool.create, "str_replace": tool.str_replace, "insert": tool.insert, "delete": tool.delete,
@@ -62,7 +62,7 @@ def change(session: Session, params: Arguments) -> JsonObject:
 
 
 class _Tool:
-    """One command, with what it works on."""
+    """Runs one command."""
 
     def __init__(self, session: Session, params: Arguments) -> None:
         self.command: dict[str, object] = json_object(params.needed("command"))
@@ -80,7 +80,7 @@ class _Tool:
         place = self.folder.find(inner)
         if place is None and inner:
             raise _missing(path)
-        if place is None:  # nothing was ever written
+        if place is None:  # the folder does not exist yet
             return _listing(path, 0, [])
         if not place.is_folder:
             return _numbered_file(path, self.folder.text(place), self.command.get("view_range"))
@@ -92,7 +92,7 @@ class _Tool:
         return _listing(path, self.folder.size(place), items)
 
     def create(self) -> str:
-        """A new file is a memory of the assistant."""
+        """Create a file: a memory of the assistant."""
         path = self._new_path("path")
         content = secrets.redact(_check(self._text("file_text"))).text
         inner = inner_path(path)
@@ -111,7 +111,7 @@ class _Tool:
         return f"File created successfully at: {path}"
 
     def str_replace(self) -> str:
-        """Another text in place of `old_str`, which must stand in the file once."""
+        """Replace `old_str`, which must occur exactly once in the file."""
         path = self._text("path")
         place, content = self._file(path)
         old = self._text("old_str")
@@ -134,7 +134,7 @@ class _Tool:
         return "\n".join([done, *snippet])
 
     def insert(self) -> str:
-        """Lines put in behind so many."""
+        """Insert lines after line `insert_line`."""
         path = self._text("path")
         place, content = self._file(path)
         new = secrets.redact(self._text("insert_text")).text
@@ -151,7 +151,7 @@ class _Tool:
         return f"The file {path} has been edited."
 
     def delete(self) -> str:
-        """A file, or all files of a folder, go to the archive."""
+        """Move a file, or all files of a folder, to the archive."""
         path = self._text("path")
         inner = inner_path(path)
         place = self.folder.find(inner)
@@ -173,7 +173,7 @@ class _Tool:
         return f"Successfully deleted {path}"
 
     def rename(self) -> str:
-        """A file or a folder under another path."""
+        """Move a file or a folder."""
         old, new = self._text("old_path"), self._new_path("new_path")
         inner, target = inner_path(old), inner_path(new)
         place = self.folder.find(inner)
@@ -191,29 +191,29 @@ class _Tool:
             why, [self._relocate(one, target + one.inner[start:], why) for one in files]
         )
         if place.is_folder:
-            self.folder.new(f"{target}/x.md")  # refuses what may not be
+            self.folder.new(f"{target}/x.md")  # refuses reserved paths
             vault, path = self.session.store.vault, f"{self.folder.path}/{target}"
-            for each, _, _ in os.walk(f"{vault}/{place.path}"):  # empty folders go along
+            for each, _, _ in os.walk(f"{vault}/{place.path}"):  # including empty folders
                 rest = each[len(f"{vault}/{place.path}") :]
                 os.makedirs(f"{vault}/{path}{rest}", exist_ok=True)
             _remove_empty(f"{vault}/{place.path}")
         return f"Successfully renamed {old} to {new}"
 
-    # --- What they share
+    # --- Shared by the commands
 
     def _text(self, name: str) -> str:
-        """A text of the command, to the last blank."""
+        """A text parameter of the command, unchanged."""
         value = self.command.get(name)
         if not isinstance(value, str):
             raise VaultmemError(f"`{name}` is missing, or not text")
         return value
 
     def _new_path(self, name: str) -> str:
-        """A path of the command that is going to be a file: its name is written down, too."""
+        """The path parameter of a new file; remembers its name."""
         return secrets.redact(self._text(name)).text
 
     def _file(self, path: str) -> tuple[Place, str]:
-        """A file that may be edited, and its text."""
+        """An editable file, and its text."""
         place = self.folder.find(inner_path(path))
         if place is None:
             raise _missing(path)
@@ -221,7 +221,7 @@ class _Tool:
             raise VaultmemError(f"The path {path} is not a file.")
         text = self.folder.text(place)
         if not self.folder.style(place.path):
-            raise VaultmemError(f"The path {path} is no note; it can be viewed, not edited.")
+            raise VaultmemError(f"The path {path} is not a note; it can be viewed, not edited.")
         return place, text
 
     def _edit(self, place: Place, content: str, why: str) -> None:
@@ -233,18 +233,19 @@ class _Tool:
         self._carry_out(why, [change])
 
     def _memory(self, place: Place) -> Memory | None:
-        """The memory in a file, if it is one."""
+        """The memory in a file; None for other files."""
         return self.session.store.collection.at(place.path)
 
     def _carry_out(self, why: str, changes: Sequence[Change]) -> None:
-        """As one batch, all of it or an error."""
+        """Carry out changes as one batch. Raises VaultmemError if any is impossible."""
         if not changes:
             return
         who = header(self.params, why, self.session.now)._replace(by=self.by, kind="assistant")
         self.session.make(Plan("tool", tuple(changes)), who)
 
     def _edit_marks(self, memory: Memory | None) -> dict[str, Value]:
-        """Properties that say who edited: the words are no longer the person's alone. None for what they approved."""
+        """The properties that mark an assistant's edit. Raises VaultmemError for a memory that a person has
+        approved."""
         if memory is None:
             return {"agent": self.by}
         if self.session.is_approved(memory):
@@ -254,13 +255,13 @@ class _Tool:
         return {**ours, "updated_at": self.now}
 
     def _files_of(self, place: Place) -> list[Place]:
-        """A file, or all files in a folder."""
+        """The file, or all files in a folder."""
         if not place.is_folder:
             return [place]
         return [each for each in self.folder.inside(place, 100) if not each.is_folder]
 
     def _put_away(self, place: Place, why: str) -> Change:
-        """A file that is no memory goes to the archive, too."""
+        """Archive a file that is not a memory."""
         data = self.folder.data(place)
         inner = place.path[len(self.folder.path) + 1 :]
         wanted = f"{self.folder.path}/{ARCHIVED_NOTES}/{inner}"
@@ -268,7 +269,7 @@ class _Tool:
         return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
 
     def _relocate(self, place: Place, inner: str, why: str) -> Change:
-        """One file under another path."""
+        """The change that moves a file."""
         memory = self._memory(place)
         path, filename = self.folder.new(inner)
         if memory is None:
@@ -282,7 +283,7 @@ class _Tool:
 
 
 def _category_in(inner: str, otherwise: str) -> str:
-    """The category by the folder of a file."""
+    """The category of a file, by its folder."""
     top = inner.partition("/")[0] if "/" in inner else ""
     return top if top in CATEGORIES else otherwise
 
@@ -292,7 +293,7 @@ def _filing_properties(category: str) -> dict[str, Value]:
 
 
 def _check(content: str) -> str:
-    """A text that a memory can hold."""
+    """The content, if a memory can hold it. Raises VaultmemError."""
     odd = find_control(content)
     if odd:
         raise VaultmemError(f"The text holds a control character (U+{ord(odd[0]):04X}).")
@@ -307,7 +308,7 @@ def _missing(path: str) -> VaultmemError:
 
 
 def _numbered_file(path: str, content: str, view_range: object) -> str:
-    """A file with line numbers; `view_range` is [first, last], where -1 means the end."""
+    """The text of a file with line numbers; `view_range` is [first, last], where -1 means the end."""
     lines = content.split("\n")
     if len(lines) > MOST_LINES:
         raise VaultmemError(f"File {path} exceeds maximum line limit of {MOST_LINES:,} lines.")
@@ -324,7 +325,7 @@ def _number_lines(lines: Sequence[str], first: int) -> list[str]:
 
 
 def _listing(path: str, size: int, items: Sequence[tuple[int, str]]) -> str:
-    """A folder: its size and what is in it."""
+    """The listing of a folder, with sizes."""
     what = "files and directories up to 2 levels deep"
     head = f"Here're the {what} in {path}, excluding hidden items:"
     lines = [f"{_size(each)}\t{path}/{name}" for each, name in items[:MOST_LISTED]]
@@ -334,7 +335,7 @@ def _listing(path: str, size: int, items: Sequence[tuple[int, str]]) -> str:
 
 
 def _size(size: int) -> str:
-    """Bytes as the tool writes them: 0B, 17B, 1.5K."""
+    """A size in the tool's format: 0B, 17B, 1.5K."""
     power = min(max(size.bit_length() - 1, 0) // 10, 3)
     number: float = size / 1024**power
     return (f"{int(number)}" if number == int(number) else f"{number:.1f}") + "BKMG"[power]
@@ -342,5 +343,5 @@ def _size(size: int) -> str:
 
 def _remove_empty(folder: str) -> None:
     for place, _, _ in os.walk(folder, topdown=False):
-        with contextlib.suppress(OSError):  # hidden files are left in it
+        with contextlib.suppress(OSError):  # it holds hidden files
             os.rmdir(place)

@@ -1,4 +1,5 @@
-"""What is known of each harness: where its hooks are written down, in which form, and what it reads from one.
+"""The supported harnesses: the files and formats of their hooks and MCP servers, and the output they expect from a
+hook.
 
 Sources, read in November 2026 (hooks; skills; MCP servers of a person):
 Claude Code   https://docs.claude.com/en/docs/claude-code/hooks (additionalContext), /skills, /mcp (~/.claude.json)
@@ -27,16 +28,16 @@ SKILL = os.path.join("vaultmem", "SKILL.md")
 
 @value
 class Remote:
-    """How a harness writes down an MCP server at a URL that wants a token."""
+    """How a harness configures an MCP server at a URL with a token."""
 
-    fields: Json  # what an entry says beside the rest
+    fields: Json  # further fields of an entry
     url: str = "url"
     headers: str = "headers"
-    variable: str = "${%s}"  # how a header names a variable of the environment
-    by_name: str = ""  # the field that names the variable instead, where headers cannot
+    variable: str = "${%s}"  # how a header refers to an environment variable
+    by_name: str = ""  # or the field for the variable's name, where headers cannot
 
     def entry(self, url: str, token: str) -> Json:
-        """The entry of a server. A token env:NAME stays where it is: the entry names the variable."""
+        """The entry of a server. For a token env:NAME it names the variable."""
         kind, _, name = token.partition(":")
         if kind == "env" and self.by_name:
             return {**self.fields, self.url: url, self.by_name: name}
@@ -46,14 +47,14 @@ class Remote:
 
 @value
 class Servers:
-    """Where a harness keeps its MCP servers, and in which form."""
+    """The file and format of a harness's MCP servers."""
 
     file: str  # in the folder of the harness
-    key: str  # the object or table that holds them, by name
-    fields: Json  # what an entry says beside its command
+    key: str  # the name of the object or table that holds them
+    fields: Json  # further fields of an entry
     remote: Remote
-    one_list: bool = False  # the command is a list with its arguments
-    above: bool = False  # the file is beside that folder, where no variable moves it
+    one_list: bool = False  # whether the command is a list with its arguments
+    above: bool = False  # whether the file is beside that folder, unless a variable moves it
 
     def entry(self, command: list[str]) -> Json:
         """The entry of a server that is started by a command."""
@@ -62,7 +63,7 @@ class Servers:
         return {**self.fields, "command": command[0], "args": command[1:]}
 
     def alternatives(self) -> frozenset[str]:
-        """The fields that say where a server is, of which an entry has those of one form."""
+        """The fields that say where a server is; an entry has those of one form."""
         remote = self.remote
         return frozenset(("command", "args", remote.url, remote.headers, remote.by_name))
 
@@ -73,18 +74,18 @@ class Harness:
 
     name: str
     title: str
-    home: str  # its folder, below the person's own
-    # Of the environment, which puts that folder elsewhere; "" where none is documented.
+    home: str  # its folder, relative to the home folder
+    # The environment variable that moves that folder; "" where none is documented.
     variable: str
     file: str  # in that folder
-    event: str  # "" where the file is a plugin, which is all ours
-    grouped: bool  # hooks lie in groups with a matcher: {"hooks": [...]}
+    event: str  # "" where the file is a plugin of ours
+    grouped: bool  # whether hooks are in groups with a matcher: {"hooks": [...]}
     command: str  # the field that holds the command
-    fields: Json  # what a hook says beside its command
-    scaffold: Json  # what a new file must say beside its hooks
-    advice: str  # what a person has to do beside it
+    fields: Json  # further fields of a hook
+    scaffold: Json  # what a new file needs besides its hooks
+    advice: str  # what else a person has to do
     servers: Servers
-    own_skills: bool = False  # it does not read the folder of skills that the others share
+    own_skills: bool = False  # whether it ignores the shared folder of skills
     context: str = ""  # the field of its hook's answer; "" for the form of Claude Code
 
     def _config_home(self) -> str:
@@ -95,17 +96,17 @@ class Harness:
         return self._config_home() or os.path.join(os.path.expanduser("~"), self.home)
 
     def path(self) -> str:
-        """Where its hooks are written down."""
+        """The path of its file of hooks."""
         return os.path.join(self.folder(), self.file)
 
     def servers_path(self) -> str:
-        """Where its MCP servers are written down."""
+        """The path of its file of MCP servers."""
         if self.servers.above and not self._config_home():
             return os.path.join(os.path.expanduser("~"), self.servers.file)
         return os.path.join(self.folder(), self.servers.file)
 
     def skill(self) -> str:
-        """Where it reads our skill."""
+        """The path of our skill for it."""
         if self.own_skills:
             return os.path.join(self.folder(), "skills", SKILL)
         return os.path.join(os.path.expanduser("~"), ".agents", "skills", SKILL)
@@ -121,11 +122,11 @@ class Harness:
         return {**self.fields, self.command: command}
 
     def entry(self, command: str) -> Json:
-        """What is put into the list of the event."""
+        """The entry for the list of the event."""
         return {"hooks": [self.hook(command)]} if self.grouped else self.hook(command)
 
     def answer(self, context: str) -> Json:
-        """What it reads from its hook."""
+        """The output that it expects from its hook."""
         if self.context:
             return {self.context: context}
         output = {"hookEventName": self.event, "additionalContext": context}
@@ -184,7 +185,7 @@ HARNESSES = {
     )
 }  # fmt: skip
 
-# Programs that a package of the entry points vaultmem.editors is connected with.
+# Programs that are connected by packages of the entry points vaultmem.editors.
 EDITORS = ("obsidian",)
 NAMES = (*HARNESSES, *EDITORS)
 ASSISTANTS = tuple(HARNESSES.values())

@@ -1,6 +1,7 @@
-"""Our MCP server among those of a harness, in JSON or TOML: put in, renewed, taken out, and nothing else changed.
+"""Adds, renews and removes our MCP server among those of a harness, in JSON or TOML, and changes nothing else.
 
-What we make around it is written on one line. So what was there and empty differs from what goes with our entry.
+Containers that we create for it are written on one line, which distinguishes them from empty ones that existed
+before.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _ODD = "it has a form that cannot be edited safely"
 
 
 def add_server(text: str, harness: Harness, entry: Json) -> str:
-    """The settings with our server, once. Raises ValueError where that cannot be done safely."""
+    """The settings with exactly one server of ours. Raises ValueError where that cannot be done safely."""
     there, key = _entry(text, harness), harness.servers.key
     if there is not None and not _is_ours(there, harness):
-        raise ValueError(f"another server there is called {NAME}")
+        raise ValueError(f"there is another server called {NAME}")
     stale = harness.servers.alternatives() - entry.keys()
     wanted = {**{k: v for k, v in (there or {}).items() if k not in stale}, **entry}
     if there == wanted:
@@ -48,7 +49,7 @@ def add_server(text: str, harness: Harness, entry: Json) -> str:
 
 
 def remove_server(text: str, harness: Harness) -> str:
-    """The settings without our server; "" where it was all there is in a file that was made for it."""
+    """The settings without our server; "" if it was all in a file that was created for it."""
     if not is_registered(text, harness):
         return text
     key = harness.servers.key
@@ -60,18 +61,18 @@ def remove_server(text: str, harness: Harness) -> str:
 
 
 def is_registered(text: str, harness: Harness) -> bool:
-    """Whether our server is there. Raises ValueError where the settings cannot be read."""
+    """Whether our server is registered. Raises ValueError where the settings cannot be read."""
     there = _entry(text, harness)
     return there is not None and _is_ours(there, harness)
 
 
 def is_remote(text: str, harness: Harness) -> bool:
-    """Whether the server of our name is on another machine. Raises ValueError as above."""
+    """Whether the server of our name is on another machine. Raises ValueError as is_registered() does."""
     return harness.servers.remote.url in (_entry(text, harness) or {})
 
 
 class _Form(NamedTuple):
-    """A syntax of settings: how it is read, how our entry goes in and out, and how fields of it are dropped."""
+    """A syntax of settings: how to read it, add and remove our entry, and drop fields of it."""
 
     load: Callable[[str], object]
     put: Callable[[str, str, Json], str]
@@ -93,20 +94,20 @@ def _load(text: str, harness: Harness) -> Json:
 def _entry(text: str, harness: Harness) -> Json | None:
     servers = _load(text, harness).get(harness.servers.key, {})
     if not isinstance(servers, dict):
-        raise ValueError(f"{harness.servers.key!r} is no object")  # noqa: TRY004 - as above
+        raise ValueError(f"{harness.servers.key!r} is not an object")  # noqa: TRY004 - as above
     there = servers.get(NAME)
     return there if there is None or isinstance(there, dict) else {}
 
 
 def _with(settings: Json, key: str, entry: Json | None) -> Json:
-    """The settings as they should be, with an entry or without."""
+    """The expected settings, with an entry or without."""
     servers = settings.get(key, {})
     left = {k: v for k, v in servers.items() if k != NAME} if isinstance(servers, dict) else {}
     return {**settings, key: left if entry is None else {**left, NAME: entry}}
 
 
 def _is_ours(entry: Json, harness: Harness) -> bool:
-    """Whether an entry starts vaultmem as a server, or leads to a door."""
+    """Whether an entry starts vaultmem as a server, or is the URL of an HTTP door."""
     url = entry.get(harness.servers.remote.url)
     if isinstance(url, str):
         return bool(_DOOR.search(url))
@@ -120,7 +121,7 @@ def _is_ours(entry: Json, harness: Harness) -> bool:
 
 
 def _load_json(text: str) -> object:
-    parse(text)  # stricter, and no deeper than it should be
+    parse(text)  # stricter, and limited in depth
     return json.loads(text.removeprefix("\ufeff"))
 
 
@@ -194,7 +195,7 @@ def _put_toml(text: str, key: str, entry: Json) -> str:
 
 
 def _take_toml(text: str, key: str) -> str:
-    """Without our table, and without the line break that was put before it."""
+    """Remove our table, and the line break that was added before it."""
     start, end, lines = _table(text, key)
     before, after = "".join(lines[:start]), "".join(lines[end:])
     if not after or before.endswith(("\n\n", "\n\r\n")):
@@ -218,7 +219,7 @@ def _as_toml(value: object) -> str:
 
 
 def _table(text: str, key: str) -> tuple[int, int, list[str]]:
-    """From which line to which our table goes, with those below it; not the blanks and remarks before the next."""
+    """The range of lines of our table and its subtables, without the blanks and comments before the next table."""
     lines = _LINE.findall(text)
     own = re.compile(rf"\[{key}\.{NAME}(?:\.[^\]]*)?\]")
     start = next((n for n, line in enumerate(lines) if own.match(line)), len(lines))
@@ -231,14 +232,14 @@ def _table(text: str, key: str) -> tuple[int, int, list[str]]:
     return start, end, lines
 
 
-# In JSON our entry is taken out and put in again as a whole, on one line.
+# In JSON our entry is removed and added again as a whole, on one line.
 _JSON = _Form(_load_json, _put_json, _take_json, lambda text, key, _: _take_json(text, key))
 _TOML = _Form(tomllib.loads, _put_toml, _take_toml, _cut_toml)
 
 
-# A memory on another machine: the address and the token of its HTTP door. A token opens the memory to anybody. So it
-# goes into files only that their owner alone can read and that no Git repository takes up, is never printed, and is
-# sent nowhere but to its door.
+# A memory on another machine: the address and the token of its HTTP door. A token gives anybody access. So it is only
+# written to files that only their owner can read and that are not in a Git repository, never printed, and only sent
+# to its door.
 
 PATIENCE = 5.0  # seconds for the door's answer
 _MCP = re.compile(r"(/mcp)(?:/([^/]+))?\Z")
@@ -246,18 +247,18 @@ _VARIABLE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class Door(NamedTuple):
-    """Where the server answers, and its token or the variable that holds it: env:NAME."""
+    """The URL of the server, and its token or the variable that holds it: env:NAME."""
 
     url: str
     token: str
 
     def has_secret(self) -> bool:
-        """Whether the token itself is here, and no variable's name."""
+        """Whether it holds the token itself, not the name of a variable."""
         return not _VARIABLE.match(self.token)
 
     def problem(self) -> str:
-        """Why it may not work, where that is not sure; "" when the door answers. Raises VaultmemError where it never
-        will: the token is not valid, or leaves open which vault."""
+        """Why it may not work, if that is uncertain; "" when the door answers. Raises VaultmemError where it cannot
+        work: the token is not valid, or it is unclear which vault."""
         token = self.token
         if not self.has_secret():
             name = token.removeprefix("env:")
@@ -271,11 +272,11 @@ class Door(NamedTuple):
             return f"{self.url} cannot be reached from here ({why})"
         if status == 401:
             advice = "vaultmem token list, there, shows all"
-            raise VaultmemError(f"{self.url} does not know this token; {advice}")
+            raise VaultmemError(f"{self.url} rejects this token; {advice}")
         try:
             vaults = [str(one) for one in json.loads(body)["vaults"]]
         except (ValueError, TypeError, KeyError):
-            return f"{self.url} answers, and not as the door of vaultmem does (status {status})"
+            return f"{self.url} answers, but is not a door of vaultmem (status {status})"
         self._check_vault(vaults)
         return ""
 
@@ -290,7 +291,7 @@ class Door(NamedTuple):
 
 
 def door(address: str, token: str | None) -> Door:
-    """The door that the command line names; a token that it does not name is read from stdin. Raises UsageError."""
+    """The door on the command line; without --token, the token is read from stdin. Raises UsageError."""
     try:
         url = urls.check_url(address).rstrip("/")
     except ValueError:
@@ -299,7 +300,7 @@ def door(address: str, token: str | None) -> Door:
         example = "https://notes.example.org/mcp"
         raise UsageError(f"--remote takes the address of a door, such as {example}")
     if urls.is_plaintext(url):
-        raise UsageError(f"{url}: the token could be read on its way; use https")
+        raise UsageError(f"{url}: the token would be sent unencrypted; use https")
     text = (_read() if token in (None, "-") else token or "").strip()
     if not text.isascii() or not text.isprintable() or not text or set(text) & set(' "\\'):
         what = "a token of that door (vaultmem token add, there), or env:NAME"
@@ -308,7 +309,7 @@ def door(address: str, token: str | None) -> Door:
 
 
 def _read() -> str:
-    """The token from stdin: words of a command line are seen by other programs, and stored by shells."""
+    """The token from stdin: command lines are visible to other programs, and stored by shells."""
     if is_terminal(sys.stdin):
         from getpass import getpass
 
@@ -317,7 +318,8 @@ def _read() -> str:
 
 
 def _answer_of(url: str, token: str) -> tuple[int, bytes]:
-    """Which vaults the token opens. No redirect is followed, and no proxy used: both would see the token."""
+    """The status and the body of the door's answer, which lists the vaults of the token. No redirects and no proxy,
+    which would see the token."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
@@ -331,11 +333,11 @@ def _answer_of(url: str, token: str) -> tuple[int, bytes]:
 
 
 def make_private(path: str) -> None:
-    """Let only its owner read the file that is to hold a token. Raises VaultmemError for one that Git keeps."""
+    """Make the file for a token readable by its owner only. Raises VaultmemError for one in a Git repository."""
     real = os.path.realpath(path)
     if _is_in_git(real):
         raise VaultmemError(
-            f"{real} lies in a Git repository, where the token would be committed: name a variable that holds it, "
+            f"{real} is in a Git repository, where the token would be committed: name a variable that holds it, "
             "--token env:NAME, or let .gitignore name the file"
         )
     try:
@@ -349,12 +351,12 @@ def make_private(path: str) -> None:
 
 
 def _is_in_git(real: str) -> bool:
-    """Whether a repository that is around the file would take it up."""
+    """Whether a Git repository would include the file."""
     folder = paths.repository(os.path.dirname(real))
     if not folder:
         return False
     try:
-        # The settings of a repository can name a program to be run, whoever made it.
+        # The settings of a repository can name a program to run, whoever made it.
         git = ["git", "-c", "core.fsmonitor=false", "-C", folder]
         command = [*git, "check-ignore", "-q", real]
         return subprocess.run(command, capture_output=True, check=False).returncode != 0

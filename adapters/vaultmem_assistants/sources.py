@@ -1,4 +1,4 @@
-"""What assistants keep for themselves: their instructions and memories, as Markdown files in a folder of the home."""
+"""Sources for the instructions and memories of assistants, which are Markdown files below the home folder."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from vaultmem.adapter import Value
 from vaultmem.exchange.source import NOTHING, Excluded, Skipped, SourceText, Tree, beginning
 from vaultmem.exchange.vault_sources import read_properties
 
-_OTHERS = (  # what others wrote, and what is built of it
+_OTHERS = (  # third-party and generated files
     "plugins|skills|node_modules|vendor|site-packages|third[_-]party|pods|deps|dist|build|target"
 )
 _PROJECT = re.compile(r"projects/([^/]+)/")
-# Characters of a file of the car agent or of FingerSaver, as memory-cli takes them.
+# Characters of a file of the car agent or of FingerSaver, as in memory-cli.
 _LONGEST = 5_000
 
 
 class Files:
-    """A source of Markdown files. `wanted` is a pattern of paths in its folder, and perhaps another one of names that
-    instructions have, which are read in all folders of a project."""
+    """A source of Markdown files. `wanted` is a pattern of paths in its folder, and optionally one for names of
+    instructions, which are read from all folders of a project."""
 
     def __init__(
         self, name: str, about: str, folder: str, wanted: tuple[str, ...], *, most: int = 0
@@ -33,11 +33,11 @@ class Files:
         self._instructions = tuple(re.compile(each, re.IGNORECASE) for each in names)
 
     def places(self, home: str) -> tuple[str, ...]:
-        """Its folder in the home."""
+        """Its folder below the home folder."""
         return (os.path.join(home, self._folder),)
 
     def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
-        """The wanted files."""
+        """Yield the wanted files."""
         tree = Tree(root, excluded)
         below = self._below(tree.root)
         for each in tree.texts(below.is_wanted):
@@ -51,8 +51,8 @@ class Files:
             yield beginning(result, self._most) if self._most else result
 
     def _below(self, root: str) -> _Below:
-        """In a part of the own folder, such as ~/.claude/projects, its files are meant by what they are to the whole;
-        anything else may be a copy of that folder, or a project, as each folder in ~/.claude/worktrees is."""
+        """Files below a part of its own folder, such as ~/.claude/projects, are matched by their path in the whole
+        folder; any other root may be a copy of that folder or a project, as is each folder in ~/.claude/worktrees."""
         parts = root.split(os.sep)
         at = len(parts) - 1 - parts[::-1].index(self._folder) if self._folder in parts else 0
         if not at or parts[at + 1 : at + 2] == ["worktrees"]:
@@ -62,7 +62,7 @@ class Files:
 
 
 class _Below(NamedTuple):
-    """Tells the wanted files by their paths in a folder that lies at `prefix` of the own folder in `home`."""
+    """Matches wanted files by their paths in a folder at `prefix` of its own folder in `home`."""
 
     prefix: str
     home: str
@@ -82,8 +82,8 @@ def _kind(path: str) -> str:
 
 
 def _project(home: str, path: str) -> dict[str, Value]:
-    """The project that a file of Claude Code belongs to: its folder there is called after the project's, with dashes
-    for slashes; what is before is somebody's home."""
+    """The project of a file of Claude Code, whose folder is named after the path of the project's, with dashes for
+    slashes and beginning with the home folder."""
     result = _PROJECT.match(path)
     if result is None:
         return {}

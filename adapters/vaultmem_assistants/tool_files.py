@@ -1,4 +1,4 @@
-"""The memory folder as the memory tool sees it: what its paths stand for on the disk, and the text of its files."""
+"""The memory folder as the memory tool sees it: maps its paths to files on disk, and reads their text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from vaultmem.vault.files import CAP, decode, open_inside
 from vaultmem.vault.walk import nfc
 
 ROOT = "/memories"
-BY = "assistant"  # who asks, where nobody is named
-FILENAME = "filename"  # the property with the name of a file that cannot have it on the disk
+BY = "assistant"  # the default assistant
+FILENAME = "filename"  # the property for the name of a file that is not valid on disk
 _ODD = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
 _UNPORTABLE = re.compile(r'[<>:"|?*]|[ .]$|^(?:CON|PRN|AUX|NUL|COM\d|LPT\d)(?:\.|$)', re.IGNORECASE)
 _LONGEST_PART, _LONGEST_PATH = 240, 1_000
 
 
 def inner_path(path: str) -> str:
-    """The path in the memory folder, "" for the folder itself. Whatever leads out of it is refused."""
+    """The path in the memory folder, "" for the folder itself. Raises VaultmemError for a path outside it."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise VaultmemError(f"Path must start with {ROOT}, got: {path[:_LONGEST_PATH]}")
     for spelled in (path, unquote(path), unquote(unquote(path))):
@@ -41,20 +41,20 @@ def inner_path(path: str) -> str:
 
 
 def is_unportable(part: str) -> bool:
-    """Whether some system has no file of that name: the vault may be on a phone and on Windows as well."""
+    """Whether a file name is invalid on some system: the vault may also be on a phone and on Windows."""
     return _UNPORTABLE.search(part) is not None
 
 
 def is_hidden(path: str) -> bool:
-    """Whether it is not for the tool: the archive, conversations, pages of ours, what editors hide."""
+    """Whether it is hidden from the tool: the archive, conversations, generated pages, and what editors hide."""
     return is_reserved(path) or is_in(path, ARCHIVE)
 
 
 class Place(NamedTuple):
-    """A file or a folder that is there."""
+    """An existing file or folder."""
 
-    inner: str  # in the memory folder, as the tool calls it
-    path: str  # of the vault, as it is called on the disk
+    inner: str  # path in the memory folder for the tool
+    path: str  # path in the vault on disk
     is_folder: bool
 
 
@@ -62,13 +62,13 @@ class Folder:
     """The memory folder as the tool sees it."""
 
     def __init__(self, session: Session) -> None:
-        if not session.viewer.name:  # only a model speaks to the tool
+        if not session.viewer.name:  # only models use the tool
             session.viewer = access.viewer(BY)
         self._session = session
         self.path = session.store.folder
-        self._named: dict[tuple[str, str], str] = {}  # the paths of files by folder and filename
-        self._names: dict[str, str] = {}  # and their filenames by path
-        self._private: dict[str, bool] = {}  # whether the person keeps it from assistants, by path
+        self._named: dict[tuple[str, str], str] = {}  # paths of files by folder and filename
+        self._names: dict[str, str] = {}  # filenames by path
+        self._private: dict[str, bool] = {}  # whether a file is private, by path
         for each in session.store.collection.live():
             self._private[each.path] = not session.sees(each)
             name = "" if self._private[each.path] else each.text(FILENAME)
@@ -78,7 +78,7 @@ class Folder:
                     self._names[each.path] = name
 
     def find(self, inner: str) -> Place | None:
-        """What is there, if anything; nothing that is hidden, and no links."""
+        """The file or folder at a path; None for hidden ones and links."""
         return self._at(inner) or (None if inner.isascii() else self._at(nfc(inner)))  # as new ones
 
     def _at(self, inner: str) -> Place | None:
@@ -99,7 +99,7 @@ class Folder:
         return Place(inner, path, is_folder=False)
 
     def _is_withheld(self, path: str) -> bool:
-        """Whether a file is not for the assistant by its own word of this moment, or cannot be read."""
+        """Whether a file is private according to its current content, or unreadable."""
         try:
             text = decode(self._bytes(path, CAP))[0]
         except FileNotFoundError:
@@ -119,7 +119,7 @@ class Folder:
         return False
 
     def new(self, inner: str) -> tuple[str, str | None]:
-        """A free path of the vault for a new file, and its property `filename` if it needs one."""
+        """A free path in the vault for a new file, and its property `filename` if it needs one."""
         parts = inner.split("/")
         for depth in range(1, len(parts)):
             result = self.find("/".join(parts[:depth]))
@@ -140,7 +140,7 @@ class Folder:
         return path, None if path.rpartition("/")[2] == name else name
 
     def inside(self, place: Place, depth: int) -> Iterator[Place]:
-        """What is in a folder, so many levels deep, by name."""
+        """Yield the contents of a folder, `depth` levels deep, by name."""
         try:
             with os.scandir(f"{self._session.store.vault}/{place.path}") as entries:
                 result = [each for each in entries if not each.is_symlink()]
@@ -161,7 +161,7 @@ class Folder:
                 yield from self.inside(one, depth - 1)
 
     def size(self, place: Place) -> int:
-        """Bytes of what the tool sees of a file; of a folder, what the disk says."""
+        """The size in bytes of the text of a file, or of a folder on disk."""
         if not place.is_folder:
             try:
                 return len(self.text(place).encode())
@@ -181,7 +181,7 @@ class Folder:
             return file.read(most)
 
     def text(self, place: Place) -> str:
-        """The text of a file without its properties: to the last byte, or an outline as lines."""
+        """The exact text of a file without its properties; an outline as lines."""
         style = self.style(place.path)
         try:
             result = self.data(place).decode()
@@ -193,19 +193,19 @@ class Folder:
         return result[block.body :] if block else result
 
     def style(self, path: str) -> str:
-        """How pages are written there; "" for what is none."""
+        """The page style at a path; "" for files that are not pages."""
         return self._session.store.rules.page_style(path) if path.lower().endswith(".md") else ""
 
 
 def compose_file(style: str, properties: Properties, content: str) -> bytes:
-    """A new file with this text."""
+    """The bytes of a new file with this text."""
     if style == pages.OUTLINE:
         return pages.compose(style, properties, content)
     return _with_text(pages.compose(style, properties, ""), content)
 
 
 def edited(style: str, data: bytes, sets: Properties, content: str) -> bytes:
-    """A file with another text, and with these properties."""
+    """The bytes of a file with another text and these properties set."""
     if style == pages.OUTLINE:
         return pages.edit(style, data, sets, content)
     return _with_text(pages.edit(style, data, sets, None), content)
@@ -214,5 +214,5 @@ def edited(style: str, data: bytes, sets: Properties, content: str) -> bytes:
 def _with_text(data: bytes, content: str) -> bytes:
     result = data.decode()
     block = frontmatter.locate(result)
-    assert block is not None  # there are properties in it
+    assert block is not None  # it holds properties
     return (result[: block.body] + content).encode()

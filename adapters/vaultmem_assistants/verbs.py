@@ -1,4 +1,4 @@
-"""The verbs that this package brings."""
+"""The verbs of this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory tool as the Anthropic SDK wants it (owner of the SDK)."""
+"""The memory tool for the Anthropic SDK (owner of the SDK)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class VaultMemoryTool(BetaAbstractMemoryTool):
         self.files = MemoryFiles(vault, by=by)
 
     def _call(self, command: BaseModel) -> str:
-        """A command of any kind."""
+        """Run a command of any kind."""
         try:
             return self.files.call(command.model_dump())
         except VaultmemError as error:
