@@ -187,7 +187,7 @@ def test_only_facts_that_live_can_be_promoted_and_entries_be_forgotten(opened: V
         opened.forget("nobody")
     done = opened.forget("turn-1")
     assert (done["id"], done["deleted"], done["content"]) == ("turn-1", True, "hello")
-    with pytest.raises(NoteNotFoundError, match="put away already"):
+    with pytest.raises(NoteNotFoundError, match="already put away"):
         opened.forget("turn-1")
     assert opened.forget("fact", dry_run=True)["changes"]
     assert ids(opened, "c") == ["turn-2", "fact-1"]

@@ -310,7 +310,7 @@ def test_what_is_no_vector_is_none(
 ) -> None:
     made = embedder(service, tmp_path)
     service.fails = 200, answer
-    with pytest.raises(EmbeddingServiceError, match="not with a vector for each text"):
+    with pytest.raises(EmbeddingServiceError, match="does not return a vector for each text"):
         made.embed(["a", "b"])
 
 

@@ -50,7 +50,7 @@ def test_no_token_acts_under_the_name_of_the_person(tmp_path: Path) -> None:
         ("laptop", "You"),
         ("phone", "conversation:1"),
     ):
-        with pytest.raises(UsageError, match="no assistant is called"):
+        with pytest.raises(UsageError, match="cannot be the name of an assistant"):
             store.add(name, WRITE, agent)
     assert store.add("laptop", WRITE, "claude")
 

@@ -66,7 +66,7 @@ def test_what_a_chat_is_refused_with(
         (status(401, f"no {SECRET}"), "(no ***); set llm.key"),
         (status(429, "slow down"), "(slow down); it may do so later"),
         (status(500), "it may do so later"),
-        (status(404), "look at llm.base_url and llm.model"),
+        (status(404), "check llm.base_url and llm.model"),
         (
             status(400, "too long"),
             "(too long); where that is too much for the model, lower conversations.budget",
@@ -104,7 +104,7 @@ def test_an_error_instead_of_a_chat(scripted_llm: ScriptedLlm, chatting: config.
     assert "gave no answer: no credits, ***" in refused(chatting, stream=False, key=SECRET)
     scripted_llm.play(stream_error("It is", f"overloaded {SECRET}"))
     said = refused(chatting, stream=True, key=SECRET)
-    assert said.endswith("broke off in the middle of its answer (overloaded ***)")
+    assert said.endswith("interrupted its answer (overloaded ***)")
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_an_error_instead_of_a_chat(scripted_llm: ScriptedLlm, chatting: config.
     [
         (b"", "does not stream its answer"),
         (b"<html>Welcome</html>\n\n", "does not stream its answer"),
-        (b'data: {"choices": [{"delta": {"content": "It is"}}]}\n\n', "broke off"),
-        (b"data: {}\n\n", "broke off"),
+        (b'data: {"choices": [{"delta": {"content": "It is"}}]}\n\n', "interrupted its answer"),
+        (b"data: {}\n\n", "interrupted its answer"),
     ],
 )
 def test_a_stream_that_does_not_end_or_is_none(
@@ -200,9 +200,7 @@ def test_a_proxy_for_https(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert heard[0].startswith(b"CONNECT llm.example:443 ")
     assert SECRET.encode() not in heard[0]
     monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
-    assert "the proxy that the environment names" in failed(
-        make(url="https://llm.example/v1", retries=0)
-    )
+    assert "the proxy of the environment" in failed(make(url="https://llm.example/v1", retries=0))
 
 
 def doctor(vault: Path, **settings: str) -> list[dict[str, str]]:

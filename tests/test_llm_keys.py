@@ -235,7 +235,7 @@ def test_a_certificate_that_nobody_knows(
 ) -> None:
     llm_wire._certificates.cache_clear()
     wire = Wire(secure.url, Key(SECRET), 5.0)
-    with pytest.raises(LlmError, match="is not trusted; SSL_CERT_FILE"):
+    with pytest.raises(LlmError, match="is not trusted; add it with SSL_CERT_FILE"):
         wire.get("/models")
     assert secure.heard == []
     llm_wire._certificates.cache_clear()

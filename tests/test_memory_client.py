@@ -178,7 +178,7 @@ def test_a_stream_that_ends_in_an_error_says_so_and_keeps_only_what_the_user_sai
 ) -> None:
     scripted_llm.play(stream_error("It is", "overloaded"))
     said = []
-    with pytest.raises(LlmError, match=r"broke off in the middle of its answer \(overloaded\)"):
+    with pytest.raises(LlmError, match=r"interrupted its answer \(overloaded\)"):
         said += [*client.stream("Good morning.")]
     client.learn()
     assert roles(indexed) == [("user", "Good morning.")]

@@ -1,1 +1,1 @@
-"""Chroma as the server of the index of vectors that many vaults and machines share: `remote` speaks to it."""
+"""Chroma as the server of an index of vectors that many vaults and machines share; `remote` is the client."""

@@ -1,11 +1,11 @@
-"""The collection on a Chroma server, over its HTTP API (v2): records of many vaults under one model.
+"""The collection on a Chroma server, over its HTTP API (v2): records of many vaults with one model.
 
 id         <vault>:<hash of the text>
 embedding  the vector
 metadata   vault, path, line, end_line, facts, and `seal`, a number that changes with any of these
 document   the text, only where index.chroma.texts is on
 
-Its six calls need no library: http.client keeps a connection open for each thread that asks at the same time.
+Its six calls need no library: http.client keeps one connection per concurrent request.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from vaultmem.text import urls
 from vaultmem.vectors.shared_index import Fact, Near, Record, UnavailableError
 
 AT_ONCE = 1_000  # records in one answer
-# Better than the server's own, so that it finds what comparing all would find.
+# Higher than the server's defaults, so that it finds what an exact search would find.
 _GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 Json = dict[str, object]
 
 
 class _GoneError(UnavailableError):
-    """There is no such collection any more."""
+    """The collection no longer exists."""
 
 
 class Address(NamedTuple):
-    """Where a collection is."""
+    """The address of a collection."""
 
     url: str
     tenant: str
@@ -44,14 +44,14 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> Address:
-        """As the settings say, or the variables CHROMADB_HOST, CHROMADB_PORT and COLLECTION_NAME. Raises VaultmemError
-        for a key that is not where it should be, AwayError for one that could be read on its way."""
+        """The address from the settings, or from CHROMADB_HOST, CHROMADB_PORT and COLLECTION_NAME. Raises
+        VaultmemError for a missing key, UnavailableError for one that would be sent unencrypted."""
         env = os.environ
         host, port = env.get("CHROMADB_HOST", "127.0.0.1"), env.get("CHROMADB_PORT", "8000")
         url = config.text("index.chroma.url") or f"http://{host}:{port}"
         setting = config.text("index.chroma.token")
         if setting != credentials.OFF and urls.is_plaintext(url):
-            raise UnavailableError(f"{url}: a token would be read on its way; use https")
+            raise UnavailableError(f"{url}: a token would be sent unencrypted; use https")
         key = credentials.find(setting, url, named_by="index.chroma.token")
         name = config.text("index.chroma.collection") or env.get("COLLECTION_NAME") or "vaultmem"
         tenant, database = config.text("index.chroma.tenant"), config.text("index.chroma.database")
@@ -125,12 +125,12 @@ class Remote:
             start += len(ids)
 
     def ask(self, verb: str, **body: object) -> Json:
-        """The answer of the collection to get, query, upsert or delete."""
+        """Send get, query, upsert or delete to the collection. Returns the answer."""
         known = self._id
         try:
             return self._wire.post(f"/{self._find_collection()}/{verb}", body)
         except _GoneError:
-            self._id = ""  # somebody may have removed it and made it again
+            self._id = ""  # it may have been removed and created again
             if not known:
                 raise
             return self._wire.post(f"/{self._find_collection()}/{verb}", body)
@@ -161,7 +161,7 @@ class Remote:
 
 
 class _Wire:
-    """Requests below one address, over as many connections as there are requests at once."""
+    """Sends requests below one URL, with one connection per concurrent request."""
 
     def __init__(self, url: str, folder: str, key: credentials.Key | None, patience: float) -> None:
         self._url, self._key, self._patience = url, key, patience
@@ -173,7 +173,7 @@ class _Wire:
         self._lock = threading.Lock()
 
     def post(self, path: str, body: Json) -> Json:
-        """The answer. Raises AwayError."""
+        """POST a JSON body. Returns the answer. Raises UnavailableError."""
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         try:
             status, data = self._exchange(f"{self._folder}{path}", content)
@@ -187,8 +187,8 @@ class _Wire:
         raise _GoneError(str(refusal)) if status == 404 else refusal
 
     def _exchange(self, path: str, content: bytes) -> tuple[int, bytes]:
-        """Over a connection that is open, or a new one where the server has closed that: all requests may be sent
-        twice."""
+        """Send a request over an open connection, or a new one if the server has closed that: all requests are
+        idempotent."""
         with self._lock:
             connection = self._free.pop() if self._free else None
         if connection is not None:
@@ -197,7 +197,7 @@ class _Wire:
             except TimeoutError:
                 raise
             except (HTTPException, OSError):
-                pass  # a new one may do better
+                pass  # retry with a new one
         parts = urlsplit(self._url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         new = kind(parts.hostname or "", parts.port, timeout=self._patience)
@@ -217,7 +217,7 @@ class _Wire:
         return answer.status, data
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         with self._lock:
             for connection in self._free:
                 connection.close()
@@ -227,22 +227,22 @@ class _Wire:
         why = " ".join(why.split())[:200]
         if self._key is not None:
             why = self._key.hidden_in(why)
-        return UnavailableError(f"Chroma at {self._url} does not answer as it should ({why})")
+        return UnavailableError(f"Chroma at {self._url} does not answer correctly ({why})")
 
 
 def open_server(config: Config, model: str, patience: float) -> Remote:
-    """What the entry point leads to. Raises VaultmemError."""
+    """The function of the entry point. Raises VaultmemError."""
     texts = config.text("index.chroma.texts") == "on"
     return Remote(Address.of(config), model, patience, texts=texts)
 
 
 def _column(answer: Json, name: str, *, nested: bool = False) -> list[Any]:
-    """One column of an answer. Raises AwayError for an answer of another shape."""
+    """One column of an answer. Raises UnavailableError for an answer of another shape."""
     column = answer.get(name)
     if nested and isinstance(column, list) and column:
         column = column[0]
     if not isinstance(column, list):
-        raise UnavailableError(f"Chroma's answer has no {name}; vaultmem speaks with Chroma 1.x")
+        raise UnavailableError(f"Chroma's answer has no {name}; vaultmem supports Chroma 1.x")
     return column
 
 

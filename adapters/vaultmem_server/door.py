@@ -1,4 +1,4 @@
-"""`vaultmem serve --http`: opens the door, with an agent for each vault behind it."""
+"""`vaultmem serve --http`: opens the HTTP door, with an agent for each vault."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ _LOOK = 0.1  # seconds
 
 @dataclass
 class Door:
-    """What the applications behind the door use. `vaults`: name in addresses -> folder."""
+    """The state of the door, which its applications share. `vaults`: name in URLs -> folder."""
 
     vaults: Mapping[str, str]
     url: str
-    names: set[str]  # hosts that requests may name; a package that is mounted may add its own
-    is_private: bool  # whether only this machine reaches it
+    names: set[str]  # hosts that requests may name; a mounted package may add its own
+    is_private: bool  # whether only this machine can reach it
     tokens: TokenStore = field(default_factory=TokenStore)
     metrics: Metrics = field(default_factory=Metrics)
     audit: Audit = field(default_factory=Audit)
     links: dict[str, Link] = field(default_factory=dict)
-    ids: dict[str, str] = field(default_factory=dict)  # name -> id of the vault, as tokens have it
+    ids: dict[str, str] = field(default_factory=dict)  # name -> id of the vault, as in tokens
     last_request: float = field(default_factory=time.monotonic)
-    has_chats: bool = False  # whether chats are passed on at /v1
-    until_stop: bool = False  # whether `vaultmem stop` ends it
-    # Places of mounted packages that want a token -> most bytes; what such packages run while the door is open.
+    has_chats: bool = False  # whether chats are proxied at /v1
+    until_stop: bool = False  # whether `vaultmem stop` stops it
+    # Paths of mounted packages that need a token -> most bytes; what such packages run while the door is open.
     guarded: dict[str, int] = field(default_factory=dict)
     beside: list[Callable[[], contextlib.AbstractAsyncContextManager[None]]] = field(
         default_factory=list
@@ -59,11 +59,11 @@ class Door:
         self.ids = {name: paths.vault_id(folder) for name, folder in self.vaults.items()}
 
     def is_idle(self, seconds: float | None) -> bool:
-        """Whether nobody has asked for so long."""
+        """Whether there was no request for `seconds`."""
         return seconds is not None and time.monotonic() - self.last_request > seconds
 
     async def ask(self, vault: str, verb: str, params: JsonObject) -> object:
-        """The answer of a verb of memories. Raises LinkError in one clear line."""
+        """The answer of a verb of memories. Raises LinkError."""
         return await self.links[vault].call("memory", of_memories(verb, params))
 
     async def call(self, vault: str, method: str, params: JsonObject | None = None) -> object:
@@ -72,7 +72,7 @@ class Door:
 
 
 def serve(args: Namespace, output: Output) -> int:
-    """Open the door in the foreground, until a signal ends it."""
+    """Open the door in the foreground, until a signal."""
     host, port = _address(args.http)
     tls = _tls(args)
     _check_exposure(host, args)
@@ -89,9 +89,9 @@ def serve(args: Namespace, output: Output) -> int:
     server = serving.server(http_app.build(door, _lifespan(door)), tls)
     if door.has_chats and not door.guarded:
         why = door.left_out.get("chat", "no package that does it is installed")
-        raise UsageError(f"chats cannot be passed on: {why}")
+        raise UsageError(f"chats cannot be proxied: {why}")
     output.remark(
-        f"{door.url}/mcp and {door.url}/api/v1 answer who has a token (vaultmem token add NAME)"
+        f"{door.url}/mcp and {door.url}/api/v1 answer requests with a token (vaultmem token add NAME)"
     )
     output.remark(f"{plural(len(vaults), 'vault')}: {', '.join(vaults)}")
     asyncio.run(_serve(door, server, listening, idle))
@@ -101,7 +101,7 @@ def serve(args: Namespace, output: Output) -> int:
 async def _serve(
     door: Door, server: serving.Server, listening: socket.socket, idle: float | None
 ) -> None:
-    """Serve until a signal comes, or nobody has asked for so long."""
+    """Serve until a signal, or until the door is idle for `idle` seconds."""
 
     async def watch() -> None:
         while not (server.should_exit or door.is_idle(idle)):
@@ -114,7 +114,7 @@ async def _serve(
 
 
 def _lifespan(door: Door) -> http_app.Lifespan:
-    """Start the agents, say where the door is, and undo both."""
+    """Start the agents and record the address of the door; undo both at the end."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -126,7 +126,7 @@ def _lifespan(door: Door) -> http_app.Lifespan:
         )
         try:
             await asyncio.gather(*(each.ready() for each in companions))
-            processors = 1 if door.until_stop else os.cpu_count() or 1  # one is the agent's
+            processors = 1 if door.until_stop else os.cpu_count() or 1  # the agent uses one
             for link in [*door.links.values()][: processors - 1]:
                 link.reader.wake()
             async with contextlib.AsyncExitStack() as stack:
@@ -161,22 +161,22 @@ def _tls(args: Namespace) -> tuple[str, str] | None:
         context.load_cert_chain(args.tls_cert, args.tls_key)
     except (OSError, ssl.SSLError) as error:
         both = f"{args.tls_cert} with {args.tls_key}"
-        raise UsageError(f"{both} is no certificate with its key, as PEM") from error
+        raise UsageError(f"{both} is not a certificate with its key in PEM") from error
     return args.tls_cert, args.tls_key
 
 
 def _check_exposure(host: str, args: Namespace) -> None:
-    """A server for other machines must not be overheard."""
+    """Raise UsageError for a server that other machines reach without encryption."""
     if guard.is_loopback(host) or args.tls_cert or args.behind_proxy:
         return
     raise UsageError(
-        f"{host} is reached from other machines, where a token could be read on its way: add --tls-cert and --tls-key,"
-        " or --behind-proxy where a web server in front ends TLS"
+        f"{host} is reachable from other machines, which would send tokens unencrypted: add --tls-cert and --tls-key,"
+        " or --behind-proxy if a web server in front terminates TLS"
     )
 
 
 def _vaults_by_name(folders: Sequence[str]) -> dict[str, str]:
-    """The vaults by the names that they have in addresses: those of their folders."""
+    """The folders of vaults by their names in URLs, which are those of the folders."""
     vaults: dict[str, str] = {}
     for named in folders:
         with Vault(named or None) as vault:

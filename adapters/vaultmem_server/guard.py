@@ -1,9 +1,9 @@
-"""Who may talk to the proxy: programs of this machine, and no web page that a browser of this machine shows; with
-proxy.key only who has it.
+"""Who may use the proxy: programs on this machine, but no web page in its browsers; with proxy.key only clients that
+send it.
 
-A page can send requests to 127.0.0.1, and by a name of its own that leads there. It cannot hide that: a browser says by
-which name it came (Host), and from which page (Origin). Our own page would have the name that it asks; another machine
-may serve pages by any other name or address, where we listen at all of them.
+A page can send requests to 127.0.0.1, also under a name of its own that resolves to it. It cannot hide that: browsers
+send the name (Host) and the page (Origin). Our own page would have the name that it requests; where we listen at all
+addresses, other machines may serve pages under any other name or address.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import NamedTuple
 
 from vaultmem.credentials import Key
 
-Headers = list[tuple[bytes, bytes]]  # as they came, in their order
+Headers = list[tuple[bytes, bytes]]  # as received, in order
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-CONTAINER = "host.docker.internal"  # what a container calls the machine it runs on
-OPEN = "/health"  # tells nothing of anybody, and those who watch over services have no key
-KEY_HEADER = b"x-vaultmem-key"  # for clients whose own key goes to the upstream
+CONTAINER = "host.docker.internal"  # a container's name for its host machine
+OPEN = "/health"  # discloses nothing, and monitoring has no key
+KEY_HEADER = b"x-vaultmem-key"  # for clients that send their own key to the upstream
 BEARER = "bearer "
 WILDCARDS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to know them, not to listen there
 
 
 def header(headers: Headers, name: bytes) -> str:
-    """The first header of a name, in lower case; "" if there is none."""
+    """The value of the first header with a name in lower case; "" if there is none."""
     return next((value.decode("latin-1") for key, value in headers if key.lower() == name), "")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches who listens there."""
+    """Whether only this machine can reach a listener at that host."""
     return host in LOOPBACK or (is_address(host) and ip_address(host).is_loopback)
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an address, and no name: some names are made of hexadecimal digits."""
+    """Whether it is an IP address and not a name: some names consist of hexadecimal digits."""
     with contextlib.suppress(ValueError):
         return bool(ip_address(host))
     return False
 
 
 class Refusal(NamedTuple):
-    """Why a request is not passed on."""
+    """Why a request is refused."""
 
     status: int
     message: str
@@ -62,12 +62,12 @@ TWO_LENGTHS = Refusal(400, "the request has two lengths", "two_lengths", {"conne
 
 
 def has_two_lengths(headers: Headers) -> bool:
-    """Whether a request names its length in both ways: a server in front may read another end of it (RFC 9112, 6.3)."""
+    """Whether a request states its length in two ways: a server in front may see another end (RFC 9112, 6.3)."""
     return {b"content-length", b"transfer-encoding"} <= {name.lower() for name, _ in headers}
 
 
 class Guard:
-    """Decides about requests. `port` is where the proxy listens, `key` what every client must have."""
+    """Decides on requests. `port` is where the proxy listens, `key` is required of every client."""
 
     def __init__(self, host: str, port: int, key: Key | None = None) -> None:
         self._port, self._key = port, key
@@ -77,7 +77,7 @@ class Guard:
             self._names |= {CONTAINER, socket.gethostname().lower()}
 
     def refusal(self, headers: Headers, path: str) -> Refusal | None:
-        """Why a request is refused; None where it is not."""
+        """Why a request is refused; None if it is allowed."""
         if has_two_lengths(headers):
             return TWO_LENGTHS
         host = header(headers, b"host")
@@ -92,7 +92,7 @@ class Guard:
         return None if is_open else NO_KEY
 
     def _has_key(self, header: tuple[bytes, bytes]) -> bool:
-        """Whether a header lets in."""
+        """Whether a header holds our key."""
         name, value = header[0].lower(), header[1].decode("latin-1")
         if name == KEY_HEADER:
             return self._is_key(value)
@@ -100,8 +100,8 @@ class Guard:
         return name == b"authorization" and bare != value and self._is_key(bare)
 
     def without_key(self, headers: Headers) -> Headers:
-        """The headers without our key. It opens nothing anywhere else, and nobody else is to see it: a client may send
-        it in a second header too, which does not let in here, and would be taken for a key of the upstream."""
+        """The headers without our key, which nobody else may see: a client may also send it in a second header, which
+        does not count here, and would be passed on as a key of the upstream."""
         return [
             (name, value)
             for name, value in headers
@@ -112,8 +112,8 @@ class Guard:
         return self._key is not None and self._key.matches(value)
 
     def _is_ours(self, raw: str) -> bool:
-        """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page
-        can have a name that leads here, and no address that is not its own."""
+        """Whether a Host header means us. Where we listen at all addresses every address does, but not every name: a
+        page can have a name that resolves to us, but no address other than its own."""
         name, port = split_host(raw.lower())
         if port != str(self._port):
             return False
@@ -121,12 +121,12 @@ class Guard:
 
 
 def _bare(value: str) -> str:
-    """The token of a bearer; any other value as it is."""
+    """The token of a Bearer value; any other value unchanged."""
     return value[len(BEARER) :] if value[: len(BEARER)].lower() == BEARER else value
 
 
 def split_host(raw: str) -> tuple[str, str]:
-    """Name and port; the brackets of an IPv6 address are not part of its name."""
+    """The name and port of a Host, without the brackets of an IPv6 address."""
     if raw.startswith("["):
         name, _, rest = raw[1:].partition("]")
         return name, _port(rest)
@@ -135,5 +135,5 @@ def split_host(raw: str) -> tuple[str, str]:
 
 
 def _port(rest: str) -> str:
-    """The port of what stands behind a name; "" for what is none."""
+    """The port after a name; "" for anything else."""
     return rest[1:] if rest.startswith(":") else "" if rest else "80"

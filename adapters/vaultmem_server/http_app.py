@@ -1,4 +1,4 @@
-"""The application behind the door (owner of starlette here): who asks, what is refused, and the addresses."""
+"""The application behind the door (owner of starlette here): authentication, refusals, and routes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from vaultmem_server.tokens import Caller
 if TYPE_CHECKING:
     from vaultmem_server.door import Door
 
-# What packages that are mounted at the door write their routes with: starlette has one owner here.
+# The names with which mounted packages define routes: starlette has one owner here.
 __all__ = [
     "ASGIApp", "BaseRoute", "HTTPException", "Message", "Middleware", "Mount", "Receive", "RedirectResponse", "Request",
     "Response", "Route", "Scope", "Send", "StaticFiles", "StreamingResponse",
@@ -40,25 +40,24 @@ log = logging.getLogger("vaultmem.http")
 Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-MOUNTS = "vaultmem.http"  # entry points: door -> routes, below /NAME, which let in whom they like
+MOUNTS = "vaultmem.http"  # entry points: door -> routes below /NAME, with their own access control
 HEALTH = "/health"
 MOST_BODY = 1_200_000  # bytes
-CALLS = 6_000  # of one token, a minute
+CALLS = 6_000  # of one token per minute
 _TRIES, _MOST_TRIES, _SLOWEST = 5, 10_000, 4.0
 _PLAIN = {401: "a valid token is needed: Authorization: Bearer vmt_…", 404: "there is nothing at this address",
           405: "this address has no such method"}  # fmt: skip
 
 
 def caller_of(request: Request, door: Door) -> Caller | None:
-    """Who asks, None where nobody whom we know does. The one place where a request becomes a client: OAuth would go
-    here."""
+    """The client of a request; None for an unknown one. The one place of authentication: OAuth would go here."""
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     token = door.tokens.holder(text.strip()) if scheme.lower() == "bearer" else None
     return Caller(token, _address(request)) if token else None
 
 
 def require(caller: Caller, scope: str) -> None:
-    """Raise HTTPException where the token has not that scope."""
+    """Raise HTTPException where the token lacks the scope."""
     if not caller.may(scope):
         raise HTTPException(
             403, f"this token has the scope {caller.token.scope}; {scope} is needed"
@@ -66,19 +65,19 @@ def require(caller: Caller, scope: str) -> None:
 
 
 def current_caller(request: Request) -> Caller:
-    """Who asks, behind the check."""
+    """The authenticated client."""
     caller = request.scope["vaultmem.caller"]
     assert isinstance(caller, Caller)
     return caller
 
 
 def allowed_vaults(door: Door, caller: Caller) -> list[str]:
-    """The vaults that a token opens."""
+    """The names of the vaults that a token opens."""
     return [name for name, own_id in door.ids.items() if caller.token.opens(own_id)]
 
 
 def vault_for(door: Door, caller: Caller, name: str = "") -> str:
-    """The vault that a request means: by its name, or the only one that the token opens. Raises HTTPException."""
+    """The vault of a request: by its name, or the only one that the token opens. Raises HTTPException."""
     mine = allowed_vaults(door, caller)
     if name in mine:
         return name
@@ -86,7 +85,7 @@ def vault_for(door: Door, caller: Caller, name: str = "") -> str:
         known = f"it opens {', '.join(mine)}" if mine else "it opens none that is served here"
         raise HTTPException(404, f"no vault {name[:40]!r} for this token: {known}")
     if len(mine) > 1:
-        raise HTTPException(400, f"say which vault: {', '.join(mine)}")
+        raise HTTPException(400, f"name one of the vaults {', '.join(mine)}")
     return mine[0]
 
 
@@ -114,7 +113,7 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
 
 
 def _mounted_routes(door: Door) -> list[BaseRoute]:
-    """The routes of other packages. What cannot be loaded is left out, and stands in the log."""
+    """The routes of other packages. Those that cannot be loaded are logged and left out."""
     routes: list[BaseRoute] = []
 
     def leave_out(name: str, why: str) -> None:
@@ -126,7 +125,7 @@ def _mounted_routes(door: Door) -> list[BaseRoute]:
 
 
 class _Door:
-    """Stands before all addresses: the host, the token, the size, the rate; counts what goes through."""
+    """Middleware for all requests: checks host, token, size and rate, and counts requests."""
 
     def __init__(self, app: ASGIApp, door: Door, free: tuple[str, ...]) -> None:
         self._app, self._door, self._free = app, door, free
@@ -158,7 +157,7 @@ class _Door:
             self._door.metrics.count(_route(scope, status), status, time.perf_counter() - began)
 
     def _odd(self, request: Request, most: int) -> Response | None:
-        """The refusal of what was sent to somebody else, or has a length in doubt or too large."""
+        """The refusal of a request for another host, or with an ambiguous or excessive length; else None."""
         if why := _foreign(request, self._door):
             self._door.metrics.refused[why] += 1
             return _error(403, f"the {why} is not one of this server")
@@ -191,7 +190,7 @@ class _Door:
 
 
 def _route(scope: Scope, status: int) -> str:
-    """The address as it is counted: without what a client made up, and without names of vaults."""
+    """The route for counting: without invented paths and names of vaults."""
     first, *more = scope["path"].split("/")[1:3]
     if status == 404 or not ("vaultmem.caller" in scope or first == "health"):
         return "refused"
@@ -199,8 +198,8 @@ def _route(scope: Scope, status: int) -> str:
 
 
 def _foreign(request: Request, door: Door) -> str:
-    """What of a request shows that a web page made it, or that it was sent to somebody else: a page in a browser can
-    send requests here, but not hide where it comes from."""
+    """The header that shows that a web page sent the request, or that it is for another host; else "". A page in a
+    browser can send requests here, but not hide its origin."""
     host = request.headers.get("host", "").lower()
     name, _ = guard.split_host(host)
     is_any = bool(door.names & guard.WILDCARDS)
@@ -213,17 +212,17 @@ def _foreign(request: Request, door: Door) -> str:
 
 
 def _guarded(path: str, door: Door) -> str:
-    """The place of a mounted package that wants a token in which a path is; "" for none."""
+    """The path of the mounted package with tokens that a path belongs to; "" for none."""
     return next((one for one in door.guarded if path.startswith(f"{one}/")), "")
 
 
 def _most(path: str, door: Door) -> int:
-    """How many bytes a request may have there."""
+    """The most bytes of a request at a path."""
     return door.guarded.get(_guarded(path, door), MOST_BODY)
 
 
 def limit(receive: Receive, most: int) -> Receive:
-    """The body, up to a size: its length may be untold."""
+    """Limit a body to a size, as its length may be unstated."""
     size = 0
 
     async def limited() -> Message:
@@ -242,13 +241,13 @@ def _address(request: Request) -> str:
 
 
 class _Tries:
-    """How often an address failed of late: each failure after the first ones waits longer."""
+    """Counts recent failures by address: each one after the first few waits longer."""
 
     def __init__(self) -> None:
         self._failed: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def failed(self, address: str) -> float:
-        """Seconds to wait before the answer."""
+        """Count a failure. Returns the seconds to wait before the answer."""
         count, since = self._failed.pop(address, (0, time.monotonic()))
         count = max(0, count - int((time.monotonic() - since) / 60)) + 1
         self._failed[address] = (count, time.monotonic())
@@ -258,13 +257,13 @@ class _Tries:
 
 
 class _Rates:
-    """Requests of each token, in bursts up to a minute's worth."""
+    """Counts requests by token, with bursts up to a minute's worth."""
 
     def __init__(self) -> None:
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, key: str) -> int:
-        """Count one; 0, or the seconds to wait."""
+        """Count a request. Returns 0, or the seconds to wait."""
         now = time.monotonic()
         left, since = self._left.get(key, (float(CALLS), now))
         left = min(float(CALLS), left + (now - since) * CALLS / 60)
@@ -279,7 +278,7 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
 
 
 def _failure(error: Exception) -> Response:
-    """The answer to a request at which this was raised."""
+    """The response for an exception."""
     if isinstance(error, HTTPException):
         is_plain = error.detail in ("Not Found", "Method Not Allowed")
         text = _PLAIN[error.status_code] if is_plain else error.detail

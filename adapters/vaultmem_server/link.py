@@ -1,5 +1,5 @@
-"""Ways to the agents: requests of the door go over a few open sockets to each vault's agent, and a crowd of searches to
-a second process, too."""
+"""Connections to the agents: requests go over a few open sockets to each vault's agent, and under load searches also
+go to a second process."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from vaultmem.api.rpc import NOT_FOUND, UNKNOWN_METHOD, WRONG_PARAMS, to_json
 from vaultmem.api.verbs import JSON
 from vaultmem.errors import VaultmemError
 
-MOST_OPEN = 24  # connections to one agent, which takes 110 in all
+MOST_OPEN = 24  # connections to one agent, which accepts 110 in all
 SEARCHES = 1  # of one agent at once: in its one interpreter two of them take turns, at the price of a third more work
-CROWD = 6  # keyword searches of one vault at once, from which a second process takes some
+CROWD = 6  # keyword searches of one vault at once, from which a second process takes over some
 PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
 _RETRY = 0.05
 _BROKEN = OSError, EOFError, ValueError, LookupError  # of a lost connection, and of a late reply
-_RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # what is around a result in a reply
+_RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # the text around a result in a reply
 _FIRST = b'{"id": 1, "params": {"query": "note", "keyword": true}}\n'  # opens what a search needs
 
 JsonObject = dict[str, object]
@@ -34,19 +34,19 @@ OnProgress = Callable[[JsonObject], None]
 
 
 def of_memories(verb: str, params: JsonObject) -> JsonObject:
-    """What the method `memory` takes for a verb."""
+    """The parameters of the method `memory` for a verb."""
     return {"verb": verb, "params": params, "door": JSON}
 
 
 def inside(value: object, *names: str) -> object:
-    """What nested objects of JSON have below these names, one in the other; None where one of them has it not."""
+    """The value at a path of names in nested JSON objects; None where one is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 class LinkError(VaultmemError):
-    """The agent's answer is an error; `status` is how HTTP calls it."""
+    """An error of the agent; `status` is the HTTP status."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -64,7 +64,7 @@ class _Connection(NamedTuple):
 
 
 class Reader:
-    """A process beside the agent that searches by keyword, one at a time. It ends with the door."""
+    """A second process for keyword searches, one at a time. It ends with the door."""
 
     def __init__(self, vault: str) -> None:
         self._command = [sys.executable, "-P", "-m", "vaultmem.commands.reader", vault]
@@ -73,7 +73,7 @@ class Reader:
         self.is_busy = False
 
     def wake(self) -> bool:
-        """Whether it waits for a request. Where it does not run it is started."""
+        """Whether it is ready for a request; starts it if it is not running."""
         if not self.is_busy and (self._process is None or self._process.returncode is not None):
             self.is_busy = True
             self._starting = asyncio.create_task(self._start())
@@ -89,7 +89,7 @@ class Reader:
         self.is_busy = False
 
     async def answer(self, line: bytes) -> bytes:
-        """The reply to a request. Raises one of _BROKEN where there is none, and ends the process."""
+        """The reply to a request. Without one, ends the process and raises one of _BROKEN."""
         process, self._process = self._process, None
         assert process
         assert process.stdin
@@ -111,7 +111,7 @@ class Reader:
 
 
 class Link:
-    """The way to the agent of one vault. For one event loop."""
+    """The connections to the agent of one vault, for one event loop."""
 
     def __init__(self, vault: str) -> None:
         self.vault = vault
@@ -120,7 +120,7 @@ class Link:
         self._searches = asyncio.Semaphore(SEARCHES)
         self._pair = asyncio.Semaphore(2)  # keyword searches, one of them by the agent
         self._searching = 0
-        self._indexed = 0.0  # what was written before this moment is in the index
+        self._indexed = 0.0  # everything written before this time is in the index
         self.reader = Reader(vault)
         self.in_flight = 0
 
@@ -133,7 +133,7 @@ class Link:
     async def answer(
         self, method: str, params: JsonObject, on_progress: OnProgress | None = None
     ) -> bytes:
-        """The JSON of a result, as the agent wrote it. Raises LinkError; a request that was sent is not sent again."""
+        """The JSON of a result, as the agent wrote it. Raises LinkError; a request is never sent twice."""
         request = {"id": 1, "method": method, "params": params, "progress": on_progress is not None}
         line = f"{to_json(request)}\n".encode()
         self.in_flight += 1
@@ -146,7 +146,7 @@ class Link:
             self.in_flight -= 1
 
     async def _by_keyword(self, line: bytes) -> bytes:
-        """The reply to a search by keyword: by the agent, or in a crowd by whoever of two processes is free first."""
+        """The reply to a keyword search: from the agent, or under load from the first free process."""
         self._searching += 1
         came = time.monotonic()
         try:
@@ -161,12 +161,12 @@ class Link:
             self._searching -= 1
 
     async def _beside(self, line: bytes, came: float) -> bytes:
-        """The reply of the second process, which sees what was written before; b"" where there is none."""
+        """The reply of the second process, which sees earlier writes; b"" where there is none."""
         if not self.reader.wake():
             return b""
         self.reader.is_busy = True
         try:
-            if self._indexed <= came:  # else all was indexed after this search had come
+            if self._indexed <= came:  # otherwise the writes were indexed after this search arrived
                 begun = time.monotonic()
                 await self.answer("index-writes", {})
                 self._indexed = begun
@@ -190,7 +190,7 @@ class Link:
         return reply
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all connections."""
         for connection in self._free:
             connection.writer.close()
         self._free.clear()
@@ -213,7 +213,7 @@ class Link:
 
 
 async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgress | None) -> bytes:
-    """The reply to a request. Raises one of _BROKEN where there is none in time."""
+    """The reply to a request. Raises one of _BROKEN without one in time."""
     async with asyncio.timeout(PATIENCE):
         connection.writer.write(line)
         await connection.writer.drain()
@@ -228,7 +228,7 @@ async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgres
 
 
 def _result(reply: bytes) -> bytes:
-    """What stands in the reply of an agent, which most often is passed on without being read. Raises LinkError."""
+    """The result in an agent's reply, which is usually passed on unparsed. Raises LinkError."""
     if reply.startswith(_RESULT):
         return reply[len(_RESULT) : -len(_END)]
     problem = json.loads(reply)["error"]
@@ -236,14 +236,14 @@ def _result(reply: bytes) -> bytes:
 
 
 class Companion:
-    """The agent of a vault, started where none runs, and again when it ends; it ends with the door."""
+    """Keeps an agent running for a vault: starts one if needed, restarts it, and ends it with the door."""
 
     def __init__(self, vault: str, command: list[str]) -> None:
         self.vault, self._command = vault, command
         self._process: subprocess.Popen[bytes] | None = None
 
     async def watch(self) -> None:
-        """Keep an agent running until this is cancelled."""
+        """Keep an agent running until cancelled."""
         wait = 1.0
         while True:
             if not await asyncio.to_thread(self._answers):
@@ -258,7 +258,7 @@ class Companion:
             await asyncio.sleep(wait)
 
     async def ready(self) -> bool:
-        """Whether an agent answers before too long."""
+        """Wait for an agent. Returns whether one answers in time."""
         loop = asyncio.get_running_loop()
         until = loop.time() + START_WITHIN
         while loop.time() < until:

@@ -1,4 +1,4 @@
-"""The verbs as JSON: POST /api/v1/<verb>, their description as OpenAPI, and what is counted."""
+"""The verbs as JSON: POST /api/v1/<verb>, their OpenAPI description, and metrics."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ API = "/api/v1"
 SEARCH, NAMES, ALL_VAULTS = "search", "vaults", "*"
 VAULT = Param("vault", "the vault, where the door has several")
 VAULTS = Param(NAMES, f'several vaults instead, by name, or "{ALL_VAULTS}"', kind="any")
-_SKIPPED = ("slow", "busy", "failed")  # why the proxy passed a chat on without memory
+_SKIPPED = ("slow", "busy", "failed")  # reasons why the proxy passed a chat on without memory
 _JSON = "application/json"
-_UNTOLD = ("by",)  # who asks is the holder of the token
+_UNTOLD = ("by",)  # the caller is the holder of the token
 
 
 @cache
 def exposed_verbs() -> dict[str, Verb]:
-    """The verbs that requests may name: those of memories, and those that find. Parts of vaultmem that ask each other
-    are none of them, nor is what needs a parameter that only those give."""
+    """The verbs that requests may call: those on memories, and searches. Internal verbs, and those that need an
+    internal parameter, are excluded."""
     return {
         name: one
         for name, one in every().items()
@@ -53,19 +53,19 @@ def exposed_verbs() -> dict[str, Verb]:
 
 
 def knows_who_asks(verb: Verb) -> bool:
-    """Whether it hides what an assistant may not see, and says whose work it did."""
+    """Whether a verb respects what an assistant may see, and records its name."""
     return any(one.name == "by" for one in verb.of(JSON))
 
 
 def scope_of(verb: Verb) -> str:
-    """The scope that a verb needs. Assistants have the verbs that they have as tools; the others are the person's."""
+    """The scope that a verb needs. Assistants have the verbs that are tools; the others are the person's."""
     if not (verb.tool and knows_who_asks(verb)):
         return ADMIN
     return WRITE if verb.run and verb.writes else READ
 
 
 def params_for(verb: Verb, scope: str) -> list[Param]:
-    """The parameters that a request with this scope may name: an assistant those of its tool."""
+    """The parameters that a request with this scope may use: for an assistant, those of its tool."""
     own = [one for one in verb.of(JSON) if one.doors != "agent" and one.outside not in _UNTOLD]
     if scope == ADMIN or verb.tool is None:
         return own
@@ -79,7 +79,7 @@ def _allowed_params(name: str, scope: str) -> frozenset[str]:
 
 
 def routes(door: Door) -> list[BaseRoute]:
-    """The addresses of the verbs."""
+    """The routes of the verbs."""
     verbs = exposed_verbs()
 
     async def answer(request: Request) -> Response:
@@ -87,7 +87,7 @@ def routes(door: Door) -> list[BaseRoute]:
         verb = verbs.get(name)
         if verb is None:
             known = f"{API}/openapi.json lists them"
-            raise HTTPException(404, f"no verb is called {name[:40]!r}; {known}")
+            raise HTTPException(404, f"unknown verb {name[:40]!r}; {known}")
         require(caller, scope_of(verb))
         if caller.client and not knows_who_asks(verb):
             acts_as = f"this token acts as {caller.client}"
@@ -129,7 +129,7 @@ def routes(door: Door) -> list[BaseRoute]:
 
 
 async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonObject) -> bytes:
-    """The answer of a vault, as its agent wrote it."""
+    """The answer of a vault as JSON, as its agent wrote it."""
     verb, allowed = exposed_verbs()[name], _allowed_params(name, caller.token.scope)
     if unknown := sorted(params.keys() - allowed):
         known = ", ".join(sorted(allowed)) or "none"
@@ -156,7 +156,7 @@ async def _params(request: Request) -> JsonObject:
 
 async def _search_several(door: Door, caller: Caller, params: JsonObject) -> JsonObject:
     if "vault" in params:
-        raise HTTPException(400, f'say "vault" or "{NAMES}", not both')
+        raise HTTPException(400, f'give "vault" or "{NAMES}", not both')
     names = chosen_vaults(params.pop(NAMES), allowed_vaults(door, caller))
 
     async def ask(vault: str, own: JsonObject) -> object:
@@ -166,7 +166,7 @@ async def _search_several(door: Door, caller: Caller, params: JsonObject) -> Jso
 
 
 async def _gauges(door: Door, vaults: Sequence[str]) -> dict[str, tuple[str, dict[str, float]]]:
-    """What the agents of these vaults say of themselves."""
+    """The metrics of the agents of these vaults."""
     facts: dict[str, dict[str, float]] = {}
     for name in vaults:
         link = door.links[name]
@@ -219,7 +219,7 @@ def description(verbs: Mapping[str, Verb]) -> JsonObject:
         own = [VAULT, VAULTS] if name == SEARCH else [VAULT]
         schema = object_of([*params_for(verb, scope), *own])
         for one in schema["properties"].values():
-            one.pop("unchecked", None)  # of ours: the verb checks it itself
+            one.pop("unchecked", None)  # our own: the verb checks it itself
         paths[f"{API}/{name}"] = {
             "post": {
                 "operationId": name,
@@ -246,11 +246,11 @@ def _answer(about: str, schema: Schema) -> JsonObject:
     return {"description": about, "content": {"application/json": {"schema": schema}}}
 
 
-# One search over several vaults of a door: each vault's own index is asked, and what they find is merged. Scores of
-# two indexes cannot be compared: a word is rare in one vault and common in another. So each counts as its share of
-# the best score in its vault, and of equal shares the higher score comes first.
+# One search over several vaults of a door: each vault is searched, and the results are merged. Scores of different
+# indexes are not comparable: a word may be rare in one vault and common in another. So each result counts by its
+# share of its vault's best score, and for equal shares by its score.
 
-_LIMIT = 10  # as search has it
+_LIMIT = 10  # the default of search
 
 
 class Scored(NamedTuple):
@@ -262,12 +262,12 @@ class Scored(NamedTuple):
     result: JsonObject
 
     def rank(self) -> tuple[float, float]:
-        """What orders results, the best first."""
+        """The sort key of results, best first."""
         return -self.share, -self.score
 
 
 def chosen_vaults(named: object, mine: Sequence[str]) -> list[str]:
-    """The vaults that a request names, out of those that the token opens: a list of names, or "*" for all of them."""
+    """The vaults that a request selects from those that the token opens: a list of names, or "*" for all."""
     if named == ALL_VAULTS:
         return list(mine)
     if not (named and isinstance(named, list) and all(isinstance(name, str) for name in named)):
@@ -281,11 +281,11 @@ def chosen_vaults(named: object, mine: Sequence[str]) -> list[str]:
 async def merged_search(
     ask: Callable[[str, JsonObject], Awaitable[object]], vaults: Sequence[str], params: JsonObject
 ) -> JsonObject:
-    """The best of all vaults, each result with its vault; `missing` says why a vault has not answered. Raises the
-    LinkError of the first one where none has.
+    """The best results of all vaults, each with its vault; `missing` says why a vault has not answered. Raises the
+    LinkError of the first vault if none has answered.
 
-    Of many vaults each has few results among the best: they are asked for few first, and for all only where one that
-    was not sent could be among the best, too."""
+    With many vaults each has few of the best results: each is first asked for a few, and for all only where an
+    omitted one could be among the best."""
     named = params.get("limit")
     limit = named if isinstance(named, int) else _LIMIT
     few = 2 * -(-limit // len(vaults))

@@ -1,4 +1,4 @@
-"""Listens, and serves until a signal ends it (owner of uvicorn)."""
+"""Listens, and serves until a signal (owner of uvicorn)."""
 
 from __future__ import annotations
 
@@ -15,55 +15,55 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vaultmem.errors import VaultmemError
 
-LAST_BYTES = 5  # seconds that streams get when we end
-HALF = 10.0  # seconds in which a request that is half sent must go on
+LAST_BYTES = 5  # seconds for streams to end at shutdown
+HALF = 10.0  # seconds within which an incomplete request must make progress
 LEAST = 1_000  # bytes that count as going on: one byte every few seconds holds a connection, and asks nothing
 _BACKLOG = 512
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises VaultmemError in one line."""
+    """A listening socket. Raises VaultmemError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         kind, _, _, _, address = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0]
-        # Only where the protocol is named does asyncio send each piece at once, without waiting 40 ms for an
-        # acknowledgement of the one before: an answer has two, its head and its body.
+        # Only with an explicit protocol does asyncio send each part at once, without waiting 40 ms for the previous
+        # acknowledgement: an answer has two, head and body.
         listening = socket.socket(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
-        raise VaultmemError(f"no address of this machine is called {host}") from error
+        raise VaultmemError(f"{host} is not an address of this machine") from error
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
-        problem = f"{host}:{port} cannot be listened on: {error.strerror}"
+        problem = f"cannot listen on {host}:{port}: {error.strerror}"
         raise VaultmemError(f"{problem}; choose another with --port") from error
     return listening
 
 
 class Connection(H11Protocol):
-    """Closes when a request has begun to come and does not go on; and when none comes at all."""
+    """A connection that closes when an incomplete request makes no progress, or when no request arrives."""
 
-    _came = 0  # bytes since it was looked at last
+    _came = 0  # bytes since the last check
     _watch: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """A client is there."""
+        """A client has connected."""
         super().connection_made(transport)
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
 
     def data_received(self, data: bytes) -> None:
-        """The next bytes of a request."""
+        """Bytes of a request have arrived."""
         super().data_received(data)
         self._came += len(data)
         if self._watch is None and self._is_half():
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client has gone."""
+        """The client has disconnected."""
         super().connection_lost(exc)
         if self._watch is not None:
             self._watch.cancel()
@@ -87,11 +87,11 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Ends on SIGINT and SIGTERM, and leaves it at that; the second one is for those who cannot wait."""
+    """A server that shuts down on SIGINT and SIGTERM without raising the signal again; a second signal forces it."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Listen for signals, where we may."""
+        """Handle signals, where that is possible."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -111,8 +111,8 @@ class Server(uvicorn.Server):
 def server(
     app: Callable[..., Awaitable[None]], certificate: tuple[str, str] | None = None
 ) -> Server:
-    """What serves an application, with TLS by a certificate and its key (PEM files); `should_exit` ends it. It says
-    nothing by itself, and adds no header to answers."""
+    """A server for an application, with TLS if there are a certificate and its key (PEM files); `should_exit` stops
+    it. It logs nothing and adds no headers."""
     cert, key = certificate or (None, None)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi"):
         logging.getLogger(name).disabled = True

@@ -1,8 +1,7 @@
 """The Model Context Protocol over streamable HTTP (revision 2025-11-25 of its section "Transports").
 
-A line of the protocol goes to the agent as it came, and its answers come back likewise. An answer that comes soon is
-JSON; for one that takes longer the response becomes a stream of server-sent events, which a client whose connection
-broke takes up again with Last-Event-ID.
+Messages are passed to the agent and back unchanged. A quick answer is JSON; for a slow one the response becomes a
+stream of server-sent events, which a client resumes with Last-Event-ID after a broken connection.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ if TYPE_CHECKING:
     from vaultmem_server.door import Door
 
 SESSION, VERSION, LAST = "mcp-session-id", "mcp-protocol-version", "last-event-id"
-SOON = 1.0  # seconds for an answer as plain JSON
-QUIET = 15.0  # seconds after which a stream shows that it lives
+SOON = 1.0  # seconds within which an answer is plain JSON
+QUIET = 15.0  # seconds between keep-alive comments of a stream
 MOST_SESSIONS, MOST_OF_TOKEN, MOST_STREAMS = (
     2_000,
     100,
     32,
-)  # in all, of one token, and of one session
-IDLE = 3_600.0  # seconds after which a session is forgotten
+)  # sessions in all and per token, and streams per session
+IDLE = 3_600.0  # seconds after which an unused session is forgotten
 _STREAM = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 _CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"
 _ENVELOPE = "io.modelcontextprotocol/protocolVersion"
-_EVENT = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")  # the id of an event: stream and place
+_EVENT = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")  # the id of an event: stream and index
 _INTERNAL = -32603
 _WRITERS = {name.replace("-", "_") for name, one in every().items() if one.tool and one.writes}
 
 
 @dataclass
 class Stream:
-    """What is sent in answer to one request: events with ids, for clients that come back for the rest."""
+    """The events in answer to one request, with ids for clients that resume."""
 
     number: int
     request: object  # its id
@@ -66,18 +65,18 @@ class Stream:
         self.changed.set()
 
     def stop(self) -> None:
-        """Wait no longer for the answer."""
+        """Stop waiting for the answer."""
         if self.task is not None:
             self.task.cancel()
         self.end()
 
     def end(self) -> None:
-        """Nothing more will come."""
+        """Mark the stream as complete."""
         self.is_over = True
         self.changed.set()
 
     async def after(self, seen: int) -> AsyncIterator[bytes]:
-        """The events after the first `seen` ones as bytes, until the last."""
+        """Yield the events after the first `seen` as bytes, until the last."""
         while True:
             for at, message in enumerate(self.events[seen:], seen + 1):
                 yield f"id: {self.number}-{at}\nevent: message\ndata: {message}\n\n".encode()
@@ -93,10 +92,10 @@ class Stream:
 
 @dataclass
 class Session:
-    """What a client has agreed on, and the streams it may come back to."""
+    """The state of a client: its vault, and the streams that it may resume."""
 
     id: str
-    token: str  # the key of the token that began it
+    token: str  # the key of its token
     vault: str
     settled: object = None
     used: float = field(default_factory=time.monotonic)
@@ -104,7 +103,7 @@ class Session:
     _count: int = 0
 
     def stream(self, request: object) -> Stream:
-        """A new stream; the oldest one that is over makes room."""
+        """A new stream, which replaces the oldest finished one if there are too many."""
         self._count += 1
         new = self.streams[self._count] = Stream(self._count, request)
         over = [number for number, one in self.streams.items() if one.is_over]
@@ -112,12 +111,12 @@ class Session:
             del self.streams[number]
         if len(self.streams) > MOST_STREAMS:
             del self.streams[self._count]
-            raise HTTPException(429, f"a session has {MOST_STREAMS} requests at once")
+            raise HTTPException(429, f"a session may have {MOST_STREAMS} requests at once")
         return new
 
 
 class Sessions:
-    """The sessions by id; each belongs to the token that began it."""
+    """The sessions by id; each belongs to one token."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[str, Session] = OrderedDict()
@@ -128,7 +127,7 @@ class Sessions:
         for id_ in [id_ for id_, one in self._sessions.items() if now - one.used > IDLE]:
             self.end(self._sessions[id_])
         own = [one for one in self._sessions.values() if one.token == caller.token.key]
-        if len(own) >= MOST_OF_TOKEN:  # no token ends the sessions of others
+        if len(own) >= MOST_OF_TOKEN:  # no token can end the sessions of another
             self.end(own[0])
         while len(self._sessions) >= MOST_SESSIONS:
             self.end(next(iter(self._sessions.values())))
@@ -137,7 +136,7 @@ class Sessions:
         return new
 
     def named(self, id_: str, caller: Caller, vault: str) -> Session:
-        """The session that a request names. Raises HTTPException 404, by which a client knows to begin anew."""
+        """The session of a request. Raises HTTPException 404, after which a client starts a new one."""
         session = self._sessions.get(id_)
         if session is None or session.token != caller.token.key or session.vault != vault:
             raise HTTPException(404, "no such session; initialize again")
@@ -146,14 +145,14 @@ class Sessions:
         return session
 
     def end(self, session: Session) -> None:
-        """Forget a session, and stop what it waits for."""
+        """Forget a session and stop its streams."""
         self._sessions.pop(session.id, None)
         for stream in session.streams.values():
             stream.stop()
 
 
 def routes(door: Door) -> list[BaseRoute]:
-    """/mcp for the one vault of a token, /mcp/NAME for each of several."""
+    """The routes /mcp, for a token with one vault, and /mcp/NAME, for several."""
     endpoint = _Endpoint(door)
     methods = ["POST", "GET", "DELETE"]
     return [
@@ -168,12 +167,12 @@ class _Endpoint:
         self._sessions = Sessions()
 
     async def answer(self, request: Request) -> Response:
-        """One request, by its method."""
+        """Handle a request by its HTTP method."""
         caller = current_caller(request)
         vault = vault_for(self._door, caller, request.path_params.get("vault", ""))
         version = request.headers.get(VERSION)
         if version is not None and version not in (*HANDSHAKES, *ENVELOPES):
-            raise HTTPException(400, f"{VERSION} {version[:20]!r} is not spoken here")
+            raise HTTPException(400, f"{VERSION} {version[:20]!r} is not supported")
         id_ = request.headers.get(SESSION, "")
         if request.method == "POST":
             return await self._post(request, caller, vault, id_)
@@ -236,7 +235,7 @@ class _Endpoint:
     async def _carry_out(
         self, session: Session, stream: Stream, caller: Caller, line: str, message: object
     ) -> None:
-        """Ask the agent, and put its lines into the stream."""
+        """Call the agent, and add its messages to the stream."""
         client = caller.client or caller.token.name
         request: JsonObject = {"line": line, "settled": session.settled, "client": client}
         request["reads_only"] = not caller.may(WRITE)
@@ -267,11 +266,12 @@ class _Endpoint:
                 self._door.audit.write(caller, session.vault, tool, own)
 
     def _resume(self, request: Request, session: Session) -> Response:
-        """The rest of a stream. Without Last-Event-ID there is nothing that we would send unasked."""
+        """The rest of a stream. Without Last-Event-ID there is nothing to send, as we send no unsolicited
+        messages."""
         last = _EVENT.fullmatch(request.headers.get(LAST, ""))
         if last is None:
             advice = "Last-Event-ID takes up a stream that broke off"
-            raise HTTPException(405, f"nothing is sent unasked; {advice}")
+            raise HTTPException(405, f"there are no unsolicited messages; {advice}")
         number, seen = map(int, last.groups())
         stream = session.streams.get(number)
         if stream is None:
@@ -282,7 +282,7 @@ class _Endpoint:
 
 
 def _cancel(session: Session, message: JsonObject) -> None:
-    """Stop waiting for a request. What the agent has begun, it ends: a write is whole or not at all."""
+    """Stop waiting for a request. The agent finishes what it has begun: writes are atomic."""
     wanted = inside(message, "params", "requestId")
     for stream in session.streams.values():
         is_open = stream.task is not None and not stream.is_over
@@ -291,7 +291,7 @@ def _cancel(session: Session, message: JsonObject) -> None:
 
 
 def _writes(message: object, events: list[str], status: int) -> Iterator[tuple[str, int]]:
-    """The calls of tools that may write, of a batch each, with how they ended: a refusal is an answer, too."""
+    """Yield the tool calls that may write, each of a batch, with their status; refusals are included."""
     batch = message if isinstance(message, list) else [message]
     if calls := [(tool, inside(one, "id")) for one in batch if (tool := _tool_of(one))]:
         sent = [json.loads(event) for event in events]
@@ -306,7 +306,7 @@ def _writes(message: object, events: list[str], status: int) -> Iterator[tuple[s
 
 
 def _tool_of(message: object) -> str:
-    """The tool that a message calls, where it may write; "" for other messages."""
+    """The tool that a message calls, if it may write; "" for other messages."""
     name = inside(message, "params", "name")
     if inside(message, "method") != "tools/call" or not isinstance(name, str):
         return ""

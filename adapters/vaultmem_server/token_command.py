@@ -14,7 +14,7 @@ from vaultmem_server.tokens import ADMIN, Token, TokenStore
 
 
 def token(args: Namespace, output: Output) -> int:
-    """Add, list or revoke."""
+    """Add, list or revoke tokens."""
     store = TokenStore()
     if args.action == "list" and args.name:
         raise UsageError("vaultmem token list takes no name")
@@ -51,7 +51,7 @@ def _add(store: TokenStore, args: Namespace, output: Output) -> None:
 
 
 def seconds_of(text: str | None, option: str) -> float | None:
-    """The span that an option names; None where it is not given."""
+    """The duration of an option in seconds; None without one."""
     if not text:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Tokens: who may come through the HTTP door, as whom, to which vaults, and for how long.
+"""Tokens of the HTTP door: the identity, scope, vaults and lifetime of each client.
 
-A token is shown once, when it is made; the file has only its SHA-256. 32 random bytes cannot be guessed, so a slow hash
-would protect nothing. The file belongs to the user alone (0600) and is replaced as a whole.
+A token is printed once, when it is created; the file has only its SHA-256. 32 random bytes cannot be guessed, so a
+slow hash would not help. The file is readable by the user only (0600) and replaced atomically.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIELDS = ("name", "key", "digest", "scope", "agent", "vaults", "created", "expi
 
 
 class Token(NamedTuple):
-    """One token as the file has it. `key` is its public part; times are in seconds since 1970."""
+    """One token in the file. `key` is its public part; times are in seconds since the epoch."""
 
     name: str
     key: str
@@ -42,43 +42,43 @@ class Token(NamedTuple):
     expires: float | None
 
     def is_expired(self, now: float) -> bool:
-        """Whether its time is over."""
+        """Whether it has expired."""
         return self.expires is not None and now >= self.expires
 
     @property
     def client(self) -> str:
-        """The assistant in whose name its requests are carried out; "" is the person."""
+        """The assistant that its requests act as; "" for the person."""
         return self.agent or ("" if self.scope == ADMIN else self.name)
 
     def opens(self, vault: str) -> bool:
-        """Whether it is for the vault with this id."""
+        """Whether it gives access to the vault with this id."""
         return not self.vaults or vault in self.vaults
 
     def to_json(self) -> dict[str, object]:
-        """What may be shown of it."""
+        """Its public fields as JSON."""
         fields = self._asdict()
         del fields["digest"]
         return fields
 
 
 class Caller(NamedTuple):
-    """Who asks: the holder of a token, from an address."""
+    """The client of a request: the holder of a token, at an address."""
 
     token: Token
     address: str
 
     @property
     def client(self) -> str:
-        """The assistant in whose name it is; "" for the person."""
+        """The assistant that it acts as; "" for the person."""
         return self.token.client
 
     def may(self, scope: str) -> bool:
-        """Whether the token has that scope, or a wider one."""
+        """Whether the token has the scope or a wider one."""
         return SCOPES.index(self.token.scope) >= SCOPES.index(scope)
 
 
 class TokenStore:
-    """The tokens in a file. Reading notices at once what another process has changed. Any thread may use it."""
+    """The tokens in a file. Changes by other processes take effect at once. Thread-safe."""
 
     def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:
         self.path = path or os.path.join(paths.state_root(), "tokens.json")
@@ -87,12 +87,12 @@ class TokenStore:
         self._tokens: dict[str, Token] = {}  # by key
 
     def all(self) -> list[Token]:
-        """All tokens by name. Raises StateError for a file that cannot be read."""
+        """All tokens, sorted by name. Raises StateError when the file cannot be read."""
         self._refresh()
         return sorted(self._tokens.values(), key=lambda token: token.name)
 
     def named(self, name: str) -> Token:
-        """The token of that name. Raises UsageError where there is none."""
+        """The token with a name. Raises UsageError where there is none."""
         known = self.all()
         for token in known:
             if token.name == name:
@@ -101,7 +101,7 @@ class TokenStore:
         raise UsageError(f"there is no token {name!r}; known: {names}")
 
     def check(self, name: str, scope: str, agent: str = "") -> None:
-        """Raise UsageError where no such token can be made."""
+        """Raise UsageError where such a token cannot be created."""
         if not _NAME.fullmatch(name):
             raise UsageError(
                 "the name of a token has up to 40 letters, digits, dots, dashes and underscores"
@@ -109,14 +109,16 @@ class TokenStore:
         if scope not in SCOPES:
             raise UsageError(f"the scope of a token is one of {', '.join(SCOPES)}")
         if client_name(agent or name) != (agent or name):  # "you", "conversation:…"
-            raise UsageError(f"no assistant is called {agent or name!r}; give another name")
+            raise UsageError(
+                f"{agent or name!r} cannot be the name of an assistant; choose another"
+            )
         if any(token.name == name for token in self.all()):
             raise UsageError(f"there is a token {name!r} already; vaultmem token revoke {name}")
 
     def add(
         self, name: str, scope: str, agent: str = "", vaults: Sequence[str] = (), lifetime: float | None = None
     ) -> str:  # fmt: skip
-        """Make a token; its text, which is nowhere else. `lifetime` is in seconds. Raises UsageError."""
+        """Create a token. Returns its text, which is not stored. `lifetime` is in seconds. Raises UsageError."""
         key, secret = secrets.token_hex(6), secrets.token_urlsafe(_SECRET_BYTES)
         now = self._clock()
         ends = None if lifetime is None else now + lifetime
@@ -127,15 +129,14 @@ class TokenStore:
         return f"{PREFIX}_{key}_{secret}"
 
     def revoke(self, name: str) -> Token:
-        """Remove a token. Raises UsageError where there is none of that name."""
+        """Remove a token and return it. Raises UsageError where there is none of that name."""
         with self._locked():
             gone = self.named(name)
             self._write([token for token in self.all() if token.name != name])
         return gone
 
     def holder(self, text: str) -> Token | None:
-        """The token that a request shows; None where it is none of ours, or over. Takes the same time for every wrong
-        secret."""
+        """The token of a request; None where it is unknown or expired. Takes the same time for every wrong secret."""
         self._refresh()
         prefix, _, rest = text.partition("_")
         key, _, secret = rest.partition("_")
@@ -164,7 +165,7 @@ class TokenStore:
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(
-                f"{self.path} cannot be read, so no token is valid; remove it and make new tokens"
+                f"{self.path} cannot be read, so no token is valid; remove it and create new tokens"
             ) from error
 
     def _write(self, tokens: Sequence[Token]) -> None:

@@ -1,5 +1,5 @@
-"""What went through the door: counts of requests and their times, in the text format of Prometheus
-(https://prometheus.io/docs/instrumenting/exposition_formats/), and the trail of what was written."""
+"""The traffic of the door: counts of requests and their durations, in the text format of Prometheus
+(https://prometheus.io/docs/instrumenting/exposition_formats/), and the audit log of writes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from vaultmem_server.tokens import Caller
 
 log = logging.getLogger("vaultmem.http")
 
-_MOST = 5_000_000  # bytes of the trail; then it becomes audit.log.1, in place of an older one
+_MOST = 5_000_000  # bytes of the log; then it becomes audit.log.1, replacing an older one
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """What the door has done since it opened. For one event loop."""
+    """The metrics of the door since it opened, for one event loop."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
@@ -33,13 +33,13 @@ class Metrics:
         self.refused: Counter[str] = Counter()  # by the reason
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """A request has its answer."""
+        """Count an answered request."""
         self._requests[route, status] += 1
         self._times[route][bisect_left(BUCKETS, seconds)] += 1
         self._sums[route] += seconds
 
     def render(self, gauges: Mapping[str, tuple[str, Mapping[str, float]]]) -> str:
-        """All as text, with gauges: name -> (help, value by vault)."""
+        """The metrics as text, together with gauges: name -> (help, value by vault)."""
         lines = _head("vaultmem_http_requests_total", "counter", "Requests by route and status")
         for (route, status), count in sorted(self._requests.items()):
             labels = f'{{route="{_escape(route)}",status="{status}"}}'
@@ -70,15 +70,15 @@ def _escape(value: str) -> str:
 
 
 class Audit:
-    """The trail of what was written through the door: a line of JSON for each write, in a file of the user alone. A
-    full disk stops no request: it is in the log instead."""
+    """The audit log of writes through the door: a line of JSON for each, in a file that only the user can read. If it
+    cannot be written, the entry goes to the server's log and the request continues."""
 
     def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:
         self.path = path or os.path.join(paths.state_root(), "audit.log")
         self._clock = clock
 
     def write(self, caller: Caller, vault: str, what: str, status: int) -> None:
-        """A write was carried out, or refused."""
+        """Record a write that was carried out or refused."""
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
         token = caller.token.name
         fields = {"time": when, "token": token, "client": caller.client, "from": caller.address}

@@ -1,4 +1,4 @@
-"""The commands that this package brings."""
+"""The commands of this package."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""A local web page on what assistants remember: to see it, correct it, and decide. It calls the verbs of the table and
-owns no logic."""
+"""A local web page to view, correct and decide on what assistants remember. It only calls verbs and has no logic of
+its own."""

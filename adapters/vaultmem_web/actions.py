@@ -1,4 +1,4 @@
-"""What buttons do: each action is a verb or a few, and tells what takes it back."""
+"""The actions of buttons: each calls one or a few verbs, and offers an undo."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Form = Mapping[str, str]
 Action = Callable[[Reader, Form, Translator], Awaitable[Notice]]
 REMEDIES = {"sync", "sync --rebuild", "conversations learn", "start"}
 RUN = "jobs run "
-LIKELIEST = "-"  # of the categories, the one that the text suggests
-_MOST = 2_000  # memories that one action changes
+LIKELIEST = "-"  # instead of a category: the one that the text suggests
+_MOST = 2_000  # memories per action
 
 
 async def act(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
-    """Carry an action out. Raises VaultmemError."""
+    """Carry out an action. Returns a notice. Raises VaultmemError."""
     if name in _EACH:
         return await _each(name, reader, form, t)
     if name not in _ACTIONS:
@@ -27,7 +27,7 @@ async def act(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _done(reader: Reader, text: str, count: int = 1) -> Notice:
-    """A notice with the commits of the last actions of the person."""
+    """A notice with the commits of the person's last actions, for undo."""
     if not count:
         return Notice(text)
     past = await reader.ask("history", limit=4 * count + 20)
@@ -36,7 +36,7 @@ async def _done(reader: Reader, text: str, count: int = 1) -> Notice:
 
 
 async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:
-    """Done, dropped or put off."""
+    """Mark an item as done, dropped or snoozed."""
     state = _needed(form, "state")
     params: dict[str, object] = {"id": _needed(form, "id"), "state": state}
     if state == "snoozed":
@@ -56,7 +56,7 @@ async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
-    """One verb on each of some memories. What refuses is named, and the others are done."""
+    """Call a verb on each of some memories; failures are named, and the others are carried out."""
     verb, text, fields = _EACH[name]
     params = {field: kind(_needed(form, field)) for field, kind in fields.items()}
     done, refused = 0, []
@@ -76,7 +76,7 @@ async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
-    """One memory gets a text. Others that were merged with it go to the archive."""
+    """Edit a memory, and archive others that were merged into it."""
     text, (first, *others) = _needed(form, "content"), _ids(form)
     try:
         answer = await reader.ask("edit", id=first, content=text, seen=form.get("seen", ""))
@@ -98,7 +98,7 @@ async def _decide(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _rule(reader: Reader, form: Form, t: Translator) -> Notice:
-    """What becomes of all proposals of a kind; of the one at which it was said, too."""
+    """Set the rule for all proposals of a kind, including the current one."""
     kind, says = _needed(form, "kind"), _needed(form, "says")
     await reader.ask("rule", kind=kind, says=says)
     if says == "always" and form.get("id"):
@@ -108,7 +108,7 @@ async def _rule(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _remedy(reader: Reader, form: Form, t: Translator) -> Notice:
-    """What doctor advises, if it is one of the commands that are safe to run."""
+    """Run a remedy of doctor, if it is one of the safe commands."""
     command = _needed(form, "command")
     deed = command.removeprefix("vaultmem ")
     if deed.startswith(RUN):
@@ -120,7 +120,7 @@ async def _remedy(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
-    """Take commits back, the newest first."""
+    """Undo commits, newest first."""
     refused: list[Record] = []
     commits = _needed(form, "commits").split()[:_MOST]
     for commit in commits:
@@ -132,7 +132,7 @@ async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _forget(reader: Reader, form: Form, t: Translator) -> Notice:
-    """Entries of a conversation; with `derived` also what was made of them."""
+    """Forget entries of a conversation; with `derived` also what was derived from them."""
     ids = _ids(form)
     for id_ in ids:
         await reader.ask("forget", id=id_, derived=bool(form.get("derived")))
@@ -150,7 +150,7 @@ async def _sync(reader: Reader, _form: Form, t: Translator) -> Notice:
 
 
 _EACH: dict[str, tuple[str, str, dict[str, Callable[[str], object]]]] = {
-    # the verb, what it did, and a field of the form that it takes
+    # the verb, its message, and the form field it takes
     "delete": ("delete", "forgotten", {}),
     "restore": ("restore", "restored", {}),
     "reinforce": ("reinforce", "confirmed as still true", {}),
@@ -167,7 +167,7 @@ _ACTIONS: dict[str, Action] = {
 def _ids(form: Form) -> list[str]:
     ids = _needed(form, "id").split("\n")
     if len(ids) > _MOST:
-        raise UsageError(f"{_MOST} memories at once are the most")
+        raise UsageError(f"at most {_MOST} memories at once")
     return ids
 
 

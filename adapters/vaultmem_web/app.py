@@ -1,4 +1,4 @@
-"""The addresses of the page below /ui: who is let in, what a browser may load, and the stream of what changes."""
+"""The routes of the page below /ui: sessions, the content security policy, and the stream of changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LOOK = 0.2  # seconds
 
 
 def mount(door: Door) -> list[http.BaseRoute]:
-    """The page, where only this machine reaches the door."""
+    """The routes of the page, if only this machine can reach the door."""
     if not door.is_private:
         return []
     door.names.add(host_name())
@@ -61,7 +61,7 @@ def mount(door: Door) -> list[http.BaseRoute]:
 
 
 class _Guard:
-    """Stands before the page: lets in who has a session, and tells browsers what they may load."""
+    """Middleware that requires a session and sets the security headers."""
 
     def __init__(self, app: http.ASGIApp, sessions: Sessions) -> None:
         self._app, self._sessions = app, sessions
@@ -85,7 +85,7 @@ class _Guard:
 
 
 class _Site:
-    """The endpoints. One feed for each vault that a page is open for."""
+    """The endpoints, with one feed of changes for each vault with an open page."""
 
     def __init__(self, door: Door) -> None:
         self.sessions = Sessions()
@@ -93,7 +93,7 @@ class _Site:
         self._feeds: dict[str, Feed] = {}
 
     def routes(self) -> list[http.BaseRoute]:
-        """All addresses."""
+        """All routes."""
         return [
             http.Route("/enter", self.enter, methods=["GET", "POST"]),
             http.Route("/leave", self.leave, methods=["POST"]),
@@ -106,7 +106,8 @@ class _Site:
         ]
 
     async def enter(self, request: http.Request) -> http.Response:
-        """A page that sends on what is behind the # of its address; and where to: only our script can set the header."""
+        """The entrance, whose script sends the part of its URL after the #, and the endpoint for it: only our script
+        can set the header."""
         if request.method == "GET":
             return _entrance(request)
         if _script(request) != "1":
@@ -129,11 +130,11 @@ class _Site:
         return response
 
     async def nothing(self, request: http.Request) -> http.Response:
-        """No such page."""
+        """The response for unknown pages."""
         return self._page(request, views.trouble(_texts(request), "there is no such page"), 404)
 
     async def language(self, request: http.Request) -> http.Response:
-        """Another language, until the next choice."""
+        """Set the language."""
         form = await self._checked(request)
         response = http.RedirectResponse(_back(form), 303)
         if form.get("language") in LANGUAGES:
@@ -143,7 +144,7 @@ class _Site:
         return response
 
     async def act(self, request: http.Request) -> http.Response:
-        """Do something, and go back to where it was asked for."""
+        """Carry out an action, and redirect to its page."""
         form = await self._checked(request)
         session, t = _session(request), _texts(request)
         name, reader = request.path_params["name"], Reader(self._door, session.vault)
@@ -154,7 +155,7 @@ class _Site:
         return http.RedirectResponse(_back(form), 303)
 
     async def events(self, request: http.Request) -> http.Response:
-        """What changes, as server-sent events: the kinds, one event at a time."""
+        """The kinds of changes, as server-sent events."""
         vault = _session(request).vault
         feed = self._feeds.setdefault(vault, Feed(self._door, vault))
 
@@ -169,7 +170,7 @@ class _Site:
         return http.StreamingResponse(stream(), media_type="text/event-stream")
 
     async def page(self, show: Show, request: http.Request) -> http.Response:
-        """One of the pages, or why it cannot be shown."""
+        """One of the pages, or why it cannot be displayed."""
         visit = self._visit(request)
         try:
             page = await show(visit)
@@ -194,12 +195,12 @@ class _Site:
         return _html(views.document(page, visit, notice), status)
 
     async def _checked(self, request: http.Request) -> dict[str, str]:
-        """The fields of a form of our own page; several values of one field are joined by blanks."""
+        """The fields of a form of our own page; multiple values of a field are joined by blanks."""
         try:
             form = views.fields_of((await request.body()).decode("utf-8", "replace"))
         except ValueError as error:
             raise http.HTTPException(
-                413, f"a form has {views.MOST_FIELDS:,} fields at most"
+                413, f"a form may have at most {views.MOST_FIELDS:,} fields"
             ) from error
         if not _session(request).vouches(form.get("csrf", "")):
             raise http.HTTPException(403, "this form is not of this session; open the page again")
@@ -226,19 +227,19 @@ def _html(html: AsyncIterator[str], status: int = 200) -> http.Response:
 
 
 def _below(request: http.Request) -> str:
-    """The address below /ui with its query, to come back to."""
+    """The URL below /ui with its query, to return to."""
     query = f"?{request.url.query}" if request.url.query else ""
     return request.url.path.removeprefix(ROOT) + query
 
 
 def _back(form: dict[str, str]) -> str:
-    """Where to go then: an address of ours, whatever the form says."""
+    """The URL to return to: always one of ours, whatever the form says."""
     address = form.get("back", "")
     return address if address.startswith(f"{ROOT}/") else f"{ROOT}/"
 
 
 def _script(request: http.Request) -> str:
-    """What our script asks for: "1", an open page again; "part", only its results. Else nothing."""
+    """What our script requests: "1", the open page again; "part", only its results; otherwise ""."""
     return request.headers.get("x-vaultmem", "")
 
 

@@ -1,4 +1,4 @@
-"""A note with what stands around it, and what was said in conversations."""
+"""The pages of a note with its surroundings, and of conversations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vaultmem_web.views import Page, button, note_link, url, when
 
 
 async def note(visit: Visit) -> Page:
-    """A note, and what stands around it: links, mentions, what is alike, and memories drawn from it."""
+    """A note and its surroundings: links, mentions, similar notes, and memories derived from it."""
     t, reader, named = visit.t, visit.reader, visit.text("path")
     links, back, related, from_it = await asyncio.gather(
         reader.call("links", note=named), reader.call("backlinks", note=named, mentions=True),
@@ -55,7 +55,7 @@ async def note(visit: Visit) -> Page:
 
 
 async def _text(visit: Visit, known: Record) -> h.Node:
-    """The note itself. Beside an editor that shows it, it is folded."""
+    """The text of the note, folded if an editor beside it shows it."""
     t = visit.t
     text = str(known["text"]).lstrip("\n").removeprefix(f"# {known['title']}\n")
     made = await asyncio.to_thread(prose, text, known["links"])
@@ -79,7 +79,7 @@ def _places(heading: str, rows: Iterable[Record], key: str) -> h.Node:
 
 
 async def conversations(visit: Visit) -> Page:
-    """All conversations, the one that spoke last first."""
+    """All conversations, the most recent first."""
     t = visit.t
     answer = await visit.reader.ask("conversations")
     return Page(
@@ -100,7 +100,7 @@ def _talk(visit: Visit, one: Record) -> h.Element:
 
 
 async def conversation(visit: Visit) -> Page:
-    """A transcript, with what was learned marked where it was said."""
+    """A transcript in which the sources of learned facts are marked."""
     t, name = visit.t, visit.text("id")
     answer = await visit.reader.ask("entries", conversation=name)
     entries = answer["entries"]

@@ -1,5 +1,5 @@
-"""vaultmem ui opens the page in the browser, and starts the door that serves it where none is open; vaultmem connect
-obsidian puts the plugin into a vault that shows it."""
+"""vaultmem ui opens the page in the browser, and a door for it if none is open; vaultmem connect obsidian installs
+the plugin that shows the page in a vault."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ def ui(args: Namespace, output: Output) -> int:
     else:
         output.line(address)
     output.remark(
-        f"it lets one browser in, once, within {sessions.LINK_SECONDS / 60:.0f} minutes; vaultmem stop ends it"
+        f"it can be used once, within {sessions.LINK_SECONDS / 60:.0f} minutes; vaultmem stop ends it"
     )
     return 0
 
 
 def _door_for(folder: str) -> str | None:
-    """The address of a door on this machine with the page of this vault."""
+    """The URL of a door on this machine that serves the page of this vault; None without one."""
     return next((one.url for one in life.open_doors(folder) if one.is_private), None)
 
 
 def _opened(folder: str) -> str:
-    """Open a door in the background, at its usual port if that is free. It ends with the agent, or unused for 12 hours."""
+    """Open a door in the background, at its usual port if that is free. It ends with the agent, or after 12 unused
+    hours."""
     for port in (PORT, 0):
         words = f"serve --until-stop --idle 12h --http 127.0.0.1:{port} --vault"
         process = Popen(
@@ -66,17 +67,17 @@ def _opened(folder: str) -> str:
     raise VaultmemError("the page's door does not open; vaultmem serve --http 127.0.0.1:0 says why")
 
 
-# `vaultmem connect obsidian`: a small plugin that shows, beside a note, what the page knows of it. It holds no
-# secret: the folder .obsidian is synced and committed. Obsidian's core plugin Web viewer shows the page, since a
-# frame gets no session.
+# `vaultmem connect obsidian`: a small plugin that shows the page of the current note beside it. It holds no secret,
+# as the folder .obsidian is synced and committed. Obsidian's core plugin Web viewer displays the page, because a
+# frame would have no session.
 
 
 def connect(args: Namespace, output: Output) -> int:
-    """Write the plugin into a vault, or remove it."""
+    """Install the plugin in a vault, or remove it."""
     with Vault(args.vault) as vault:
         root = Path(vault.path)
     if not (root / ".obsidian").is_dir():
-        raise VaultmemError(f"{root} is no vault of Obsidian: it has no folder .obsidian")
+        raise VaultmemError(f"{root} is not an Obsidian vault: it has no folder .obsidian")
     place = ".obsidian/plugins/vaultmem"
     folder = root / place
     if folder.resolve() != root.resolve() / place:
@@ -86,7 +87,7 @@ def connect(args: Namespace, output: Output) -> int:
     there = [path for path in files if path.exists()]
     is_ours = not there or _is_ours(folder)
     if not (is_ours or args.remove):
-        raise VaultmemError(f"{folder} is a plugin of somebody else; nothing was written")
+        raise VaultmemError(f"{folder} holds another plugin; nothing was written")
     old = {path: path.read_text("utf-8", "replace") for path in there}
     if args.remove:
         done = there if is_ours else []
@@ -118,7 +119,7 @@ def _write(files: dict[Path, str]) -> None:
 
 
 def _remove(files: list[Path]) -> None:
-    """Files, and their folder if nothing else is in it. Settings that Obsidian keeps there are the person's."""
+    """Remove files, and their folder if it is empty. Settings that Obsidian stored there are the person's."""
     for path in files:
         path.unlink()
         if not any(path.parent.iterdir()):

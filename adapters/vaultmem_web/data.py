@@ -1,4 +1,4 @@
-"""What the pages know: the answers of verbs, and a feed of what changes."""
+"""The data of the pages: answers of verbs, and a feed of changes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from vaultmem_server.door import Door
 
 Record = Mapping[str, Any]  # an answer as JSON
-News = asyncio.Queue[list[str]]  # the kinds of what has changed, one time after the other
+News = asyncio.Queue[list[str]]  # the kinds of changes, one set after the other
 
 
 def named(memory: Record) -> Record:
-    """The record of a memory; one without an id is called by its path."""
+    """The record of a memory; one without an id is identified by its path."""
     return {**memory, "id": memory["id"] or memory["path"]}
 
 
 class Feed:
-    """Hears of changes in one vault while somebody listens."""
+    """Watches one vault for changes while there are listeners."""
 
     def __init__(self, door: Door, vault: str) -> None:
         self._door, self._vault = door, vault
@@ -54,18 +54,18 @@ class Feed:
             try:
                 counts = await self._door.call(self._vault, "changes", {"seen": seen})
             except VaultmemError:
-                await asyncio.sleep(1)  # an agent that did not answer is asked again
+                await asyncio.sleep(1)  # the agent did not answer; try again
                 continue
             assert isinstance(counts, dict)
             kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
-            if seen:  # none has changed: a sign of life
+            if seen:  # nothing has changed: a keep-alive
                 for one in self._listeners:
                     one.put_nowait(kinds)
             seen = counts
 
 
 class Reader:
-    """Asks the agent of one vault."""
+    """Calls the agent of one vault."""
 
     def __init__(self, door: Door, vault: str) -> None:
         self._door, self.vault = door, vault
@@ -80,19 +80,21 @@ class Reader:
         return _record(await self._door.call(self.vault, method, params))
 
     async def list(self, **wanted: object) -> Record:
-        """The answer of the verb list, in which every memory has a name."""
+        """The answer of the verb list, with an id for every memory."""
         answer = await self.ask("list", **wanted)
         return {**answer, "memories": [named(one) for one in answer["memories"]]}
 
     async def command(self, *words: str) -> Record:
-        """The JSON of a command that no agent answers."""
+        """The JSON of a command that the agent does not run."""
         command = [*paths.program(), *words, "--vault", self.folder, "--format", "json"]
         done = await asyncio.to_thread(subprocess.run, command, capture_output=True, check=False)
         try:
             return _record(json.loads(done.stdout))
         except ValueError:
             why = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise VaultmemError(why[-1] if why else f"vaultmem {words[0]} says nothing") from None
+            raise VaultmemError(
+                why[-1] if why else f"vaultmem {words[0]} printed nothing"
+            ) from None
 
 
 def _record(answer: object) -> Record:
@@ -103,25 +105,25 @@ def _record(answer: object) -> Record:
 
 @dataclass
 class Visit:
-    """One request for a page: who can be asked, what the address says, in which language."""
+    """One request for a page: its reader, query and language."""
 
     reader: Reader
     query: Mapping[str, list[str]]
     t: Translator
     csrf: str
     address: str
-    is_part: bool  # only the results are shown
+    is_part: bool  # whether only the results are rendered
 
     def text(self, name: str) -> str:
-        """A field of the address."""
+        """A field of the query."""
         return self.query.get(name, [""])[-1].strip()
 
     def one_of(self, name: str, known: Collection[str], usual: str = "") -> str:
-        """A field of the address that is a choice; the usual one where it is none."""
+        """A field of the query that is a choice; the default for any other value."""
         return text if (text := self.text(name)) in known else usual
 
     def number(self, name: str, otherwise: float, least: float, most: float) -> float:
-        """A number of the address, within bounds."""
+        """A number in the query, within bounds."""
         try:
             return min(most, max(least, float(self.text(name))))
         except ValueError:

@@ -1,4 +1,4 @@
-"""Drawings as SVG, made here: how sure a memory will be, and what stands around a note."""
+"""SVG drawings: the future confidence of a memory, and the graph around a note."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _svg, _path, _line, _circle, _text, _title = map(
     h.Element, "svg path line circle text title".split()
 )
 _WIDTH, _HEIGHT, _DAYS, _STEP = 360, 90, 90, 3
-_MOST, _INNER = 150, 24  # linked notes that are drawn, and those of one ring around the note
+_MOST, _INNER = 150, 24  # linked notes in the graph, and in each ring around the note
 
 
 def curve(record: Record, t: Translator) -> h.Node:
-    """How its confidence sinks in the next three months. With the policy fsrs every read changes that, so none is drawn."""
+    """A curve of a memory's confidence over the next three months. None is drawn for the policy fsrs, as every read
+    changes it."""
     stable, *_, fsrs = POLICIES
     kind = str(record["decay_policy"])
     if kind == stable:
@@ -45,8 +46,8 @@ def curve(record: Record, t: Translator) -> h.Node:
 
 
 def graph(title: str, linked: Mapping[str, str], like: Mapping[str, str], t: Translator) -> h.Node:
-    """A note, around it those it is linked with (path -> title), farther out those alike. The keyboard passes it by: a
-    list beside it says the same."""
+    """A graph of a note, with linked notes (path -> title) around it and similar ones farther out. The keyboard skips
+    it: a list beside it has the same links."""
     inner, outer = list(linked.items())[:_MOST], list(like.items())
     rings = [("linked", inner[at : at + _INNER]) for at in range(0, len(inner), _INNER)]
     rings += [("like", outer)] if outer else []

@@ -1,4 +1,4 @@
-"""Today and search: what is due, what was done, and what is found."""
+"""The pages today and search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESULTS = 30  # at most
 
 
 async def today(visit: Visit) -> Page:
-    """What is due and waits, what you have not approved, and what was done since yesterday."""
+    """Due and pending items, unapproved memories, and changes since yesterday."""
     t = visit.t
     return Page(
         t("Today"),
@@ -40,7 +40,7 @@ async def _due(visit: Visit) -> h.Node:
     due = await visit.reader.ask("pending")
     sections: dict[str, dict[str, Record]] = {}
     for item in (*due["items"], *due["chores"]):
-        # Preferences are not due; what one line counts is listed here.
+        # Preferences are not due; items that one line only counts are listed here.
         if (section := known.get(item["section"])) and not item["counts_others"]:
             sections.setdefault(section, {})[item["id"]] = item
     return [
@@ -99,7 +99,7 @@ def _deed(visit: Visit, one: Record) -> h.Node:
 
 
 async def search(visit: Visit) -> Page:
-    """What is found by words and meaning, narrowed down by facets."""
+    """The results of a search by words and meaning, with facets."""
     t, query = visit.t, visit.text("q")
     wanted = {name: visit.text(name) for name in views.FACETS}
     ways = {"": t("words and meaning"), "keyword": t("words"), "semantic": t("meaning")}
@@ -159,7 +159,7 @@ def _result(visit: Visit, query: str, one: Record) -> h.Element:
 
 
 async def why(visit: Visit) -> Page:
-    """Why something was found, in words."""
+    """The explanation of a result, in words."""
     t = visit.t
     answer = await visit.reader.call("why", query=visit.text("q"), note=visit.text("note"))
     parts = sorted(answer["parts"].items(), key=lambda part: -abs(part[1]))

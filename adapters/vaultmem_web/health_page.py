@@ -1,4 +1,4 @@
-"""How the vault and the agent are: findings with their remedies, jobs, and who may come in."""
+"""The health page: findings with remedies, jobs, and tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vaultmem_web.views import Page, button, day
 
 
 async def health(visit: Visit) -> Page:
-    """What doctor finds with its remedies, the jobs, sizes, and who is connected."""
+    """The findings of doctor with remedies, the jobs, sizes, and connected assistants."""
     t, reader = visit.t, visit.reader
     jobs, status = await asyncio.gather(reader.call("jobs"), reader.call("status"))
     titles = [one.title for one in plugins.assistants() if one.is_connected()]
@@ -69,7 +69,7 @@ def _finding(visit: Visit, one: Record) -> h.Element:
 
 
 def _remedy(visit: Visit, command: str) -> h.Node:
-    """What mends it: a button where that is safe to run from here, else the command to type."""
+    """The remedy: a button if it is safe to run from here, else the command to type."""
     deed = command.removeprefix("vaultmem ")
     if deed in REMEDIES or deed.startswith(RUN):
         return button(visit, "remedy", deed, command=command)

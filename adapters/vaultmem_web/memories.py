@@ -1,4 +1,4 @@
-"""The memories: all of them as a list, and the whole life of one."""
+"""The pages of memories: the list, and the life of one memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from vaultmem_web.data import Record, Visit, named
 from vaultmem_web.texts import prose
 from vaultmem_web.views import Page, button, form, note_link, url, when
 
-FIRST_ROWS, MOST_ROWS = 40, 200  # of a list: in the page, and in one part that the script asks for
+FIRST_ROWS, MOST_ROWS = 40, 200  # rows: in the page, and in each part that the script requests
 _FILED = {name: name for name in CATEGORIES if name != "inbox"}
 
 
 def _category(visit: Visit, chosen: str = "inbox") -> h.Element:
-    """Under which category to file; from the inbox, under the one that its text suggests."""
+    """A choice of the category to file under; in the inbox, the default is the one that the text suggests."""
     t = visit.t
     by_text = {LIKELIEST: t("by its text")} if chosen == "inbox" else {}
     return views.select("category", t("category"), {**by_text, **_FILED}, chosen)
@@ -29,7 +29,7 @@ def _category(visit: Visit, chosen: str = "inbox") -> h.Element:
 
 
 async def memories(visit: Visit) -> Page:
-    """All memories, as cards, a table or by the day they were written, with what can be done to several."""
+    """All memories, as cards, a table or by day, with bulk actions."""
     part = views.later(_chosen(visit))
     return Page(visit.t("Memories"), part, "/memories", "memories", visit.is_part)
 
@@ -63,7 +63,7 @@ async def _chosen(visit: Visit) -> h.Node:
 
 
 async def rows(visit: Visit) -> Page:
-    """A part of the list."""
+    """One part of the list."""
     start = int(visit.number("offset", 0, 0, 1_000_000))
     listed = await _listed(visit, limit=MOST_ROWS, offset=start)
     return Page(visit.t("Memories"), _articles(visit, listed, start), is_part=True)
@@ -112,14 +112,14 @@ def _bulk(visit: Visit, *, deleted: bool) -> h.Node:
 
 
 async def memory(visit: Visit) -> Page:
-    """One memory: its text, where it comes from, how sure it is, and its whole life."""
+    """One memory: its text, origin, confidence and history."""
     t = visit.t
     wanted = {"deleted": True, "provenance": True, "counts": False}
     record = named(await visit.reader.ask("read", id=visit.text("id"), **wanted))
     content, is_archived = str(record["content"]), bool(record["deleted"])
     shown = await asyncio.to_thread(
         prose, content
-    )  # of a long one it takes seconds, and others are served meanwhile
+    )  # a long history takes seconds, during which others are served
     return Page(
         record["title"],
         [
@@ -158,7 +158,7 @@ def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
 
 
 async def _forget_derived(visit: Visit, row: Record) -> h.Node:
-    """To forget it with the memories whose source it is, and those whose source are these."""
+    """A button to forget it together with all memories derived from it."""
     known = {row["path"]: row["id"]}
     for path in (sources := [row["path"]]):
         for one in (await visit.reader.list(source=path, limit=MOST_ROWS))["memories"]:
@@ -194,7 +194,7 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
 
 
 def _origin(known: Record | None) -> h.Node:
-    """The sentence, and what leads to the note or the turn in which it stands."""
+    """The source sentence, with a link to its note or turn."""
     if not known:
         return None
     talk = known.get("conversation")
@@ -216,7 +216,7 @@ async def _change(visit: Visit, entry: Record) -> h.Element:
 
 
 async def merge(visit: Visit) -> Page:
-    """Several memories side by side, to make one of them."""
+    """Several memories side by side, to merge them."""
     t = visit.t
     ids: Sequence[str] = visit.query.get("id", [])[:10]
     records = await asyncio.gather(*(visit.reader.ask("read", id=id_, counts=False) for id_ in ids))

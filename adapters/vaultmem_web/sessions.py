@@ -1,8 +1,8 @@
-"""Who may use the page: a link lets one browser in, once, and the session that it gets lasts while it is used.
+"""Access to the page: a link lets in one browser, once, and its session lasts while it is used.
 
-A link is a file of the user, named by the hash of its secret, which stands behind the # of the address: browsers do not
-send that, the page does, so a preview of the link does not use it up. Cookies know no ports: that the page has a host
-name of its own keeps them from other servers of this machine."""
+A link is a file of the user, named by the hash of its secret, which follows the # in the URL: the page sends it, not
+the browser, so a preview of the link does not use it up. Cookies ignore ports, so the page has a host name of its
+own, which keeps them from other servers on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST = 50  # sessions
 
 
 def host_name() -> str:
-    """The name of the page's host, the same for all doors of this user, and known to nobody else."""
+    """The host name of the page, the same for all doors of this user, and secret."""
     place = os.path.join(paths.make_private(paths.state_root()), "page-host")
     name = f"vm-{secrets.token_hex(8)}.localhost"
     with contextlib.suppress(FileExistsError), open(place, "x", opener=_private) as file:
@@ -38,7 +38,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def make_link(vault: str) -> str:
-    """The secret of a new link to the page of a vault."""
+    """Create a link to the page of a vault. Returns its secret."""
     secret = secrets.token_urlsafe(32)
     with open(_place(secret), "x", encoding="utf-8", opener=_private) as file:
         json.dump({"vault": vault, "until": time.time() + LINK_SECONDS}, file)
@@ -46,7 +46,8 @@ def make_link(vault: str) -> str:
 
 
 def spend_link(secret: str) -> str | None:
-    """The vault of a link that is neither over nor used. Of two who come at once, who renames the file gets in."""
+    """Use a link. Returns its vault; None if it has expired or was used. Of two concurrent uses, the one that renames
+    the file wins."""
     place = _place(secret)
     mine = f"{place}.{secrets.token_hex(4)}"
     try:
@@ -70,10 +71,10 @@ def _hash(text: str) -> str:
 
 @dataclass
 class Notice:
-    """What an action did, for the next page."""
+    """The result of an action, for the next page."""
 
     text: str
-    undo: str = ""  # the action that takes it back, with these fields
+    undo: str = ""  # the action that undoes it, with these fields
     fields: Mapping[str, str] = field(default_factory=dict)
     is_problem: bool = False
     draft: str = ""  # a text that could not be saved
@@ -81,7 +82,7 @@ class Notice:
 
 @dataclass
 class Session:
-    """One browser that was let in. `host`: the only one that its cookie is good for."""
+    """The session of one browser. Its cookie is only valid for `host`."""
 
     vault: str
     host: str
@@ -90,22 +91,22 @@ class Session:
     notice: Notice | None = None
 
     def is_over(self) -> bool:
-        """Whether it was not used for too long."""
+        """Whether it has expired."""
         return time.monotonic() - self.used > 12 * 3600
 
     def vouches(self, token: str) -> bool:
-        """Whether a form was made by our page for this session."""
+        """Whether the token of a form is that of this session."""
         return hmac.compare_digest(token.encode(), self.csrf.encode())
 
 
 class Sessions:
-    """All that are open, by the hash of their cookie; they end with the process."""
+    """The open sessions, by the hash of their cookie; they end with the process."""
 
     def __init__(self) -> None:
         self._open: dict[str, Session] = {}
 
     def open(self, vault: str, host: str) -> str:
-        """Begin one; its cookie."""
+        """Begin a session. Returns its cookie."""
         self._open = {key: one for key, one in self._open.items() if not one.is_over()}
         while len(self._open) >= _MOST:
             self._open.pop(min(self._open, key=lambda key: self._open[key].used))
@@ -114,7 +115,7 @@ class Sessions:
         return cookie
 
     def of(self, cookie: str, host: str) -> Session | None:
-        """The session of a cookie at a host."""
+        """The session of a cookie at a host; None without one."""
         session = self._open.get(_hash(cookie))
         if session is None or session.is_over() or session.host != host:
             return None
@@ -122,5 +123,5 @@ class Sessions:
         return session
 
     def close(self, cookie: str) -> None:
-        """End one."""
+        """End a session."""
         self._open.pop(_hash(cookie), None)

@@ -1,4 +1,4 @@
-"""To decide and to understand: what is proposed, and what an assistant would be told."""
+"""The pages review and tell: proposals to decide on, and what an assistant would be told."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SWITCHES = {  # steps of a recall: what each is about
     "meaning": "similar meaning", "recency": "recency", "confidence": "confidence", "mmr": "variety",
     "preferences": "preferences first",
 }  # fmt: skip
-_SHARES = {  # from 0 to 1: what it is called, and its usual value
+_SHARES = {  # from 0 to 1: the label, and the default
     "min_confidence": ("confidence at least", 0.0),
     "score_threshold": ("relevance at least", 0.0),
     "recency_weight": ("weight of recency", RECENCY_WEIGHT),
@@ -31,7 +31,7 @@ _SHARES = {  # from 0 to 1: what it is called, and its usual value
 
 
 async def review(visit: Visit) -> Page:
-    """What dreams and models propose: accept or reject, one after the other."""
+    """The proposals of dreams and models, to accept or reject one by one."""
     t = visit.t
     ask = visit.reader.ask
     answer, waiting = await asyncio.gather(ask("proposals"), ask("waiting"))
@@ -77,7 +77,7 @@ def _proposal(visit: Visit, one: Record, kinds: Sequence[str]) -> h.Element:
 
 
 def _finding(visit: Visit, one: Record) -> h.Element:
-    """Two or more memories that may not both be true, beside each other."""
+    """Memories that may contradict each other, side by side."""
     paths = dict.fromkeys([str(one["subject"]), *map(str, one.get("others", ()))])
     sides = h.div(".beside")[(_side(visit, path) for path in paths)]
     return views.row("", [h.strong[one["said"]], sides])
@@ -93,11 +93,11 @@ def _side(visit: Visit, path: str) -> h.Element:
     ]
 
 
-# --- what would be told
+# --- tell
 
 
 async def tell(visit: Visit) -> Page:
-    """Exactly what an assistant would be told about a question, and what not, and why."""
+    """Exactly what an assistant would be told about a question, what not, and why."""
     t, query = visit.t, visit.text("q")
     budget = int(visit.number("budget", 2_000, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}
@@ -107,7 +107,7 @@ async def tell(visit: Visit) -> Page:
         own: dict[str, object] = {"query": query, "budget": budget, "without": without}
         own |= {name: value for name, value in shares.items() if name in visit.query}
         if own.get("score_threshold") == 0:
-            del own["score_threshold"]  # none, which is not one of 0
+            del own["score_threshold"]  # no budget, which differs from 0
         if visit.text("as"):
             own["by"] = visit.text("as")
         part = views.later(_recalled(visit, own, budget))
@@ -142,7 +142,7 @@ async def _askers(visit: Visit) -> h.Node:
 
 
 def _slider(name: str, label: str, value: float, **bounds: str) -> h.Element:
-    """A number with bounds."""
+    """A slider for a number with bounds."""
     slider = h.input(type="range", name=name, **bounds, value=f"{value:g}")
     return h.label[h.span[label], slider, h.output[f"{value:g}"]]
 
@@ -177,7 +177,7 @@ def _named(step: str, t: Translator) -> str:
 
 
 def _share(one: Record, t: Translator) -> tuple[h.Node, ...]:
-    """A line of the table: what is told, and what its score is made of."""
+    """A row of the table: a memory, and the parts of its score."""
     note = note_link(f"{one['path']}:{one['line']}")
     what = h.a(href=url("/memory", id=one["id"]))[one["title"]] if one["id"] else note
     parts = ", ".join(f"{_named(name, t)} {value:.2f}" for name, value in one["parts"].items())

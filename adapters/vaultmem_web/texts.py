@@ -1,4 +1,4 @@
-"""The words of the page: English in the code, other languages in a table each; and the text of notes, made harmless."""
+"""The texts of the page: English in the code, other languages in tables; and the sanitized text of notes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LANGUAGES = {"en": "English", "zh": "中文"}
 
 
 def language_of(wanted: str) -> str:
-    """The first language of an Accept-Language that we speak."""
+    """The first supported language of an Accept-Language header."""
     for part in wanted.lower().split(","):
         if (name := re.split(r"[;-]", part.strip())[0]) in LANGUAGES:
             return name
@@ -26,7 +26,7 @@ def language_of(wanted: str) -> str:
 
 
 class Translator:
-    """Says things in one language."""
+    """Translates the texts of the page into one language."""
 
     def __init__(self, language: str) -> None:
         self.language = language
@@ -35,23 +35,23 @@ class Translator:
         )
 
     def __call__(self, text: str, **values: object) -> str:
-        """A text, with its values filled in. What the table lacks is English."""
+        """A translated text with its values filled in; English where the table lacks it."""
         known = self._table.get(text, text)
         return known.format(**values) if values else known
 
 
-# The text of notes and memories as HTML: Markdown without HTML of its own, with breaks as editors show them, and then a
-# sanitiser (owner of markdown-it and nh3). What stands in a note is data, whoever wrote it.
+# The text of notes and memories as HTML: Markdown without embedded HTML, with line breaks as in editors, then
+# sanitized (owner of markdown-it and nh3). The content of a note is data, whoever wrote it.
 
 _SCHEMES = {"http", "https", "mailto", "obsidian", "logseq"}
-_TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area", "center"}  # no image is loaded from anywhere
+_TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area", "center"}  # no images are loaded
 _TURNS = re.compile(f"[{''.join(map(chr, TURNING))}]")
 _ELSEWHERE = re.compile(r"[\w+.-]+:|[/#]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:#[^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
 
 
 class Clean:
-    """HTML that was cleaned, as htpy takes it."""
+    """Sanitized HTML for htpy."""
 
     def __init__(self, html: str) -> None:
         self._html = html
@@ -61,19 +61,19 @@ class Clean:
 
 
 def prose(text: str, links: Mapping[str, str] | None = None) -> Clean:
-    """A text as HTML that can do nothing. `links`: the notes that its links mean, where these are known."""
+    """A text as harmless HTML. `links`: the notes that its links refer to, where known."""
     made = _markdown.render(text, {"links": links})
     clean = nh3.clean(made, tags=_TAGS, url_schemes=_SCHEMES, link_rel="noopener noreferrer")
     return Clean(in_order(clean))
 
 
 def in_order(text: str) -> str:
-    """A text in which nothing turns a line around: a person approves what an assistant is going to read."""
+    """A text without bidirectional controls, so that a person approves exactly what an assistant will read."""
     return _TURNS.sub("\ufffd", text)
 
 
 def _link_notes(state: StateCore) -> None:
-    """Links to notes lead to their pages, and headings stand below that of the page."""
+    """Make links to notes lead to their pages, and put headings below that of the page."""
     links = state.env["links"]
     for block in state.tokens:
         if block.type in ("heading_open", "heading_close"):
@@ -87,7 +87,7 @@ def _parted(token: Token, links: Mapping[str, str] | None) -> list[Token]:
         token.attrs = _to_note(unquote(address).partition("#")[0], links)
     if token.type != "text" or "[[" not in token.content:
         return [token]
-    # after the first: a name, what is shown, and the text up to the next
+    # after the first: a name, the displayed text, and the text up to the next
     first, *pieces = _WIKILINK.split(token.content)
     parts = [_text(first)]
     for name, label, after in zip(*[iter(pieces)] * 3, strict=True):

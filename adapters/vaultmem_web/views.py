@@ -1,4 +1,4 @@
-"""The frame of every page, and the pieces that several pages are made of (owner of htpy)."""
+"""The frame of every page, and shared components (owner of htpy)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _SECTIONS = (
     ("/", "Today"), ("/search", "Search"), ("/memories", "Memories"), ("/review", "Review"),
     ("/tell", "What would you tell?"), ("/conversations", "Conversations"), ("/health", "Health"),
 )  # fmt: skip
-FACETS = ("category", "agent", "tags", "from", "to")  # as the verbs list and search call them
-MOST_FIELDS = 5_000  # of a form
-_CJK = "\u3040"  # from here on, words have no blanks between them
+FACETS = ("category", "agent", "tags", "from", "to")  # named as in the verbs list and search
+MOST_FIELDS = 5_000  # fields of a form
+_CJK = "\u3040"  # code points from which words are not separated by blanks
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LATER = str(h.comment("later"))
 
 
 @dataclass
 class Page:
-    """A page, or a part that the script puts into one: its section, and on which kinds of changes it is shown again."""
+    """A page, or a part that the script inserts: its section, and the kinds of changes after which it is reloaded."""
 
     title: str
     content: h.Node
@@ -43,14 +43,14 @@ class Page:
 
 
 def fields_of(body: str) -> dict[str, str]:
-    """The fields of a form; several values of one are joined by line breaks. Browsers send CRLF. Raises ValueError for
-    too many of them."""
+    """The fields of a form; multiple values of one are joined by line breaks, CRLF becomes LF. Raises ValueError for
+    too many fields."""
     form = parse_qs(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     return {name: "\n".join(values).replace("\r\n", "\n") for name, values in form.items()}
 
 
 def url(page: str, /, **query: object) -> str:
-    """An address of the page."""
+    """A URL of the page."""
     filled = {name: value for name, value in query.items() if value not in ("", None)}
     return f"/ui{page}?{urlencode(filled)}" if filled else f"/ui{page}"
 
@@ -59,7 +59,7 @@ def url(page: str, /, **query: object) -> str:
 
 
 def document(page: Page, visit: Visit, notice: Notice | None) -> AsyncIterator[str]:
-    """A whole page, with what the last action did."""
+    """A whole page, with the notice of the last action."""
     t = visit.t
     return _document(
         t,
@@ -108,7 +108,7 @@ def part(page: Page, t: Translator) -> AsyncIterator[str]:
 
 
 def entrance(t: Translator) -> AsyncIterator[str]:
-    """What somebody sees who is not let in yet: the script sends on what stands behind the #."""
+    """The page without a session; its script sends the part of the URL after the #."""
     return _document(
         t, "vaultmem",
         h.main("#main")[
@@ -121,12 +121,12 @@ def entrance(t: Translator) -> AsyncIterator[str]:
 
 
 def trouble(t: Translator, message: str) -> Page:
-    """What went wrong."""
+    """A page for an error."""
     return Page(t("That did not work"), h.p(".problem")[message])
 
 
 async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[str]:
-    """The HTML, in one piece up to where something comes later."""
+    """The HTML, in one piece up to the first part that is rendered later."""
     html = h.html(lang=t.language)[
         h.head[
             h.meta(charset="utf-8"),
@@ -143,14 +143,14 @@ async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[s
         if piece == _LATER:
             yield "".join(pieces)
             pieces.clear()
-        # Attributes, and a text that goes back from its field, have every letter as it is.
+        # Attributes, and texts of fields that are sent back, keep every character.
         is_visible = not (piece.startswith("<") or pieces[-1].startswith("<textarea"))
         pieces.append(in_order(piece) if is_visible else piece)
     yield "".join(pieces)
 
 
 async def later(work: Awaitable[h.Node]) -> AsyncIterator[h.Node]:
-    """What takes a while: what stands before it is shown until then."""
+    """A slow part: what precedes it is displayed first."""
     yield h.comment("later")
     try:
         yield await work
@@ -174,19 +174,19 @@ def _notice(visit: Visit, notice: Notice) -> h.Node:
 
 
 def hidden(**fields: str) -> Iterator[h.VoidElement]:
-    """Fields that are only sent along."""
+    """Hidden fields."""
     return (h.input(type="hidden", name=name, value=value) for name, value in fields.items())
 
 
 def form(visit: Visit, action: str, *children: h.Node, **fields: str) -> h.Element:
-    """A form that does something, and comes back here unless `back` says where else."""
+    """A form for an action, which returns to this page unless `back` names another."""
     return h.form(".act", action=f"/ui/act/{action}", method="post")[
         hidden(**{"csrf": visit.csrf, "back": f"/ui{visit.address}", **fields}), children
     ]
 
 
 def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") -> h.Element:
-    """A choice with its label."""
+    """A labelled choice."""
     return h.label[
         h.span[label],
         h.select(name=name)[
@@ -196,7 +196,7 @@ def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") 
 
 
 def facets(visit: Visit, known: Mapping[str, Mapping[str, int]]) -> h.Node:
-    """What a list is narrowed down by: category, assistant, tag and time."""
+    """The filters of a list: category, assistant, tag and time."""
     t = visit.t
     labels = (t("category"), t("assistant"), t("tag"), t("from"), t("to"))
     numbers = {
@@ -211,16 +211,16 @@ def facets(visit: Visit, known: Mapping[str, Mapping[str, int]]) -> h.Node:
 
 
 def field(name: str, label: str, value: str = "", **attributes: str) -> h.Element:
-    """A line to type into, with its label."""
+    """A labelled text field."""
     return h.label[h.span[label], h.input(name=name, value=value, **attributes)]
 
 
 def button(visit: Visit, action: str, text: str, key: str = "", **fields: str) -> h.Element:
-    """A button that does something; `key` presses it."""
+    """A button for an action, with the shortcut `key`."""
     return form(visit, action, h.button(data_key=key or None)[text], **fields)
 
 
-# --- what pages are made of
+# --- components
 
 
 def section(title: str, *content: h.Node) -> h.Element:
@@ -229,13 +229,13 @@ def section(title: str, *content: h.Node) -> h.Element:
 
 
 def rows(listed: Iterable[h.Node], otherwise: str = "") -> h.Element:
-    """A list that keys move in, or what to say where it is empty."""
+    """A list with keyboard navigation, or a text if it is empty."""
     items = list(listed)
     return h.ul(".rows")[items] if items else h.p(".empty")[otherwise]
 
 
 def row(id_: str, body: h.Node, *buttons: h.Node, kind: str = "") -> h.Element:
-    """One of a list, with its buttons."""
+    """An item of a list, with its buttons."""
     return h.li(f".row{kind}", tabindex="0", id=id_ or None)[
         h.div[body], any(buttons) and h.div(".buttons")[buttons]
     ]
@@ -250,7 +250,7 @@ def table(heads: Iterable[str], lines: Iterable[Iterable[h.Node]]) -> h.Element:
 
 
 def when(stamp: str) -> h.Node:
-    """A time as it is stored, for a person: the script shows it in the zone and manner of the browser."""
+    """A stored time, which the script displays in the zone and format of the browser."""
     return stamp and h.time(datetime=stamp)[stamp.replace("T", " ")[:16]]
 
 
@@ -261,18 +261,18 @@ def day(seconds: float | None) -> h.Node:
 
 
 def note_link(path: str, text: str = "") -> h.Element:
-    """To what stands around a note; "path:line" names a line of it."""
+    """A link to the page of a note; "path:line" names a line of it."""
     bare = re.sub(r":\d+$", "", path)
     return h.a(href=url("/note", path=bare))[text or path]
 
 
 def name_of(path: str) -> str:
-    """What the note at a path is called."""
+    """The name of the note at a path."""
     return path.rpartition("/")[2].removesuffix(".md")
 
 
 def entry(visit: Visit, one: Record, labels: h.Node, more: h.Node = None) -> h.Element:
-    """An entry of the history, with what takes it back."""
+    """An entry of the history, with its undo button."""
     why = one["why"].removeprefix(f"{one['by']} ")  # dream 3: 1 changed
     text = [h.strong[one["by"]], " ", why, h.p(".labels")[when(one["at"]), labels], more]
     undo = button(visit, "undo", visit.t("Undo"), "u", commits=one["commit"])
@@ -280,12 +280,12 @@ def entry(visit: Visit, one: Record, labels: h.Node, more: h.Node = None) -> h.E
 
 
 def memory_link(row: Record) -> h.Element:
-    """To a memory."""
+    """A link to a memory."""
     return h.a(href=url("/memory", id=row["id"]))[row["title"]]
 
 
 def excerpt(row: Record) -> h.Node:
-    """How its text begins, on one line; nothing where its title says it all."""
+    """The beginning of its text on one line; nothing where the title is all of it."""
     text = " ".join(str(row["content"])[:480].split())[:240]
     return text.rstrip(".") != row["title"] and h.p[text]
 
@@ -301,7 +301,7 @@ def labels(row: Record) -> h.Node:
 
 
 def bar(value: float, label: str) -> h.Element:
-    """A share from 0 to 1."""
+    """A bar for a share from 0 to 1."""
     return h.meter(min="0", max="1", value=f"{value:.2f}", title=f"{label}: {value:.0%}", aria_label=label)[
         f"{value:.0%}"
     ]  # fmt: skip
@@ -332,7 +332,7 @@ def _marked(text: str, patterns: Iterable[str]) -> h.Node:
 
 
 def facts(rows: Iterable[tuple[str, h.Node]]) -> h.Element:
-    """Names with their values; what has none is left out."""
+    """Names with their values; empty ones are left out."""
     return h.dl[([h.dt[name], h.dd[value]] for name, value in rows if value)]
 
 
@@ -370,7 +370,7 @@ def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[h.Node]:
 
 
 def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[h.Node]:
-    """Words that became others: those that stay are shown once."""
+    """The changed words of a line; unchanged ones appear once."""
     parts: list[h.Node] = []
     for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         gone, come = "".join(before[a:b]), "".join(after[c:d])

@@ -77,6 +77,6 @@ def __getattr__(name: str) -> object:
         from vaultmem_assistants.anthropic_memory.sdk_tool import VaultMemoryTool
     except ModuleNotFoundError as error:
         raise ImportError(
-            "VaultMemoryTool needs the package anthropic (pip install 'vaultmem[anthropic]'); MemoryFiles does not need it"
+            "VaultMemoryTool needs the package anthropic (pip install 'vaultmem[anthropic]'); MemoryFiles works without"
         ) from error
     return VaultMemoryTool
