@@ -26,8 +26,8 @@ def words(section: str, name: str) -> str:
 def pattern(
     section: str, name: str, flags: int = re.IGNORECASE, **parts: str | Callable[[], str]
 ) -> re.Pattern[str]:
-    """A pattern of words.toml, its lines joined. A name in <> stands for one of `parts`, or what that gives, or another
-    text of that section."""
+    """A pattern of words.toml, with its lines joined. A name in <> is replaced by one of `parts`, by its result if it
+    is a function, or by another text of that section."""
 
     def part(match: re.Match[str]) -> str:
         own = parts.get(match[1]) or joined(match[1])
@@ -39,7 +39,7 @@ def pattern(
     return lazy(lambda: joined(name), flags)
 
 
-# Which function is which method of vaultmem.adapter.Language.
+# The functions that implement the methods of vaultmem.adapter.Language.
 METHODS = {
     "times": "when.find", "reminder": "when.reminder", "end": "when.end", "absolute": "when.absolute",
     "phrase": "reminder_phrase.read", "time_alone": "reminder_phrase.alone",

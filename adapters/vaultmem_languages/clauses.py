@@ -1,4 +1,4 @@
-"""Clauses of a text, and the plain facts that English and Chinese clauses state: who, what relation, what."""
+"""Clauses of a text, and the plain facts that English and Chinese clauses state: subject, relation, object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vaultmem_languages import pattern, slots
 from vaultmem_languages.slots import Fact, fixed_fact, without_recency
 from vaultmem_languages.when_words import han_number
 
-_LONGEST = 240  # characters of a clause that is still read
+_LONGEST = 240  # characters of a clause; longer ones are skipped
 _SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
 _CUT = lazy(
     r"[，,](?!\d)|\s(?=(?:but|because|while|although|though|whereas|since|so)\s)|\s[-–—]{1,3}\s|(?=但是|因为|所以|不过(?!敏)|而且)"
@@ -23,17 +23,17 @@ _HEADING = lazy(r"\s*(?:#{1,6}\s+(.+?)|([^\s:：][^:：\n]{0,60})[:：])\s*$")
 
 
 class Clause(NamedTuple):
-    """A piece of text that may state something; `under` is the heading it stands below."""
+    """A clause that may state something; `under` is the heading above it."""
 
     text: str
     start: int
     end: int
     under: str = ""
-    opens: bool = True  # begins its line: only there may a subject be left out ("Prefers tea")
+    opens: bool = True  # begins its line: only there may the subject be omitted ("Prefers tea")
 
 
 def clauses(text: str) -> Iterator[Clause]:
-    """What is stated in a text as certain and as true now, clause by clause."""
+    """Yield the clauses of a text that state something as certain and currently true."""
     under = ""
     at = 0
     for line in text.split("\n"):
@@ -73,7 +73,7 @@ _SUBJECT = rf"(?P<subject>{_WORD}(?:[ \t]{_WORD}){{0,6}}?)"
 
 @cache
 def _verbs(language: str) -> dict[str, tuple[str, bool]]:
-    """Verbs as they are written: the canonical one, and whether it denies."""
+    """Verbs as written, with the canonical verb and whether it negates."""
     tables: dict[str, str] = toml_table("vaultmem_languages", "words")[f"{language}_verbs"]
     return {
         verb: (kind.removeprefix("not "), kind.startswith("not "))
@@ -84,7 +84,7 @@ def _verbs(language: str) -> dict[str, tuple[str, bool]]:
 
 @cache
 def _third_persons() -> dict[str, str]:
-    """The same of "she", with the plain verb: lives in = live in."""
+    """The third person of verbs, with the plain verb: lives in = live in."""
     plain = (verb.partition(" ") for verb in _verbs("english") if verb not in ("have", "stand"))
     return {
         "has": "have",
@@ -96,7 +96,7 @@ def _any_of(*verbs: str) -> str:
     return "|".join(sorted(verbs, key=len, reverse=True))
 
 
-_WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not denied
+_WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not negated
 _PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
 _VERB_FACT = pattern(
     "clauses", "verb", subject=_SUBJECT, verbs=lambda: _any_of(*_verbs("english"), *_third_persons())
@@ -118,7 +118,7 @@ _NAMED = lazy(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
 
 
 def facts(clause: Clause) -> list[Fact]:
-    """The facts of one clause; [] when its form is none of ours, or nobody is named of whom it speaks."""
+    """The facts of one clause; [] when its form is unknown or its subject is not named."""
     result: list[Fact] = []
     for fact in _read(clause.text):
         if fact.subject or clause.opens:
@@ -129,7 +129,7 @@ def facts(clause: Clause) -> list[Fact]:
 
 
 def _split_at(form: re.Pattern[str], text: str) -> tuple[str, str]:
-    """What stands before and behind the first match; all of it and "" where there is none."""
+    """The text before and after the first match; all of it and "" where there is none."""
     match = form.search(text)
     return (text[: match.start()], text[match.end() :]) if match else (text, "")
 
@@ -155,16 +155,16 @@ def _verb(match: re.Match[str]) -> list[Fact]:
     if not _is_verb(written, subject, denied=denied) or _ABOUT.search(subject):
         return []
     if denies and match["not"]:
-        return []  # who does not hate tea need not like it
+        return []  # not hating tea is not liking it
     if plain in ("have", "need") and re.match(r"to\s|been\s", match["value"], re.IGNORECASE):
-        return []  # what has to be done is no possession
+        return []  # "has to" is not a possession
     if kind == "port":
         return _port(subject, match["value"], denied)
     return _split_value(Fact(subject, kind, match["value"], denied or denies))
 
 
 def _is_verb(written: str, subject: str, *, denied: bool) -> bool:
-    """Whether it can be the verb of that subject: not in "things like tea", nor in "the drink menu"."""
+    """Whether the word can be the verb of that subject, unlike in "things like tea" or "the drink menu"."""
     if written == "stand":
         return denied
     return written not in _verbs("english") or denied or _PLAIN_AFTER.search(subject) is not None
@@ -176,7 +176,7 @@ def _port(subject: str, value: str, denied: bool) -> list[Fact]:
 
 
 def _split_value(fact: Fact) -> list[Fact]:
-    """A verb's fact with its value cut into what, where, over what, and one fact for each thing listed."""
+    """The facts of a verb, with the value split into object, place and alternative, one for each item of a list."""
     value, negated, over, where = _DROPPED.sub("", fact.value), fact.negated, "", ""
     if value.lower().startswith(("not ", "no ")):
         value, negated = value.split(" ", 1)[1].removeprefix("to "), not negated
@@ -223,8 +223,8 @@ def _copula(match: re.Match[str]) -> list[Fact]:
 
 
 def _age(subject: str, value: str, negated: bool) -> list[Fact]:
-    """How old somebody is; [] where it is not stated, or more than one may be meant: "my son" need not be the only one.
-    A number alone is the age of a user."""
+    """The age of somebody; [] where it is not stated, or the subject may be ambiguous: "my son" need not be the only
+    one. A bare number is the user's age."""
     match = _AGE.match(_DROPPED.sub("", value))
     is_user = slots.canonical_subject(subject) == "user"
     is_one = is_user or slots.slot(subject) is not None or _NAMED.match(subject) is not None
@@ -234,7 +234,7 @@ def _age(subject: str, value: str, negated: bool) -> list[Fact]:
 
 
 def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = False) -> list[Fact]:
-    """A fact about something there is one of; [] when the subject names no such thing."""
+    """A fact about something that exists once; [] when the subject names no such thing."""
     named = slots.slot(subject)
     if named is None or _ABOUT.search(subject):
         return []
@@ -244,7 +244,7 @@ def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = F
     return [Fact(subject, "is", value, negated, where, plural=several)]
 
 
-# Chinese: no blanks; the verb is looked for from the left.
+# Chinese: no blanks; the verb is searched from the left.
 _HAN_VERB_FACT = pattern("clauses", "han_verb", 0, verbs=lambda: _any_of(*_verbs("chinese")))
 _HAN_COPULA = pattern("clauses", "han_copula", 0)
 _HAN_OVER = lazy(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")

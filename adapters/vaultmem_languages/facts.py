@@ -1,4 +1,4 @@
-"""Sentences of a message that state something lasting about its writer, as they stand: none to three."""
+"""Finds up to three sentences of a message that state something lasting about its writer, verbatim."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _WEEKDAY = lazy(
 
 
 def facts_in(message: str, now: datetime | None = None) -> list[str]:
-    """At most three sentences of a message that state something lasting about its writer, as they stand: by rules and
-    without a model, in English, Chinese or German.
+    """At most three sentences of a message that state something lasting about its writer, verbatim: by rules, without
+    a model, in English, Chinese or German.
 
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
@@ -39,19 +39,17 @@ def facts_in(message: str, now: datetime | None = None) -> list[str]:
 def _with_date(fact: str, now: datetime | None) -> str:
     if now is None:
         return fact
-    from vaultmem_languages import when  # the grammar is for facts alone
+    from vaultmem_languages import when  # the grammar is only needed for facts
 
-    if not _PAST.search(fact):  # "on Friday" is the one to come
+    if not _PAST.search(fact):  # "on Friday" is the next one
         for result in reversed(when.find(fact, now)):
             if result.relative and not result.repeat and _WEEKDAY.search(fact[: result.end]):
                 fact = f"{fact[: result.end]} ({result.when:%Y-%m-%d}){fact[result.end :]}"
     return when.absolute(fact, now)
 
 
-# --- Sentences that state something lasting, as they stand
-#
-# Only what is typed counts: no code, no quotes, no pasted text, nothing that is only supposed. A sentence counts when
-# it speaks in the first person; clauses that ask, doubt, or speak of the task in hand are cut off.
+# --- Sentences that state something lasting Only typed text counts: no code, quotes, pasted text or suppositions. A
+# sentence counts if it is in the first person; clauses that ask, doubt, or concern the current task are cut off.
 
 _LONGEST = 400  # characters of a sentence
 _QUOTED = lazy(
@@ -80,24 +78,24 @@ _NEXT = lazy(r",?\s+(?:and|but)\s+(?=(?:i|we|my|our)\b)|[，,；;]\s*(?=我)", r
 
 
 class _Sentence(NamedTuple):
-    """One sentence as it was typed."""
+    """One typed sentence."""
 
     text: str  # without the words "remember that"
-    is_question: bool  # what stands in front of the question may state something
-    is_request: bool  # the writer asks to have it remembered
+    is_question: bool  # the part before the question may state something
+    is_request: bool  # the writer asks to remember it
 
 
 class _Rules(NamedTuple):
-    """How the clauses of a language differ, out of words.toml; each is looked for in one clause."""
+    """The patterns of a language for its clauses, from words.toml; each is searched in one clause."""
 
     cut: re.Pattern[str]  # between clauses
-    lead: re.Pattern[str]  # opens a sentence and says nothing
+    lead: re.Pattern[str]  # opens a sentence without meaning
     first_person: re.Pattern[str]
-    standing: re.Pattern[str]  # a request that holds from now on
+    standing: re.Pattern[str]  # a standing request
     asks: re.Pattern[str]  # opens a question or a request
-    voids: re.Pattern[str]  # in a sentence: a condition, or somebody else's words
+    voids: re.Pattern[str]  # in a sentence: a condition, or another person's words
     doubts: re.Pattern[str]
-    passing: re.Pattern[str]  # what is of the moment, or of the task in hand
+    passing: re.Pattern[str]  # momentary, or about the current task
 
 
 @cache
@@ -106,7 +104,7 @@ def _rules(language: str) -> _Rules:
 
 
 def _lasting_sentences(message: str) -> list[str]:
-    """What the writer says of themselves that lasts; first what they ask to have remembered."""
+    """The lasting sentences about the writer; first those that they ask to remember."""
     result = [(not one.is_request, _lasting(one)) for one in _own_sentences(message)]
     return [text for _, text in sorted(result, key=lambda each: each[0]) if text]
 
@@ -126,7 +124,7 @@ def _own_sentences(message: str) -> list[_Sentence]:
 
 
 def _lasting(sentence: _Sentence) -> str:
-    """The clauses of a sentence that state something lasting of its writer; "" where none does."""
+    """The clauses of a sentence that state something lasting about its writer; "" without one."""
     text = sentence.text.replace("’", "'")
     german = "german" if _GERMAN.search(text) else "english"
     rules = _rules("chinese" if _HAN.search(text) else german)
@@ -148,8 +146,8 @@ def _lasting(sentence: _Sentence) -> str:
 
 
 def _split(sentence: str) -> list[str]:
-    """What a sentence says of two things, each for itself, so that one can be replaced and the other stays: "I live in
-    Rome and work at Fiat" has two."""
+    """The statements of a sentence, separately, so that one can be replaced without the other: "I live in Rome and
+    work at Fiat" has two."""
     parts: list[str] = []
     for part in _NEXT.split(sentence):
         first, *others = _AND_STATES.split(part) if _STATES.match(part) else [part]
@@ -158,7 +156,7 @@ def _split(sentence: str) -> list[str]:
 
 
 def _clauses(text: str, rules: _Rules) -> Iterator[tuple[int, int, bool]]:
-    """Beginning and end of each clause up to the first that asks, and whether it may stay."""
+    """Yield the begin and end of each clause up to the first question, and whether it may be kept."""
     start = 0
     for cut in [*rules.cut.finditer(text), None]:
         end = cut.start() if cut else len(text)
@@ -173,12 +171,12 @@ def _clauses(text: str, rules: _Rules) -> Iterator[tuple[int, int, bool]]:
 
 
 def _is_short(text: str) -> bool:
-    """Whether it is too short to state something of somebody."""
+    """Whether it is too short to state something about somebody."""
     return len(_WORD_OR_TWO.findall(text)) < 2
 
 
 def _typed_lines(message: str) -> list[str]:
-    """Lines of prose. What a shell or a log printed goes on until an empty line."""
+    """The lines of prose. Output of a shell or a log extends to an empty line."""
     lines: list[str] = []
     printed = False
     for line in prose(typed_part(message).replace("\r\n", "\n")).split("\n"):
@@ -191,7 +189,7 @@ def _typed_lines(message: str) -> list[str]:
 
 
 def _ends_it(line: str) -> bool:
-    """Whether the message is not about its writer from here on: a part that is played, a text that is worked on."""
+    """Whether the message is not about its writer from here on: a role play, or a text to edit."""
     return bool(_SUPPOSED.search(line) or _WORKED_ON.search(line))
 
 

@@ -1,4 +1,4 @@
-"""Where a note means its reader to do something at a time, and which of its text is plain prose at all."""
+"""Finds where a note asks its reader to do something at a time, and which of its text is plain prose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FENCE = lazy(r" {0,3}(?:[-*+] )?(`{3,}|~{3,})")
 _HEADING_OR_QUOTE = lazy(r"\s*(?:[-*+] |\d{1,9}[.)] )?(?:#{1,6}(?:\s|$)|>)")
-# Code, links, addresses, comments: not what the writer says in plain words.
+# Code, links, addresses and comments, which are not plain prose.
 _INLINE = lazy(
     r"``[^\n]{0,200}?``|`[^`\n]{1,1000}`|!?\[\[[^\[\]\n]{1,400}\]\]"
     r"|!?\[[^\[\]\n]{0,400}\](?:\([^()\n]{0,500}\)|\[[^\[\]\n]{0,400}\])|<[^<>\n]{1,400}>|%%[^%\n]{0,400}%%"
@@ -36,7 +36,7 @@ _HAN_DO = pattern("intentions", "han_do", 0)
 _MONTHS = "jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz]"
 _IN_DAY = rf"(?!(?:(?<=\d\.)|(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.)) (?i:{_MONTHS}))"  # 4. Dezember, Fri. Dec 4
 _STOP = lazy(rf"[。！？；!?;]|\.(?=\s+[A-Z]){_IN_DAY}")
-_NEAR = 300  # characters of a sentence that are looked at on each side
+_NEAR = 300  # characters of a sentence that are read on each side
 
 
 @cache
@@ -46,12 +46,12 @@ def _latin() -> tuple[str, ...]:
 
 @cache
 def _verbs() -> frozenset[str]:
-    """What an order to oneself begins with."""
+    """The verbs that begin an instruction to oneself."""
     return frozenset(words("intentions", "verbs").split())
 
 
 def prose(text: str) -> str:
-    """The text with code, quotes, headings and links blanked out, character for character."""
+    """The text with code, quotes, headings and links replaced by blanks, character for character."""
     lines: list[str] = []
     fence = ""
     for line in text.splitlines(keepends=True):
@@ -89,7 +89,7 @@ def is_plain(text: str, start: int, end: int) -> bool:
 
 
 def is_end(text: str, start: int, end: int) -> bool:
-    """Whether a time says until when its sentence holds ("in Lisbon until 12 May"), not by when to do it."""
+    """Whether a time says until when its sentence holds ("in Lisbon until 12 May"), rather than a deadline."""
     line, before, after = _around(text, start, end)
     if _TASK.match(line) or _MARKER.match(line) or after.strip(" ."):
         return False
@@ -98,7 +98,7 @@ def is_end(text: str, start: int, end: int) -> bool:
 
 
 def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
-    """The line of a time, and what of its sentence stands before and after it."""
+    """The line of a time, and its sentence before and after it."""
     line_start = max(text.rfind("\n", 0, start) + 1, start - _NEAR)
     result = text.find("\n", end, end + _NEAR)
     line = text[line_start : result if result >= 0 else end + _NEAR]
@@ -110,7 +110,7 @@ def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
 
 
 def is_order(low: str) -> bool:
-    """Whether words in small letters begin with a verb that orders something: "call Bob"."""
+    """Whether lower-case words begin with an instruction: "call Bob"."""
     opens = low.lstrip(" ,，:").split(maxsplit=1)
     return bool(opens and opens[0] in _verbs())
 
@@ -126,13 +126,13 @@ def _is_imperative(before: str, after: str) -> bool:
     return rest.strip() in {"我", "我们", "咱们"} and bool(_HAN_DO.match(after))
 
 
-# Sentences of notes, outside of tasks, that plainly want something done at a time: "remind me to call Bob tomorrow".
+# Sentences of notes, outside of tasks, that clearly ask for something at a time: "remind me to call Bob tomorrow".
 
 MOST = 50  # sentences of one note
-_MOST_PLACES = 2_000  # of such words that are looked at
+_MOST_PLACES = 2_000  # of such words that are read
 _LONGEST = 300  # characters of a sentence on each side of the word
 _NAMES = f"{_MONTHS}|mon|tue|wed|thu|fri|sat|sun|tomorrow|tonight|today|noon|midnight|next|this|end|eo[dwmy]"
-# Each begins with letters, so that the engine skips to where these stand.
+# Each begins with letters, so that the engine can skip to them.
 _DUE = lazy(r"due(?<![a-z]due)(?![a-z])(?! to\b)")
 _BY = lazy(
     rf"b(?:y|efore)(?<![a-z]by)(?<![a-z]before)[ ](?:the )?(?:\d|(?:{_NAMES})[a-z]{{0,6}}\b)"
@@ -147,7 +147,7 @@ _HAN = ("提醒", "截止", "到期", "记得")
 _DAY_ENDS = "[日号末底天一二三四五六]"  # 12月5日前, 周五之前
 _HAN_BEFORE = lazy(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
 _TIME = pattern("intentions", "time", 0)
-_FURTHEST = 2_000  # characters of a line that are looked at before a sentence
+_FURTHEST = 2_000  # characters of a line that are read before a sentence
 _STOP_WORD = lazy(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])"
     rf"{_IN_DAY}|[。！？；\n]"
@@ -156,7 +156,7 @@ _NO_PROSE = pattern("intentions", "no_prose")
 _EXAMPLE = lazy(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例如|如果|假如)")
 _QUOTED = lazy(r"[\"“][^\"“”\n]{1,300}[\"”]")
 _YEAR = lazy(r"\d{4}|\d\d年")
-_YEARLESS_DAYS = 120  # further ahead, a day without a year is rather one that is past
+_YEARLESS_DAYS = 120  # further ahead, a day without a year is probably past
 _NEAR_WORDS = 80  # characters between a word and the time
 _MOST_TIMES = 2  # in a sentence; more are a list of them
 _MARK = lazy(r"\s*(?:[-*+]|\d{1,9}[.)])?\s+|(?:[-*+]|\d{1,9}[.)])\s")
@@ -166,8 +166,8 @@ _CLOCK_ALONE = lazy(
 
 
 def sentences(note: Note, text: str) -> dict[int, list[str]]:
-    """Sentences that may say when something is to be done, by their lines; of text and lists alone. Quick where there
-    is none."""
+    """Sentences of text and lists that may say when something is to be done, by line number. Fast where there is
+    none."""
     low = text.lower()
     if len(low) != len(text):  # a letter became two
         low = "".join(letter.lower()[:1] or letter for letter in text)
@@ -190,7 +190,7 @@ def sentences(note: Note, text: str) -> dict[int, list[str]]:
 
 
 def _cue_spans(low: str, text: str) -> Iterator[tuple[int, int]]:
-    """From where to where sentences go that have such a word and name a time."""
+    """Yield the spans of sentences with such a word and a time."""
     last = 0
     for at in islice(sorted(_places(low)), _MOST_PLACES):
         if at < last:
@@ -207,7 +207,7 @@ def _cue_spans(low: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _places(low: str) -> Iterator[int]:
-    """Where such words stand; by plain search, which is ten times as fast as one pattern for all."""
+    """Yield the offsets of such words, by plain search, which is ten times as fast as one pattern for all."""
     for word in _latin() if low.isascii() else (*_latin(), *_HAN):
         at = low.find(word)
         while at >= 0:
@@ -218,7 +218,7 @@ def _places(low: str) -> Iterator[int]:
 
 
 class _Lines:
-    """The lines of a note that are text, and no task."""
+    """The lines of a note that are text and not tasks."""
 
     def __init__(self, note: Note, text: str) -> None:
         self._text = text
@@ -229,7 +229,7 @@ class _Lines:
         self._taken = {task.line for task in (*note.tasks, *note.dates)}
 
     def number(self, at: int) -> int:
-        """The number of the line at that place; 0 for one that does not count."""
+        """The number of the line at an offset; 0 for one that does not count."""
         line = bisect_right(self._starts, at)
         index = bisect_right(self._ends, (line, 1 << 40)) - 1
         inside = index >= 0 and self._ends[index][0] <= line <= self._ends[index][1]
@@ -245,13 +245,13 @@ class _Lines:
         return bool(self._open_text[begin:end].strip("\0 "))
 
     def start(self, line: int) -> int:
-        """Where a line begins."""
+        """The offset of a line."""
         return self._starts[line - 1]
 
 
 def moment(sentence: str, written: datetime) -> Moment | None:
-    """When a sentence wants something done, reckoned from when it was written; None when it does not, or when that
-    was before."""
+    """When a sentence asks for something, relative to when it was written; None when it does not, or when the time is
+    past."""
     if _EXAMPLE.match(sentence.lower()):
         return None
     text = _QUOTED.sub(lambda quoted: "\0" * len(quoted[0]), sentence)
@@ -259,12 +259,12 @@ def moment(sentence: str, written: datetime) -> Moment | None:
 
 
 def task_moment(text: str, written: datetime) -> Moment | None:
-    """When an open task is to be done that names a time in plain words."""
+    """When an open task is due that names a time in plain words; None without a time."""
     return next(iter(_times(text, written)), None)
 
 
 def _times(text: str, written: datetime) -> list[Moment]:
-    """The times to come that a text names, outside of code, links, and the like; none where it lists them."""
+    """The future times that a text names outside code, links and the like; none where it only lists them."""
     from vaultmem_languages.when import find
 
     times = find(prose(text), written)
@@ -273,7 +273,7 @@ def _times(text: str, written: datetime) -> list[Moment]:
 
 
 def _is_meant(text: str, time: Moment, written: datetime) -> bool:
-    """Whether the words beside a time want something done then."""
+    """Whether the words beside a time ask for something to be done then."""
 
     open_text = prose(text)
     low = open_text.lower() if len(open_text.lower()) == len(open_text) else open_text
@@ -287,8 +287,8 @@ def _is_meant(text: str, time: Moment, written: datetime) -> bool:
 
 
 def _is_limit(text: str, time: Moment) -> bool:
-    """Whether a word before or after the time makes a limit of it. A time of day alone is mostly one of the past:
-    he left before nine; and "before May" is advice as often as an order."""
+    """Whether a word before or after the time makes it a deadline. A time of day alone is usually past: he left
+    before nine; and "before May" is as often advice as an instruction."""
 
     if _CLOCK_ALONE.fullmatch(text[time.start : time.end].strip()):
         return False

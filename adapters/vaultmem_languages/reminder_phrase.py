@@ -1,6 +1,6 @@
-"""The words with which somebody sets a reminder: when it speaks, and what beside that was not understood.
+"""Parses the words of a reminder: when it is due, and which time words were not understood.
 
-Every word of a time counts: what is neither part of the time nor plainly text of the reminder is reported, so
+Every word of a time counts: one that is neither part of the time nor clearly text of the reminder is reported, so
 that no rule is set that means less than the words.
 """
 
@@ -29,7 +29,7 @@ Span = tuple[int, int]
 
 
 def read(text: str, now: datetime) -> Phrase:
-    """When the words of a reminder want it to speak; of a long text, those with which it begins."""
+    """Parse the words of a reminder; of a long text, only its beginning."""
     if len(text) > _LONGEST:
         return read(text[:_LONGEST], now)._replace(task=when.absolute(text, now))
     written = text
@@ -54,7 +54,7 @@ def read(text: str, now: datetime) -> Phrase:
         return Phrase(None, " ".join(quote(used)), (), either)
     repeats = (moment and moment.repeat) or ""
     spans = [*_left(low, used, repeats), *unread]
-    if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
+    if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly a single time
         spans.append((main.start, main.end))
     for each in result:
         says = not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays)
@@ -69,7 +69,7 @@ def read(text: str, now: datetime) -> Phrase:
 
 
 def _task(text: str, stood: Sequence[int], low: str, used: Sequence[Span]) -> str:
-    """The words without the time, where that opens or ends them: on that day, "tomorrow" is wrong; else ""."""
+    """The words without a time at their beginning or end (on the day itself, "tomorrow" would be wrong); else ""."""
     head, body, tail, spans = "", 0, len(low), [span for span in used if not _is_noun(low, *span)]
     while spans and _FOLLOWS.fullmatch(low, spans[-1][1], tail):
         before = _before(low, spans[-1][0])
@@ -89,14 +89,14 @@ def _task(text: str, stood: Sequence[int], low: str, used: Sequence[Span]) -> st
 
 
 def _before(low: str, place: int) -> int:
-    """Where the small words begin that lead to a time."""
+    """The offset of the small words before a time."""
     match = _LEADS.search(low, max(0, place - _NEAR), place)
     return match.start() if match else place
 
 
 def _with_small_names(text: str, low: str, now: datetime) -> list[Reading]:
-    """The readings, and days such as sun and may 5 in small letters, which are other words as well: beside a clock, at
-    the beginning and at the end of a reminder they are days."""
+    """The readings, including days such as sun and may 5 in lower case: beside a time of day, and at the beginning or
+    end of a reminder, they are days."""
     usual = list(when.readings(text, now))
     added = [
         each
@@ -112,8 +112,8 @@ def _is_apart(each: Reading, spans: Iterable[Span]) -> bool:
     return all(each.end <= start or end <= each.start for start, end in spans)
 
 
-# A day in figures, the 5th at the beginning, and an hour at the end: in a note a fraction, a floor and a number, where
-# somebody says when, a time.
+# A day in figures, the 5th at the beginning, and an hour at the end: in a note a fraction, a floor and a number; in a
+# reminder times.
 
 _IN_FIGURES = lazy(rf"(?<![a-z0-9_.$€£¥#:/\\+=^~-]){IN_FIGURES}")
 _ONE_MEANING = 13 * 60  # minutes: 9:30 may be in the evening, and 3:16 a verse
@@ -123,7 +123,7 @@ _NTH_FIRST = lazy(r"(?:on )?the (?P<number>\d{1,2})(?:st|nd|rd|th) ")
 
 
 def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
-    """The readings, and the days that count only in a reminder: weak ones, unless a time stands beside them."""
+    """The readings, including weak days that only count in a reminder, unless a time is beside them."""
     bare = [
         Reading(*match.span(), sense._replace(weak=True))
         for match in _IN_FIGURES.finditer(low)
@@ -159,7 +159,7 @@ def _either(low: str, used: Sequence[Span], today: date) -> tuple[str, ...]:
 
 
 def alone(text: str, now: datetime) -> Phrase:
-    """The same of words that say when and nothing else: all beside it is not understood."""
+    """Parse words that only say when: anything else is not understood."""
     for phrase in (text, f"at {text}", f"in {text}", f"every {text}"):
         result = read(phrase, now)
         if result.either:
@@ -174,7 +174,7 @@ def alone(text: str, now: datetime) -> Phrase:
 
 
 def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | None:
-    """What says when: a rule, else the first time to come, else a word such as biweekly that stands apart."""
+    """The reading that says when: a rule, else the first future time, else a separate word such as biweekly."""
     strong = [each for each in readings if not each.sense.weak]
     rules = [each for each in strong if each.sense.repeat]
     if rules:
@@ -223,7 +223,7 @@ def _is_clock(each: Reading) -> bool:
 
 
 def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
-    """With the time of day that stands apart: tomorrow call Bob at 3pm."""
+    """The reading with a separate time of day: tomorrow call Bob at 3pm."""
     for each in readings:
         if each == main or not _is_clock(each):
             continue
@@ -241,7 +241,7 @@ def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading
 
 
 def _with_day(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
-    """A rule with the day that stands apart: Monday 9am standup every week."""
+    """A rule with a separate day: Monday 9am standup every week."""
     for each in readings:
         span = each.start, each.end
         if span in main.others or not each.sense.dated or _is_noun(low, *span):
@@ -255,7 +255,7 @@ def _with_day(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
 
 
 def _counts(low: str, each: Reading, used: list[Span], repeats: str, now: datetime) -> bool:
-    """Whether another time belongs to the first: it repeats, touches it, or stands by a rule and is no noun."""
+    """Whether another time belongs to the first: it repeats, touches it, or is beside a rule and not a noun."""
     if _touches(low, used, each.start, each.end):
         return not low.startswith("'s", each.end)
     if each.sense.repeat:
@@ -265,7 +265,7 @@ def _counts(low: str, each: Reading, used: list[Span], repeats: str, now: dateti
 
 
 def _join(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Spans that overlap or touch as one: except in August."""
+    """Join spans that overlap or touch."""
     result: list[Span] = []
     for start, end in spans:
         if result and not text[result[-1][1] : start].strip():
@@ -290,21 +290,21 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 _SHAPES = _pattern("shapes")  # a clock or a date by its form
 _FEASTS = _pattern("feasts")
-_ANYWHERE = _pattern("anywhere")  # of how often something happens, wherever it stands
-_OF_A_RULE, _OF_A_YEAR = _pattern("of_a_rule"), _pattern("of_a_year")  # wherever they stand
+_ANYWHERE = _pattern("anywhere")  # of how often something happens, anywhere
+_OF_A_RULE, _OF_A_YEAR = _pattern("of_a_rule"), _pattern("of_a_year")  # anywhere
 _BEHIND, _BEHIND_RULE = _pattern("behind"), _pattern("behind_rule")  # where they touch a time
 _BEFORE, _BEFORE_RULE = _pattern("before"), _pattern("before_rule")
 _NOUN = _pattern("noun")
 _OFTEN = _pattern("often")
 _CALL, _LEADS, _FOLLOWS, _BOUND = map(_pattern, ("call", "leads", "follows", "bound"))
 _BETWEEN = _pattern("between")  # two parts of one time
-_OTHER_DAYS = _pattern("other_days")  # in languages whose times nobody here understands
+_OTHER_DAYS = _pattern("other_days")  # in languages whose times are not supported
 _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
 _NEAR = 32
 
 
 def _unread(low: str, readings: Sequence[Reading]) -> list[Span]:
-    """Where something has the form of a clock or a date and is none: 25:00, 13pm, Feb 30."""
+    """The spans of invalid times and dates: 25:00, 13pm, Feb 30."""
     read_spans = [span for each in readings for span in ((each.start, each.end), *each.others)]
     return [
         match.span()
@@ -314,8 +314,8 @@ def _unread(low: str, readings: Sequence[Reading]) -> list[Span]:
 
 
 def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
-    """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
-    "", was made."""
+    """Yield the spans of such words in a folded text outside the understood parts; `repeats` is the rule made of
+    those, or ""."""
     hidden = low
     for start, end in used:
         hidden = hidden[:start] + "\0" * (end - start) + hidden[end:]
@@ -347,14 +347,14 @@ def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
 
 
 def _is_noun(low: str, start: int, end: int) -> bool:
-    """Whether a time is what the text of a reminder speaks of: the 3pm meeting, Monday's list, slides for Monday."""
+    """Whether a time is part of the reminder's text: the 3pm meeting, Monday's list, slides for Monday."""
     if low.startswith("'s", end) or low.startswith("'s", end - 2):
         return True
     return _NOUN.search(low, max(0, start - _NEAR), start) is not None
 
 
 def _touches(low: str, used: list[Span], start: int, end: int) -> bool:
-    """Whether nothing but a small word stands between a place and a part that is understood."""
+    """Whether only a small word separates a span from an understood part."""
     return any(
         _BETWEEN.fullmatch(low, min(end, last), max(start, first)) is not None
         for first, last in used

@@ -1,5 +1,5 @@
-"""What a subject has one of at a time: slots (a birthday, a port, a favourite editor), how often something happens, on
-which floor it is, where somebody lives who moved; and how values of them compare."""
+"""Properties with one value at a time: slots (a birthday, a port, a favourite editor), how often something happens,
+floors, places of residence; and how their values compare."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vaultmem_languages.when_words import (
     ordinal,
 )
 
-# Values of facts, folded so that they compare: dates, numbers, articles, and pairs of words that exclude each other.
+# Fold values of facts for comparison: dates, numbers, articles, and pairs of opposites.
 
 _DAY_FIRST = lazy(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({MONTH_NAME})")
 _MONTH_FIRST = lazy(rf"\b({MONTH_NAME}) (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])")
@@ -43,7 +43,7 @@ class _Words(NamedTuple):
     names: dict[str, str]  # of slots in English, by their spellings
     chinese: dict[str, str]
     chinese_slot: re.Pattern[str]
-    american: dict[str, str]  # what is written in two ways on two sides of the sea
+    american: dict[str, str]  # American and British spellings
     british: re.Pattern[str]
     opposites: dict[str, list[str]]
     user: frozenset[str]
@@ -82,7 +82,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def fold(value: str) -> str:
-    """One spelling of a value: no case, no article, no punctuation around it, days as `m05 d03`."""
+    """The normal form of a value: no case, no article, no punctuation around it, days as `m05 d03`."""
     plain = " ".join(unicodedata.normalize("NFKC", value).casefold().replace("’", "'").split())
     plain = _ARTICLES.sub("", plain.strip(_AROUND)).strip(_AROUND)
     if not any(letter.isdigit() for letter in plain) and "月" not in plain:
@@ -100,7 +100,7 @@ def _day(month: str, day: str) -> str:
 
 
 def differ(one: str, other: str) -> bool:
-    """Whether two folded values cannot be the same thing in other words."""
+    """Whether two folded values cannot mean the same thing."""
     if one == other or not one or not other or _other_script(one, other):
         return False
     if bool(_DAY_TOKENS.search(one)) != bool(_DAY_TOKENS.search(other)):
@@ -113,13 +113,13 @@ def differ(one: str, other: str) -> bool:
 
 
 def split_version(value: str) -> tuple[str, str] | None:
-    """Name and version of a folded value such as "python 3.11"; None where it ends in no version."""
+    """The name and version of a folded value such as "python 3.11"; None without a version."""
     match = _VERSIONED.match(value)
     return (match[1], match[2] or match[3]) if match else None
 
 
 def rivals(one: str, other: str) -> bool:
-    """Whether two folded values are versions of one thing that exclude each other: 3.11.4 is still 3.11."""
+    """Whether two folded values are different versions of one thing; 3.11.4 is still 3.11."""
     mine, theirs = split_version(one), split_version(other)
     if mine is None or theirs is None or mine[0] != theirs[0]:
         return False
@@ -128,15 +128,15 @@ def rivals(one: str, other: str) -> bool:
 
 
 def _other_script(one: str, other: str) -> bool:
-    """里斯本 and "Lisbon" are not different as far as we can tell."""
+    """Whether two values are in different scripts: 里斯本 and "Lisbon" may be the same."""
     if (one + other).isascii() or bool(_HAN.search(one)) == bool(_HAN.search(other)):
         return False
     return bool(_LATIN.search(one) or _LATIN.search(other))
 
 
 def opposite(one: str, other: str) -> str | None:
-    """What two folded values that are opposites share ("mode" of light mode and dark mode); None
-    when they are no opposites."""
+    """The common part of two opposite folded values ("mode" of light mode and dark mode); None when they are not
+    opposites."""
     if one == other:
         return None
     for word in one.split():
@@ -153,7 +153,7 @@ def opposite(one: str, other: str) -> str | None:
 
 
 class Fact(NamedTuple):
-    """A clause taken apart, as written; `property` is canonical."""
+    """The parts of a clause, as written; `property` is canonical."""
 
     subject: str
     property: str
@@ -166,7 +166,7 @@ class Fact(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A property by its name, and of whom or what."""
+    """A property by its name, and its owner."""
 
     owner: str  # folded; "" when nobody is named
     name: str
@@ -193,12 +193,12 @@ def canonical_subject(text: str) -> str:
 
 
 def is_pronoun(subject: str) -> bool:
-    """Whether nobody can tell from the text alone who that is."""
+    """Whether the subject cannot be identified from the text alone."""
     return subject in _words().pronouns
 
 
 def slot(subject: str) -> Slot | None:
-    """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None when it is none."""
+    """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None without one."""
     written = " ".join(subject.casefold().replace("’", "'").split())
     written = _words().british.sub(lambda match: _words().american[match[0]], written)
     return _english_slot(written) or (None if written.isascii() else _chinese_slot(written))
@@ -258,11 +258,11 @@ _COMPOUND = lazy(
 )
 _HAN_MOVED = pattern("slots", "han_moved")
 _GERMAN_HOME = pattern("slots", "german_home", 0, place=_NAME)
-# Who moved lately still lives there; "last month" alone speaks of what is over.
+# Somebody who moved recently still lives there; "last month" alone is past.
 _MOVES = lazy(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
 _LATELY = pattern("slots", "lately")
 _HAN_NO_PLACE = pattern("slots", "han_no_place")
-_OPEN = pattern("slots", "open")  # denied, or of somebody who is not named: it states nothing here
+_OPEN = pattern("slots", "open")  # negated, or about somebody who is not named: no statement
 _FILLING = pattern("slots", "filling")
 
 
@@ -272,7 +272,7 @@ def fixed_fact(clause: str) -> Fact | None:
 
 
 def _rhythm(clause: str) -> Fact | None:
-    """Rhythms in other units than days may be the same: a month and 30 days are not compared."""
+    """How often something happens. Units other than days are not compared, as a month may be 30 days."""
     if match := _EVERY.match(clause):
         what = match["what"]
     elif match := None if clause.isascii() else _HAN_EVERY.match(clause):
@@ -301,12 +301,13 @@ def _floor(clause: str) -> Fact | None:
 
 
 def without_recency(sentence: str) -> str:
-    """A sentence without what says that a move was lately; any other as it is."""
+    """A sentence without words that say that a move was recent; any other unchanged."""
     return _LATELY.sub("", sentence) if _MOVES.search(sentence) else sentence
 
 
 def _residence(clause: str) -> Fact | None:
-    """Who moved somewhere lives there. Precision before recall: a place is a name, and no tool that people move to."""
+    """The residence of somebody who moved. Precision before recall: a place is a name, but not a tool that people
+    move to."""
     if (home := _GERMAN_HOME.match(clause)) and not _OPEN.search(home["subject"]):
         fact = Fact(home["subject"], "lives in", home["value"], language="german")
         return None if is_no_place(home["value"]) else fact
@@ -326,7 +327,7 @@ def _residence(clause: str) -> Fact | None:
 
 
 def is_no_place(name: str) -> bool:
-    """Whether it begins as the name of something where nobody lives does: "Apple Music", "Team Blue", "Node.js"."""
+    """Whether a name is that of something nobody lives in: "Apple Music", "Team Blue", "Node.js"."""
     words = re.split(r"[\s'’.-]+", name.removeprefix("the "))
     if any(_COMPOUND.match(word) for word in words):
         return True
@@ -335,6 +336,6 @@ def is_no_place(name: str) -> bool:
 
 @cache
 def _no_places() -> frozenset[str]:
-    """Names that people move to and go on living where they do: programs, companies, faiths, teams."""
+    """Names that people move to without relocating: programs, companies, faiths, teams."""
     lists = toml_table("vaultmem_languages", "words")["moves"].values()
     return frozenset(name.replace("-", " ") for names in lists for name in names.split())

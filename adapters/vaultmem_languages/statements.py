@@ -1,7 +1,7 @@
-"""Facts of the form subject, property, value out of a short text, and whether two of them exclude each other.
+"""Extracts facts (subject, property, value) from a short text, and decides whether two of them contradict each other.
 
-Precision before recall: what is past, supposed, a question, or about "her" and "it" gives no statement, and two
-statements contradict only where a subject has one value at a time or where one denies what the other says.
+Precision before recall: the past, suppositions, questions, and sentences about "her" and "it" give no statement, and
+two statements contradict each other only where a subject has one value at a time or one negates the other.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from vaultmem_languages.slots import (
     split_version,
 )
 
-_LONGEST = 80  # characters of a value or a subject that still is one
-_BESIDE = 12  # characters around a statement that are no context: "Note: ", a bullet
+_LONGEST = 80  # most characters of a value or a subject
+_BESIDE = 12  # characters around a statement that are not context: "Note: ", a bullet
 _MOST_PRINTED = 80  # characters of a statement in a reason
 _HAVE_OPPOSITES = ("prefers", "is", "uses", "wants")
 _SETTINGS = ("mode", "theme", "answers", "replies", "模式", "主题", "界面", "回答", "回复")
@@ -75,7 +75,7 @@ def contradicts(one: Statement, other: Statement) -> bool:
 
 
 def _meet(one: Statement, other: Statement) -> bool:
-    """Whether they speak of the same circumstance; a denial without one denies all."""
+    """Whether they have the same condition; a negation without one applies to all."""
     if one.where == other.where:
         return True
     denial = one if one.negated else other if other.negated else None
@@ -83,7 +83,7 @@ def _meet(one: Statement, other: Statement) -> bool:
 
 
 def _against(one: Statement, other: Statement) -> bool:
-    """Whether what `one` puts second is what `other` puts first."""
+    """Whether `one` prefers something to the value of `other`."""
     return bool(one.over) and one.over == other.value and one.value != other.value
 
 
@@ -98,7 +98,7 @@ def _is_opposed(one: Statement, other: Statement) -> bool:
 
 
 def contradiction(one: str, other: str) -> str | None:
-    """Why two texts contradict, in one line for a person; None when they do not."""
+    """Why two texts contradict each other, in one line for a person; None when they do not."""
     theirs = statements(other)
     if not theirs:
         return None
@@ -114,7 +114,7 @@ def contradiction(one: str, other: str) -> str | None:
 
 
 def _around(text: str, statement: Statement) -> str:
-    """The context of a statement, folded: "port: 80" is the port of what the text around it is about."""
+    """The folded context of a statement: "port: 80" is the port of whatever the text is about."""
     start, end = statement.span
     context = fold(f"{text[:start]} {text[end:]}")
     return context if len(context) > _BESIDE else ""

@@ -1,8 +1,8 @@
-"""Time expressions in notes, English and Chinese in one grammar: what they mean on the day they were written.
+"""Time expressions in notes, for all languages in one grammar, relative to the day they were written.
 
-Pieces are read from left to right and joined where they speak of one time: "next Friday" and "at 9am". The
-week goes from Monday to Sunday, a bare weekday is the next one after today, "next" is in the following week,
-"morning" is 9:00, "evening" 20:00; "at 3" is in the afternoon, 3:00 is in the night.
+Pieces are read from left to right and joined where they belong to one time: "next Friday" and "at 9am". The week goes
+from Monday to Sunday, a bare weekday is the next one after today, "next" is in the following week, "morning" is 9:00,
+"evening" 20:00; "at 3" is in the afternoon, 3:00 is in the night.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _DAY = 24 * 60  # minutes
 _TOKEN = lazy(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
 # Of a number or a word.
 _INSIDE = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第")
-# A blank between figures and the Chinese word they count: 12 月 5 日, 每月 1 号.
+# A blank between figures and a Chinese unit: 12 月 5 日, 每月 1 号.
 _GAP = lazy(
     r"(?<=[0-9]) (?=[号日月年点时分天周星礼个小刻季])"
     r"|(?<=[\u4e00-\u9fff]) (?=[0-9]{1,4} ?[号日月年点时分天周星礼个小刻季])"
 )
-_COUNTED = f"第百千万.{when_chinese.DIGITS}"  # a number goes on, or is an ordinal
+_COUNTED = f"第百千万.{when_chinese.DIGITS}"  # a number continues, or is an ordinal
 _GLUE = lazy(
     r" {0,3}(?:[,、-] {0,2})?"
     r"(?:(?:at|on|by|in|of|the|from|around|about|before|starting|的|之|于|在)(?![a-z]) {0,2}){0,2}"
@@ -57,7 +57,7 @@ _SETTLED = lazy(
 
 
 def find(text: str, now: datetime) -> list[Moment]:
-    """All times that a text names, in order, wherever they stand."""
+    """All times that a text names, in order, anywhere in it."""
     result: list[Moment] = []
     for each in readings(text, now):
         is_age = each.sense.grain == "year" and when_chinese.AGE.match(text, each.end)
@@ -67,7 +67,7 @@ def find(text: str, now: datetime) -> list[Moment]:
 
 
 def reminder(text: str, now: datetime) -> Moment | None:
-    """The first time to come at which the text plainly wants something done; None for none.
+    """The first future time at which the text clearly asks for something; None without one.
 
     Code, quotes, headings and links do not count.
     """
@@ -75,12 +75,12 @@ def reminder(text: str, now: datetime) -> Moment | None:
 
 
 def end(text: str, now: datetime) -> Moment | None:
-    """The time to come until which a sentence of the text holds; None where none says so."""
+    """The future time until which a sentence of the text holds; None without one."""
     return _to_come(text, now, intentions.is_end)
 
 
 def _to_come(text: str, now: datetime, fits: Callable[[str, int, int], bool]) -> Moment | None:
-    """The first time to come whose place in the plain prose of a text fits."""
+    """The first future time whose position in the plain prose of a text fits."""
     open_text = intentions.prose(text)
     coming = (moment for moment in find(open_text, now) if moment.is_to_come(now))
     return next((one for one in coming if fits(open_text, one.start, one.end)), None)
@@ -91,7 +91,7 @@ def absolute(text: str, written: datetime) -> str:
 
     A bare "Friday" may be the last or the next: its day is added only where intent is plain.
     """
-    for _ in range(_ROUNDS):  # an added bracket may part what was one odd word before: 0:00年底
+    for _ in range(_ROUNDS):  # an added bracket may split what was one unusual word: 0:00年底
         resolved = _with_days(text, written)
         if resolved == text:
             break
@@ -127,7 +127,7 @@ def _render_moment(moment: Moment, sense: Sense) -> str:
 
 
 def readings(text: str, now: datetime) -> Iterator[Reading]:
-    """The pieces, joined; also weak ones, which say nothing alone."""
+    """Yield the joined pieces, including weak ones, which mean nothing alone."""
     english, stood = when_german.in_english(text)
     compact, gaps = _without_gaps(english)
     places = [stood[at] for at in gaps]
@@ -139,7 +139,7 @@ def readings(text: str, now: datetime) -> Iterator[Reading]:
 
 
 def _without_gaps(text: str) -> tuple[str, Sequence[int]]:
-    """The text without blanks inside a Chinese time, and where each character of it stood."""
+    """The text without blanks inside Chinese times, and the original offset of each character."""
     gaps = {gap.start() for gap in _GAP.finditer(normalize(text))}
     if not gaps:
         return text, range(len(text))
@@ -152,7 +152,7 @@ def _read(text: str, now: datetime) -> Iterator[Reading]:
     current: Reading | None = None
     for piece in _pieces(text, low, now):
         if current and piece.start < current.end:
-            continue  # inside the brackets of a day that was added before
+            continue  # inside the brackets of a day that was added earlier
         joined = join(low, current, piece) if current else None
         if current and not joined:
             yield current
@@ -162,20 +162,20 @@ def _read(text: str, now: datetime) -> Iterator[Reading]:
 
 
 def join(low: str, first: Reading, second: Reading) -> Reading | None:
-    """Both as one, if they stand side by side in the folded text and speak of one time."""
+    """Two readings joined, if they are adjacent in the folded text and belong to one time; else None."""
     if second.start - first.end > _LONGEST_GLUE:
         return None
     glue = _GLUE.fullmatch(low, first.end, second.start)
     if not glue or (glue["bracket"] and not (first.sense.dated and second.sense.dated)):
         return None
     if "before" in glue[0] and (not first.sense.dated or second.sense.dated):
-        return None  # the night before Christmas is no night of Christmas
+        return None  # the night before Christmas is not Christmas night
     sense = merge(first.sense, second.sense)
     return Reading(first.start, second.end, sense) if sense else None
 
 
 def _settle(low: str, reading: Reading) -> Reading:
-    """With the day in brackets that follows a relative time: that day is what was meant."""
+    """The reading with the day in brackets that follows a relative time, which is what was meant."""
     sense = reading.sense
     added = _SETTLED.match(low, reading.end)
     if not added or not sense.relative:
@@ -217,7 +217,7 @@ def _pieces(text: str, low: str, now: datetime) -> Iterator[Reading]:
 
 
 def _is_inside(low: str, start: int) -> bool:
-    """Whether a number or a word goes on here; "due:Friday" and 截止：12月5日 begin after the colon."""
+    """Whether an offset is inside a number or a word; "due:Friday" and 截止：12月5日 begin after the colon."""
     before = low[start - 1 : start]
     if before == ":" and start > 1 and not low[start - 2].isdigit():
         return False
@@ -235,7 +235,7 @@ def _rules(word: str, before: str) -> list[Rule]:
 
 
 def moment_of(reading: Reading, now: datetime) -> Moment | None:
-    """When a reading is; None for never, or for nothing that it says alone."""
+    """The moment of a reading; None for never, or for a reading that means nothing alone."""
     try:
         resolved = _resolve(reading.sense, now)
     except (OverflowError, ValueError):  # beyond the calendar
@@ -266,7 +266,7 @@ def _resolve(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
 
 
 def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
-    """The rule, and the first time to come that fits it."""
+    """The first future time that fits a rule, and the rule."""
     sense = _within_its_day(sense)
     day = _first_day(sense, now)
     if day and sense.length:
@@ -279,7 +279,7 @@ def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
 
 
 def _first_day(sense: Sense, now: datetime) -> date | None:
-    from vaultmem.text.recurrence import next_day  # only who has a rule needs it
+    from vaultmem.text.recurrence import next_day  # only needed for rules
 
     repeat, today = sense.repeat, now.date()
     fitting = rule_text(sense._replace(until=None, times=0), 1)
@@ -301,7 +301,7 @@ def _first_day(sense: Sense, now: datetime) -> date | None:
 
 
 def _within_its_day(sense: Sense) -> Sense:
-    """A rule counts days: every Friday at its midnight is every Saturday at 0:00."""
+    """The sense with its time within its day: every Friday at midnight is every Saturday at 0:00."""
     past, minutes = divmod(_minutes(sense), _DAY)
     repeat = sense.repeat
     if not past or not repeat:

@@ -24,7 +24,7 @@ DIGITS = "零〇一二两三四五六七八九十"
 _N = rf"(?:\d{{1,3}}|[{DIGITS}]{{1,3}})"
 _WEEK = "(?:周|星期|礼拜)"
 _DAY = "[一二三四五六日天]"
-# What makes of a weekday another word: 周一次, 周日程, 周天气, 下周一周.
+# Characters after which a weekday is part of another word: 周一次, 周日程, 周天气, 下周一周.
 _NOT_A_DAY = (
     r"(?![次周个般样直共]|(?<=日)[程常报期志]|(?<=天)(?:[气天空晴]|下(?!午))|(?<=[三四五六])[天人])"
 )
@@ -52,7 +52,7 @@ _HOLIDAYS = {
     "元旦": 101, "情人节": 214, "妇女节": 308, "劳动节": 501, "青年节": 504, "儿童节": 601, "教师节": 910,
     "国庆": 1001, "平安夜": 1224, "圣诞": 1225,
 }  # fmt: skip
-# After "5号" and "三点": what makes of them no day and no time.
+# Words after which "5号" and "三点" are not a day or a time.
 _NOT_A_NUMBER = "[线楼房院店门机文桌位球公车码选室馆厅井库铺口坑电]|柜|座|站|矿|舰|病|馆|人物"
 _NOT_A_CLOCK = (
     "[也都点儿没不小上下共式]|(?<=一点)[^钟半整]|建议|意见|要求|原因|理由|内容|重要|说明|问题|注意|好处"
@@ -60,12 +60,12 @@ _NOT_A_CLOCK = (
 )
 
 
-# After 今年: how old somebody is, which is true all the year and happens at no time.
+# After 今年: an age, which is not a time.
 AGE = lazy(rf" ?[已经也才刚满都快]{{0,2}} ?(?:\d{{1,3}}|[{DIGITS}百]{{1,4}})[多几]? ?周?岁")
 
 
 def _place(match: re.Match[str]) -> int:
-    """The day in its month: by number, or 月初, 月中旬, 月底."""
+    """The day of a month: by number, or 月初, 月中旬, 月底."""
     places = {"底": LAST, "末": LAST, "最后一天": LAST, "初": 1, "中": 15}
     return places.get(match["place"] or "", han_number(match["day"]))
 

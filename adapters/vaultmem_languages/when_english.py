@@ -26,7 +26,7 @@ from vaultmem_languages.when_words import (
     weekday,
 )
 
-_WORDS_TOO = {"mon", "wed", "sat", "sun"}  # of something else: she sat, the sun
+_WORDS_TOO = {"mon", "wed", "sat", "sun"}  # other words: she sat, the sun
 _NOT_DAYS = ("dr. ", "mr. ", "ms. ", "mrs. ", "good ", "black ", "ash ", "palm ", "cyber ", "easter ")  # fmt: skip
 _UNIT = "(?P<unit{}>minute|min|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
 _UNITS = {"min": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}

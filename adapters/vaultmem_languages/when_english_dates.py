@@ -68,7 +68,7 @@ def _figures(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def days_in_figures(match: re.Match[str]) -> list[Sense]:
-    """The days that figures may mean, the likelier first: 12/5 (month first), 5.12.2026 (day first), 25/12/26."""
+    """The days that figures may mean, the likeliest first: 12/5 (month first), 5.12.2026 (day first), 25/12/26."""
     first, second, year = int(match["first"]), int(match["second"]), int(match["year"] or 0)
     orders = [(second, first)] if match["mark"] == "." else [(first, second), (second, first)]
     year += 2000 if match["year"] and year < 100 else 0

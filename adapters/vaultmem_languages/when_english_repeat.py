@@ -132,10 +132,10 @@ REPEATS = rules(
 )  # fmt: skip
 
 
-# From when and until when something repeats, how often, and on which days not: "starting Dec 8", "except Sundays".
+# Bounds of a rule: from and until when, how often, and exceptions: "starting Dec 8", "except Sundays".
 
 _SINCE, _UNTIL, _EXCEPT, _AND = "since", "until", "except", "and"
-_BEFORE = {  # what a bound is by the words before it
+_BEFORE = {  # the role of a bound by the words before it
     _SINCE: r"(?<![a-z])(?:starting|beginning|commencing|effective|as of|from|since)(?: from| on| at)?|[从自]",
     _UNTIL: r"(?<![a-z])(?:until|till?|through|up to|ending)(?: on)?|直到|直至|到|至",
     _EXCEPT: r"(?<![a-z])(?:except|excluding|but(?: not)?|other than|apart from|besides|skip(?:ping)?)"
@@ -166,12 +166,12 @@ _NEIGHBOURS = 4
 
 class _Bound(NamedTuple):
     role: str
-    start: int  # with the words that tell its role
+    start: int  # including the words of its role
     end: int
 
 
 def with_bounds(low: str, readings: Sequence[Reading], today: date) -> list[Reading]:
-    """The readings of a folded text, with each bound that stands by a rule taken into it."""
+    """The readings of a folded text, with bounds added to the rules beside them."""
     bounds = _bounds(low, readings)
     read: list[Reading | None] = list(readings)
     for at, bound in bounds.items():
@@ -185,7 +185,7 @@ def with_bounds(low: str, readings: Sequence[Reading], today: date) -> list[Read
 
 
 def _bounds(low: str, readings: Sequence[Reading]) -> dict[int, _Bound]:
-    """The readings that are bounds, by their numbers, if any of the others is a rule."""
+    """The readings that are bounds, by index, if any other reading is a rule."""
     if not any(each.sense.repeat for each in readings):
         return {}
     bounds: dict[int, _Bound] = {}
@@ -222,7 +222,7 @@ def _are_days(at: int, bounds: dict[int, _Bound], readings: Sequence[Reading]) -
 def _nearest(
     low: str, readings: Sequence[Reading], at: int, bounds: dict[int, _Bound]
 ) -> int | None:
-    """The rule in the same sentence that a bound stands nearest to."""
+    """The nearest rule to a bound in the same sentence; None without one."""
     near = range(max(0, at - _NEIGHBOURS), min(len(readings), at + _NEIGHBOURS + 1))
     apart: dict[int, int] = {}
     for other in near:
@@ -236,7 +236,7 @@ def _nearest(
 
 
 def _join(rule: Reading, limit: Reading, bound: _Bound, words: str, today: date) -> Reading | None:
-    """The rule with the bound in it; None where they do not fit."""
+    """The rule with the bound; None where they do not fit."""
     if bound.role == _EXCEPT:
         sense = _without(rule.sense, limit.sense, words)
     else:
@@ -264,7 +264,7 @@ def _limit(sense: Sense, limit: Sense, role: str, today: date) -> Sense | None:
 
 
 def _without(sense: Sense, limit: Sense, words: str) -> Sense | None:
-    """A rule of days without some weekdays; None where they are not days of it."""
+    """A rule of days without some weekdays; None where these are not days of it."""
     repeat = sense.repeat
     if limit.repeat:
         days = set(limit.repeat.weekdays)
@@ -282,7 +282,7 @@ def _without(sense: Sense, limit: Sense, words: str) -> Sense | None:
 
 
 def _count(low: str, rule: Reading) -> Reading:
-    """A rule with how often or how long, where that stands right behind it."""
+    """A rule with its number of occurrences or duration, where that follows directly."""
     if not rule.sense.repeat or rule.sense.until:
         return rule
     for end in sorted({rule.end, *(end for _, end in rule.others)}):

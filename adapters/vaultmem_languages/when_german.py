@@ -1,4 +1,4 @@
-"""Times in German, written as English ones: am nächsten Freitag um halb neun is on next Friday at half past eight.
+"""German times, translated into English ones: am nächsten Freitag um halb neun is on next Friday at half past eight.
 
 One grammar reads both. The words are in words.toml, in the order in which they are tried.
 """
@@ -18,7 +18,7 @@ _NAME = lazy(r"<([a-z]+)>")
 
 @cache
 def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """What is written in German, and the same in English, in the order in which they are tried."""
+    """German patterns and their English translations, in the order in which they are tried."""
     lines = words("german_times", "phrases").strip("\n").split("\n")
     rules = [(german, english) for german, _, english in (line.partition(" = ") for line in lines)]
     for name, read in (("days", _day), ("months", _month), ("numbers", _number)):
@@ -31,7 +31,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 def _with_parts(german: str) -> str:
-    """With other texts of the section for their names in <>."""
+    """A pattern with names in <> replaced by other texts of the section."""
     full = _NAME.sub(lambda part: words("german_times", part[1]), german)
     return _with_parts(full) if _NAME.search(full) else full
 
@@ -57,7 +57,7 @@ def _number(german: str, english: str, _: int, before: str) -> list[tuple[str, s
 
 
 def in_english(text: str) -> tuple[str, Sequence[int]]:
-    """The text with its German times in English, and where each character of it stood."""
+    """The text with its German times in English, and the original offset of each character."""
     if not _IS_GERMAN.search(text):
         return text, range(len(text))
     result: list[str] = []
@@ -78,7 +78,7 @@ def in_english(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _spread(start: int, end: int, count: int) -> Sequence[int]:
-    """Where so many characters stood; a time may begin and end within them."""
+    """The original offsets of `count` characters; a time may begin and end within them."""
     if count == end - start:
         return range(start, end)
     return [start] * (count // 2) + [end - 1] * (count - count // 2)

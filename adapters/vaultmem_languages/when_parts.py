@@ -1,4 +1,4 @@
-"""What the words of a time expression say, piece by piece, and how two pieces become one.
+"""The meaning of the pieces of a time expression, and how two pieces are merged.
 
 Both languages are read into the same pieces: "next week" + "on Monday", 下个月 + 3号, "tomorrow" + "at 9am".
 """
@@ -23,7 +23,7 @@ else:
 
 
 class Repeat(NamedTuple):
-    """Every so many units, on these weekdays, or on the nth of them in a month."""
+    """A repetition: every `interval` units, on these weekdays, or on the nth of them in a month."""
 
     unit: Grain
     interval: int = 1
@@ -32,32 +32,32 @@ class Repeat(NamedTuple):
 
 
 class Sense(NamedTuple):
-    """What one piece says; what it does not say is None or empty.
+    """The meaning of one piece; unstated parts are None or empty.
 
-    `day` is the first day of its `grain`. `clock` counts minutes from midnight; its `dial` tells whether
-    the half of the day is named ("set"), may follow from words beside it ("open": 2:30), or must be guessed
-    ("bare": at 3). A `weak` piece says something only beside another one: "in the morning".
+    `day` is the first day of its `grain`. `clock` counts minutes from midnight; its `dial` tells whether the half of
+    the day is named ("set"), may follow from words beside it ("open": 2:30), or must be guessed ("bare": at 3). A
+    `weak` piece has a meaning only beside another one: "in the morning".
     """
 
     day: date | None = None
     grain: Grain = "day"
     weekday: int | None = None
-    through: int | None = None  # of several weekdays the last: Monday to Friday
+    through: int | None = None  # the last of several weekdays: Monday to Friday
     month: int | None = None
     number: int | None = None  # of a day in a month
     clock: int | None = None
     dial: Literal["set", "open", "bare"] = "set"
     part: str = ""  # of the day
     at: datetime | None = None
-    shift: int | None = None  # days before or after the day that stands beside it
+    shift: int | None = None  # offset in days from an adjacent day
     repeat: Repeat | None = None
     since: date | None = None  # of what repeats: from when, until when, how often, or how long
     until: date | None = None
     times: int = 0
-    length: tuple[float, str] | None = None  # so many days, weeks, months or years
+    length: tuple[float, str] | None = None  # number of days, weeks, months or years
     relative: bool = False
     weak: bool = False
-    proper: bool = False  # a time only when written with a capital: Sat, May 5
+    proper: bool = False  # a time only with a capital letter: Sat, May 5
 
     @property
     def dated(self) -> bool:
@@ -66,7 +66,7 @@ class Sense(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """One time that a text names, and where; `others` are further parts of it that stand apart."""
+    """One time that a text names, and its span; `others` are separate parts of it."""
 
     start: int
     end: int
@@ -79,7 +79,7 @@ Rule = tuple[re.Pattern[str], Reader]
 
 
 def rules(*pairs: tuple[str, Reader]) -> list[Rule]:
-    """Patterns with what reads them; of several that match, the first that reads something counts."""
+    """Pair patterns with their readers; of several that match, the first that reads something counts."""
     return [(lazy(pattern), read) for pattern, read in pairs]
 
 
@@ -89,7 +89,7 @@ PARTS = {
 
 
 def shift_date(day: date, amount: float, unit: str) -> date | None:
-    """So many days, weeks, months or years on; half a month is 15 days."""
+    """The day `amount` units later; half a month is 15 days. None beyond the calendar."""
     if unit == "day":
         return day_after(day, int(amount))
     if unit == "week":
@@ -105,7 +105,7 @@ _LARGE = {
 
 
 def later(now: datetime, amount: float, unit: str) -> Sense | None:
-    """That long after now: hours and minutes are exact, days are all-day."""
+    """A time after now: exact for hours and minutes, all-day for days."""
     many, unit = _LARGE.get(unit, (1, unit))
     amount *= many
     if unit in {"minute", "hour"} or (unit == "day" and amount != int(amount)):
@@ -123,7 +123,7 @@ def together(first: Sense | None, second: Sense | None, now: datetime) -> Sense 
 
 
 def _exact(now: datetime, span: timedelta) -> Sense | None:
-    try:  # on the clock of the world, for local clocks jump twice a year
+    try:  # in UTC, because local clocks jump twice a year
         return Sense(at=(now.astimezone(UTC) + span).astimezone(now.tzinfo), relative=True)
     except (OverflowError, ValueError):
         return None
@@ -144,7 +144,7 @@ def nth_weekday(first: date, weekday: int, nth: int) -> date | None:
 
 
 def day_of(sense: Sense, today: date) -> date | None:
-    """The day that is meant: a date without a year is the next one, a bare weekday the next after today."""
+    """The day of a sense: a date without a year is the next one, a bare weekday the next after today."""
     day = sense.day
     if not day and sense.number is not None:
         day = _next_number(sense.month, sense.number, today)
@@ -165,7 +165,7 @@ def _next_number(month: int | None, number: int, today: date) -> date | None:
 
 
 def merge(first: Sense, second: Sense) -> Sense | None:
-    """Both pieces as one; None when they speak of two different times."""
+    """Two pieces merged; None when they are different times."""
     if first.at or second.at or (first.part and second.part):
         return None
     for one, other in ((first.clock, second.clock), (first.shift, second.shift)):
@@ -247,7 +247,7 @@ def _one_rule(first: Sense, second: Sense) -> Sense | None:
 
 
 def day_range(first: int, last: int) -> tuple[int, ...]:
-    """The weekdays from one to another, over the weekend where need be."""
+    """The weekdays from one to another, across the weekend if needed."""
     return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
 
 

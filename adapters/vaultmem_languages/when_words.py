@@ -1,5 +1,5 @@
-"""Words of days and numbers in English, Chinese and Japanese: one spelling for all widths and scripts, days that
-questions name, numbers and names."""
+"""Words for days and numbers in English, Chinese and Japanese: normalizing widths and scripts, days in questions,
+numbers and names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MONTHS = {
     name.lower(): number for number, full in enumerate(times.MONTHS, 1) for name in (full, full[:3])
 } | {"sept": 9}
 
-# Patterns are text: re compiles and keeps them when a question first needs them, not at every start.
+# Patterns are texts, which re compiles when a question first needs them.
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _ISO = r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)"
 _DAY_MONTH = rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
@@ -87,12 +87,12 @@ def _year(text: str) -> int | None:
 
 
 def asks_when(question: str) -> bool:
-    """Whether the answer to this question is likely a date."""
+    """Whether the answer to a question is probably a date."""
     return bool(re.search(_WHEN, question.lower()))
 
 
-# What speaks of days or dates: words, and patterns of words side by side. A question for a time looks for them, so that
-# nothing has to be looked for in each block beforehand.
+# Words about days or dates, and patterns of adjacent words. A question about a time searches for them, so that blocks
+# need no preparation.
 
 _TIMES = TimeWords(
     (
@@ -109,11 +109,11 @@ _TIMES = TimeWords(
 
 
 def time_words() -> TimeWords:
-    """What speaks of days or dates."""
+    """The words about days or dates."""
     return _TIMES
 
 
-# One spelling for all widths and scripts, English numbers and names.
+# Normalizing widths and scripts, English numbers and names.
 
 _TRADITIONAL = "後週點禮兩個鐘號這時過開間內節聖誕國慶勞動兒記繳還給買會來應須該請約"
 _SIMPLIFIED = "后周点礼两个钟号这时过开间内节圣诞国庆劳动儿记缴还给买会来应须该请约"
@@ -153,7 +153,7 @@ ORDINAL_WORDS = (
 )  # fmt: skip
 ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}|last)"
 DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
-# What a number belongs to that stands behind it: no day of a month, and no date.
+# Units after a number, with which it is not a day or a date.
 NUMBERED = frozenset(
     """act appendix article build chapter chapters edition episode exercise figure firmware item kernel lesson level
     line lines no number page pages paragraph part release room row section sections slide step table v ver verse
@@ -191,7 +191,7 @@ def amount(word: str) -> float:
 
 
 def figures(word: str) -> str:
-    """The same in figures, of a number in either language."""
+    """A number word in figures; any other word unchanged."""
     return f"{amount(word.lower()):g}" if word.isascii() else str(han_number(word))
 
 
@@ -215,7 +215,7 @@ def month(word: str) -> int:
 
 
 def lead(match: re.Match[str]) -> str:
-    """The word before a match, "the" not counted."""
+    """The word before a match, skipping "the"."""
     start = match.start()
     before = _LEAD.search(match.string[max(0, start - 16) : start])
     return before[1] if before else ""

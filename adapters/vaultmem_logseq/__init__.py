@@ -11,7 +11,7 @@ HOME = ("pages/", "journals/", "logseq/")
 
 
 class LogseqDialect:
-    """The entry point of the package. Light: each start asks it whether a vault is one of its own."""
+    """The entry point of the package. It imports little, as it is asked at each start whether it claims the vault."""
 
     name = "logseq"
     home = HOME

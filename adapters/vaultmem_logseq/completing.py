@@ -1,4 +1,4 @@
-"""Mark a task done as Logseq does: DONE, or the date of its next turn where it repeats."""
+"""Marks a task done as Logseq does: DONE, or the next date of a repeating task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HEAD = re.compile(r"[ \t]*+(?:-[ \t]++|\*++[ \t]++)?(?:#++[ \t]++)?")
 _YAML = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
-_BEGUN = {"DOING": "TODO", "NOW": "LATER"}  # what Logseq makes of them for the next turn
+_BEGUN = {"DOING": "TODO", "NOW": "LATER"}  # the markers of the next occurrence
 _REPEATER = re.compile(r"(\.\+|\+\+|\+)(\d{1,4})([hdwmy])")
 _UNITS = {"d": "day", "w": "week", "m": "month", "y": "year"}
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -26,7 +26,7 @@ _WRITTEN = re.compile(
     r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:(?P<gap>[ \t]+)(?P<weekday>[^\W\d_]+\.?))?"
 )
 _CLOCK = re.compile(r"(?<=[ \t])\d{1,2}:\d{2}(?!\d)")
-# Of a graph that Logseq keeps in a database: written by it, never read.
+# Of a graph in Logseq's database: written by Logseq, never read.
 _MIRROR = "mirror/markdown/"
 _MOST_TURNS = 100_000  # of a task that repeats every day since the year 1900
 
@@ -52,7 +52,7 @@ def complete(path: str, text: str, task: Task, done: Completion) -> str | None:
             return None
         lines = moved
     head = _HEAD.match(lines[block.line - 1])
-    assert head is not None  # every part of it may be missing
+    assert head is not None  # all parts are optional
     first, end = lines[block.line - 1], head.end() + len(block.marker)
     if first[head.end() : end] != block.marker:
         return None
@@ -61,7 +61,7 @@ def complete(path: str, text: str, task: Task, done: Completion) -> str | None:
 
 
 def _open_block(path: str, text: str, task: Task) -> Block | None:
-    """The block as it stands in the text now."""
+    """The block as it is in the text now; None when it has changed."""
     for block in _blocks(path, text):
         if block.line == task.line:
             result, _ = tasks.tasks([block])
@@ -85,10 +85,10 @@ def _parts(repeater: str) -> tuple[str, str, str]:
 
 
 def _next(stamp: Stamp, done: Completion) -> datetime | None:
-    """The next turn. None beyond the calendar.
+    """The next occurrence. None beyond the calendar.
 
-    "+" is one step on; "++" goes on in steps until it lies ahead; ".+" is a step from now, or from its own day
-    where it was done early: Logseq leaves that as it is, so that the turn that was done would come again.
+    "+" is one step; "++" repeats steps until the date is in the future; ".+" is a step from now, or from its own
+    day if it was done early: Logseq keeps the date then, so that the completed occurrence would come again.
     """
     kind = _parts(stamp.repeater or "")[0]
     start, now = datetime.fromisoformat(stamp.when), datetime.fromisoformat(done.at)
@@ -111,7 +111,7 @@ def _step(begin: datetime, stamp: Stamp, done: Completion) -> datetime | None:
     _, count, unit = _parts(stamp.repeater or "")
     try:
         if unit == "h" and _in_days(stamp):
-            return begin + timedelta(days=-(-int(count) // 24))  # no clock to count on
+            return begin + timedelta(days=-(-int(count) // 24))  # without a time of day
         if unit == "h":
             return begin + timedelta(hours=int(count))
         rule = f"every {count} {_UNITS[unit]}s"
@@ -124,8 +124,8 @@ def _step(begin: datetime, stamp: Stamp, done: Completion) -> datetime | None:
 def _shift(
     path: str, lines: list[str], block: Block, stamp: Stamp, following: datetime
 ) -> list[str] | None:
-    """The lines with the next turn in the place of this one. The same words may stand in the log book, too: it is the
-    stamp by which the block is read."""
+    """The lines with the next occurrence in place of this one. The log book may hold the same text; only the stamp
+    that the block is read by is changed."""
     for at in range(block.line, block.end_line):
         for start, end in tasks.spans(lines[at]) if tasks.DATE_LINE.match(lines[at]) else ():
             written = lines[at][start:end]
@@ -141,7 +141,7 @@ def _shift(
 
 
 def _advance_stamp(written: str, following: datetime) -> str:
-    """The stamp with another day, and whatever else was in it."""
+    """The stamp with another date and everything else unchanged."""
 
     def day(match: re.Match[str]) -> str:
         name = _WEEKDAYS[following.weekday()] if match["weekday"] else ""

@@ -1,4 +1,4 @@
-"""Page names: from file names to titles, from every spelling to one key, and journal days."""
+"""Page names: titles from file names, keys from any spelling, and journal days."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
 def title_from_path(path: str, *, triple_lowbar: bool) -> str:
-    """The title that Logseq gives a file by its name alone (R-LS-1, R-LS-2)."""
+    """The title that Logseq derives from a file name alone (R-LS-1, R-LS-2)."""
     if "pages/contents." in path:
         return "Contents"
     stem = path.rpartition("/")[2].rpartition(".")[0]
@@ -103,7 +103,7 @@ _DAY = "/day/"
 
 
 def day_key(day: str) -> str:
-    """What the journal of this ISO day is looked up by."""
+    """The key of the journal of an ISO day."""
     return f"{_DAY}{day}"
 
 
@@ -123,7 +123,7 @@ class JournalDays:
         return next((day for each in self._formats if (day := each.day(title))), None)
 
     def key(self, name: str) -> str:
-        """What a page is looked up by: its canonical name, or its day for a journal."""
+        """The key of a page: its canonical name, or its day for a journal."""
         day = self.day(name.strip().strip("/"))
         return day_key(day) if day else canonical(name)
 
@@ -137,7 +137,7 @@ class JournalDays:
 
 
 def _readable(pattern: str) -> bool:
-    """Whether titles in this format are read in one way: no part of the date comes twice.
+    """Whether titles in this format are unambiguous: no part of the date occurs twice.
 
     "yyyyMdMdMd" would have the engine try all ways to share the digits among its fields.
     """
@@ -166,7 +166,7 @@ def _iso(parts: dict[str, str | None]) -> str | None:
 
 
 def _spellings(day: date) -> dict[str, str]:
-    """What each letter of a format stands for."""
+    """The value of each letter of a format."""
     month, weekday = _MONTHS[day.month - 1].capitalize(), _WEEKDAYS[day.weekday()]
     ordinal = "th" if 11 <= day.day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
     return {

@@ -33,7 +33,7 @@ _TAGS = re.compile(r"[ \t]++:[\w@#%:]++:[ \t]*+$")
 
 
 class OrgPage(NamedTuple):
-    """What an org file says."""
+    """The contents of an org file."""
 
     properties: list[Property]  # of the page
     blocks: list[Block]
@@ -81,7 +81,7 @@ def _block(raw: str, shape: str, start: re.Match[str], line: int) -> Block:
 
 
 class _OrgBody(Body):
-    """The lines below an org heading; properties stand in a drawer or behind "#+"."""
+    """The lines below an org heading; properties are in a drawer or after "#+"."""
 
     special = _SPECIAL
 

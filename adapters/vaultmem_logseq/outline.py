@@ -19,7 +19,7 @@ _START = re.compile(r"^([ \t]*+)(?:-(?=[ \t]|$)|(#++)(?=[ \t]|$))", re.MULTILINE
 MARKERS = "TODO|DOING|NOW|LATER|DONE|WAITING|WAIT|CANCELED|CANCELLED|IN-PROGRESS|STARTED"
 _HEAD = re.compile(rf"(?:(#++)[ \t]++|#++$)?(?:({MARKERS}) +(?=\S))?(?:\[#([ABC])\][ \t]*+)?")
 _BULLET_HEAD = re.compile(r"[#\[TDNLWCIS]")
-# Only blocks with one of these have lines that are no text.
+# Only blocks with one of these have lines that are not text.
 _SPECIAL = re.compile(r"::|:LOGBOOK:|SCHEDULED:|DEADLINE:", re.IGNORECASE)
 _STRUCTURE = re.compile(r"[ \t]*+(?:$|[|>]|#\+|\*[ \t]|\+[ \t]|\d++[.)][ \t])")
 _UUID = re.compile(UUID)
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     properties: tuple[Property, ...] = ()
     scheduled: Stamp | None = None
     deadline: Stamp | None = None
-    lines: tuple[int, ...] = ()  # of each line of the text, where lines between them are no text
+    lines: tuple[int, ...] = ()  # of each line of the text, where lines between them are not text
 
     def line_of(self, row: int) -> int:
         """The line in the file of a line of the text, counted from 0."""
@@ -163,7 +163,7 @@ def join_rows(rows: list[str], numbers: list[int]) -> tuple[str, tuple[int, ...]
 
 
 class Body:
-    """Reads the lines of a block after its first one, each for what it is."""
+    """Reads the lines of a block after its first one, by their kind."""
 
     special = _SPECIAL
 
@@ -240,7 +240,7 @@ _LONG = 1_000  # characters; a block up to this size stays whole
 _STEP = re.compile(r"^[ \t]*+(```|~~~)|\n(?>(?:[ \t]*+\n)+)", re.MULTILINE)  # fence or gap
 _TITLE_LIMIT = 200
 _WORD = re.compile(r"[^\W\d_]{2}")
-_DEEPEST = 32  # more parents than this say nothing and would make a degenerate outline quadratic
+_DEEPEST = 32  # more parents add nothing and would make a degenerate outline quadratic
 
 
 def pieces(blocks: Iterable[Block]) -> tuple[Piece, ...]:
@@ -275,7 +275,7 @@ def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
 
 
 def _says_more(one: Property) -> bool:
-    """Whether a person may look for a property of a block: it has words, and is none of Logseq's own."""
+    """Whether a person may search for a property of a block: it has words and is not one of Logseq's own."""
     return bool(_WORD.search(one.value)) and not properties.is_own(one.key)
 
 

@@ -55,7 +55,7 @@ class PageReader:
 
 
 class _Reading:
-    """Collects what one page says."""
+    """Collects the contents of one page."""
 
     def __init__(self, reader: PageReader, text: str) -> None:
         self.reader = reader

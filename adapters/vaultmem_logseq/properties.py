@@ -1,4 +1,4 @@
-"""Property lines, `key:: value`, and the YAML block at the top: what their values mean (R-LS-17 to R-LS-19)."""
+"""The values of property lines, `key:: value`, and of the YAML block at the top (R-LS-17 to R-LS-19)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LISTED = re.compile(_PAGE)
 _ITEM = re.compile(rf'(?>(?:(?<![^,，\s])"[^"]*+"|{_PAGE}|[^,，])+)')
 _KEY_NOISE = re.compile(r'["^(){}]+')
 
-# Logseq's own: their values steer the editor and hold no references.
+# Logseq's own: their values control the editor and hold no references.
 _OWN = frozenset(
     """id collapsed custom-id heading background-color created-at updated-at title icon template
     template-including-parent public filters exclude-from-graph-view ls-type macros card-last-interval card-repeats
@@ -72,7 +72,7 @@ def _add_names(item: str, names: dict[str, None]) -> None:
 
 
 def parse_value(value: str, references: Iterable[str]) -> Value:
-    """The value of a property that is no list by its key; `references` are those found in it."""
+    """The value of a property that is not a list by its key; `references` are those found in it."""
     if is_quoted(value):
         return value
     if value in {"true", "false"}:

@@ -1,4 +1,4 @@
-"""References in text (R-LS-4 to R-LS-10), and what Logseq does not read: code, maths, log books, turned into blanks."""
+"""References in text (R-LS-4 to R-LS-10), and masks that blank out what Logseq ignores: code, maths, log books."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _CONTAINER = re.compile(
     r"((?>(?:(?![ \t]*+#\+(?:BEGIN|END)_).*\n)*))[ \t]*+#\+END_\w++[ \t]*+$",
     re.MULTILINE | re.IGNORECASE,
 )
-_KEYWORD = re.compile(r"^[ \t]*+(?:-[ \t]++)?#\+\w++", re.MULTILINE)  # "#+END_QUOTE" is no tag
+_KEYWORD = re.compile(r"^[ \t]*+(?:-[ \t]++)?#\+\w++", re.MULTILINE)  # "#+END_QUOTE" is not a tag
 _NO_REFERENCES = frozenset({"SRC", "EXAMPLE", "QUERY", "EXPORT", "COMMENT"})
 _REPAIRS = 3
 
 
 class Masks(NamedTuple):
-    """The text twice, with other parts blanked; offsets and lines are those of the text."""
+    """The text twice, with different parts blanked; offsets and lines are those of the text."""
 
-    references: str  # where links and tags are looked for
-    shape: str  # where blocks begin, and where property and date lines are
+    references: str  # for finding links and tags
+    shape: str  # for finding blocks, property lines and date lines
 
 
 def masks(text: str, start: int = 0) -> Masks:
@@ -46,7 +46,7 @@ def masks(text: str, start: int = 0) -> Masks:
 
 
 def _without_code(text: str, start: int) -> str:
-    """Blank code; a fence that nobody closes is plain text in Logseq, unlike in Obsidian."""
+    """Blank out code; an unclosed fence is plain text in Logseq, unlike in Obsidian."""
     if "```" in text or "~~~" in text:
         position = start
         for _ in range(_REPAIRS):
@@ -114,7 +114,7 @@ _RUN_LIMIT = 2_000
 
 
 class Reference(NamedTuple):
-    """One reference as it stands in the text."""
+    """One reference in the text."""
 
     kind: str  # wikilink, tag, embed, markdown, block
     path: str  # the page name or the block's uuid
@@ -186,7 +186,7 @@ def _macro(token: re.Match[str]) -> Iterator[Reference]:
 
 
 class _NoTags:
-    """Whether a "#" stands in a URL, in emphasis or in an HTML tag."""
+    """Finds whether a "#" is in a URL, in emphasis or in an HTML tag."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""The dialect as the engine sees it: which files are pages and how links find them."""
+"""The rules of the dialect: which files are pages and how links find them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Completion, FrontMatter, Note, Task
     from vaultmem_logseq.page import PageReader
 
-_READING = "3"  # goes up when the same page would be read differently
+_READING = "3"  # raised when the same page is read differently
 _FORMATS = (".md", ".markdown", ".org")
 _NOT_PAGES = ("logseq/bak/", "logseq/version-files/")
 # A real page wins over an alias: links look for the page first. Page names begin with no slash.
@@ -36,8 +36,8 @@ class LogseqRules:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What the reading depends on."""
-        import hashlib  # it loads OpenSSL, and only who indexes needs it
+        """A digest of everything that parsing depends on."""
+        import hashlib  # it loads OpenSSL, and only indexing needs it
 
         settings = (sorted(x) if isinstance(x, frozenset) else x for x in self.settings)
         described = repr([_READING, *settings])
@@ -45,12 +45,12 @@ class LogseqRules:
 
     @cached_property
     def days(self) -> JournalDays:
-        """Which names are days; a name is looked up without the reader of pages."""
+        """The names that are days; looking up a name does not need the reader of pages."""
         return JournalDays(self.settings.title_format, self.settings.file_format)
 
     @cached_property
     def reader(self) -> PageReader:
-        """Reads pages; most runs that only remember something need none."""
+        """The reader of pages, which most commands that only write a memory do not need."""
         from vaultmem_logseq.page import PageReader
 
         return PageReader(self.settings, self.days)
@@ -66,7 +66,7 @@ class LogseqRules:
         return "" if path.startswith(self.settings.hidden) else "note"
 
     def excluded(self, path: str) -> bool:  # noqa: ARG002 - part of the contract
-        """Nothing: what `:hidden` names is no page at all."""
+        """Always False: files matched by `:hidden` are not pages at all."""
         return False
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
@@ -97,7 +97,7 @@ class LogseqRules:
         source: str,  # noqa: ARG002 - part of the contract
         candidates: Sequence[str],
     ) -> str | None:
-        """One page in every case: named so by its file before by `title::`, then by order."""
+        """The target: a page named by its file before one named by `title::`, then by order."""
 
         def rank(candidate: str) -> tuple[bool, bool, str]:
             title = title_from_path(candidate, triple_lowbar=self.settings.triple_lowbar)
@@ -107,7 +107,7 @@ class LogseqRules:
         return min(candidates, key=rank, default=None)
 
     def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
-        """DONE, or the date of its next turn where it repeats."""
+        """The text with DONE, or with the next date of a repeating task."""
         from vaultmem_logseq.completing import complete
 
         return complete(path, text, task, done)

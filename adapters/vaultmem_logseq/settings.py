@@ -98,7 +98,7 @@ def _string(source: str) -> str:
     )
     if "\\u" not in source:
         return text
-    # Two escapes can be halves of one character; a half alone is none, and no file can hold it.
+    # Two escapes can be a surrogate pair; a lone surrogate is invalid.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -115,7 +115,7 @@ def _atom(source: str) -> Edn:
 
 
 class Settings(NamedTuple):
-    """What config.edn says, with Logseq's own defaults for the rest."""
+    """The settings in config.edn, with Logseq's defaults for the rest."""
 
     triple_lowbar: bool = False  # :file/name-format; a graph without it is in the legacy format
     title_format: str = DEFAULT_TITLE

@@ -31,12 +31,12 @@ class Stamp(NamedTuple):
 
 
 def stamps(line: str) -> list[Stamp]:
-    """The dates on one line; the weekday may be missing, impossible dates are no dates."""
+    """The dates on one line; the weekday is optional, impossible dates are ignored."""
     return [stamp for match in _STAMP.finditer(line) if (stamp := _stamp(match))]
 
 
 def spans(line: str) -> list[tuple[int, int]]:
-    """Where on the line a date stands, also an impossible one."""
+    """The spans of dates on a line, including impossible ones."""
     return [match.span() for match in _STAMP.finditer(line)]
 
 
@@ -67,7 +67,7 @@ _TIMES = {  # properties of a task that name a day
 
 
 def iso_day(title: str) -> str | None:
-    """The title if it is an ISO day."""
+    """The title if it is an ISO day; else None."""
     try:
         return date.fromisoformat(title).isoformat()
     except ValueError:
@@ -77,7 +77,7 @@ def iso_day(title: str) -> str | None:
 def tasks(
     blocks: Iterable[Block], day: Callable[[str], str | None] = iso_day
 ) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
-    """The blocks with a marker, and the blocks without one that have a date; `day` tells which page is which day."""
+    """The blocks with a marker, and the dated blocks without one; `day` maps a page name to its day."""
     results: list[Task] = []
     dated: list[Task] = []
     for block in blocks:
@@ -108,7 +108,7 @@ def _task(block: Block) -> Task:
 
 
 def _with_properties(task: Task, block: Block, day: Callable[[str], str | None]) -> Task:
-    """The task with the times that its properties name, where no line of dates does."""
+    """The task with the times in its properties, where it has no date lines."""
     moments: dict[str, str] = {}
     for each in block.properties:
         key = _TIMES.get(each.key)

@@ -1,4 +1,4 @@
-"""Tick a task as its editor does: the box, the day it was done, and the next one of what comes round again."""
+"""Ticks a task as the editor does: the box, the day of completion, and the next occurrence of a recurring task."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 _BODY = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-# What the next one is counted from: the first that is there.
+# The date that the next occurrence is counted from: the first that exists.
 _MOVING = ("due", "scheduled", "start")
 _LEFT_OUT = ("id", "dependsOn", "created", "completed", "cancelled_on")  # of the next one
 _MARKED = {"🆔": "id", "⛔": "dependsOn"}
 
 
 class _Piece(NamedTuple):
-    """A field at the end of a task, and where in its line it stands."""
+    """A field at the end of a task, and its position in the line."""
 
-    name: str  # "" for one that stays as it is
+    name: str  # "" for one that stays unchanged
     start: int
     end: int
     is_emoji: bool
@@ -41,7 +41,7 @@ class _Piece(NamedTuple):
 class _Place(NamedTuple):
     """A task in its line."""
 
-    line: str  # without the line's end
+    line: str  # without the line end
     box: int  # offset of the character in the box
     end: int  # of its words and fields, before a block id
     pieces: list[_Piece]
@@ -76,11 +76,11 @@ class Ticking:
         text = "\n".join(lines)
         at = now.line + 1 if self.habits.next_below else now.line
         if following and self._open_task(text, now._replace(line=at)) is None:
-            return None  # without its id it would read otherwise
+            return None  # without its id it would be read differently
         return text
 
     def _both(self, ticked: str, following: str, ends: bool, ending: str) -> list[str]:
-        """The lines that take the place of one; the last of them ends as that did."""
+        """The lines that replace a line; the last has its line end."""
         results = [ticked]
         if following:
             results = [ticked, following] if self.habits.next_below else [following, ticked]
@@ -88,7 +88,7 @@ class Ticking:
         return [*(f"{line}{ending}" for line in results[:-1]), f"{results[-1]}{last}"]
 
     def _open_task(self, text: str, task: Task) -> Task | None:
-        """The task as it stands in the text now."""
+        """The open task as it is in the text now; None when it has changed."""
         text = text.replace("\r\n", "\n")
         head = _BODY.match(text)
         body = head.end() if head else 0
@@ -114,17 +114,17 @@ class Ticking:
         return _Place(line, box, end, [_piece(match) for match in fields if not match["tag"]])
 
     def _stamp(self, place: _Place, task: Task, day: str) -> str:
-        """The day it was done, in the form that the line has, or the plugin would give it."""
+        """The day of completion, in the format of the line, or else of the plugin."""
         fields = [one for one in place.pieces if one.name]
         if not self.habits.stamps_done or task.completed:
             return ""
         if not fields and (not self.habits.plugin or task.remind):
-            return ""  # nobody who reads the line would look for it
+            return ""  # it would not be found there
         dataview = not fields[-1].is_emoji if fields else self.habits.dataview
         return f"  [completion:: {day}]" if dataview else f" ✅ {day}"
 
     def _next(self, place: _Place, task: Task, done: Completion) -> str | None:
-        """The line of the next one; "" where there is none any more, None where its rule is not understood."""
+        """The line of the next occurrence; "" when there is none, None when its rule is not understood."""
         assert task.recurrence is not None
         today = date.fromisoformat(done.at[:10])
         first = self._counted_from(task)
@@ -150,7 +150,7 @@ class Ticking:
         return date.fromisoformat(first[:10]) if first else None
 
     def _without(self, line: str, place: _Place, today: date) -> str:
-        """The next one has no id, and nothing of what happened to the one before."""
+        """The line for the next occurrence, without the id and the completion dates of this one."""
         line = line[: place.end]
         drops = self.habits.drops_scheduled and sum(p.name in _MOVING for p in place.pieces) > 1
         for piece in sorted(place.pieces, key=lambda one: -one.start):
@@ -172,7 +172,7 @@ def _piece(match: re.Match[str]) -> _Piece:
 
 
 def _shift(place: _Place, away: timedelta, others: list[tuple[int, int]]) -> str | None:
-    """The line with all its dates that far away; None beyond the calendar."""
+    """The line with all dates shifted; None beyond the calendar."""
     line = place.line
     spans = set(others)
     for piece in place.pieces:
@@ -182,7 +182,7 @@ def _shift(place: _Place, away: timedelta, others: list[tuple[int, int]]) -> str
         try:
             day = date.fromisoformat(line[start:end]) + away
         except ValueError:
-            continue  # no date, and no field
+            continue  # not a date, and not a field
         except OverflowError:
             return None
         line = line[:start] + day.isoformat() + line[end:]

@@ -1,4 +1,4 @@
-"""The expressions of "Excluded files": only those that answer quickly for every path.
+"""The expressions of "Excluded files", limited to those that are fast for every path.
 
 The expressions come with the vault, so a vault from elsewhere must not be able to stop the reader.
 Python's engine tries every way to split a text among the repeats and branches of an expression;
@@ -28,13 +28,13 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BOUNDS = {"*": (0, COMPARED), "+": (1, COMPARED), "?": (0, 1)}
-# Any text around what is looked for changes no answer, but multiplies the ways to find it.
+# Leading and trailing wildcards change no result, but multiply the ways to match.
 _ANY_BEFORE = re.compile(r"\A\^?\.\*\??")
 _ANY_BEHIND = re.compile(r"(?<!\\)\.\*\??\$?\Z")
 
 
 def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
-    """The expressions that can be used, of texts such as "/^Archive\\//"."""
+    """The usable expressions from texts such as "/^Archive\\//"."""
     return tuple(p for text in texts[:_MOST] if (p := _pattern(text[1:-1])))
 
 
@@ -64,7 +64,7 @@ def _is_one_branch(source: str) -> bool:
 
 
 def _ways(source: str) -> float:
-    """At most so many ways lead through the expression for one path; infinite when unclear."""
+    """An upper bound of the ways to match one path; infinite when unclear."""
     count = _Count()
     before: re.Match[str] | None = None
     for token in _TOKEN.finditer(source):
@@ -85,7 +85,7 @@ class _Count:
         self._closed_complex = False
 
     def take(self, token: re.Match[str], before: re.Match[str] | None) -> bool:
-        """Count one more token; False when the expression is not to be used."""
+        """Count one more token. Returns False when the expression must not be used."""
         kind, text = token.lastgroup, token[0]
         if not self._ways:  # a branch begins: anywhere in the path, or only where the path does
             self._ways = 1 if text == "^" else COMPARED

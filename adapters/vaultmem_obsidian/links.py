@@ -1,4 +1,4 @@
-"""Finding links: wikilinks, Markdown links and embeds in the text, and links in properties."""
+"""Finds links: wikilinks, Markdown links and embeds in the text, and links in properties."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def link_key(path: str) -> str:
-    """What a link is looked up by: its last segment, or "/", which no file is called."""
+    """The key of a link: its last segment, or "/", which is no file's name."""
     if not path:
         return ""
     return fold(path.rpartition("/")[2]) or "/"
 
 
 def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
-    """The target among files whose name has matched the last segment already (R-LINK-4 to 9)."""
+    """The target among files whose name matches the last segment (R-LINK-4 to 9)."""
     folder = fold(path.rpartition("/")[0])
     home = source.rpartition("/")[0]
     if path.startswith("/"):
@@ -47,7 +47,7 @@ def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
     return _first(near or candidates)
 
 
-@lru_cache(maxsize=1 << 15)  # every link to a name that many files have asks for all of them
+@lru_cache(maxsize=1 << 15)  # every link to a common name compares all its files
 def _folder(path: str) -> str:
     return fold(path.rpartition("/")[0])
 
@@ -83,8 +83,8 @@ _LONGEST_TEXT = 2000  # characters between the brackets of a Markdown link
 def find_links(
     text: str, plain: str, body: int, starts: list[int]
 ) -> tuple[list[Link], list[tuple[int, int]]]:
-    """All links of the body in order, and where everything that is a link stands, external ones included; `plain` is
-    the text without code, maths and comments."""
+    """All links of the body in order, and the spans of all links, external ones included; `plain` is the text without
+    code, maths and comments."""
     finder = _Finder(text, plain, starts)
     for token in _tokens(plain, body):
         finder.take(token)
@@ -95,8 +95,8 @@ def find_links(
 
 
 def _tokens(plain: str, start: int) -> Iterator[re.Match[str]]:
-    """What begins at each bracket that no backslash escapes. Plain search is faster than a pattern that looks at every
-    character; where no bracket closes any more, nothing becomes a link."""
+    """Yield the tokens at each unescaped bracket. Plain search is faster than a pattern that looks at every
+    character; where no closing bracket follows, there are no links."""
     opening, closing = plain.find("[", start), plain.find("]", start)
     while closing >= 0:
         at = opening if 0 <= opening < closing else closing
@@ -137,7 +137,7 @@ def property_links(text: str, front: FrontMatter) -> list[Link]:
 
 
 def split_wikilink(inner: str) -> tuple[str, str | None, str | None] | None:
-    """Path, subpath and display of what stands between the brackets; None when it has no target."""
+    """The path, subpath and display text of a wikilink's content; None when it has no target."""
     target, bar, display = inner.partition("|")
     if bar and target.endswith("\\"):
         target = target[:-1]  # in a table the bar is written \| (R-LINK-20)
@@ -153,7 +153,7 @@ def split_destination(written: str, text: str) -> tuple[str, str | None, str | N
     if "%" in written:
         try:
             written = unquote(written, errors="strict")
-        except UnicodeDecodeError:  # not UTF-8: the name is meant as it stands
+        except UnicodeDecodeError:  # not UTF-8: the name is taken literally
             return _split(written, text)
     return _split(written, text)
 
@@ -168,7 +168,7 @@ def _split(target: str, display: str) -> tuple[str, str | None, str | None] | No
 
 
 class _Finder:
-    """Open brackets on a stack; what closes one with a destination is a Markdown link."""
+    """Keeps open brackets on a stack; a closing one with a destination makes a Markdown link."""
 
     def __init__(self, text: str, plain: str, starts: list[int]) -> None:
         self.text = text
@@ -177,7 +177,7 @@ class _Finder:
         self.links: list[Link] = []
         self.spans: list[tuple[int, int]] = []
         self.open: list[int] = []
-        self.dead = 0  # so many of the open brackets hold a link already and cannot be one
+        self.dead = 0  # the number of open brackets that already hold a link and cannot be one
         self.disorder = False
 
     def take(self, token: re.Match[str]) -> None:

@@ -1,4 +1,4 @@
-"""One note as Obsidian reads it: its pieces (paragraphs, lists, tables, code) and all that stands in them."""
+"""Reads one note as Obsidian does: its pieces (paragraphs, lists, tables, code) and everything in them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _anchors(plain: str, body: int, starts: list[int]) -> dict[str, int]:
     return {match[1]: line_at(starts, match.start()) for match in _ANCHOR.finditer(plain, body)}
 
 
-# Who speaks: lines that begin with a name, in transcripts, interviews and exported chats.
+# Speakers: lines that begin with a name, in transcripts, interviews and exported chats.
 
 _TIME = r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ \t]*+(?:[-–][ \t]*+)?)?"
 _LEAD = rf"(?>(?:[ \t>]|[-*+][ \t]|\d{{1,9}}[.)][ \t])*){_TIME}"
@@ -75,7 +75,7 @@ _MOST_NAMES = 6
 
 
 def speakers(body: list[str]) -> frozenset[str]:
-    """The names that speak when a note as a whole is a chat of `Name: text` lines, else none.
+    """The names of speakers if a whole note is a chat of `Name: text` lines; else empty.
 
     Four or more such lines, at most six names, one of which comes twice, and most of the lines.
     """
@@ -100,7 +100,7 @@ def _plain_name(line: str) -> str | None:
 def turns(
     lines: list[str], begin: int, end: int, names: frozenset[str]
 ) -> Iterator[tuple[int, int, str | None]]:
-    """The lines [begin, end) as (first, end, speaker); what nobody is named for stays together."""
+    """Yield the turns in the lines [begin, end) as (first, end, speaker); lines without a speaker stay together."""
     first, label = begin, None
     for line in range(begin, end):
         speaker = _speaker(lines[line], names)
@@ -145,13 +145,13 @@ class Lines:
 
 
 class _Content:
-    """The pieces and headings from a line on, read line by line: what a line begins ends the run before it."""
+    """The pieces and headings from a line on, read line by line: each new run ends the one before."""
 
     def __init__(self, lines: Lines, first: int, spans: list[Hidden], *, drawing: bool) -> None:
         self.lines = lines.all
         self.run = lines.run
         self.names = speakers(lines.all[first:])
-        self.drawing = drawing  # its code is no text
+        self.drawing = drawing  # its code is not text
         self.first = first
         places = ((span.begin, max(span.end - 1, span.begin)) for span in spans if span.fence)
         self.fences = {
@@ -162,9 +162,9 @@ class _Content:
         self.headings: list[Heading] = []
         self.path: list[Heading] = []
         self.above: tuple[str, ...] = ()
-        self.kind = ""  # of the run that is open: text, list, quote, table or "" for none
+        self.kind = ""  # kind of the open run: text, list, quote, table or "" for none
         self.begin = 0
-        self.items: list[int] = []  # where the outermost items of an open list begin
+        self.items: list[int] = []  # lines of the outermost items of an open list
         self.margin = 0  # the indentation of these items
 
     def read(self) -> None:
@@ -195,11 +195,11 @@ class _Content:
             return
         elif (first in "-*+" or first.isdigit()) and _ITEM.match(written):
             self._item(line, written)
-        elif self.kind != "list" or not goes_on:  # else it belongs to the item above
+        elif self.kind != "list" or not goes_on:  # otherwise it belongs to the item above
             self._begin("table" if first == "|" else "quote" if first == ">" else "text", line)
 
     def _steers(self, line: int, written: str) -> bool:
-        """A line under a heading, or one that only divides."""
+        """Whether a line only underlines a heading or divides."""
         short = line - self.begin <= 2
         if self.kind == "text" and short and _UNDERLINE.fullmatch(written):
             title = " ".join(text.strip() for text in self.lines[self.begin : line])
@@ -253,7 +253,7 @@ class _Content:
         return last
 
     def _begin(self, kind: str, line: int) -> None:
-        """Open a run, unless one of this kind goes on."""
+        """Open a run, unless one of this kind is open."""
         if self.kind != kind:
             self._close(line)
             self.kind = kind
@@ -294,7 +294,7 @@ class _Content:
 
 
 def _tidy(text: str) -> str:
-    """The words, without the marks that only steer the editor."""
+    """The text without markup that only the editor needs."""
     if ">" in text:
         text = _QUOTE.sub("", text)
     if "^" in text:

@@ -1,4 +1,4 @@
-"""How Obsidian reads a vault: which files are notes, and how links find them. What few runs need is imported late."""
+"""The rules of Obsidian: which files are notes, and how links find them. Rarely needed modules are imported late."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LEFTOVERS = ("~", ".swp", ".tmp")  # of editors and of sync programs
 
 
 class ObsidianRules:
-    """How Obsidian reads the notes of one vault."""
+    """The rules of Obsidian with the settings of one vault."""
 
     dialect = "obsidian"
     mention_style = "words"
@@ -68,7 +68,7 @@ class ObsidianRules:
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
         if not (text or front.properties):
-            # A name that is tried out: nothing to read, and so no reader.
+            # Only a name is tried: no text, so the reader is not needed.
             title = path.rpartition("/")[2][:-3]
             return Note(title, journal=journal_day(path, self.settings.day_formats))
         from vaultmem_obsidian.note import read_note
@@ -95,7 +95,7 @@ class ObsidianRules:
         return Ticking(self.settings, self.habits).completed(text, task, done)
 
     def views(self) -> Mapping[str, str]:
-        """Bases, where there is somebody to open them."""
+        """Views as Bases, if Obsidian opens this folder."""
         names = ("Memories.base", "Pending.base") if self.is_used else ()
         folder = os.path.dirname(__file__)
         texts = {}
@@ -112,7 +112,7 @@ class ObsidianDialect:
     home: tuple[str, ...] = ()
 
     def claims(self, root: Folder) -> int:
-        """2 where Obsidian has left its folder, else 1: it can read any notes."""
+        """2 where Obsidian's folder exists, else 1: it can read any notes."""
         return 2 if root.exists(".obsidian") else 1
 
     def open(self, root: Folder) -> ObsidianRules:

@@ -1,4 +1,4 @@
-"""What of a vault's `.obsidian` folder changes how its notes are read."""
+"""The settings in a vault's `.obsidian` folder that change how its notes are read."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _TOKENS = {
 _TOKEN = re.compile(
     r"\[([^\]]*)\]|(YYYY|YY|MMMM|MMM|MM|M|Do|DDDD|DDDo|DDD|DD|D|([A-Za-z])\3*o?)|(.)", re.DOTALL
 )
-_REPEATED = r"[^/]+?"  # a weekday, a week, the year once more: what the fields have said already
-_MOST_REPEATED = 4  # each is a choice of where to end; many would be slow
+_REPEATED = r"[^/]+?"  # redundant: a weekday, a week, the year again
+_MOST_REPEATED = 4  # each can end in several places; many would be slow
 
 
 def compose(text: str) -> str:
@@ -56,7 +56,7 @@ def fold(text: str) -> str:
 
 
 def iso_day(text: str) -> str | None:
-    """The text itself when it is a day that exists, like 2026-11-21."""
+    """The text if it is an existing day, like 2026-11-21; else None."""
     if not _ISO_DAY.fullmatch(text):
         return None
     try:
@@ -115,7 +115,7 @@ def _month_number(name: str) -> str:
 
 
 _PLUGINS = ".obsidian/plugins"
-COMPARED = 500  # characters of a path that "Excluded files" looks at
+COMPARED = 500  # characters of a path that "Excluded files" is matched with
 
 
 class Settings(NamedTuple):
@@ -131,14 +131,14 @@ class Settings(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """How the Tasks plugin writes when a task is ticked. They change nothing that is read."""
+    """How the Tasks plugin writes when a task is ticked; not relevant for reading."""
 
-    plugin: bool = False  # whether it is there
+    plugin: bool = False  # whether it is enabled
     dataview: bool = False  # [completion:: 2026-11-22], not an emoji
     stamps_done: bool = True
     stamps_created: bool = False
-    next_below: bool = False  # the next one of a recurring task stands below the one that is done
-    drops_scheduled: bool = False  # the next one has no scheduled day
+    next_below: bool = False  # the next occurrence of a recurring task goes below the completed one
+    drops_scheduled: bool = False  # the next occurrence has no scheduled day
 
 
 def read_habits(root: Folder) -> Habits:
@@ -157,7 +157,7 @@ def read_habits(root: Folder) -> Habits:
 
 
 def read_settings(root: Folder) -> Settings:
-    """The settings of a vault; what is missing or cannot be read is as in a new vault."""
+    """The settings of a vault; missing or unreadable ones are as in a new vault."""
     app = _object(root, ".obsidian/app.json")
     tasks = _object(root, f"{_PLUGINS}/obsidian-tasks-plugin/data.json")
     kanban = _object(root, f"{_PLUGINS}/obsidian-kanban/data.json")

@@ -25,12 +25,12 @@ _CLOCK = re.compile(rf"⏰\ufe0f?[ ]*({_DAY})(?:[ ]+({_TIME}))?(?![\d:])")
 
 
 class Reminder(NamedTuple):
-    """When to remind, "2026-11-21" or "2026-11-21T09:00", how to repeat, and where that stands in a line."""
+    """A reminder of a task: when, "2026-11-21" or "2026-11-21T09:00", its rule, and its position in the line."""
 
     when: str
     repeat: str | None
     spans: tuple[tuple[int, int], ...]
-    day: int  # where its day begins
+    day: int  # offset of its day
 
 
 def moment(day: str, time: str | None) -> str | None:
@@ -61,7 +61,7 @@ def find_reminder(words: str, settings: Settings, begin: int = 0) -> Reminder | 
 
 
 def find_clock(words: str, begin: int = 0) -> Reminder | None:
-    """The first alarm clock anywhere in the words; Tasks' own fields have to stand at the end."""
+    """The first alarm clock anywhere in the words, unlike the fields of Tasks, which are at the end."""
     for match in _CLOCK.finditer(words, begin):
         if when := moment(match[1], match[2]):
             return Reminder(when, None, (match.span(),), match.start(1))
@@ -70,7 +70,7 @@ def find_clock(words: str, begin: int = 0) -> Reminder | None:
 
 @lru_cache(maxsize=8)
 def _kanban_forms(date_trigger: str, time_trigger: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What finds a day and a time as the Kanban plugin writes them, behind these triggers."""
+    """Patterns for a day and a time as the Kanban plugin writes them, after these triggers."""
     day = rf"(?<!\S){re.escape(date_trigger)}(?:\{{({_DAY})\}}|\[\[({_DAY})\]\])"
     time = rf"(?<!\S){re.escape(time_trigger)}\{{({_TIME})[ ]?([AaPp][Mm])?\}}"
     return re.compile(day), re.compile(time)
@@ -128,7 +128,7 @@ _NAMES = {"repeat": "recurrence", "dependsOn": "depends_on"}
 
 
 class Box(NamedTuple):
-    """What stands before the words of a task."""
+    """The beginning of a task line, before its words."""
 
     line: int
     status: str
@@ -158,7 +158,7 @@ def find_tasks(
 
 
 def read_task(box: Box, words: str, settings: Settings) -> Task | None:
-    """The task with these words behind the box; None without words or without the global filter."""
+    """The task with these words after the box; None without words or without the global filter."""
     counts = settings.global_filter in words
     block = BLOCK_ID.search(words[-_LONGEST_FIELD:])
     if block:
@@ -198,7 +198,7 @@ class Fields:
         self.read = False
 
     def take(self, words: str) -> str:
-        """Read all fields; the words that are left, with the tags that stood among the fields."""
+        """Read all fields. Returns the remaining words, with the tags that were among the fields."""
         if not _MARKS.search(words):
             return words
         end = len(words)
@@ -214,7 +214,7 @@ class Fields:
     def matches(
         self, line: str, begin: int, end: int, passed: Mapping[int, int]
     ) -> Iterator[re.Match[str]]:
-        """Read the fields and tags from the end backwards; what is passed over is given by its end and its begin."""
+        """Yield the fields and tags from the end backwards; `passed` holds spans to skip, by their end."""
         for _ in range(_MOST_FIELDS):
             while end > begin and line[end - 1].isspace():
                 end -= 1
@@ -228,7 +228,7 @@ class Fields:
             end = field.start()
 
     def _read(self, field: re.Match[str]) -> bool:
-        """Read a match of _FIELD; whether it is a field after all."""
+        """Read a match of _FIELD. Returns whether it is a field."""
         if mark := field["mark"]:
             return self._read_date(mark, field["day"], field["time"])
         if key := field["key"] or field["round_key"]:
@@ -250,7 +250,7 @@ class Fields:
             return True
         name = DATES[mark]
         if time and name != "due":
-            return False  # Tasks has no times: what follows the day is ordinary text
+            return False  # Tasks has no times: text after the day is ordinary
         self.texts[name] = iso_day(day)
         self.due_clock = when if time else None
         return True
