@@ -54,7 +54,7 @@ else:
 # A line of an outline in which its editor keeps the state of a block.
 EDITOR_LINE = (
     r"^[ \t]*(?:(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::"
-    r"|:LOGBOOK:[ \t]*\n(?>(?:(?![ \t]*(?:-[ \t]|:END:))[^\n]*\n)*)[ \t]*:END:)[^\n]*(?:\n|\Z)"
+    r"|:LOGBOOK:[ \t]*\n(?>(?:(?![ \t]*(?:-[ \t]|:(?:END|LOGBOOK):))[^\n]*\n)*)[ \t]*:END:)[^\n]*(?:\n|\Z)"
 )
 
 # Word lists and patterns: a start must not pay for hundreds of regular expressions.
