@@ -91,6 +91,16 @@ def test_the_same_vault_in_another_folder_is_the_same(mounted: Path) -> None:
     done(mounted, "write", "The roof was mended by Anne")
 
 
+def test_the_state_follows_a_vault_that_was_renamed(mounted: Path, tmp_path: Path) -> None:
+    history = done(mounted, "history").out
+    copy = shutil.copytree(mounted, tmp_path / "copy")
+    assert "write" not in done(copy, "history").out
+    new = mounted.rename(tmp_path / "renamed")
+    assert done(new, "history").out == history
+    assert not Path(state_folder(str(mounted))).exists()
+    done(new, "undo", "--last")
+
+
 def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted: Path) -> None:
     """Sync services of editors leave out files with a leading dot."""
     away = unmounted(mounted)

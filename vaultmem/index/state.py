@@ -29,6 +29,10 @@ class State:
     def __init__(self, vault: str) -> None:
         self.vault = vault
         self.folder = state_folder(vault)
+        if not os.path.isdir(self.folder):
+            from vaultmem.vault.identity import follow  # a state is new only once
+
+            follow(vault)
         self._held: int | None = None
         self._read: tuple[tuple[int, int, int], object] | None = None  # what the manifest was
 

@@ -1,6 +1,7 @@
 """Checks that the folder of a vault is still that vault, and not the mount point of an unmounted drive.
 
-<state>/root.json           device and inode of the folder, and what the marker in it says
+<state>/root.json           device and inode of the folder, and what the marker in it says; by these the state follows
+                            a folder that was renamed
 <memory folder>/.vault-id   the marker; it moves with the vault, so that one that was restored, synced or mounted
                             anew is known, though its folder is another one
 
@@ -53,6 +54,32 @@ def check(vault: str) -> None:
     )
 
 
+def follow(vault: str) -> None:
+    """Take the state along when the folder of a vault was renamed. It has none where it is now, and is no longer where
+    it was; a folder that can be reached by two paths has two states."""
+    own, now = state_folder(vault), identity(vault)
+    if now is None or os.path.isdir(own):
+        return
+    with contextlib.suppress(OSError):
+        for name in os.listdir(os.path.dirname(own)):
+            state = os.path.join(os.path.dirname(own), name)
+            known = _read_record(state)
+            if known is None or (known.device, known.inode) != now:
+                continue
+            if is_same(known.id, id_in(vault, known.marker)) and identity(_path_of(state)) != now:
+                os.rename(state, own)
+                return
+
+
+def _path_of(state: str) -> str:
+    """Where the vault of a state folder was; "" where that is not known."""
+    try:
+        with open(f"{state}/manifest.json", encoding="utf-8") as file:
+            return str(json.load(file)["vault"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def remember(vault: str, memory_folder: str) -> None:
     """Record the current folder as the vault, and write the marker into its memory folder, if there is one."""
     now = identity(vault)
@@ -86,8 +113,12 @@ def is_same(one: str, other: str) -> bool:
 
 
 def _read_marker(vault: str) -> _Known | None:
+    return _read_record(state_folder(vault))
+
+
+def _read_record(folder: str) -> _Known | None:
     try:
-        with open(f"{state_folder(vault)}/{RECORD}", encoding="utf-8") as file:
+        with open(f"{folder}/{RECORD}", encoding="utf-8") as file:
             record = json.load(file)
         return _Known(
             int(record["device"]), int(record["inode"]), str(record["marker"]), str(record["id"])
