@@ -186,6 +186,19 @@ def test_what_git_could_not_merge_is_named(indexed: Path, write: Write) -> None:
     ]
 
 
+def test_a_page_of_ours_that_is_called_like_one_of_the_person_is_named(
+    indexed: Path, write: Write
+) -> None:
+    write("vaultmem/pending.md", "generated:: vaultmem\n\n- ## Notes\n")
+    write("pages/Pending.md", "- mine\n")
+    synced(indexed)
+    assert "called like one of yours" not in str(on(indexed, "doctor"))
+    (indexed / ".obsidian").rename(indexed / "logseq")
+    write("logseq/config.edn", "{}")
+    synced(indexed)
+    assert "vaultmem/pending.md and pages/Pending.md" in str(on(indexed, "doctor"))
+
+
 def test_a_copy_of_a_page_of_ours_has_its_original(indexed: Path, write: Write) -> None:
     copy = "pending.sync-conflict-20261122-100000-ABCDEFG.md"
     for name in (copy, f"Gone{copy[7:]}", "pending.md"):

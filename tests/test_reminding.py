@@ -166,12 +166,13 @@ def tomorrow() -> str:
         ("pay the rent tomorrow", None, ""),
         ("me to pay the rent tomorrow", None, ""),
         ("提醒我明天下午三点交房租", None, "T15:00"),
+        ("Bitte erinnere mich morgen um 15 Uhr Müll rausbringen", None, "T15:00"),
     ],
 )
 def test_the_words_say_when(opened: Vault, words: str, at: str | None, says: str) -> None:
     said = opened.remind(words, at=at)
     assert said["remind"] == tomorrow() + says
-    assert not said["content"].startswith(("me ", "提醒"))
+    assert not said["content"].startswith(("me ", "提醒", "Bitte"))
     assert said["category"] == "reminders"
     kept = split(Path(opened.path, said["path"]).read_text()).properties
     assert kept["remind"] == said["remind"]

@@ -268,7 +268,7 @@ def notify(args: Namespace, output: Output) -> int:
     if report["dry_run"]:
         output.note(f"dry run, nothing was done: {many}")
         return 0
-    page = f"; {report['page']} is written anew" if report["written"] else ""
+    page = f"; {report['page']} is up to date" if report["written"] else ""
     answered = f"; {plural(report['answered'], 'answer')} taken over" if report["answered"] else ""
     output.note(f"{many}{answered}{page}")
     for problem in report["troubles"]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, below, spoken
+from vaultmem.index.sync import rules_of
 from vaultmem.light import NamedTuple
 from vaultmem.notes.frontmatter import UNMERGED
-from vaultmem.notes.places import LINE
+from vaultmem.notes.places import GENERATED, LINE, file_name, page_path
 from vaultmem.text import scripts
 from vaultmem.text.values import plural
 from vaultmem.vault import identity
@@ -142,10 +144,27 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         advice = "compare each with its original: either may hold what the other lacks"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
         yield Finding("warning", what, advice, places)
+    if places := list(_of_one_name(vault)):
+        advice = "rename your page; the setting pending.path gives the page of pending items another name"
+        what = f"{plural(len(places), 'page')} of vaultmem called like one of yours: your editor shows one of the two"
+        yield Finding("warning", what, advice, places)
     if places := list(_unread_lines(vault)):
         what = f"{plural(len(places), 'memory', 'memories')} whose line vaultmem says nothing that can be read"
         advice = "vaultmem history shows the line as it was: put it back, or remove it; until then the id is another"
         yield Finding("warning", what, advice, places)
+
+
+def _of_one_name(vault: Vault) -> Iterator[str]:
+    """Pages of ours beside a note of the same name, where an editor knows pages by their names alone."""
+    config, catalog = vault.config, vault.searcher().catalog
+    folder, rules = config.text("memory_folder"), rules_of(vault.path, config)
+    page = page_path(folder, config.text("pending.path"))
+    for path in dict.fromkeys([page, *(f"{folder}/{name}" for name in GENERATED[1:])]):
+        if not path or rules.page_style(path) != "outline" or not on_disk(vault.path, path):
+            continue
+        other = rules.follow(file_name(path), path, partial(catalog_read.files_named, catalog))
+        if other and other != path:
+            yield f"{path} and {other}"
 
 
 def _original(vault: Vault, copy: str) -> str:
