@@ -174,5 +174,5 @@ def _ids(form: Form) -> list[str]:
 def _needed(form: Form, name: str) -> str:
     value = form.get(name, "").strip()
     if not value:
-        raise UsageError(f"the field {name!r} is empty")
+        raise UsageError("choose or enter something first")
     return value

@@ -14,13 +14,8 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
-PAGES = {
-    "today": "/",
-    "memories": "/memories",
-    "tell": "/tell?q=who+services+the+boiler&as=codex",
-    "note": "/note?path=Roof",
-}
-WIDTHS = (360, 700, 1000)
+PAGES = {"memories": "/memories", "note": "/note?path=Roof"}
+WIDTH = 1000
 MEMORIES = (
     ("The boiler is serviced by Mr Ansah every October.", "claude", "knowledge"),
     ("Anne prefers trains to planes, and window seats.", "claude", "people"),
@@ -53,19 +48,18 @@ def vaultmem(command: str, vault: Path, *words: str) -> str:
 
 
 def take(url: str) -> None:
-    """All pages at all widths."""
+    """All pages."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         page = browser.new_page()
         page.goto(url)
         page.wait_for_url("**/ui/")
         root = page.url.rstrip("/")
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 760})
-            for name, path in PAGES.items():
-                page.goto(root + path)
-                page.wait_for_load_state()
-                page.screenshot(path=HERE / f"page-{name}-{width}.png")
+        page.set_viewport_size({"width": WIDTH, "height": 760})
+        for name, path in PAGES.items():
+            page.goto(root + path)
+            page.wait_for_load_state()
+            page.screenshot(path=HERE / f"page-{name}-{WIDTH}.png")
         browser.close()
 
 
