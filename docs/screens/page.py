@@ -37,8 +37,7 @@ def main() -> None:
         try:
             take(url)
         finally:
-            for file in Path(scratch, "state", "doors").iterdir():
-                os.kill(json.loads(file.read_text())["pid"], 15)
+            vaultmem("stop", vault)
 
 
 def vaultmem(command: str, vault: Path, *words: str) -> str:
