@@ -53,19 +53,11 @@ def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject
     """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(store), params.line("vanished")
     at, to = store.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
-    items = [dict(item.__dict__) for item in at.items(params.whole("days"))]
-    if to.name:
-        items = [
-            one
-            for one in items
-            if not (
-                one["asks"] or access.reason(str(one["scope"]), to, private=bool(one["private"]))
-            )
-        ]
+    items = [one for one in at.items(params.whole("days")) if _may_see(one, to)]
     chores = [] if to.name else at.review.chores()
     facts = at.facts() if params.flag("facts") else []
     return {
-        "items": items, "count": len(items), **({"facts": facts} if facts else {}),
+        "items": [dict(vars(one)) for one in items], "count": len(items), **({"facts": facts} if facts else {}),
         "chores": [dict(item.__dict__) for item in chores], "review": 0 if to.name else at.review.count(),
         "until": at.unchanged_until(),
     }  # fmt: skip
@@ -89,6 +81,10 @@ def notify(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
         **report, "page": waiting.path or None, "written": refreshed.written, "answered": len(refreshed.acks),
         "unsettled": waiting.unsettled, "troubles": [*refreshed.problems, *([problem] if problem else [])],
     }  # fmt: skip
+
+
+def _may_see(item: Item, to: access.Viewer) -> bool:
+    return not (to.name and (item.asks or access.reason(item.scope, to, private=item.private)))
 
 
 def _catalog(reader: Reader) -> Catalog:
@@ -239,11 +235,8 @@ def _question(session: Session, target: _Target) -> str | None:
 
 
 def _target(session: Session, name: str, now: datetime) -> _Target:
-    searcher = session.reader.searcher()
-    if searcher is None:
-        raise StateError(NOT_INDEXED)
     waiting, to = session.store.pending, session.viewer
-    at = waiting.at(searcher.catalog, now)
+    at = waiting.at(_catalog(session.reader), now)
     items = [*at.items(), *at.review.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
     every: list[Item | Due] = [*items, *dues.values()]
