@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from vaultmem.adapter import Value
 from vaultmem.dreams import paraphrase
 from vaultmem.dreams.memory_links import Linkers, fold, redirect_link, retarget_links
-from vaultmem.dreams.same import Likes, Match, Tried, is_of_one_writer, kin, may_join, unite_texts
+from vaultmem.dreams.same import Likes, Match, is_of_one_writer, kin, may_join, unite_texts
 from vaultmem.dreams.short_texts import CAP
 from vaultmem.memories import access
 from vaultmem.memories.access import CONNECTED
@@ -26,8 +26,7 @@ _DATED = re.compile(r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$")
 
 def merge(draft: Draft, trust: str = CONNECTED) -> None:
     """Merge near-duplicates until none are left: two that were joined may now say what a third one says."""
-    tried = Tried()
-    while _pass(draft, tried, trust):
+    while _pass(draft, trust):
         pass
 
 
@@ -37,12 +36,12 @@ def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
     return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
 
 
-def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
+def _pass(draft: Draft, trust: str) -> bool:
     groups: dict[tuple[str, ...], Likes] = {}
     linkers: Linkers | None = None
     merged = False
     for memory in track("comparing", _rank(draft, filter(may_join, draft.memories()))):
-        likes = groups.setdefault(kin(memory, draft.view.is_approved), Likes(draft, tried, trust))
+        likes = groups.setdefault(kin(memory, draft.view.is_approved), Likes(draft, trust))
         match = likes.match(memory)
         if match is not None:
             linkers = linkers or Linkers(draft.memories())

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from vaultmem.dreams import paraphrase
 from vaultmem.dreams.paraphrase import Plain
@@ -127,22 +128,16 @@ class Match(NamedTuple):
     reason: str
 
 
-class Tried:
-    """Comparisons that need not be made again when the memories are gone through once more."""
-
-    def __init__(self) -> None:
-        self.by_words: set[tuple[str, str]] = set()  # pairs of hashes that are not the same
-        self.by_meaning: set[tuple[str, str]] = set()
-        self.close: dict[str, dict[str, float]] = {}  # path -> cosines of what is near
+# The memories are gone through again after each merge. The first are long.
+_alike, _states_same = lru_cache(2_048)(jaccard), lru_cache(16_384)(paraphrase.is_same)
 
 
 class Likes:
     """The memories of one kin that stand for themselves. One may take in others' words as far as `trust` goes."""
 
-    def __init__(self, draft: Draft, tried: Tried, trust: str) -> None:
+    def __init__(self, draft: Draft, trust: str) -> None:
         self._draft = draft
         self._trust = trust
-        self._tried = tried
         self._memories: dict[str, Memory] = {}  # by path, highest rank first
         self._by_hash: dict[str, Memory] = {}
         self._by_key: dict[str | int, list[Memory]] = defaultdict(list)
@@ -170,17 +165,15 @@ class Likes:
         if memory.category == REMINDERS or memory.text("remind"):
             return None  # only the first line of a reminder is shown
         for other in self._near(memory):
-            pair = (memory.hash, other.hash)
-            if pair in self._tried.by_words or not self._may_take(other, memory):
+            if not self._may_take(other, memory):
                 continue
             text, theirs = self._draft.content(memory), self._draft.content(other)
-            share = jaccard(text, theirs)
+            share = _alike(text, theirs)
             begins = memory.opening == other.opening and share >= ALIKE_AFTER_OPENING
             is_taken_whole = is_of_one_writer(other, memory) or not paraphrase.says_more(text, theirs)  # fmt: skip
             if (begins or share >= ALIKE) and is_taken_whole and _agree(text, theirs):
                 reason = "the same beginning, and " if begins else ""
                 return Match(other, f"{reason}{share:.0%} of the words alike")
-            self._tried.by_words.add(pair)
         return None
 
     def _near(self, memory: Memory) -> list[Memory]:
@@ -197,28 +190,19 @@ class Likes:
         if memory.size > CAP:
             return None
         text = self._draft.content(memory)
-        close = self._close(memory)
+        close = dict(self._draft.view.alike(memory, NEAR)[:MOST])
         shared = Counter(path for key in paraphrase.keys(text) for path in self._by_word[key])
         sharing = (path for path, _ in shared.most_common(TRIES * 2))
         for path in dict.fromkeys([*close, *sharing]):
             other = self._memories.get(path)
             if other is None or other.size > CAP or not self._may_take(other, memory):
                 continue
-            pair = (memory.hash, other.hash)
-            if pair in self._tried.by_meaning:
-                continue
             theirs = self._draft.content(other)
             # The words of another writer are not taken over: nothing may be lost with them.
             keeps = is_of_one_writer(other, memory) or _sentences(text) <= _sentences(theirs)
-            if keeps and paraphrase.is_same(theirs, text, close.get(path)):
+            if keeps and _states_same(theirs, text, close.get(path)):
                 return Match(other, "the same in other words")
-            self._tried.by_meaning.add(pair)
         return None
-
-    def _close(self, memory: Memory) -> dict[str, float]:
-        if memory.path not in self._tried.close:
-            self._tried.close[memory.path] = dict(self._draft.view.alike(memory, NEAR)[:MOST])
-        return self._tried.close[memory.path]
 
     def _may_take(self, survivor: Memory, memory: Memory) -> bool:
         one, other = access.origin(survivor.properties), access.origin(memory.properties)
