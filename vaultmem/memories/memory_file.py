@@ -250,7 +250,7 @@ class MemoryCache:
             if db.execute("PRAGMA user_version").fetchone()[0] != self._format:
                 with db:
                     db.executescript(
-                        "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS folder;"
+                        "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files;"
                         f"{_SCHEMA} PRAGMA user_version = {self._format};"
                     )
             yield db

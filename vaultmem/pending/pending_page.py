@@ -130,12 +130,12 @@ class Page:
                 lines = file.read(_LONGEST_MEMORY).split("\n")
         except (OSError, ValueError):
             return _Memory()
-        return _Memory(lines[0], frozenset(lines[2:]))  # the second one was of earlier versions
+        return _Memory(lines[0], frozenset(lines[1:]))
 
     def _remember(self, after: _Memory, before: _Memory) -> None:
         if after == before:
             return
-        text = "\n".join([after.digest, "", *sorted(after.recorded)])
+        text = "\n".join([after.digest, *sorted(after.recorded)])
         with contextlib.suppress(OSError):  # then the page is written once more than needed
             replace_private(self._memory_file, text)
 
