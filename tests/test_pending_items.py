@@ -234,11 +234,11 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
     assert len(look(sight, vault)) == 2  # what a model proposes is shown there by itself
-    [line] = Review(sight, [], {}).items()
+    [line] = Review(sight, [], {}).questions()
     assert line.text == "4 things to look after: vaultmem review", "2 lines and 2 proposals"
-    assert Review(sight, [], said(line.id)).items() == []
+    assert Review(sight, [], said(line.id)).questions() == []
     reads.advise(sight.ledger, {"c": advice(*"bc")}, 3.0)
-    assert [one.id != line.id for one in Review(sight, [], said(line.id)).items()] == [True]
+    assert [one.id != line.id for one in Review(sight, [], said(line.id)).questions()] == [True]
     memory(write, "people/a.md", "likes coffee")
     synced(vault)
     assert Review(sight, [], {}).count() == 3, "of what has changed nothing is proposed"
@@ -265,7 +265,7 @@ def test_conflict_copies_and_unreadable_notes(sight: Context, vault: Path, write
 def test_a_vanished_vault_comes_first(sight: Context, vault: Path, write: Write) -> None:
     write("bad.md", "---\na: [\n---\n")
     synced(vault)
-    shown = Review(sight, [], {}, "9 of 10 notes are gone").items()
+    shown = Review(sight, [], {}, "9 of 10 notes are gone").questions()
     assert [item.text.partition(" ")[0] for item in shown] == ["9", "2"]
     page = render(shown, "frontmatter")
     assert page.index("are gone") < page.index("vaultmem review")
@@ -275,14 +275,14 @@ def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, v
     synced(vault)
     dues = [due("2026-11-23", f"buy {number}", foreign=True) for number in range(5)]
     dues.append(due("2027-11-23", "much later", foreign=True))
-    shown = Review(sight, dues, {}).items()
+    shown = Review(sight, dues, {}).questions()
     assert [item.id for item in shown[:2]] == [approval_id(each.id) for each in dues[:2]]
     assert [item.text.partition(" to")[0] for item in shown[2:]] == ["5 things"]
     assert [one.id for one in Review(sight, dues, {}).chores()] == [
         approval_id(each.id) for each in dues[:5]
     ]
     answers = {**said(shown[0].id), **said(shown[1].id, "dropped")}
-    assert [item.id for item in Review(sight, dues, answers).items()[:2]] == [
+    assert [item.id for item in Review(sight, dues, answers).questions()[:2]] == [
         approval_id(each.id) for each in dues[2:4]
     ]
 
@@ -343,7 +343,7 @@ def test_a_question_about_what_is_due_in_a_private_note_shows_nothing_of_it(sigh
         private=True, title="Divorce"
     )
     (item,) = [
-        one for one in Review(sight, [theirs], {}).items() if one.id == approval_id(theirs.id)
+        one for one in Review(sight, [theirs], {}).questions() if one.id == approval_id(theirs.id)
     ]
     assert (item.private, item.title) == (True, "")
     assert "lawyer" not in item.text
@@ -361,7 +361,7 @@ def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads
     synced(vault)
 
     def listed(trust: str, answers: dict[str, Answer] | None = None) -> list[tuple[str, str, str]]:
-        shown = Review(sight, [], answers or {}).preferences(trust)
+        shown = Review(sight._replace(trust=trust), [], answers or {}).preferences()
         return [(one.text, one.author, one.scope) for one in shown]
 
     assert listed(CONNECTED) == [

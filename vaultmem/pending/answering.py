@@ -54,11 +54,11 @@ def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject
     catalog, now, vanished = _catalog(reader), _now(store), params.line("vanished")
     at, to = store.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
     items = [one for one in at.items(params.whole("days")) if _may_see(one, to)]
-    chores = [] if to.name else at.review.chores()
+    chores = [] if to.name else at.chores()
     facts = at.facts() if params.flag("facts") else []
     return {
         "items": [dict(vars(one)) for one in items], "count": len(items), **({"facts": facts} if facts else {}),
-        "chores": [dict(item.__dict__) for item in chores], "review": 0 if to.name else at.review.count(),
+        "chores": [dict(item.__dict__) for item in chores], "review": 0 if to.name else at.count(),
         "until": at.unchanged_until(),
     }  # fmt: skip
 
@@ -237,7 +237,7 @@ def _question(session: Session, target: _Target) -> str | None:
 def _target(session: Session, name: str, now: datetime) -> _Target:
     waiting, to = session.store.pending, session.viewer
     at = waiting.at(_catalog(session.reader), now)
-    items = [*at.items(), *at.review.chores()]
+    items = [*at.items(), *at.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
     every: list[Item | Due] = [*items, *dues.values()]
     hidden = {one.id for one in every if access.reason(one.scope, to, private=one.private)}

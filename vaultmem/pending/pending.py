@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
@@ -31,7 +31,6 @@ from vaultmem.reminders import alarms, items
 from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.alarms import Notifier
 from vaultmem.reminders.due import Due, Entries, Renames
-from vaultmem.reminders.items import Item
 from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
 from vaultmem.text.times import stamp
 from vaultmem.vault import files
@@ -43,44 +42,12 @@ if TYPE_CHECKING:
     from vaultmem.ledger.ledger import Ledger
     from vaultmem.memories.draft import FindingRow
     from vaultmem.notes.dialects import Rulebook
-    from vaultmem.pending.listing import Fact
     from vaultmem.pending.ticks import Ack
     from vaultmem.vault.batch_record import AnswerChange
 
 FORGET_EVERY = 3600.0  # seconds
 ROUNDS = 3  # what is answered on the page can bring something else onto it
 EACH = 1_000_000  # lines of a file, where nothing has to be put together
-
-
-class PendingAt(NamedTuple):
-    """The pending items at one moment."""
-
-    review: Review
-    dues: list[Due]
-    answers: Answers
-    now: datetime
-    trust: str  # the setting recall.trust
-
-    def every(self, days: int, extent: items.Extent = items.SHORT) -> list[Item]:
-        """All items of so many days ahead; to review, all or what the page has room for."""
-        review, wall = self.review, self.now.replace(tzinfo=None)
-        return [
-            *items.due_items(self.dues, self.answers, wall, days),
-            *(review.everything() if extent == items.FULL else review.items()),
-            *review.preferences(self.trust),
-        ]
-
-    def items(self, days: int = items.DAYS) -> list[Item]:
-        """All items that a page without limit would show, this many `days` ahead."""
-        return sorted(self.every(days), key=items.urgency)
-
-    def facts(self) -> list[Fact]:
-        """The facts about the person and projects that an assistant gets at its start."""
-        return person_facts.facts(self.review.context, self.answers, self.trust)
-
-    def unchanged_until(self) -> str:
-        """The local minute of this day from which something else may be pending; "" for midnight."""
-        return items.unchanged_until(self.dues, self.answers, self.now.isoformat()[:16])
 
 
 class Pending:
@@ -137,14 +104,13 @@ class Pending:
         ticked = self._as_answers(self.page.acks(now), now, {})
         return of_kind(collect([*answers.values(), *ticked.values()]), Answer)
 
-    def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> PendingAt:
+    def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> Review:
         """The pending items, with the ticks of the page."""
         return self._at(catalog, now, vanished, self.answers(now))
 
-    def _at(self, catalog: Catalog, now: datetime, vanished: str, answers: Answers) -> PendingAt:
+    def _at(self, catalog: Catalog, now: datetime, vanished: str, answers: Answers) -> Review:
         dues = self.dues(catalog, now, answers)
-        review = Review(self.context(catalog, now), dues, answers, vanished)
-        return PendingAt(review, dues, answers, now, self.config.text("recall.trust"))
+        return Review(self.context(catalog, now), dues, answers, vanished)
 
     def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
         """The facts of conversations that the person wants to be remembered."""
@@ -169,7 +135,8 @@ class Pending:
     def context(self, catalog: Catalog, now: datetime) -> Context:
         """The context of a review."""
         asks = self.config.text("pending.complete_in_notes") == "ask"
-        return Context(catalog, self._ledger, self.vault, self.folder, now, self.path, asks)
+        trust = self.config.text("recall.trust")
+        return Context(catalog, self._ledger, self.vault, self.folder, now, self.path, asks, trust)
 
     # --- The page
 
@@ -261,7 +228,7 @@ class Pending:
             return None  # who has not seen all of the vault forgets nothing
         self._forgot = now.timestamp()
         at = self._at(catalog, now, vanished, self.record.answers())
-        return {BASELINE, *at.review.answerable_ids()}
+        return {BASELINE, *at.answerable_ids()}
 
     # --- Notifications
 

@@ -32,21 +32,28 @@ from vaultmem.pending.person_facts import Note
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (
     DAYS,
+    FULL,
     PRIVATE,
+    SHORT,
+    Extent,
     Item,
     carried_out_ids,
     completion_questions,
     days_later,
+    due_items,
     open_items,
     place_of,
     section_of,
     title_of,
+    unchanged_until,
+    urgency,
     words_of,
 )
 from vaultmem.text.times import seconds
 from vaultmem.text.values import interleave, plural
 
 if TYPE_CHECKING:
+    from vaultmem.pending.listing import Fact
     from vaultmem.review.proposals import Proposal
 
 MOST = 3  # single lines of a kind
@@ -82,6 +89,7 @@ class Context(NamedTuple):
     now: datetime  # the clock on the wall, with its zone
     page: str = ""  # the path of the page itself
     asks: bool = True  # whether tasks that were done here are to be ticked in their notes
+    trust: str = CONNECTED  # the setting recall.trust
 
 
 def _is_procedural(memory: Note) -> bool:
@@ -97,7 +105,7 @@ def _is_foreign(memory: Note) -> bool:
 
 
 class Review:
-    """All there is to review at one moment. `vanished` is the reason where too many notes are gone."""
+    """All that is due or to review at one moment. `vanished` is the reason where too many notes are gone."""
 
     def __init__(
         self, context: Context, dues: Iterable[Due], answers: Answers, vanished: str = ""
@@ -105,7 +113,28 @@ class Review:
         self.context, self._dues = context, list(dues)
         self._answers, self._vanished = answers, vanished
 
-    def items(self) -> list[Item]:
+    def every(self, days: int, extent: Extent = SHORT) -> list[Item]:
+        """All items of so many days ahead; to review, all or what the page has room for."""
+        wall = self.context.now.replace(tzinfo=None)
+        return [
+            *due_items(self._dues, self._answers, wall, days),
+            *(self.everything() if extent == FULL else self.questions()),
+            *self.preferences(),
+        ]
+
+    def items(self, days: int = DAYS) -> list[Item]:
+        """All items that a page without limit would show, this many `days` ahead."""
+        return sorted(self.every(days), key=urgency)
+
+    def facts(self) -> list[Fact]:
+        """The facts about the person and projects that an assistant gets at its start."""
+        return person_facts.facts(self.context, self._answers, self.context.trust)
+
+    def unchanged_until(self) -> str:
+        """The local minute of this day from which something else may be pending; "" for midnight."""
+        return unchanged_until(self._dues, self._answers, self.context.now.isoformat()[:16])
+
+    def questions(self) -> list[Item]:
         """A few questions that only the person can answer, and one line that counts the rest."""
         kinds = self._kinds
         questions = interleave(*(kinds[kind] for kind in _QUESTIONS), key=lambda one: one.id)
@@ -142,7 +171,7 @@ class Review:
         """All there is to review, for the expanded page."""
         return [*self.chores(), *self._kinds["proposals"]]
 
-    def preferences(self, trust: str = CONNECTED) -> list[Item]:
+    def preferences(self) -> list[Item]:
         """How a person wants things done, from filed memories: their own words and what they approved, then what
         assistants wrote, as far as the setting recall.trust has others read it. Of many the newest that are the
         person's own and the most used of all."""
@@ -167,7 +196,7 @@ class Review:
             Item(
                 _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
                 known=person_facts.local_day(self.context, each.own),
-                scope=person_facts.scope_for(scope_of(each.own, memory=True), author, trust),
+                scope=person_facts.scope_for(scope_of(each.own, memory=True), author, self.context.trust),
             )
             for number, (each, author) in enumerate(known)
         ]  # fmt: skip
@@ -187,7 +216,7 @@ class Review:
         learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
         ids |= {one.question for one in learned}
         everything = Review(context, self._dues, {}, self._vanished)
-        items = [*chain.from_iterable(everything._kinds.values()), *everything.items()]
+        items = [*chain.from_iterable(everything._kinds.values()), *everything.questions()]
         return (ids | {item.id for item in [*items, *everything.chores()]}) - {""}
 
     @cached_property
