@@ -108,7 +108,7 @@ def test_a_setting_takes_the_place_of_its_line() -> None:
     assert with_setting("a: 1\nvault: /x\nb: 2\n", "vault", "/y") == "a: 1\nvault: /y\nb: 2\n"
     assert with_setting("a: 1", "vault", '"q\\') == 'a: 1\nvault: "\\"q\\\\"\n'
     assert with_setting("", "vault", "/y") == "vault: /y\n"
-    with pytest.raises(ConfigError, match="mend"):
+    with pytest.raises(ConfigError, match="fix or remove"):
         with_setting("a: [\n", "vault", "/y")
     with pytest.raises(ConfigError, match="yourself"):
         with_setting("llm:\n  model: x\n", "llm.model", "y")

@@ -71,7 +71,7 @@ def test_what_a_chat_is_refused_with(
             status(400, "too long"),
             "(too long); where that is too much for the model, lower conversations.budget",
         ),
-        (raw(b"", 307, Location=place), f"leads to {place}; set llm.base_url to the place itself"),
+        (raw(b"", 307, Location=place), f"leads to {place}; set llm.base_url to that address"),
     ):
         scripted_llm.play(reply)
         assert said in refused(chatting, stream=stream, key=SECRET)
