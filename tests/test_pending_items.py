@@ -275,8 +275,11 @@ def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, v
     synced(vault)
     dues = [due("2026-11-23", f"buy {number}", foreign=True) for number in range(5)]
     dues.append(due("2027-11-23", "much later", foreign=True))
+    dues[1] = dues[1]._replace(path="vaultmem/inbox/a.md")
     shown = Review(sight, dues, {}).questions()
     assert [item.id for item in shown[:2]] == [approval_id(each.id) for each in dues[:2]]
+    whence = ["(from outside, due", "(in the inbox, not filed yet, due"]
+    assert all(words in item.text for words, item in zip(whence, shown[:2], strict=True))
     assert [item.text.partition(" to")[0] for item in shown[2:]] == ["5 things"]
     assert [one.id for one in Review(sight, dues, {}).chores()] == [
         approval_id(each.id) for each in dues[:5]

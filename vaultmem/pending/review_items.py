@@ -267,7 +267,9 @@ class Review:
         for due in self._dues:
             if due.foreign and section_of(due, today.isoformat(), last):
                 day = (due.due or due.at).replace("T", " ")
-                text = f"needs your approval (from outside, due {day}): {words_of(due)}"
+                is_unfiled = due.path.startswith(f"{self.context.folder}/{INBOX}/")
+                where = "in the inbox, not filed yet" if is_unfiled else "from outside"
+                text = f"needs your approval ({where}, due {day}): {words_of(due)}"
                 items.append(Item(
                     approval_id(due.id), "review", text, source=place_of(due), title=title_of(due),
                     rank=_RANK["approve"], private=due.private, asks=True,
