@@ -34,7 +34,7 @@ WELL: dict[str, Any] = {
 }  # fmt: skip
 COMMANDS = {"", "vaultmem sync", "vaultmem restart", "vaultmem start", "vaultmem service install"}
 TYPED = re.compile(
-    r"\b(?:vaultmem (?:start|restart|sync|status|service|jobs|history)|chmod|chown|rm|tail|lsof|sysctl|pip install)\b"
+    r"\b(?:vaultmem (?:start|restart|sync|status|service|jobs|history)|chmod|chown|rm|tail|lsof|sysctl|pip (?:un)?install)\b"
 )
 
 
@@ -71,6 +71,18 @@ def found(vault: Path) -> list[str]:
 
 def test_nothing_is_wrong_without_an_agent(indexed: Path) -> None:
     assert found(indexed) == []
+
+
+def test_a_second_package_of_a_group_of_which_one_counts_is_named(
+    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "site" / "zulu-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("[vaultmem.languages]\nzulu = zulu:language\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    (first,) = found(indexed)
+    assert first.startswith("warning: of the packages registered for vaultmem.languages, ")
+    assert first.endswith(" is used and zulu is not")
 
 
 def test_nothing_is_wrong_with_an_agent_that_is_well(

@@ -280,7 +280,8 @@ def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
     commit = done(vault, "history")["history"][0]["commit"]
     (vault / made["path"]).write_text(f"---\nid: {made['id']}\nx: [\n---\nAnne\n")
     shown = on(vault, "undo", "--format", "text", commit)
-    assert f"nothing was undone: {made['path']} is now another file" in one_line(shown)
+    entry = f"{commit[:8]} (write {made['title']})"
+    assert f"nothing was undone of {entry}: {made['path']} is now another file" in one_line(shown)
 
 
 @pytest.mark.parametrize("command", [("write", "with words"), ("ingest", "--text", "with words")])

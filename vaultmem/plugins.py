@@ -117,6 +117,12 @@ def _only(group: str) -> Any:
     return _first[group]
 
 
+def rivals() -> list[tuple[str, ...]]:
+    """The groups of which one entry counts and that have several, each with their names, that one first."""
+    groups = ("vaultmem.languages", "vaultmem.models")
+    return [(group, *names) for group in groups if len(names := registered(group)) > 1]
+
+
 def health() -> list[Health]:
     """The packages that report in `doctor` and `status`."""
     return [load("vaultmem.health", name) for name in registered("vaultmem.health")]

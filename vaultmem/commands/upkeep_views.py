@@ -304,7 +304,9 @@ def _show_undone(report: UndoReport, output: Output) -> None:
     if refused and not (changes or answers):
         before = report["before"]
         more = f"; what was done before it: vaultmem undo {short(before)}" if before else ""
-        raise VaultmemError(f"nothing was undone: {_reason(refused[0])}{more}")
+        entries = [f" of {short(one['commit'])} ({one['why']})" for one in report["undone"]]
+        what = entries[0] if len(entries) == 1 else ""
+        raise VaultmemError(f"nothing was undone{what}: {_reason(refused[0])}{more}")
     if not (changes or answers):
         output.remark("already undone: nothing was changed")
         return

@@ -166,7 +166,11 @@ def _reminders(seen: Seen) -> Iterator[Finding]:
     reminders = seen.agent.get("reminders")
     for trouble in reminders["troubles"] if reminders else ():
         what, _, advice = trouble.partition("; ")
-        yield Finding("warning", f"reminders: {what}", advice or "vaultmem restart")
+        yield Finding(
+            "warning",
+            f"reminders: {what}",
+            advice or "once that is mended the agent goes on; vaultmem restart has it try at once",
+        )
 
 
 def _last_error(seen: Seen) -> Iterator[Finding]:

@@ -76,6 +76,11 @@ def _installation(vault: Vault) -> Iterator[Finding]:
     if not installed():
         advice = "install vaultmem again: pip install ."
         yield Finding("error", "no dialect is installed", advice)
+    for group, used, *idle in plugins.rivals():
+        what = (
+            f"of the packages registered for {group}, {used} is used and {', '.join(idle)} is not"
+        )
+        yield Finding("warning", what, "one of them counts: pip uninstall the package of the other")
     for warning in vault.config.warnings:
         yield Finding("warning", warning, "remove the line")
 
