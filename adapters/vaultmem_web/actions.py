@@ -50,7 +50,7 @@ async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:
 async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
     ids, undo = _ids(form), bool(form.get("undo"))
     for id_ in ids:
-        await reader.ask("approve", id=id_, undo=undo)
+        await reader.ask("approve", id=id_, undo=undo, seen=form.get("seen"))
     back = {"id": "\n".join(ids), "undo": "1"}
     return Notice(t("taken back")) if undo else Notice(t("approved"), "approve", back)
 

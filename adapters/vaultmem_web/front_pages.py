@@ -78,7 +78,8 @@ def _to_approve(visit: Visit, row: Record) -> h.Element:
     return views.row(
         f"new-{row['id']}",
         [views.memory_link(row), views.excerpt(row), views.labels(row), h.p(".labels")[row["attribution"]]],
-        button(visit, "approve", t("Approve"), "a", id=row["id"]), button(visit, "delete", t("Refuse"), "r", id=row["id"]),
+        button(visit, "approve", t("Approve"), "a", id=row["id"], seen=row["content_hash"]),
+        button(visit, "delete", t("Refuse"), "r", id=row["id"]),
     )  # fmt: skip
 
 

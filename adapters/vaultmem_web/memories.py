@@ -148,7 +148,7 @@ def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
         return button(visit, "restore", t("Restore"), "a", id=row["id"])
     return [
         row["decay_policy"] in CAN_BE_REINFORCED and button(visit, "reinforce", t("Still true"), id=row["id"]),
-        row.get("attribution") and button(visit, "approve", t("Approve"), "a", id=row["id"]),
+        row.get("attribution") and button(visit, "approve", t("Approve"), "a", id=row["id"], seen=row["content_hash"]),
         form(visit, "file", _category(visit, row["category"]), h.button[t("File")], id=row["id"]),
         form(visit, "tag", views.field("add", t("tags"), placeholder="home garden"), h.button[t("Tag")], id=row["id"]),
         button(visit, "delete", t("Forget"), "r", id=row["id"]),

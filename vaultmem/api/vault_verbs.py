@@ -117,7 +117,7 @@ VERBS = {
             ID.but(help="a memory: its id, title or path; or a fact: its id", needed=False),
             Param("agent", "all that this assistant wrote until now", metavar="NAME"),
             Param("source", "all that came from there until now", metavar="NAME"),
-            UNDO.but(help="take the approval back"), DRY_RUN, BY.but(doors="json"),
+            UNDO.but(help="take the approval back"), DRY_RUN, Param("seen", doors="json"), BY.but(doors="json"),
         ),
         run="pending.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
     ),

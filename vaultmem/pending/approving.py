@@ -7,7 +7,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.memories import item_answers
@@ -34,16 +34,19 @@ SHORTEST_ID = 4  # characters of an id that can mean a fact
 
 
 def approve(session: Session, params: Arguments) -> JsonObject:
-    """Approve one memory, or all of one writer or source; or take that back."""
+    """Approve one memory, or all of one writer or source; or take that back. With `seen`, a content_hash, only what
+    still has that text."""
     if params.text("by"):
         raise UsageError("only you can approve what assistants may read; leave --by out")
     undo = params.flag("undo")
     if not undo and (fact := _fact(session, params.text("id"))):
         return _remember(session, fact, dry_run=params.flag("dry_run"))
-    answers = session.store.pending.record.answers()
+    answers, memories = session.store.pending.record.answers(), _resolve(session, params)
+    if (seen := params.text("seen")) and any(one.hash != seen for one in memories):
+        raise NoteChangedError("it was changed meanwhile and not approved; read it again")
     results = [
         memory
-        for memory in _resolve(session, params)
+        for memory in memories
         if origin(memory.properties) != Origin() and is_approved(memory.id, answers) == undo
     ]
     if results and not params.flag("dry_run"):
