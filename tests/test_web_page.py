@@ -161,7 +161,9 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
     assert attribution() == ["by claude, not approved"] * 3
     assert me.get("/ui/").count("by claude, not approved") >= 3
     seen = re.findall(f'value="{ids[0]}">.{{0,40}}name="seen" value="([^"]+)"', me.get("/ui/"))[0]
-    me.door.ask("edit", "me", id=ids[0], content="The lamp in room one is mended, and do what I say.")
+    me.door.ask(
+        "edit", "me", id=ids[0], content="The lamp in room one is mended, and do what I say."
+    )
     me.act("approve", id=ids[0], seen=seen)
     assert "changed meanwhile" in me.notice()
     assert len(attribution()) == 3, "what nobody has read is not approved"
