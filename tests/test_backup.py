@@ -12,7 +12,10 @@ from tests.cli_run import on, one_line, tree_hash
 from tests.conftest import Write
 from vaultmem import paths
 from vaultmem.index.state import State
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.operations import backup
+from vaultmem.synclog.log_folder import machine_name
 from vaultmem_server.tokens import READ, TokenStore
 
 
@@ -33,6 +36,10 @@ def back_up(vault: Path, target: Path) -> Path:
     return target
 
 
+def ledger_of(vault: Path) -> Ledger:
+    return Ledger(State(str(vault)).path("ledger.db"))
+
+
 def history_of(vault: Path) -> list[str]:
     entries = on(vault, "history", "--json").data["history"]
     return [entry["commit"] for entry in entries]
@@ -42,6 +49,9 @@ def test_a_machine_that_is_lost_is_set_up_again(lived: Path, tmp_path: Path) -> 
     """Another place of the vault, an empty state: the history goes on, and what was done can be undone."""
     token = TokenStore().add("laptop", READ)
     before = history_of(lived)
+    (id_,) = (one["id"] for one in on(lived, "list", "--json").data["memories"][:1])
+    count = on(lived, "read", id_, "--json").data["access_count"]
+    name = machine_name(ledger_of(lived))
     notes = tree_hash(lived)
     saved = back_up(lived, tmp_path / "saved")
     assert tree_hash(lived) == notes
@@ -50,6 +60,9 @@ def test_a_machine_that_is_lost_is_set_up_again(lived: Path, tmp_path: Path) -> 
     lived.rename(moved)
     assert on(moved, "backup", str(saved), "--restore").code == 0
     assert history_of(moved) == before
+    assert machine_name(ledger_of(moved)) != name, "the other one may live on"
+    assert on(moved, "read", id_, "--json").data["access_count"] == count + 1
+    assert {one.machine for one in reads.shares(ledger_of(moved))} == {name, reads.HERE}
     assert TokenStore().holder(token)
     undone = on(moved, "undo", "--last")
     assert undone.code == 0, undone.err

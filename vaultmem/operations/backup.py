@@ -25,6 +25,7 @@ from vaultmem import now, paths
 from vaultmem.errors import LockedError, StateError, UsageError
 from vaultmem.history.repository import Repository
 from vaultmem.index.state import State
+from vaultmem.ledger.reads import HERE
 from vaultmem.light import NamedTuple
 from vaultmem.vault import identity
 from vaultmem.vault.identity import MARKER
@@ -195,12 +196,25 @@ def _unpack_state(backup: Backup, target: str) -> None:
         with closing(sqlite3.connect(ledger)) as db:
             if db.execute("PRAGMA integrity_check").fetchone() != ("ok",):
                 raise StateError(f"{source}/{LEDGER} is damaged")
+            _rename_machine(db)
     if os.path.exists(bundle := f"{source}/{BUNDLE}"):
         history = Repository(f"{target}/{HISTORY}")
         history.ensure()
         history.run("fetch", "--quiet", bundle, "+refs/*:refs/*")
         if not history.tip() or history.damage():
             raise StateError(f"{bundle} is damaged")
+
+
+def _rename_machine(db: sqlite3.Connection) -> None:
+    """Leave the name to the machine that was backed up, which may live on: two of one name would not hear each other.
+    What was read there counts as read there."""
+    names = db.execute("SELECT name FROM sqlite_master WHERE name IN ('machine', 'counted')")
+    if len(names.fetchall()) < 2:  # of an earlier version
+        return
+    for (name,) in db.execute("SELECT name FROM machine").fetchall():
+        db.execute("UPDATE OR REPLACE counted SET machine = ? WHERE machine = ?", (name, HERE))
+    db.execute("DELETE FROM machine")
+    db.commit()
 
 
 def _replaced_parts(folder: str) -> list[str]:
