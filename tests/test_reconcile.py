@@ -103,6 +103,14 @@ def test_updates_that_say_nothing_new_are_ignored(text: object) -> None:
     assert decided([{"event": "UPDATE", "id": 0, "text": text}]) == Decisions((HATES,), (), ())
 
 
+def test_a_verb_that_both_have_makes_no_update() -> None:
+    """SmolLM2 takes the home of the one for that of the other."""
+    existing = [Existing("anne", "My sister Anne is vegetarian and lives in Porto")]
+    new = ["My brother Tom lives in Rome"]
+    answer = {"decisions": [{"id": 0, "event": "UPDATE", "text": "The user lives in Porto"}]}
+    assert decisions(answer, new, existing, "subset") == Decisions(tuple(new), (), ())
+
+
 def test_none_is_believed_only_of_what_is_there() -> None:
     known = "The user has a wife, Anne"
     none = [{"event": "NONE", "id": 1, "text": known}]

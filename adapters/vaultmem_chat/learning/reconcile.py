@@ -167,9 +167,7 @@ def _updates(
             continue
         text, old = " ".join(one.text.split()), existing[one.place].text
         is_known = any(same(text, other.text) for other in existing)
-        is_about = any(
-            paraphrase.keys(text) & paraphrase.keys(fact) or same(text, fact) for fact in new
-        )
+        is_about = any(_shared_words(text, fact) or same(text, fact) for fact in new)
         loses_new = any(same(old, fact) for fact in new) and not says(text, old)
         if key(text) and len(text) <= LONGEST and is_about and not is_known and not loses_new:
             result[one.place] = text
@@ -219,8 +217,11 @@ def says(text: str, fact: str) -> bool:
 
 def _may_say(text: str, fact: str) -> bool:
     """Whether a text may state a fact in other words; a shared common verb such as "likes" is not enough."""
-    shared = paraphrase.keys(fact) & paraphrase.keys(text)
-    return bool(shared - _verbs()) and paraphrase.may_say(text, fact)
+    return bool(_shared_words(text, fact)) and paraphrase.may_say(text, fact)
+
+
+def _shared_words(text: str, fact: str) -> frozenset[str]:
+    return (paraphrase.keys(fact) & paraphrase.keys(text)) - _verbs()
 
 
 @cache
