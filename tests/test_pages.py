@@ -130,6 +130,9 @@ def test_a_logseq_page_is_spelled_as_logseq_does() -> None:
     )
     assert note.aliases == ("Chai",)
     assert note.tags == ("a", "b")
+    known = f"- Tea\n  collapsed:: true\n  id:: {'0' * 8}-0000-0000-0000-{'0' * 12}\n\t- green\n"
+    now = pages.edit("outline", known.encode(), {}, "Coffee\n- black").decode()
+    assert now == f"- Coffee\n{known.splitlines()[2]}\n\t- black\n", "a note may refer to the block"
 
 
 def test_an_obsidian_note_is_spelled_as_obsidian_does() -> None:

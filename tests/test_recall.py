@@ -144,6 +144,14 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, opened: Vault, write: 
         assert not re.search("id::|collapsed|created|CLOCK|:END:", text)
         assert "oak, berth:: 14" in text
         assert len(re.findall("berth:: 14", text)) == 2
+    own = opened.write("The dinghy lies in Whitby, too", category="knowledge")
+    page = vault / own["path"]
+    page.write_text(f"{page.read_text('utf-8')}id:: {'0' * 36}\ncollapsed:: true\n", "utf-8")
+    synced(vault)
+    (mine,) = opened.recall("where is the dinghy?", notes=False)["memories"]
+    assert mine["content"] == "The dinghy lies in Whitby, too"
+    (why,) = opened.write("The dinghy lies in Scarborough now")["contradicts"]
+    assert "id::" not in why["why"]
 
 
 def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from vaultmem.adapter import Statement
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, without_editor_lines
 
 CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"
@@ -123,7 +123,8 @@ def _which(text: str) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """A text without what only says that it corrects another one: "Correction: …", "Sorry, …"."""
+    """A text without the state of an outline, and without what only says that it corrects another one: "Sorry, …"."""
+    text = without_editor_lines(text)
     return _CORRECTS.sub("", text, count=1) or text
 
 

@@ -22,6 +22,7 @@ from vaultmem.vault.files import encoding_of
 OUTLINE = "outline"
 _LISTS = ("tags", "aliases", "links")
 _NO_TEXT = lazy("[\0\ud800-\udfff]")
+_BLOCK_ID = lazy(r"\s*- [^\n]*\n(?:  [^\n]*\n)*?(  id:: [0-9a-fA-F-]{36})[ \t]*(?:\n|\Z)")
 _BLANK_LINES = lazy(r"(?:[ \t]*\r?\n)*")
 
 
@@ -165,6 +166,10 @@ def _with_content(style: str, text: str, content: str) -> str:
         return text
     newline = newline_of(text)
     new = to_outline(content) + "\n" if style == OUTLINE else _lines_of(content)
+    block_id = _BLOCK_ID.match(old.replace("\r\n", "\n")) if style == OUTLINE else None
+    if block_id and block_id[1] not in new and not new.startswith(("- ```", "- ~~~")):
+        first, _, rest = new.partition("\n")  # references to the block are of a person
+        new = f"{first}\n{block_id[1]}\n{rest}"
     if old.strip() and not old.endswith("\n"):
         new = new.removesuffix("\n")
     head = text[:start] + _gap(style, text[:start], old, newline)

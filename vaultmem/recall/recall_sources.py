@@ -230,13 +230,13 @@ class Sources:
             return None
         own, inner = page.properties, path[len(self.folder) + 1 :]
         category = category_of(inner, own.get("category"))
-        content = page.content.strip("\n")
-        line = archive.line_of(text, content)
+        whole = page.content.strip("\n")
+        content, line = without_editor_lines(whole), archive.line_of(text, whole)
         created = seconds(own.get("created_at"))
         weight = own.get("importance")
         origin = access.origin(own)
         one = Candidate(
-            path, line, line + content.count("\n"), content,
+            path, line, line + whole.count("\n"), content,
             id=str(own.get("id") or provisional(path)),
             title=file_name(path),
             memory_type=_type_of(own, category),

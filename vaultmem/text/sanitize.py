@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, without_editor_lines
 
 # Characters as people see them (graphemes): a letter with its accents, a family of emoji, a flag.
 
@@ -181,7 +181,8 @@ LONGEST = 120  # characters
 
 def quote_text(text: str, longest: int = LONGEST) -> str:
     """The text made safe to quote in a message: one line of at most `longest` characters."""
-    return _cut(" ".join(without_invisible(text[: 8 * longest]).split()), longest)
+    seen = without_editor_lines(text[: 8 * longest])
+    return _cut(" ".join(without_invisible(seen).split()), longest)
 
 
 # Links that open a note in its editor.
