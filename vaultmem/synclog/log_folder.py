@@ -217,7 +217,8 @@ _MOST_NUMBER = 999_999
 
 def machine_name(ledger: Ledger) -> str:
     """The name of this machine in the vault of a ledger: that of the computer and six digits, made at its first use. It
-    stands in the ledger because what is counted there is counted under it: they are lost together, and a restored one gets another name."""
+    stands in the ledger because what is counted there is counted under it. They are lost together, and a ledger that
+    is restored gets another name."""
     if names := ledger.rows("SELECT name FROM machine", _name):
         return names[0]
     host = re.sub(r"[^a-z0-9]+", "-", os.uname().nodename.partition(".")[0].lower()).strip("-")
