@@ -331,6 +331,8 @@ def test_another_number_of_a_thing_may_be_a_change_and_is_left_to_the_person(
     assert [each.kind for each in relations(new, [old])] == ["apart"]
     assert not may_contradict("Sensor 2 is in the barn.", "Sensor 3 is in the barn.")
     assert not may_contradict("Team 3 meets on Monday.", "Team 4 meets on Friday.")
+    for each in relations("Team 4 meets in the big room.", ["Team 3 meets in the big room."]):
+        assert (each.kind, each.is_doubtful) == ("apart", False), "two teams say two things"
 
 
 def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> None:

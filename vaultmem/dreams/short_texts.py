@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from vaultmem.adapter import Statement
@@ -43,7 +42,6 @@ _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, where each noun has a capital
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
-_WHICH = lazy(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -66,7 +64,6 @@ class Reading(NamedTuple):
     several: bool
     event: bool
     other_time: bool
-    which: frozenset[str]  # numbers that tell things of a kind apart: "team 3"
 
 
 @lru_cache(4096)
@@ -78,7 +75,7 @@ def read(text: str) -> Reading:
         frozenset(token.stem for token in tokens if token.kind == NAME),
         frozenset(token.stem for token in tokens if token.kind == NUMBER), CUES.search(text) is not None,
         DENIAL.search(text) is not None, _SEVERAL.search(text) is not None, is_event(text),
-        _OTHER_TIME.search(text) is not None, frozenset(_which(text)),
+        _OTHER_TIME.search(text) is not None,
     )  # fmt: skip
 
 
@@ -114,12 +111,6 @@ def _stems(text: str) -> frozenset[str]:
 def stems(text: str) -> frozenset[str]:
     """The words of a text that carry meaning, as they compare."""
     return frozenset(token.stem for token in words_of(text[:CAP]))
-
-
-def _which(text: str) -> Iterator[str]:
-    for match in _WHICH.finditer(text):
-        if match[1].lower() not in words("stop") and (match[3] or "the").lower() in words("stop"):
-            yield match[2]
 
 
 def plain(text: str) -> str:

@@ -57,7 +57,6 @@ class _Pair:
     ) -> None:
         from vaultmem.dreams.asides import is_aside, may_be_ended  # only who compares
 
-        self._are_two = _are_two(old, new)
         self._texts = old, new, similarity
         may_replace = looks["contradicts"] or not is_aside(old, new, looks)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
@@ -70,7 +69,7 @@ class _Pair:
     @cached_property
     def is_same(self) -> bool:
         """Whether the two state the same; computed on demand."""
-        return not self._are_two and paraphrase.is_same(*self._texts)
+        return paraphrase.is_same(*self._texts)
 
     @property
     def is_doubtful(self) -> bool:
@@ -146,12 +145,6 @@ def _relations(new: str, olds: Sequence[str], known: Sequence[float | None]) -> 
 def states_more(old: str, new: str) -> bool:
     """Whether the older text makes several statements that are not in the newer one: it cannot end all of them."""
     return sum(not stems(part) <= stems(new) for part in short_texts.clauses(old[:CAP])) > 1
-
-
-def _are_two(old: str, new: str) -> bool:
-    """Whether the texts name two things of a kind by their numbers ("team 3", "team 4"), and not a change."""
-    a, b = read(old[:CAP]), read(new[:CAP])
-    return bool(a.which and b.which) and a.which != b.which and not b.cue
 
 
 def _speaks_otherwise(old: str, new: str) -> bool:
