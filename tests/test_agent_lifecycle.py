@@ -104,7 +104,7 @@ def test_a_home_folder_is_no_vault(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
     monkeypatch.setenv("HOME", str(tmp_path))
     for folder in ("/", "~", str(tmp_path)):
-        with pytest.raises(VaultNotFoundError, match="everything you have"):
+        with pytest.raises(VaultNotFoundError, match="all your files"):
             paths.check_vault(folder)
     (tmp_path / ".obsidian").mkdir()
     assert paths.check_vault("~") == str(tmp_path)

@@ -57,7 +57,7 @@ def test_settings_of_the_vault_are_a_plain_file_or_none(
         file.symlink_to(outside / "config.yaml") if kind == "link" else os.mkfifo(file)
     loaded = config.load(str(vault))
     assert loaded["search.limit"] == 10
-    assert "no plain file" in loaded.warnings[0]
+    assert "not a regular file" in loaded.warnings[0]
 
 
 def test_settings_are_not_written_through_a_link(

@@ -175,7 +175,7 @@ def test_what_is_wrong_is_one_line(vault: Path) -> None:
         port = str(taken.getsockname()[1])
         ended = ran(*words, "--upstream", "http://127.0.0.1:9/v1", "--port", port)
         assert ended.code == 1
-        assert f"127.0.0.1:{port} cannot be listened on" in one_line(ended)
+        assert f"cannot listen on 127.0.0.1:{port}" in one_line(ended)
 
 
 def test_others_are_let_in_with_a_warning(vault: Path, scripted_llm: ScriptedLlm) -> None:

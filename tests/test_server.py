@@ -220,7 +220,7 @@ def test_a_folder_that_is_a_link_is_refused(path: str, answers: Answers, tmp_pat
 def test_a_folder_of_somebody_else_is_refused(path: str, answers: Answers) -> None:
     os.mkdir(os.path.dirname(path), 0o700)
     os.chown(os.path.dirname(path), 12345, -1)
-    assert "somebody else" in refused(path, answers)
+    assert "another user" in refused(path, answers)
     assert os.lstat(os.path.dirname(path)).st_uid == 12345
 
 

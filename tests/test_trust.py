@@ -108,7 +108,7 @@ def test_a_file_cannot_come_in_under_another_id(vault: Vault) -> None:
     }  # fmt: skip
     report = vault.import_lines(lines(line), by="claude")
     assert (report["new"], report["failures"]) == (0, 1)
-    assert "another id" in report["failed"][0]["reason"]
+    assert "the id in its file differs" in report["failed"][0]["reason"]
     assert vault.memories() == []
 
 

@@ -248,10 +248,10 @@ def test_the_vault_itself_has_to_be_there(tmp_path: Path) -> None:
     with pytest.raises(VaultGoneError, match="empty"):
         losses.check_root()
     root.rename(tmp_path / "keeps the inode")
-    with pytest.raises(VaultGoneError, match="not there"):
+    with pytest.raises(VaultGoneError, match="missing or empty"):
         losses.check_root()
     (root / "folder").mkdir(parents=True)
-    with pytest.raises(VaultGoneError, match="another folder"):
+    with pytest.raises(VaultGoneError, match="not the folder"):
         losses.check_root()
     identity.remember(str(root), "memories")
     losses.check_root()
