@@ -375,7 +375,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     for name in ("folder", "link"):
         shows = in_file(tmp_path / name)
-        assert "is no file" in (shows.problem() or "")
+        assert "is not a file" in (shows.problem() or "")
         with pytest.raises(NotificationError, match="cannot be written"):
             shows.send("Call Anne", "")
     assert not (tmp_path / "elsewhere").exists()

@@ -252,7 +252,7 @@ def test_folders_of_somebody_else(indexed: Path) -> None:
 def test_a_folder_that_is_none(indexed: Path) -> None:
     run = Path(os.path.dirname(paths.socket_path(str(indexed))))
     run.write_text("")
-    assert found(indexed) == [f"error: {run} is no folder"]
+    assert found(indexed) == [f"error: {run} is not a folder"]
 
 
 def test_a_service_whose_python_is_gone(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -276,4 +276,4 @@ def test_a_damaged_ledger_is_told_once_it_was_replaced(notes: Path) -> None:
     words = ("--vault", str(notes), "--format", "text")
     assert ran("jobs", *words).code == 0
     assert ran("jobs", "run", "reconcile", *words).code == 0
-    assert "begins anew" in ran("jobs", *words).err
+    assert "starts over" in ran("jobs", *words).err

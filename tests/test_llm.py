@@ -265,10 +265,10 @@ def test_no_redirect_is_followed(scripted_llm: ScriptedLlm, make: Make) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"<html>Welcome to the router</html>", "no chat completion"),
-        (b"[" * 100_000, "no chat completion"),
-        (b'{"choices": []}', "no chat completion"),
-        (b'{"choices": [{"message": "hi"}]}', "no chat completion"),
+        (b"<html>Welcome to the router</html>", "not a chat completion"),
+        (b"[" * 100_000, "not a chat completion"),
+        (b'{"choices": []}', "not a chat completion"),
+        (b'{"choices": [{"message": "hi"}]}', "not a chat completion"),
         (b'{"choices": [{"message": {"content": null}}]}', "said nothing"),
         (
             b'{"choices": [{"message": {"content": "  "}, "finish_reason": "length"}]}',

@@ -208,7 +208,7 @@ def test_doctor_hears_what_is_wrong_and_what_to_do(
         assert "set notify.method to file" in advice
     Path(state.path(alarms.FILE)).mkdir(parents=True)
     ((what, advice),) = notification_findings(settings(vault, method="file"), state)
-    assert "is no file" in what
+    assert "is not a file" in what
     assert "move it away" in advice
 
 

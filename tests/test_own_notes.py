@@ -114,9 +114,9 @@ def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
     [
         ("set Nobody rating 5", "no note is called 'Nobody'"),
         ("set vaultmem/pending.md a b", "is written by vaultmem"),
-        ("set .obsidian/app.json a b", "is no note"),
+        ("set .obsidian/app.json a b", "is not a note"),
         ("set ../outside.md a b", "no note is called"),
-        ("done Plan:7", "Plans/Plan.md:7 is no task"),
+        ("done Plan:7", "Plans/Plan.md:7 is not a task"),
         ("done Nobody:7", "no note is called"),
     ],
 )

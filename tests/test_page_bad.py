@@ -68,7 +68,7 @@ def test_what_is_no_file_is_said(
     machine: Machine, file: Path, make: Callable[[Path], None]
 ) -> None:
     make(file)
-    assert machine.refresh().problems == [f"{PATH} is no file; move it away"]
+    assert machine.refresh().problems == [f"{PATH} is not a file; move it away"]
     assert machine.page.acks(NOW) == {}
 
 

@@ -101,7 +101,7 @@ def test_the_ledger_has_it_before_the_page(machine: Machine, file: Path) -> None
     file.mkdir(parents=True)
     machine.add(DONE)
     assert machine.record.answers() == {DONE.id: DONE}
-    assert "is no file" in machine.record.settle(set(), NOW)[0]
+    assert "is not a file" in machine.record.settle(set(), NOW)[0]
     file.rmdir()
     assert machine.record.settle(set(), NOW) == []
     assert DONE.id in file.read_text("utf-8")

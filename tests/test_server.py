@@ -227,11 +227,11 @@ def test_a_folder_of_somebody_else_is_refused(path: str, answers: Answers) -> No
 def test_what_is_no_socket_is_left_alone(path: str, answers: Answers, tmp_path: Path) -> None:
     os.mkdir(os.path.dirname(path))
     Path(path).write_text("mine")
-    assert "is no socket" in refused(path, answers)
+    assert "is not a socket" in refused(path, answers)
     assert Path(path).read_text() == "mine"
     Path(path).unlink()
     os.symlink(tmp_path / "gone", path)
-    assert "is no socket" in refused(path, answers)
+    assert "is not a socket" in refused(path, answers)
 
 
 def test_a_path_that_no_socket_can_have(tmp_path: Path, answers: Answers) -> None:

@@ -94,7 +94,7 @@ def _was(text: str, harness: Harness) -> list[str]:
 def _put(text: str, root: Node, harness: Harness, command: str) -> str:
     entry = harness.entry(command)
     if root.kind != "object":
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     hooks = root.get("hooks")
     if hooks is None:
         text = append_item(text, root, {harness.event: [entry]}, "hooks")

@@ -87,7 +87,7 @@ def _form(harness: Harness) -> _Form:
 def _load(text: str, harness: Harness) -> Json:
     result = _form(harness).load(text) if text else {}
     if not isinstance(result, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - a person reads it like the others
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - a person reads it like the others
     return result
 
 

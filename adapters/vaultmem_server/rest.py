@@ -148,7 +148,7 @@ async def _params(request: Request) -> JsonObject:
     try:
         params = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, "the body is no JSON") from error
+        raise HTTPException(400, "the body is not JSON") from error
     if not isinstance(params, dict):
         raise HTTPException(400, "the body must be an object: the parameters by name")
     return params

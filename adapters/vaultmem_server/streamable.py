@@ -195,7 +195,7 @@ class _Endpoint:
             line = (await request.body()).decode()
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise HTTPException(400, "the body is no JSON") from error
+            raise HTTPException(400, "the body is not JSON") from error
         method = message.get("method") if isinstance(message, dict) else ""
         session = self._session(message, method, caller, vault, id_)
         if method == _CANCELLED:

@@ -250,7 +250,7 @@ def _parse(line: bytes) -> JsonObject:
     except UnicodeDecodeError:
         raise RequestError(codes.PARSE_ERROR, "the request is not UTF-8") from None
     except ValueError as error:
-        raise RequestError(codes.PARSE_ERROR, f"the request is no JSON: {error}") from None
+        raise RequestError(codes.PARSE_ERROR, f"the request is not JSON: {error}") from None
     if not isinstance(message, dict):
         raise RequestError(codes.INVALID_REQUEST, "a request is an object on one line")
     return message

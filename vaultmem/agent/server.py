@@ -262,7 +262,7 @@ def _remove_leftover(path: str) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(status.st_mode):
-        raise StateError(f"{path} is no socket; remove it, the agent listens there")
+        raise StateError(f"{path} is not a socket; remove it, the agent listens there")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
         trial.settimeout(_LIVE_WITHIN)
         try:

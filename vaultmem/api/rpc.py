@@ -96,7 +96,7 @@ def to_json(value: object) -> str:
 
 
 def _refuse_constant(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _finite(text: str) -> float:

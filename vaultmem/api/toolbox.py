@@ -70,7 +70,7 @@ class Toolbox:
     def add(self, tool: Tool) -> None:
         """Add a tool. Raises UsageError for a name that is taken, or none."""
         if not _NAME.fullmatch(tool.name):
-            raise UsageError(f"{tool.name[:40]!r} is no name for a tool")
+            raise UsageError(f"{tool.name[:40]!r} is not a valid name for a tool")
         if tool.name in self._tools:
             raise UsageError(f"a tool named {tool.name} is there already")
         self._tools[tool.name] = tool
@@ -245,7 +245,7 @@ def _add_loaded(toolbox: Toolbox, loaded: object) -> None:
     is_several = isinstance(loaded, Iterable) and not isinstance(loaded, (Tool, str, bytes))
     for tool in loaded if is_several else [loaded]:  # type: ignore[attr-defined] # as was just asked
         if not isinstance(tool, Tool):
-            raise TypeError(f"{type(tool).__name__} is no Tool")
+            raise TypeError(f"{type(tool).__name__} is not a Tool")
         toolbox.add(tool)
 
 

@@ -157,7 +157,7 @@ class Vault(MemoryVault):
 
                 # A person sees it, or the log of a program.
                 log = logging.getLogger("vaultmem.index")
-                log.warning("vaultmem: %s; building it anew", str(error).partition(" (")[0])
+                log.warning("vaultmem: %s; rebuilding it", str(error).partition(" (")[0])
                 self.sync(rebuild=True)
             return work()
 

@@ -69,7 +69,7 @@ def remark_secrets(answer: Answer, output: Output) -> None:
         output.remark(f"taken out, for no memory should hold it: {kinds}")
     if answer["secrets"]:
         what = f"this holds what looks like a secret ({', '.join(answer['secrets'])})"
-        output.remark(f"{what}; whoever can read the vault can read it")
+        output.remark(f"{what}; anybody who can read the vault can read it")
 
 
 def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:

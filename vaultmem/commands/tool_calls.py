@@ -194,9 +194,9 @@ def _values(text: str) -> list[object]:
         try:
             values.append(parse(line))
         except ValueError as error:
-            values.append(RequestError(PARSE_ERROR, f"line {number} is no JSON: {error}"))
+            values.append(RequestError(PARSE_ERROR, f"line {number} is not JSON: {error}"))
     if all(isinstance(one, RequestError) for one in values):
-        raise UsageError(f"stdin is no JSON: {whole}")
+        raise UsageError(f"stdin is not JSON: {whole}")
     return values
 
 

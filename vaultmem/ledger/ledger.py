@@ -173,7 +173,7 @@ class Ledger:
         except DamagedError as error:
             self._put_aside()
             self._prepare()
-            notice = f"the list of job runs was damaged and begins anew ({error})"
+            notice = f"the list of job runs was damaged and starts over ({error})"
             with self._open() as db, db:
                 db.execute("INSERT INTO notices VALUES (?, ?)", (now, notice[:MAX_NOTICE]))
         with self._open() as db, db:

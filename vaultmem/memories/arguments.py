@@ -161,7 +161,7 @@ class Arguments:
         for tag in results:
             if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or find_control(tag):
                 raise UsageError(
-                    f"{tag[:40]!r} is no tag; one word, not digits alone, with - or / instead of blanks"
+                    f"{tag[:40]!r} is not a tag; one word, not digits alone, with - or / instead of blanks"
                 )
         return tuple(dict.fromkeys(results))
 
@@ -193,7 +193,7 @@ class Arguments:
         for scope in scopes:
             if not SCOPE.fullmatch(scope):
                 raise UsageError(
-                    f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
+                    f"{scope!r} is not a scope; global, agent:NAME, conversation:ID or user:ID"
                 )
         return scopes
 

@@ -92,7 +92,9 @@ def read(folder: str, *, prove: bool = False) -> Backup:
             raise StateError(f"{folder} was made by another version of vaultmem")
         backup, hashes = Backup(folder, **head), _hashes(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StateError(f"{folder} is no backup of vaultmem: {MANIFEST} cannot be read") from error
+        raise StateError(
+            f"{folder} is not a backup of vaultmem: {MANIFEST} cannot be read"
+        ) from error
     known = {name for pattern in _ALL_FILES for name in glob.glob(pattern, root_dir=folder)}
     if odd := sorted(hashes.keys() - known):  # a repository in it could have git run anything
         raise StateError(

@@ -58,7 +58,7 @@ def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Valu
     if not key.isprintable():
         raise UsageError("the name of a property is one line")
     if not path.lower().endswith(_MARKDOWN):
-        raise UsageError(f"{path} is no Markdown note; change its properties in your editor")
+        raise UsageError(f"{path} is not a Markdown note; change its properties in your editor")
     data = session.store.bytes_of(path) or b""
     form = session.store.rules.page_style(path)
     was = _value(form, decode(data)[0], key)
@@ -104,7 +104,7 @@ def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerRep
     """Tick the task on a line of a note. The report is like that of an answer."""
     standing = find_task(session, path, lambda task: task.line == line)
     if standing is None:
-        raise NoteNotFoundError(f"{path}:{line} is no task; vaultmem tasks lists what is open")
+        raise NoteNotFoundError(f"{path}:{line} is not a task; vaultmem tasks lists open ones")
     text = one_line(standing.task.text)
     report: AnswerReport = {
         "id": f"{path}:{line}", "state": DONE, "text": text, "until": None, "was": OPEN, "changed": True,
@@ -180,7 +180,7 @@ def path_of(session: Session, text: str) -> str:
         raise NoteNotFoundError(f"several notes are called {text!r}: {several}; name one by its path")  # fmt: skip
     path = result[0]
     if session.store.rules.kind(path) != "note":
-        raise UsageError(f"{path} is no note of this vault")
+        raise UsageError(f"{path} is not a note of this vault")
     inside = f"{session.store.folder}/"
     if path.startswith(inside) and is_our_page(path[len(inside) :]):
         raise UsageError(f"{path} is written by vaultmem; what you change there is lost")

@@ -134,7 +134,7 @@ def note(session: Session, params: Arguments) -> JsonObject:
     number = catalog_read.note_ids(searcher.catalog, [path]).get(path) if searcher else None
     data = session.store.bytes_of(path, MOST_OF_NOTE + 1) if number else None
     if searcher is None or number is None or data is None:
-        raise NoteNotFoundError(f"{path!r} cannot be read now; it was moved, or is no note")
+        raise NoteNotFoundError(f"{path!r} cannot be read now; it was moved, or is not a note")
     text = decode(data[:MOST_OF_NOTE])[0]
     head = locate(text) or Block(0, 0, 0)
     links = {

@@ -316,7 +316,7 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
         raise UsageError(f"only you can approve {name_of}: tick it in pending.md")
     if due is None and not (target.last and access.is_same(target.last.by, name)):
         raise UsageError(
-            f"{name_of} is no task or reminder that is due: only you can answer it, in pending.md"
+            f"{name_of} is not a due task or reminder: only you can answer it, in pending.md"
         )
 
 

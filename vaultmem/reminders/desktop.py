@@ -84,7 +84,7 @@ class _File(Desktop):
         if os.path.isdir(folder) and not os.access(folder, os.W_OK):
             return f"{folder} cannot be written; reminders would go into {self._path}"
         if os.path.lexists(self._path) and not stat.S_ISREG(os.lstat(self._path).st_mode):
-            return f"{self._path} is no file; move it away, reminders go there"
+            return f"{self._path} is not a file; move it away, reminders go there"
         return None
 
     def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:  # noqa: ARG002 - a line has neither

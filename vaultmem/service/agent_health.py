@@ -207,7 +207,7 @@ def _folders(seen: Seen) -> Iterator[Finding]:
             what = f"{folder} belongs to somebody else; no agent can use it"
             yield Finding("error", what, f'sudo chown -R "$USER" {typed}')
         elif not stat.S_ISDIR(status.st_mode):
-            yield Finding("error", f"{folder} is no folder", f"rm {typed}")
+            yield Finding("error", f"{folder} is not a folder", f"rm {typed}")
         elif status.st_mode & 0o077:
             what = f"others may look into {folder}"
             yield Finding("warning", what, f"chmod 700 {typed}")

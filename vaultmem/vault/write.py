@@ -161,7 +161,7 @@ def put(root: str, path: str, edit: Callable[[bytes | None], bytes | None]) -> b
     sweep(os.path.dirname(full))
     for left in reversed(range(_TRIES)):
         if os.path.lexists(full) and not os.path.isfile(full):
-            raise VaultmemError(f"{path} is no file; move it away")
+            raise VaultmemError(f"{path} is not a file; move it away")
         try:
             if os.path.lexists(full):
                 return change(root, path, lambda data: edit(data) or data, part=True)

@@ -117,8 +117,8 @@ class ServiceEmbedder(TextEmbedder):
         if any(len(row) != self.model.dimensions for row in rows):
             self._record.unlink(missing_ok=True)
             raise EmbeddingServiceError(
-                f"{self._service.model} of {self._service.url} gives other vectors than before; they are made anew when"
-                " vaultmem starts the next time"
+                f"{self._service.model} of {self._service.url} gives other vectors than before; they are computed again"
+                " after the next start of vaultmem"
             )
         return normalize_rows(rows)
 

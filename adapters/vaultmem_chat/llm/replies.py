@@ -256,7 +256,7 @@ class Answer:
         if self.reason == "length":
             return "the model used up all its tokens before it answered"
         silent = "the model said nothing"
-        return self.error or (silent if self.is_begun else "the reply is no chat completion")
+        return self.error or (silent if self.is_begun else "the reply is not a chat completion")
 
     def feed(self, data: str) -> None:
         """Read the data of one event of a stream."""
