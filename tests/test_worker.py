@@ -214,6 +214,13 @@ def test_the_budget_of_calls_is_kept_and_costs_no_fact(
     assert len(model.asked) == 1
     assert facts(opened) == ["User has a cat", "User likes tea"]
     assert "llm.calls" in learned[0].trouble
+    monkeypatch.setenv("VAULTMEM_LLM_CALLS", "0")
+    with Vault(opened.path) as vault:
+        worker = Worker(vault, lambda _: model, learned.append)
+        speak(worker, "My sister keeps bees.")
+        worker.work_once()
+    assert len(model.asked) == 1
+    assert (learned[1].added, learned[1].trouble) == (["My sister keeps bees"], "")
 
 
 def test_an_undone_turn_does_not_come_back(opened: Vault) -> None:

@@ -317,8 +317,9 @@ class _Assistant:
     def __init__(self, vault: MemoryVault) -> None:
         self._vault = vault
         self.tally: Tally = {"asked": 0, "summaries": 0, "proposed": 0, "trouble": ""}
+        self._calls = vault.config.number("llm.calls")
         try:
-            self._model = plugins.models().open_model(vault.config)
+            self._model = plugins.models().open_model(vault.config) if self._calls else None
         except LlmError as error:
             self._model = None
             self._give_up(error)
@@ -329,7 +330,7 @@ class _Assistant:
 
     def summaries(self, *, only_news: bool) -> list[dict[str, str]]:
         """Summaries of as many old sessions as there may be calls, by "id"; "" where their own sentences must do."""
-        most = self._vault.config.number("llm.calls")
+        most = max(1, self._calls)
         sessions = self._vault.ask("old-sessions", limit=most, only_news=only_news)["sessions"]
         self._vault.release()
         return [{"id": one["id"], "text": self._summary(one["texts"])} for one in sessions]

@@ -191,8 +191,9 @@ class Budget:
 
 
 def within_budget(settings: Settings, model: Model | None) -> Model | None:
-    """The model, if there is one, limited to the number of calls in the settings."""
-    return None if model is None else Budget(model, settings.number("llm.calls"))
+    """The model, if there is one, limited to the number of calls in the settings; None where they allow none."""
+    calls = settings.number("llm.calls")
+    return Budget(model, calls) if model and calls else None
 
 
 class Llm:
