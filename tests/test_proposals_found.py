@@ -244,6 +244,10 @@ def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
         with pytest.raises(UsageError, match="only you can decide"):
             decide(str(one["id"]), by="claude")
     opened.reject(one["id"])
+    opened.sync()
+    report = opened.dream(3)
+    assert (report["counts"], report["proposals"]) == ({"archive": 1}, 0)
+    assert "it is the same as A/" in report["changes"][0]["why"]
     assert proposed(opened, "duplicate") == []
     kept = [path for path in ("A/deep/Beans.md", "A/deep/Peas.md") if (vault / path).exists()]
     assert kept == [one["path"]], "what was rejected before stays"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
@@ -62,7 +63,10 @@ def dream(session: Session, params: Arguments) -> PlanReport:
     if not dry_run:
         _keep_findings(session, level, plan.findings)
         if level == DEEP:
-            report["proposals"] = review.propose(session)
+            report["proposals"], by_rule = review.propose(session)
+            made = to_json(by_rule, NOTHING)
+            report["changes"] += made["changes"]
+            report["counts"] = dict(Counter(report["counts"]) + Counter(made["counts"]))
     notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
     report["findings"] = [finding_to_json(one) for one in notable]
     if not dry_run and not report["changes"] and not plan.left:

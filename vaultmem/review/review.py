@@ -40,15 +40,15 @@ class ProposalReport(ProposalRow):
     diff: str
 
 
-def propose(session: Session) -> int:
-    """Look for proposals, and store them for review. Returns the number of open ones."""
+def propose(session: Session) -> tuple[int, Plan]:
+    """Look for proposals, and store them for review. The number of open ones, and what rules have made of others."""
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {each.id: to_row(each) for each in every if each.id in doable}
     reads.replace_open(session.store.ledger, made, session.now)
     advice.forget_stale(session)
-    _follow_rules(session)
-    return len(_doable_as_json(session, _open(session)))
+    made_by_rule = _follow_rules(session)
+    return len(_doable_as_json(session, _open(session))), made_by_rule
 
 
 def proposals(session: Session, params: Arguments) -> JsonObject:
@@ -99,15 +99,18 @@ def rule(session: Session, params: Arguments) -> JsonObject:
     return {"kind": kind, "says": says, "rules": {k: v for k, v in rules.items() if v != ASK}}
 
 
-def _follow_rules(session: Session) -> None:
+def _follow_rules(session: Session) -> Plan:
     """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
-    rules = reads.rules(session.store.ledger)
+    rules, changes = reads.rules(session.store.ledger), list[Change]()
     for one in _open(session):
         if not one.memories and rules.get(one.kind) == ALWAYS:
             with contextlib.suppress(VaultmemError):
                 # Its note has changed: the next dream looks again.
                 who = Header("dream", "job", f"always {one.kind}: {one.said}"[:200], session.now)
-                _make(session, one, _plan(session, one), who)
+                plan = _plan(session, one)
+                _make(session, one, plan, who)
+                changes += plan.changes
+    return Plan("rules", tuple(changes))
 
 
 def reject(session: Session, params: Arguments) -> Decision:
