@@ -47,60 +47,41 @@ def test_no_answer_adds_everything(answer: object, strategy: str) -> None:
     assert decided(answer, new, strategy) == Decisions((HATES, CELLO), (), ())
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        [{"event": "UPDATE", "id": 0, "text": HATES}],
-        {"decisions": [{"event": "update", "id": "0", "text": HATES}]},
-        {"memory": [{"event": "UPDATE", "id": 0, "text": HATES}]},
-        {"event": "UPDATE", "id": 0, "text": HATES},
-        'Here you are:\n```json\n[{"event": "UPDATE", "id": " 0", "text": "The user hates pizza"}]\n```',
-        [{"event": "UPDATE", "id": 0, "text": HATES}, {"event": "ADD", "id": None, "text": HATES}],
-        [{"event": "UPDATE", "id": 0, "text": HATES}, {"event": "DELETE", "id": 0}],
-        [{"event": "UPDATE", "id": 0, "text": HATES}, {"event": "UPDATE", "id": 0, "text": CELLO}],
-    ],
-)
-def test_an_update_in_any_shape(answer: object) -> None:
-    assert decided(answer) == Decisions((), (("id-pizza", HATES),), ())
+UPDATE = {"event": "UPDATE", "id": 0, "text": HATES}
+SHAPES = [
+    [UPDATE], UPDATE, {"memory": [UPDATE]}, {"decisions": [{"event": "update", "id": "0", "text": HATES}]},
+    f'Here you are:\n```json\n[{{"event": "UPDATE", "id": " 0", "text": "{HATES}"}}]\n```',
+    [UPDATE, {"event": "ADD", "id": None, "text": HATES}], [UPDATE, {"event": "DELETE", "id": 0}], [UPDATE, {**UPDATE, "text": CELLO}],
+]  # fmt: skip
+NO_IDS = [
+    3,
+    99,
+    -1,
+    "-1",
+    "id-pizza",
+    1.5,
+    True,
+    None,
+    "",
+    [0],
+    {"id": 0},
+    float("inf"),
+    float("nan"),
+]
+# Empty ones, ones to what is there already, inventions, and those that are no sentence.
+NOTHING_NEW = ["", "  ", "the user likes PIZZA.", OSLO.text, "Xenon boils", HATES * 40, None, 5]
 
 
-def test_ids_outside_the_list_are_nothing() -> None:
-    wrong: list[object] = [
-        3,
-        99,
-        -1,
-        "-1",
-        "id-pizza",
-        1.5,
-        True,
-        None,
-        "",
-        [0],
-        {"id": 0},
-        float("inf"),
-        float("nan"),
+def test_an_update_in_any_shape_counts_where_it_says_something_of_what_is_there() -> None:
+    for answer in SHAPES:
+        assert decided(answer) == Decisions((), (("id-pizza", HATES),), ()), answer
+    ignored = [[{**UPDATE, "text": text}] for text in NOTHING_NEW]
+    ignored += [
+        [{"event": event, "id": one, "text": "The user hates all pizza"} for one in NO_IDS]
+        for event in ("UPDATE", "DELETE", "NONE")
     ]
-    for event in ("UPDATE", "DELETE", "NONE"):
-        items = [{"event": event, "id": one, "text": "The user hates all pizza"} for one in wrong]
-        assert decided(items) == Decisions((HATES,), (), ()), event
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "  ",
-        "the user likes PIZZA.",
-        "The user lives in Oslo",
-        "Xenon boils",
-        HATES * 40,
-        None,
-        5,
-    ],
-)
-def test_updates_that_say_nothing_new_are_ignored(text: object) -> None:
-    """Empty ones, ones to what is there already, inventions, and those that are no sentence."""
-    assert decided([{"event": "UPDATE", "id": 0, "text": text}]) == Decisions((HATES,), (), ())
+    for answer in ignored:
+        assert decided(answer) == Decisions((HATES,), (), ()), answer
 
 
 def test_a_verb_that_both_have_makes_no_update() -> None:
@@ -112,71 +93,49 @@ def test_a_verb_that_both_have_makes_no_update() -> None:
 
 
 def test_none_is_believed_only_of_what_is_there() -> None:
-    known = "The user has a wife, Anne"
-    none = [{"event": "NONE", "id": 1, "text": known}]
-    assert decided(none, (known,)) == NOTHING
-    assert decided(none, (CELLO,)) == Decisions((CELLO,), (), ())
-    not_anne = "The user's wife is not Anne"
-    assert decided([{"event": "NONE", "id": 1, "text": not_anne}], (not_anne,)).adds == (not_anne,)
-    gone = [*none, {"event": "DELETE", "id": 0}]
-    assert decided(gone, (known,)) == Decisions((), (), ("id-pizza",))
-    assert decided(
-        [{"event": "NONE", "id": None, "text": known}, {"event": "DELETE", "id": 1}], (known,)
-    ) == Decisions((known,), (), ("id-anne",))
-
-
-@pytest.mark.parametrize(
-    ("item", "strategy"),
-    [
-        ({"event": "NONE", "id": None, "text": "The user is married to Anne"}, "subset"),
-        ({"event": "NONE", "id": 1, "text": "The user is married to Anne"}, "subset"),
-        ({"event": "NONE", "id": 3}, "enumerate"),
-    ],
-)
-def test_none_of_a_new_fact_is_believed_where_one_says_it_in_other_words(
-    item: dict[str, object], strategy: str
-) -> None:
-    assert decided([item], ("The user is married to Anne",), strategy) == NOTHING
+    known, married, not_anne = (
+        "The user has a wife, Anne",
+        "The user is married to Anne",
+        "The user's wife is not Anne",
+    )
+    none = {"event": "NONE", "id": 1, "text": known}
+    gone = {"event": "DELETE", "id": 0}
+    assert decided([none], (known,)) == NOTHING
+    assert decided([none], (CELLO,)) == Decisions((CELLO,), (), ())
+    assert decided([{**none, "text": not_anne}], (not_anne,)).adds == (not_anne,)
+    assert decided([none, gone], (known,)) == Decisions((), (), ("id-pizza",))
+    unsure = [{**none, "id": None}, {**gone, "id": 1}]
+    assert decided(unsure, (known,)) == Decisions((known,), (), ("id-anne",))
+    # In other words, where one says it.
+    for id_ in (None, 1):
+        assert decided([{**none, "id": id_, "text": married}], (married,)) == NOTHING
+    assert decided([{"event": "NONE", "id": 3}], (married,), "enumerate") == NOTHING
 
 
 def test_enumerate_what_is_missing_stays_and_what_appears_nowhere_is_added() -> None:
-    items = [{"id": 0, "event": "UPDATE", "text": HATES}, {"id": 3, "event": "NONE", "text": HATES}]
-    assert decided(items, (HATES, CELLO), "enumerate") == Decisions(
-        (CELLO,), (("id-pizza", HATES),), ()
-    )
-    all_none = [{"id": at, "event": "NONE"} for at in range(5)]
-    assert decided(all_none, (HATES, CELLO), "enumerate") == Decisions((HATES, CELLO), (), ())
     known = "The user has a wife, Anne"
-    assert decided([{"id": 4, "event": "NONE"}], (CELLO, known), "enumerate") == Decisions(
-        (CELLO,), (), ()
-    )
-    assert decided([{"id": 3, "event": "NONE"}], (CELLO, known), "enumerate") == Decisions(
-        (CELLO, known), (), ()
-    )
+    for items, new, wanted in (
+        ([UPDATE, {"id": 3, "event": "NONE", "text": HATES}], (HATES, CELLO), ((CELLO,), (("id-pizza", HATES),), ())),
+        ([{"id": at, "event": "NONE"} for at in range(5)], (HATES, CELLO), ((HATES, CELLO), (), ())),
+        ([{"id": 4, "event": "NONE"}], (CELLO, known), ((CELLO,), (), ())),
+        ([{"id": 3, "event": "NONE"}], (CELLO, known), ((CELLO, known), (), ())),
+    ):  # fmt: skip
+        assert decided(items, new, "enumerate") == Decisions(*wanted), items
 
 
 @pytest.mark.parametrize(
     ("new", "wanted"),
     [
-        ((HATES,), Decisions((), (("id-pizza", HATES),), ())),
-        (
-            ("The user lives in Porto",),
-            Decisions((), (("id-oslo", "The user lives in Porto"),), ()),
-        ),
+        ((HATES,), ((), (("id-pizza", HATES),), ())),
+        (("The user lives in Porto",), ((), (("id-oslo", "The user lives in Porto"),), ())),
         (("The user lives in oslo.",), NOTHING),
-        (
-            ("The user used to live in Porto",),
-            Decisions(("The user used to live in Porto",), (), ()),
-        ),
-        (("The user likes pasta",), Decisions(("The user likes pasta",), (), ())),
-        (
-            (HATES, "The user does not like pizza"),
-            Decisions(("The user does not like pizza",), (("id-pizza", HATES),), ()),
-        ),
-        ((PIZZA.text, HATES), Decisions((HATES,), (), ())),
+        (("The user used to live in Porto",), (("The user used to live in Porto",), (), ())),
+        (("The user likes pasta",), (("The user likes pasta",), (), ())),
+        ((HATES, "The user does not like pizza"), (("The user does not like pizza",), (("id-pizza", HATES),), ())),
+        ((PIZZA.text, HATES), ((HATES,), (), ())),
     ],
-)
-def test_rules(new: tuple[str, ...], wanted: Decisions) -> None:
+)  # fmt: skip
+def test_rules(new: tuple[str, ...], wanted: tuple[object, ...]) -> None:
     assert by_rules(new, THERE) == wanted
 
 
