@@ -169,15 +169,7 @@ def rebuilds(agent: Agent) -> threading.Thread:
         end = time.monotonic() + PATIENCE
         while agent.process.poll() is None and time.monotonic() < end:
             with contextlib.suppress(client.AgentError):
-                if isinstance(
-                    client.call(
-                        str(agent.vault),
-                        "sync",
-                        {"rebuild": True, "embed": False},
-                        timeout=PATIENCE,
-                    ),
-                    dict,
-                ):
+                if isinstance(agent.call("sync", rebuild=True, embed=False), dict):
                     return
             time.sleep(0.01)
 
@@ -229,13 +221,8 @@ def rounds(writers: list[Writer], scratch: Path, kill: Kill) -> Iterator[int]:
     with ThreadPoolExecutor(len(writers)) as threads:
         for turn in range(1, total + 1):
             yield turn
-            [
-                *threads.map(
-                    lambda one, chance, turn=turn: kill(one, chance, turn % 3 == 0),
-                    writers,
-                    chances,
-                )
-            ]
+            thirds = [turn % 3 == 0] * len(writers)
+            list(threads.map(kill, writers, chances, thirds))
             last = turn == total
             if turn % 2 == 0 or last:
                 for writer in writers if last else [writers[turn // 2 % len(writers)]]:

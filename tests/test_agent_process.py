@@ -29,11 +29,8 @@ def test_editors_save_in_many_ways(live: Agent, scratch: Path) -> None:
         "stays", *(f"edited/{name}.md" for name in "place atomic hidden vim logseq sync".split())
     )
     with reading(live, "stays") as reader:
-        for temp, name in (
-            ("atomic.md.tmp", "atomic"),
-            (".hidden.md.swp", "hidden"),
-            (".syncthing.sync.md.tmp", "sync"),
-        ):
+        temporary = "atomic.md.tmp", ".hidden.md.swp", ".syncthing.sync.md.tmp"
+        for temp, name in zip(temporary, ("atomic", "hidden", "sync"), strict=True):
             put(folder / temp, f"after{name} stays\n").replace(folder / f"{name}.md")
         (folder / "vim.md").rename(folder / "vim.md~")
         put(folder / "vim.md", "aftervim stays\n")
@@ -76,13 +73,7 @@ def test_a_move_is_no_deletion(live: Agent, scratch: Path) -> None:
     until(lambda: len(live.search("fathoms")) == 12)
     with reading(live, "wanderer") as reader, reading(live, "fathoms") as deep:
         here = vault / "from" / "Wanderer.md"
-        for to in (
-            "from/Other.md",
-            "from/other.md",
-            "far/away/other.md",
-            "far/away/OTHER.md",
-            "Back.md",
-        ):
+        for to in "from/Other.md from/other.md far/away/other.md far/away/OTHER.md Back.md".split():
             (vault / to).parent.mkdir(parents=True, exist_ok=True)
             here = here.rename(vault / to)
             live.finds("wanderer", to)
@@ -214,21 +205,16 @@ def test_a_branch_is_checked_out(own: Path, scratch: Path) -> None:
 
     for number in range(300):
         put(vault / f"g{number % 40}" / f"Git {number}.md", f"mainline of {number}\n")
-    for words in (
-        ["init", "-q", "-b", "main"],
-        ["add", "."],
-        ["commit", "-qm", "1"],
-        ["checkout", "-qb", "side"],
-    ):
-        git(*words)
+    for command in ("init -q -b main", "add .", "commit -qm 1", "checkout -qb side"):
+        git(*command.split())
     for number in range(300):
         if number % 50:
             put(vault / f"g{number % 40}" / f"Git {number}.md", f"sideline of {number}\n")
     for number in range(30):
         put(vault / "only here" / f"Extra {number}.md", "sideline\n")
     (vault / "g0" / "Git 0.md").unlink()
-    for words in (["add", "-A"], ["commit", "-qm", "2"], ["checkout", "-q", "main"]):
-        git(*words)
+    for command in ("add -A", "commit -qm 2", "checkout -q main"):
+        git(*command.split())
     with agent_on(vault) as agent:
         agent.watches()
         agent.finds("sideline")

@@ -35,21 +35,16 @@ def test_facts_are_added_updated_and_known() -> None:
     ]
     assert text("add", "I live in Porto").out == "updated: I live in Lisbon → I live in Porto\n"
     assert text("add", "I live in Porto").out == "known already\n"
-    assert (
-        text("add", "I live in Rome", "--dry-run").out
-        == "would be updated: I live in Porto → I live in Rome\n"
-    )
-    assert (
-        text("add", "--as-is", "--conversation", "work", "-1 is a number").out
-        == "added: -1 is a number\n"
-    )
+    shown = text("add", "I live in Rome", "--dry-run").out
+    assert shown == "would be updated: I live in Porto → I live in Rome\n"
+    as_is = text("add", "--as-is", "--conversation", "work", "-1 is a number").out
+    assert as_is == "added: -1 is a number\n"
     found = ran("add", "I have a cat", "I live in Rome", "--json").data
-    assert (found["conversation"], found["added"], found["by_model"]) == (
-        "default",
+    assert (found["conversation"], found["by_model"]) == ("default", False)
+    assert (found["added"], found["updated"]) == (
         ["I have a cat"],
-        False,
+        [["I live in Porto", "I live in Rome"]],
     )
-    assert found["updated"] == [["I live in Porto", "I live in Rome"]]
 
 
 @pytest.mark.usefixtures("here")
@@ -95,10 +90,8 @@ def test_conversations_are_listed_shown_promoted_forgotten_and_undone() -> None:
     text("add", "Anne prefers trains", "Bob likes tea")
     text("add", "--conversation", "../../x", "elsewhere it rains")
     listed = text("conversations")
-    assert [line.split("  ")[-1].strip() for line in listed.out.splitlines()] == [
-        "../../x",
-        "default",
-    ]
+    names = [line.split("  ")[-1].strip() for line in listed.out.splitlines()]
+    assert names == ["../../x", "default"]
     assert ran("conversations", "--json").data["conversations"][1]["facts"] == 2
     shown = ran("conversations", "show", "default", "--facts", "--limit", "5", "--json").data
     anne, bob = (one["id"] for one in sorted(shown["entries"], key=lambda one: one["content"]))
@@ -184,11 +177,8 @@ def test_turns_that_wait_are_told_and_learned(here: Path) -> None:
     ended = text("conversations", "learn")
     assert ended.out.splitlines()[-1] == "1 turn waited, 1 remembered"
     assert "Lisbon" in ended.out
-    assert ran("conversations", "learn", "--json").data == {
-        "waiting": 0,
-        "remembered": 0,
-        "learned": [],
-    }
+    nothing = {"waiting": 0, "remembered": 0, "learned": []}
+    assert ran("conversations", "learn", "--json").data == nothing
     assert ran("conversations", "show", "c", "--json").data["count"] == 3
     assert "waiting turns" not in text("status").out
 

@@ -60,11 +60,8 @@ def test_a_summary_is_replaced_where_it_is_and_its_old_words_are_in_the_history(
     done = opened.converse("c", new=[final("the new words", properties={"input_tokens": 9})])
     assert len(done["written"]) == 1
     [one] = opened.entries("c", ["summaries"])
-    assert (one["content"], one["properties"]["input_tokens"], one["id"]) == (
-        "the new words",
-        9,
-        done["written"][0],
-    )
+    assert (one["content"], one["id"]) == ("the new words", done["written"][0])
+    assert one["properties"]["input_tokens"] == 9
     assert one["updated_at"] > one["created_at"]
     assert [*notes(vault)] == ["vaultmem/entries/c/.records/summaries/L3/final.md"]
     opened.undo(last=True)
@@ -109,17 +106,13 @@ def test_put_away_and_marked_at_once(opened: Vault) -> None:
 def test_a_turn_is_one_entry_of_the_history_and_undone_as_one(opened: Vault) -> None:
     opened.converse("c", new=[said("u1"), said("a1", "hi", "assistant")], by="conversation:c")
     [one] = opened.history(conversations=True)
-    assert (one["why"], one["by"], one["kind"]) == (
-        "turn of conversation c",
-        "conversation:c",
-        "assistant",
-    )
+    assert one["why"] == "turn of conversation c"
+    assert (one["by"], one["kind"]) == ("conversation:c", "assistant")
     opened.undo(one["commit"])
     assert opened.entries("c") == []
     assert sorted(ids(opened, "c", deleted=True)) == ["a1", "u1"]
-    assert opened.converse("c", new=[said("u1")])["known"] == ["u1"], (
-        "and does not come back by itself"
-    )
+    again = opened.converse("c", new=[said("u1")])
+    assert again["known"] == ["u1"], "and does not come back by itself"
 
 
 def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault) -> None:
@@ -256,13 +249,8 @@ def test_a_dry_run_shows_and_writes_nothing(vault: Path, opened: Vault) -> None:
 
 def test_kinds_limits_and_what_was_put_away(opened: Vault) -> None:
     for number in range(5):
-        opened.converse(
-            "c",
-            new=[
-                said(f"u{number}", created_at=f"2026-11-22T10:0{number}:00Z"),
-                fact(f"f{number}", str(number)),
-            ],
-        )
+        turn = said(f"u{number}", created_at=f"2026-11-22T10:0{number}:00Z")
+        opened.converse("c", new=[turn, fact(f"f{number}", str(number))])
     opened.converse("c", retire=[{"id": "f1"}])
     assert ids(opened, "c", kinds=["turns"]) == [f"u{number}" for number in range(5)]
     assert ids(opened, "c", kinds="turns", limit=2) == ["u3", "u4"]

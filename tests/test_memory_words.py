@@ -85,24 +85,17 @@ def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
 
 def test_words_and_options_stand_in_any_order(vault: Path) -> None:
     made = done(vault, "write", "tea", "--tags", "a", "at", "--agent=claude", "four")
-    assert (made["content"].strip(), made["tags"], made["agent"]) == (
-        "tea at four",
-        ["a"],
-        "claude",
-    )
-    assert done(vault, "write", "-5 degrees", "outside")["content"].strip() == "-5 degrees outside"
-    assert (
-        done(vault, "write", "--", "--tags", "is an option")["content"].strip()
-        == "--tags is an option"
-    )
-    assert done(vault, "write", "---\nrule\n---")["content"].strip() == "---\nrule\n---"
-    assert (
-        done(vault, "write", "-", stdin="aus der Röhre\n".encode())["content"].strip()
-        == "aus der Röhre"
-    )
-    assert (
-        done(vault, "write", stdin=b"\xef\xbb\xbfwith a mark")["content"].strip() == "with a mark"
-    )
+    seen = (made["content"].strip(), made["tags"], made["agent"])
+    assert seen == ("tea at four", ["a"], "claude")
+    for words, stdin, content in (
+        (["-5 degrees", "outside"], "", "-5 degrees outside"),
+        (["--", "--tags", "is an option"], "", "--tags is an option"),
+        (["---\nrule\n---"], "", "---\nrule\n---"),
+        (["-"], "aus der Röhre\n", "aus der Röhre"),
+        ([], "\ufeffwith a mark", "with a mark"),
+    ):
+        made = done(vault, "write", *words, stdin=stdin.encode())
+        assert made["content"].strip() == content
     assert "--catgory" in refused(vault, "write", "tea", "--catgory", "date", code=2)
 
 
@@ -149,17 +142,10 @@ def test_a_dry_run_changes_no_byte(vault: Path) -> None:
 
 
 def test_a_job_changes_no_more_than_it_may(vault: Path) -> None:
-    for text in (
-        "Decision: we chose PostgreSQL over MySQL",
-        "Decision: we chose the van over the train",
-        "Decision: we chose tea over coffee",
-    ):
-        done(vault, "write", text)
+    for choice in ("PostgreSQL over MySQL", "the van over the train", "tea over coffee"):
+        done(vault, "write", f"Decision: we chose {choice}")
     first = said(vault, "dream", "--limit", "2")
-    assert (
-        len([line for line in first.out.splitlines() if line.startswith("filed under decisions: ")])
-        == 2
-    )
+    assert first.out.count("filed under decisions: ") == 2
     assert "1 left: run it again" in first.err
     assert done(vault, "dream")["counts"] == {"move": 1}
     assert done(vault, "dream")["changes"] == []
@@ -178,25 +164,15 @@ def two(vault: Path) -> None:
 
 def test_a_memory_is_meant_by_id_title_or_path(vault: Path) -> None:
     two(vault)
-    for given in (
-        ONE,
-        "abcd1",
-        "first",
-        "[[First]]",
-        "vaultmem/knowledge/First.md",
-        "knowledge/First",
-    ):
-        assert done(vault, "read", given)["id"] == ONE, given
-    unknown = refused(vault, "read", "ffff-unknown")
-    assert "Memory not found" in unknown
+    for name in (ONE, *"abcd1 first [[First]] vaultmem/knowledge/First.md knowledge/First".split()):
+        assert done(vault, "read", name)["id"] == ONE, name
     assert "could mean 2 memories" in refused(vault, "delete", "abcd")
     assert "Memory not found" in refused(vault, "tag", "abc", "x")
     for command in ("read", "get", "delete", "restore", "reinforce"):
         assert "ID is missing" in refused(vault, command, code=2)
         assert "ID is empty" in refused(vault, command, " ", code=2)
-    assert "Memory not found" in refused(vault, "read", "../../etc/passwd")
-    assert "Memory not found" in refused(vault, "read", "x" * 5000)
-    assert "Memory not found" in refused(vault, "read", "a\x1b[31m\x00b")
+    for name in ("ffff-unknown", "../../etc/passwd", "x" * 5000, "a\x1b[31m\x00b"):
+        assert "Memory not found" in refused(vault, "read", name)
     assert "not deleted" in refused(vault, "restore", ONE)
     assert "itself" in refused(vault, "link", ONE, "First")
 
@@ -206,9 +182,8 @@ def test_links_and_backlinks_know_ids(vault: Path) -> None:
     done(vault, "link", ONE, OTHER)
     synced(vault)
     assert done(vault, "backlinks", ONE)["note"] == "vaultmem/knowledge/First.md"
-    assert (
-        done(vault, "backlinks", "abcd2")["backlinks"][0]["source"] == "vaultmem/knowledge/First.md"
-    )
+    (source,) = done(vault, "backlinks", "abcd2")["backlinks"]
+    assert source["source"] == "vaultmem/knowledge/First.md"
     assert done(vault, "links", "ABCD1")["links"][0]["target"] == "vaultmem/knowledge/Second.md"
     assert done(vault, "related", "abcd1")["note"] == "vaultmem/knowledge/First.md"
     assert "several notes" in refused(vault, "links", "abcd")

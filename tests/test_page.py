@@ -182,13 +182,8 @@ def test_what_a_person_writes_stays_byte_for_byte(
 ) -> None:
     machine = Machine(vault, style)
     machine.refresh()
-    notes = (
-        b"mine \xff\xfe not UTF-8"
-        + end.encode()
-        + b"\t- [ ] own task   "
-        + end.encode()
-        + b"no end"
-    )
+    parts = (b"mine \xff\xfe not UTF-8", b"\t- [ ] own task   ", b"no end")
+    notes = end.encode().join(parts)
     file.write_bytes(file.read_bytes().replace(b"\n", end.encode()) + notes)
     machine.items = FEW[:1]
     assert machine.refresh().written
@@ -361,7 +356,8 @@ def after_a_kill(vault: Path, before: str, ticked: Sequence[Item]) -> Callable[[
     return check
 
 
-def test_a_kill_at_any_call_loses_nothing(vault: Path, machine: Machine, file: Path) -> None:
+def test_a_kill_loses_nothing(vault: Path, machine: Machine, file: Path) -> None:
+    """At any call, and at any moment."""
     before = render(FEW, "frontmatter", "mine\n")
     file.write_text(before, "utf-8")
     machine.refresh()
@@ -369,15 +365,6 @@ def test_a_kill_at_any_call_loses_nothing(vault: Path, machine: Machine, file: P
     file.write_text(before.replace("[ ] item 00", "[-] item 00"), "utf-8")
     (file.parent / COPIES[2]).write_text(before.replace("[ ] item 01", "[x] item 01"))
     assert kill_everywhere(lambda: Kept(vault).refresh(), check, 3) > 20
-
-
-def test_a_kill_at_any_moment_loses_nothing(vault: Path, machine: Machine, file: Path) -> None:
-    before = render(FEW, "frontmatter", "mine\n")
-    file.write_text(before, "utf-8")
-    machine.refresh()
-    check = after_a_kill(vault, before, FEW[:2])
-    file.write_text(before.replace("[ ] item 00", "[-] item 00"), "utf-8")
-    (file.parent / COPIES[2]).write_text(before.replace("[ ] item 01", "[x] item 01"))
     for moment in moments(40, 0.012):
         killed_after(moment, lambda: Kept(vault).refresh())
         check()

@@ -75,12 +75,10 @@ LINES = [
     (f"- DONE call Anne\n  vm-id:: {FIRST}", Ack("done")),
     (f"- DONE call Anne\n  id:: {'0' * 36}\n  vm-id:: {FIRST}\n  collapsed:: true", Ack("done")),
     (f"- CANCELED call\n  vm-id:: {FIRST}", Ack("dropped")),
-    (
-        f"- LATER call\n  DEADLINE: <2026-11-28 Sat>\n  vm-id:: {FIRST}",
-        Ack("snoozed", "2026-11-28"),
-    ),
+    (f"<<<<<<< HEAD\n- [ ] call ^{FIRST}\n=======\n- [x] call ^{FIRST}\n>>>>>>> other", Ack("done")),
+    (f"- LATER call\n  DEADLINE: <2026-11-28 Sat>\n  vm-id:: {FIRST}", Ack("snoozed", "2026-11-28")),
     (f"- DONE call\n  :LOGBOOK:\n  CLOCK: [x]\n  :END:\n  vm-id:: {FIRST}", Ack("done")),
-]
+]  # fmt: skip
 
 
 def test_what_a_line_says() -> None:
@@ -172,19 +170,6 @@ def test_a_page_cut_anywhere_loses_no_tick_before_the_cut(style: str) -> None:
 
 
 # --- Conflicts
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_a_conflict_keeps_the_ticks_of_both_sides(style: str) -> None:
-    lines = render(ITEMS, style, "").splitlines(keepends=True)
-    at = next(n for n, line in enumerate(lines) if FIRST in line)
-    start = at if style == "frontmatter" else at - 2
-    side = "".join(lines[start : at + 1])
-    both = CONFLICT.format(side, ticked(side))
-    text, acks = merged("".join([*lines[:start], both, *lines[at + 1 :]]), ITEMS, style)
-    assert acks == {FIRST: Ack("done")}
-    assert not re.search("<<<<|====|>>>>", text)
-    assert_settled(text, acks, style)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
