@@ -27,8 +27,7 @@ from vaultmem.index.state import State
 __all__ = ["state", "untouched"]  # fixtures
 
 
-def _damages() -> list[str]:
-    return ["removed", "empty", "garbage", "cut in half", "a folder", "one byte"]
+DAMAGES = ["removed", "empty", "garbage", "cut in half", "a folder", "one byte"]
 
 
 def _damage(file: Path, how: str) -> None:
@@ -58,7 +57,7 @@ READING = (
 )
 
 
-@pytest.mark.parametrize("how", _damages())
+@pytest.mark.parametrize("how", DAMAGES)
 def test_damaged_state(
     vault: Path, write: Write, untouched: Mark, how: str, tmp_path: Path
 ) -> None:
@@ -68,11 +67,8 @@ def test_damaged_state(
     synced(vault)
     untouched()
     folder = Path(State(str(vault)).folder)
-    names = [
-        str(p.relative_to(folder))
-        for p in sorted(folder.rglob("*"))
-        if p.is_file() and p.name != "lock"
-    ]
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "lock"]
+    names = [str(file.relative_to(folder)) for file in files]
     kept = shutil.copytree(folder, tmp_path / "kept")
     should = rebuilt(vault, tmp_path / "scratch")
     assert len(names) >= 5
@@ -102,13 +98,10 @@ def test_another_version(vault: Path, write: Write, untouched: Mark) -> None:
     synced(vault)
     untouched()
     manifest = generation(vault).parent / "manifest.json"
-    for change in (
-        {"format": 99},
-        {"catalog": 99},
-        {"analyzer": "other"},
-        {"generation": "one"},
-        {"generation": 7},
-    ):
+    for key, value in (
+        ("format", 99), ("catalog", 99), ("analyzer", "other"), ("generation", "one"), ("generation", 7)
+    ):  # fmt: skip
+        change = {key: value}
         manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **change}))
         assert found(vault, "apple") == ["Note.md"], change  # indexed again on the way
         assert generation(vault).is_dir()
@@ -177,13 +170,8 @@ def test_files_that_may_not_grow(
             f"apple {number} [[Note {number + 1}]] " + "roof bell " * 200 + str(number) * 50,
         )
     untouched()
-    ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(size), str(vault)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    command = [sys.executable, "-B", "-c", LIMITED, str(size), str(vault)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode in (0, 1), ended.stderr
     assert "Traceback" not in ended.stderr
     assert len(ended.stderr.splitlines()) == 1, ended.stderr

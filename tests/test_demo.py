@@ -47,34 +47,21 @@ def agents_in(folder: Path) -> list[str]:
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]:
     """The story as JSON and as text, told while somebody has a state and settings of their own."""
     own = tmp_path_factory.mktemp("own")
-    (own / "state").mkdir()
-    (own / "config" / "vaultmem").mkdir(parents=True)
-    (own / "config" / "vaultmem" / "config.yaml").write_text(
-        "vault: /nowhere\nembedding.model: off\n"
-    )
-    (own / "tmp").mkdir()
-    (own / "home").mkdir()
-    before = (
-        tree_hash(own / "state")
-        + tree_hash(own / "config")
-        + tree_hash(SAMPLE)
-        + tree_hash(own / "home")
-    )
-    kept = own / "kept"
-    kept.mkdir()
+    for name in ("state", "config/vaultmem", "tmp", "home", "kept"):
+        (own / name).mkdir(parents=True)
+    settings = own / "config" / "vaultmem" / "config.yaml"
+    settings.write_text("vault: /nowhere\nembedding.model: off\n")
+    places = (own / "state", own / "config", own / "home", SAMPLE)
+    before = [*map(tree_hash, places)]
     environ = {
         "VAULTMEM_STATE": str(own / "state"), "XDG_CONFIG_HOME": str(own / "config"),
         "VAULTMEM_VAULT": "/nowhere", "TMPDIR": str(own / "tmp"), "HOME": str(own / "home"),
     }  # fmt: skip
-    as_json = process("demo", "--keep", "--format", "json", **{**environ, "TMPDIR": str(kept)})
+    apart = {**environ, "TMPDIR": str(own / "kept")}
+    as_json = process("demo", "--keep", "--format", "json", **apart)
     as_text = at_terminal("demo", "--fast", size=(24, 60), apart=True, NO_COLOR="1", **environ)
-    after = (
-        tree_hash(own / "state")
-        + tree_hash(own / "config")
-        + tree_hash(SAMPLE)
-        + tree_hash(own / "home")
-    )
-    return as_json, as_text, own / "tmp", "untouched" if before == after else "changed"
+    is_same = before == [*map(tree_hash, places)]
+    return as_json, as_text, own / "tmp", "untouched" if is_same else "changed"
 
 
 def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:

@@ -68,9 +68,8 @@ def test_every_turn_of_a_long_talk_is_in_some_chunk_or_still_to_come() -> None:
     model = Scripted()
     turns = talk(400)
     settled(turns, model, Limits(most=10**6, threshold=10**6))
-    told = "\n".join(
-        one.messages[-1].content for one in model.asked if "Part:" in one.messages[-1].content
-    )
+    contents = [one.messages[-1].content for one in model.asked]
+    told = "\n".join(one for one in contents if "Part:" in one)
     last = max(number for number, one in enumerate(turns) if one.content in told)
     assert all(one.content in told for one in turns[: last + 1])
     assert sum(words(one.content) for one in turns[last + 1 :]) < CHUNK
@@ -115,14 +114,13 @@ def test_compression_comes_to_the_same_however_often_it_is_cut_off(
     done: list[str] = []
     while left := to_compress(found, threshold)[:at_once]:
         done += [one.id for one in left]
-        found = [
-            each._replace(
-                turns=tuple(t._replace(properties={"compressed": True}) for t in each.turns)
-            )
-            if each in left
-            else each
-            for each in found
+        done_now = [
+            tuple(t._replace(properties={"compressed": True}) for t in one.turns) for one in left
         ]
+        new = {
+            id(one): one._replace(turns=turns) for one, turns in zip(left, done_now, strict=True)
+        }
+        found = [new.get(id(one), one) for one in found]
     assert done == whole
 
 
