@@ -107,11 +107,12 @@ def test_it_says_where_it_listens_and_ends_after_its_last_stream(
     vault: Path, scripted_llm: ScriptedLlm
 ) -> None:
     synced(vault)
+    slow = text("one two three four five six").slowly(0.2)
+    scripted_llm.otherwise = lambda asked: slow if asked.data.get("stream") else text("OK")
     with running(vault, "--upstream", scripted_llm.url) as proxy:
         assert f"passing on to {scripted_llm.url}; use it with OPENAI_BASE_URL=" in proxy.err
         assert "your notes stay here" not in proxy.err
         assert proxy.chat("My name is Oswin.").choices[0].message.content == "OK"
-        scripted_llm.play(text("one two three four five six").slowly(0.2))
         stream = proxy.chat("a", stream=True)
         parts = [next(stream)]
         proxy.child.send_signal(signal.SIGTERM)
