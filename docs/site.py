@@ -29,7 +29,7 @@ FIRST = (
     "machines",
     "commands",
 )  # of the guide
-LINK = re.compile(r"(`[^`\n]*`)|(!?\[[^\]\n]*\])\(([^)\s]+)\)")
+LINK = re.compile(r"(`[^`\n]*`)|(!?\[[^\]\n]*(?:\n[^\]\n]+)?\])\(([^)\s]+)\)")
 
 
 def title_of(path: Path) -> str:
