@@ -8,6 +8,8 @@ import pytest
 
 from tests.effort import takes_less
 from vaultmem import Filter, Vault
+from vaultmem.search import search as module
+from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import Ask
 
 NOTES = {
@@ -163,6 +165,27 @@ def test_properties_of_a_memory_are_not_its_words(vault: Vault) -> None:
     vault.write("The kettle is red.", by="claude", source="https://example.org/kettles")
     vault.sync()
     assert vault.search("claude") == vault.search("semantic") == []
+
+
+def test_a_word_that_is_in_all_paths_takes_no_look_at_all_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks that are equally good are ordered by their paths, and so all are looked at: up to a bound."""
+    (tmp_path / "Shelf").mkdir()
+    for number in range(60):
+        (tmp_path / "Shelf" / f"{59 - number:02}.md").write_text("A lamp.\n")
+    looks, sized = [], KeywordSearcher.sized
+    monkeypatch.setattr(
+        KeywordSearcher, "sized", lambda *args: looks.append(args[2]) or sized(*args)
+    )
+    monkeypatch.setattr(module, "CANDIDATES", 4)
+    with Vault(str(tmp_path)) as vault:
+        vault.sync()
+        assert paths(vault, "shelf", limit=1) == ["Shelf/00.md"]
+        assert looks == [4, 40, 60]
+        monkeypatch.setattr(module, "MOST_TIED", 40)
+        assert len(paths(vault, "shelf", limit=1)) == 1
+        assert looks == [4, 40, 60, 4, 40]
 
 
 def test_an_open_vault_sees_what_another_writes(vault: Vault) -> None:

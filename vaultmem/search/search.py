@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vaultmem.search.semantic import Meaning
 
 CANDIDATES = 200
+MOST_TIED = 2_000  # blocks that are looked at because they are equally good, as where a folder of all notes is searched
 LOOKS = 5  # at an index that changes meanwhile
 SHORT_WORD = 4  # letters of a stem
 
@@ -264,15 +265,15 @@ class Searcher:
         return [rank.Ranked(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
 
     def _keyword_hits(self, ask: Ask, question: Question) -> Sized:
-        """The best blocks; more of them while one long note keeps the others out."""
+        """The best blocks; more of them while one long note keeps the others out, or chance those that are as good."""
         most = max(1, self.keyword.block_count())
         wanted = min(most, _candidates(ask))
         while True:
             scores, sizes = self.keyword.sized(question, wanted)
             notes = {block >> ORD_BITS for block in scores}
             enough = ask.group != "note" or len(notes) >= ask.limit
-            enough = enough and not rank.is_cut_in_a_tie(scores.values(), ask.limit)
-            if enough or wanted == most or len(scores) < wanted:
+            is_fair = wanted >= MOST_TIED or not rank.is_cut_in_a_tie(scores.values(), ask.limit)
+            if (enough and is_fair) or wanted == most or len(scores) < wanted:
                 return scores, sizes
             wanted = min(most, 10 * wanted)
 
