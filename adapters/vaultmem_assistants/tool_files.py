@@ -13,7 +13,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories import access
 from vaultmem.memories.store import Session
 from vaultmem.notes import frontmatter, pages
-from vaultmem.notes.places import ARCHIVE, is_in, is_reserved
+from vaultmem.notes.places import ARCHIVE, OUTLINE, is_in, is_reserved
 from vaultmem.text.titles import free_path, safe_title
 from vaultmem.vault.files import CAP, decode, open_inside
 from vaultmem.vault.walk import nfc
@@ -187,7 +187,7 @@ class Folder:
             result = self.data(place).decode()
         except UnicodeDecodeError as error:
             raise VaultmemError(f"path {f'{ROOT}/{place.inner}'!r} is not valid utf-8") from error
-        if style == pages.OUTLINE:
+        if style == OUTLINE:
             return pages.read(style, result.removeprefix("\ufeff").replace("\r\n", "\n")).content
         block = frontmatter.locate(result) if style else None
         return result[block.body :] if block else result
@@ -199,14 +199,14 @@ class Folder:
 
 def compose_file(style: str, properties: Properties, content: str) -> bytes:
     """The bytes of a new file with this text."""
-    if style == pages.OUTLINE:
+    if style == OUTLINE:
         return pages.compose(style, properties, content)
     return _with_text(pages.compose(style, properties, ""), content)
 
 
 def edited(style: str, data: bytes, sets: Properties, content: str) -> bytes:
     """The bytes of a file with another text and these properties set."""
-    if style == pages.OUTLINE:
+    if style == OUTLINE:
         return pages.edit(style, data, sets, content)
     return _with_text(pages.edit(style, data, sets, None), content)
 

@@ -21,7 +21,7 @@ from vaultmem.memories.access import is_private
 from vaultmem.memories.model import Memory, MemoryRecord, new_id
 from vaultmem.memories.records import Known
 from vaultmem.notes.dialects import Rulebook, open_rulebook
-from vaultmem.notes.places import file_name, is_recorded
+from vaultmem.notes.places import OUTLINE, file_name, is_recorded
 from vaultmem.vault import identity
 from vaultmem.vault.batch_record import DOING, PlannedWrite
 from vaultmem.vault.files import Root, content
@@ -51,9 +51,6 @@ def _warn(line: str) -> None:
     import logging  # a quarter of what a list needs
 
     logging.getLogger("vaultmem.memories").warning("%s", line)
-
-
-_OUTLINE = "outline"  # a Rules.page_style
 
 
 class MemoryStore:
@@ -117,7 +114,7 @@ class MemoryStore:
 
         cache = self.state.path("memories.db")
         style = self.rules.page_style
-        title = self.rules.page_title if style(f"{self.folder}/") == _OUTLINE else None
+        title = self.rules.page_title if style(f"{self.folder}/") == OUTLINE else None
         return Collection(self.vault, self.folder, style, cache, title)
 
     @cached_property
@@ -378,7 +375,7 @@ class Session:
         if self.store.rules.page_title(change.target) != title:
             return change._replace(properties={**change.properties, "title": title})
         old = self.store.collection.at(before)
-        is_outline = self.store.rules.page_style(change.target) == _OUTLINE
+        is_outline = self.store.rules.page_style(change.target) == OUTLINE
         if is_outline and old and old.properties.get("title"):
             return change._replace(properties={**change.properties, "title": None})
         return change

@@ -13,13 +13,12 @@ from vaultmem.errors import FrontMatterError
 from vaultmem.light import NamedTuple
 from vaultmem.notes import compact_line, frontmatter, logseq_properties
 from vaultmem.notes.logseq_properties import from_outline, to_outline
-from vaultmem.notes.places import KEYS, key_of
+from vaultmem.notes.places import KEYS, OUTLINE, key_of
 from vaultmem.notes.yaml_lines import newline_of
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import lazy
 from vaultmem.vault.files import encoding_of
 
-OUTLINE = "outline"
 _LISTS = ("tags", "aliases", "links")
 _NO_TEXT = lazy("[\0\ud800-\udfff]")
 _BLOCK_ID = lazy(r"\s*- [^\n]*\n(?:  [^\n]*\n)*?(  id:: [0-9a-fA-F-]{36})[ \t]*(?:\n|\Z)")

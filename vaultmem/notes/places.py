@@ -23,6 +23,7 @@ SYNC = values.SYNC  # the sync logs of machines
 RECORDS = values.RECORDS
 # Archived notes of the person's own, under the paths they had.
 ARCHIVED_NOTES = f"{ARCHIVE}/notes"
+OUTLINE = "outline"  # the style of pages in Logseq (vaultmem.adapter.Rules.page_style); any other is a note of Obsidian
 
 
 CHAT = "Chat"  # prefix of the names of conversation pages

@@ -15,6 +15,7 @@ from vaultmem.memories.reports import finish
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import EXPECTATIONS as NAME
+from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault.files import decode, digest
 
@@ -111,9 +112,7 @@ def _write(
     path, (data, content) = _path(session.store), page
     form = session.store.rules.page_style(path)
     composed = None if data is None else pages.edit(form, data, {}, content)
-    raw = composed or (
-        pages.compose(form, {}, content) if form == pages.OUTLINE else content.encode()
-    )
+    raw = composed or (pages.compose(form, {}, content) if form == OUTLINE else content.encode())
     action, old = (CREATE, None) if data is None else (EDIT, path)
     expected = None if data is None else digest(data)
     change = Change(action, "", old, path, {}, None, expected, why, raw)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
 from vaultmem.notes import pages
+from vaultmem.notes.places import OUTLINE
 from vaultmem.paths import replace_private
 from vaultmem.text.values import json_object
 from vaultmem.vault import conflicts, files, write
@@ -19,7 +20,6 @@ from vaultmem.vault.walk import Entry as File
 
 BY = "vaultmem"  # the property `generated` of notes that are never read
 ABOUT = "vaultmem writes this page; changes made here are lost."
-OUTLINE = "outline"
 _STATE_FILE = "pages.json"  # in the state folder
 _LONGEST_COPY = 10_000_000  # bytes
 log = logging.getLogger("vaultmem.memories")

@@ -20,7 +20,7 @@ from vaultmem.memories.item_answers import holding, origin_of
 from vaultmem.memories.model import CATEGORIES, INBOX, Memory
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import ARCHIVE as ARCHIVE_FOLDER
-from vaultmem.notes.places import GENERATED, file_name
+from vaultmem.notes.places import GENERATED, OUTLINE, file_name
 from vaultmem.operations import generated, transcript
 from vaultmem.operations.past import is_by_conversation
 from vaultmem.text.sanitize import one_line, quote_text
@@ -56,7 +56,7 @@ log = logging.getLogger("vaultmem.memories")
 
 def _page(title: str, lines: Iterable[tuple[str, str]], style: str) -> str:
     """Headings, items, and paragraphs, which begin with nothing, as a note or an outline."""
-    is_outline, before, depth = style == generated.OUTLINE, "", 0
+    is_outline, before, depth = style == OUTLINE, "", 0
     text = generated.head(style) + ("" if is_outline else f"# {title}\n")
     for mark, line in lines:
         is_item, words = mark == _ITEM, f"{mark} {line}".lstrip()

@@ -18,7 +18,7 @@ from vaultmem.memories.reports import finish
 from vaultmem.memories.store import Session
 from vaultmem.notes import logseq_properties, pages
 from vaultmem.notes.frontmatter import split
-from vaultmem.notes.places import is_our_page
+from vaultmem.notes.places import OUTLINE, is_our_page
 from vaultmem.text import recurrence
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.values import lazy, normalize_text
@@ -86,7 +86,7 @@ def _value(form: str, text: str, key: str) -> Value:
 def _items(form: str, value: Value) -> list[Value]:
     if isinstance(value, list):
         return value
-    if form == pages.OUTLINE and isinstance(value, str):
+    if form == OUTLINE and isinstance(value, str):
         return logseq_properties.list_items(value, linked=True)
     return [] if value is None else [value]
 

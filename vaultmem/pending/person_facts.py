@@ -24,7 +24,7 @@ from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.model import PASSING, TYPES
 from vaultmem.notes import pages
-from vaultmem.notes.places import ENTRIES, REMINDERS, category_of, with_our_keys
+from vaultmem.notes.places import ENTRIES, OUTLINE, REMINDERS, category_of, with_our_keys
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash, topic_words
@@ -88,7 +88,7 @@ def notes(
 
 def style_of(dialect: str, path: str = "") -> str:  # noqa: ARG001 - as readers ask
     """The page style of a dialect."""
-    return pages.OUTLINE if dialect == "logseq" else "frontmatter"
+    return OUTLINE if dialect == "logseq" else "frontmatter"
 
 
 def content(root: str, path: str, dialect: str) -> str:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
+from vaultmem.notes.places import OUTLINE
 from vaultmem.reminders import items as page
 from vaultmem.reminders.items import SHORT, Extent, Item
 from vaultmem.text.values import lazy
@@ -233,7 +234,7 @@ def compose(
 ) -> str:  # fmt: skip
     """The page with these items, what a person wrote on the old one, and the lines of copies that it lacks."""
     front = content.front
-    if style == page.OUTLINE:  # there, a line that is no property would end them
+    if style == OUTLINE:  # there, a line that is no property would end them
         front = [line for line in front if "::" in line]
     more = missing_lines(content, more)
     own = [*content.notes, *(line for line in content.front if line not in front), *more]
@@ -241,7 +242,7 @@ def compose(
     whole = page.render(items, style, notes, extent)
     ours = whole[: len(whole) - len(notes)]
     if front:
-        mark = page.MARKS[style == page.OUTLINE]
+        mark = page.MARKS[style == OUTLINE]
         ours = ours.replace(f"{mark}\n", f"{mark}\n{''.join(map(_ended, front))}", 1)
         if any(line.startswith(page.NOT_FOR_TASKS) for line in front):
             ours = ours.replace(f"{page.HIDDEN}\n", "", 1)

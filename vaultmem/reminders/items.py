@@ -23,6 +23,7 @@ from vaultmem.memories.item_answers import (
     item_id,
     state_of,
 )
+from vaultmem.notes.places import OUTLINE
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.text.sanitize import one_line, one_line_or_placeholder
 from vaultmem.text.times import seconds
@@ -245,7 +246,6 @@ class Extent(NamedTuple):
 
 SHORT = Extent(20, 4_000, shows_older=False)
 FULL = Extent(500, 200_000, shows_older=True)
-OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
 TITLE, NOTES = "Pending", "Notes"
 MARKS = ("generated: vaultmem", "generated:: vaultmem")  # of a note, and of an outline
 # By this property the Tasks plugin takes no item for another task; a person may set it to false.

@@ -18,6 +18,7 @@ from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.store import Session
+from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import json_object, plural
@@ -342,17 +343,16 @@ class Finder:
         return Note(path, text, self._is_outline(path))
 
     def _is_outline(self, path: str) -> bool:
-        return self._session.store.rules.page_style(path) == "outline"
+        return self._session.store.rules.page_style(path) == OUTLINE
 
     def _is_ordinary(self, note: Note) -> bool:
         return not note.path.lower().endswith(".org") and not self._is_template(note)
 
     def _is_template(self, note: Note) -> bool:
         """Whether a note is a form for others, or drawn by a plugin: not text that a person reads."""
-        path, front = note.path, note.front
+        path, front, folders = note.path, note.front, _folders(note.path)
         if path == self._daily_template or path.startswith(self._template_folders):
             return True
-        folders = _folders(path)
         if any(p in _TEMPLATE_FOLDERS or p.endswith(("模板", " templates")) for p in folders):
             return True
         is_form = path.casefold().endswith(".excalidraw.md") or "{{" in front or "<%" in front

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from vaultmem.ledger.reads import ACCEPTED, REJECTED, REOPENED
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy
@@ -232,7 +233,6 @@ EXPLAINED = (
     "vaultmem done ID --undo"
 )
 TITLE = "Sync log"
-_OUTLINE = "outline"  # of Logseq; any other style is a note of Obsidian
 _MARK = lazy(r"[ \t]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECASE)
 _HEAD = lazy(
     rf"[ \t]*(?P<key>machine|awake)::?[ \t]*[\"']?(?P<value>{MACHINE}|{_AT})[\"']?[ \t]*", re.ASCII
@@ -251,7 +251,7 @@ class Page(NamedTuple):
 def render(page: Page, style: str) -> str:
     """The page as text; the same entries give the same bytes."""
     head = {"generated": "vaultmem", "machine": page.machine, "awake": page.awake}
-    is_outline = style == _OUTLINE
+    is_outline = style == OUTLINE
     properties = [
         f"{key}{'::' if is_outline else ':'} {value}" for key, value in head.items() if value
     ]
