@@ -112,10 +112,9 @@ class View:
         """The shortest name by which links find the note at a path; "" for none."""
         if not path or self._catalog is None:
             return ""
-        rows = self._catalog.db.execute(
-            "SELECT n.title FROM notes n JOIN files f ON f.id = n.id WHERE f.path = ?", (path,)
-        ).fetchall()
-        names = [*(str(row[0]) for row in rows), path.removesuffix(".md")]
+        ids = catalog_read.note_ids(self._catalog, [path])
+        heads = catalog_read.note_heads(self._catalog, [*ids.values()])
+        names = [*(head.title for head in heads.values()), path.removesuffix(".md")]
         return next((name for name in names if self.target(name) == path), "")
 
     def _paths_named(self, catalog: Catalog, name: str) -> list[str]:
