@@ -60,7 +60,7 @@ async def _text(visit: Visit, known: Record) -> h.Node:
     text = str(known["text"]).lstrip("\n").removeprefix(f"# {known['title']}\n")
     made = await asyncio.to_thread(prose, text, known["links"])
     return [
-        known["uri"] and h.a(".button", href=known["uri"])[t("Open in the editor")],
+        views.editor_link(known["uri"], t),
         known["properties"] and h.details("#properties")[h.summary[t("Properties")], h.pre(tabindex="0")[known["properties"]]],
         h.details("#text", open=not visit.text("beside"))[
             h.summary[t("Text")],

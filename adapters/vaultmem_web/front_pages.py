@@ -155,7 +155,7 @@ def _result(visit: Visit, query: str, one: Record) -> h.Element:
             h.p(".labels")[labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],
-        one.get("uri") and h.a(".button", href=one["uri"])[t("Open in the editor")],
+        views.editor_link(one.get("uri"), t),
     )
 
 

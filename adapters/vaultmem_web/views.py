@@ -260,6 +260,11 @@ def day(seconds: float | None) -> h.Node:
     return when(local.isoformat(timespec="seconds") if seconds else "")
 
 
+def editor_link(uri: str | None, t: Translator) -> h.Node:
+    """A link that opens a note in its editor; nothing without a URI."""
+    return uri and h.a(".button", href=uri)[t("Open in the editor")]
+
+
 def note_link(path: str, text: str = "") -> h.Element:
     """A link to the page of a note; "path:line" names a line of it."""
     bare = re.sub(r":\d+$", "", path)
