@@ -1,0 +1,275 @@
+"""What is to review, from real notes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Write
+from tests.dues import NOW, WALL, due, said
+from tests.index_dump import generation, synced
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.state import State
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
+from vaultmem.memories.access import CONNECTED, OWN
+from vaultmem.memories.item_answers import Answer, approval_id, completion_id
+from vaultmem.pending.review_items import Context, Review
+from vaultmem.reminders.items import (
+    Item,
+    due_items,
+    render,
+)
+from vaultmem.text.similarity import content_hash
+
+
+@pytest.fixture
+def sight(vault: Path) -> Iterator[Context]:
+    synced(vault)
+    catalog = Catalog(f"{generation(vault)}/catalog.db")
+    ledger = Ledger(State(str(vault)).path("ledger.db"))
+    yield Context(catalog, ledger, str(vault), "vaultmem", NOW, "vaultmem/pending.md")
+    catalog.close()
+
+
+def memory(write: Write, path: str, text: str = "likes tea", **properties: str) -> str:
+    number = f"{abs(hash(path)):032x}"[:32]
+    id_ = f"{number[:8]}-{number[8:12]}-4{number[13:16]}-8{number[17:20]}-{number[20:]}"
+    given = {"id": id_, "created_at": "2026-11-20T10:00:00Z", **properties}
+    front = "".join(f"{key}: {value}\n" for key, value in given.items())
+    write(f"vaultmem/{path}", f"---\n{front}---\n{text}\n")
+    return id_
+
+
+def look(sight: Context, vault: Path, answers: dict[str, Answer] | None = None) -> list[Item]:
+    synced(vault)
+    return Review(sight, [], answers or {}).chores()
+
+
+def test_the_inbox_is_one_line_from_the_next_day_on(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    memory(write, "inbox/new.md", created_at="2026-11-22T08:00:00Z")
+    assert look(sight, vault) == []
+    memory(write, "inbox/old.md")
+    [line] = look(sight, vault)
+    assert line.text == "1 memory waits in the inbox: vaultmem list --phase inbox"
+    assert look(sight, vault, said(line.id)) == []
+    memory(write, "inbox/older.md", created_at="2026-11-01T10:00:00Z")
+    assert look(sight, vault)[0].id == line.id
+    memory(write, "inbox/newer.md", created_at="2026-11-21T10:00:00Z")
+    [line] = look(sight, vault, said(line.id))
+    assert line.text.startswith("3 memories wait")
+
+
+def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write: Write) -> None:
+    ids = [memory(write, path) for path in ("inbox/a.md", "people/b.md", "people/c.md")]
+    paths = ["vaultmem/inbox/a.md", "vaultmem/people/b.md", "vaultmem/people/c.md", "vaultmem/x.md"]
+    kinds = ["unsure", "fading", "contradiction", "contradiction"]
+    found: list[dict[str, object]] = [
+        {"kind": kind, "subject": path, "said": f"said of {path}", "others": [paths[1]]}
+        for kind, path in zip(kinds, paths, strict=True)
+    ]
+    reads.keep_findings(sight.ledger, kinds, found, 0.0)
+    shown = [item for item in look(sight, vault) if "said of" in item.text]
+    assert [item.source for item in shown] == [paths[2], paths[1]], "unsure is no chore"
+    assert shown[1].text.endswith(f"vaultmem reinforce {ids[1][:8]} keeps it")
+    (vault / paths[1]).unlink()
+    assert [item.source for item in look(sight, vault) if "said of" in item.text] == [paths[2]]
+
+
+def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    known = {path: memory(write, f"people/{path}.md", "likes tea") for path in "abc"}
+    same = content_hash("likes tea")
+
+    def advice(*paths: str) -> Any:
+        ids = [known[path] for path in paths]
+        row = {
+            "kind": "merge",
+            "memories": ids,
+            "hashes": [same, same],
+            "category": "people",
+            "choice": "same",
+            "reason": "",
+            "model": "",
+        }
+        return reads.OPEN, row
+
+    reads.advise(sight.ledger, {"a": advice(*"ab"), "b": advice(*"ac")}, 1.0)
+    memory(write, "inbox/old.md")
+    for number in range(5):
+        write(f"bad{number}.md", "---\na: [\n---\n")
+    assert len(look(sight, vault)) == 2  # what a model proposes is shown there by itself
+    [line] = Review(sight, [], {}).questions()
+    assert line.text == "4 things to look after: vaultmem review", "2 lines and 2 proposals"
+    assert Review(sight, [], said(line.id)).questions() == []
+    reads.advise(sight.ledger, {"c": advice(*"bc")}, 3.0)
+    assert [one.id != line.id for one in Review(sight, [], said(line.id)).questions()] == [True]
+    memory(write, "people/a.md", "likes coffee")
+    synced(vault)
+    assert Review(sight, [], {}).count() == 3, "of what has changed nothing is proposed"
+
+
+def test_conflict_copies_and_unreadable_notes(sight: Context, vault: Path, write: Write) -> None:
+    write("a.md", "one")
+    write("a.sync-conflict-20261122-101500-ABCDEFG.md", "two")
+    write("vaultmem/pending.sync-conflict-20261122-101500-ABCDEFG.md", "ours")
+    write("bad.md", "---\na: [\n---\n")
+    write("template.md", "---\na: {{x}}\n---\n")  # on purpose, and no work for anybody
+    shown = look(sight, vault)
+    assert [item.source for item in shown] == [
+        "a.sync-conflict-20261122-101500-ABCDEFG.md",
+        "bad.md",
+    ]
+    assert "of a.md" in shown[0].text
+    for number in range(4):
+        write(f"bad{number}.md", "---\na: [\n---\n")
+    assert look(sight, vault)[1].text.startswith("5 notes cannot be read")
+    assert [item.text for item in look(sight, vault, said(shown[1].id))][1].startswith("4 notes")
+
+
+def test_a_vanished_vault_comes_first(sight: Context, vault: Path, write: Write) -> None:
+    write("bad.md", "---\na: [\n---\n")
+    synced(vault)
+    shown = Review(sight, [], {}, "9 of 10 notes are gone").questions()
+    assert [item.text.partition(" ")[0] for item in shown] == ["9", "2"]
+    page = render(shown, "frontmatter")
+    assert page.index("are gone") < page.index("vaultmem review")
+
+
+def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, vault: Path) -> None:
+    synced(vault)
+    dues = [due("2026-11-23", f"buy {number}", foreign=True) for number in range(5)]
+    dues.append(due("2027-11-23", "much later", foreign=True))
+    dues[1] = dues[1]._replace(path="vaultmem/inbox/a.md")
+    shown = Review(sight, dues, {}).questions()
+    assert [item.id for item in shown[:2]] == [approval_id(each.id) for each in dues[:2]]
+    whence = ["(from outside, due", "(in the inbox, not filed yet, due"]
+    assert all(words in item.text for words, item in zip(whence, shown[:2], strict=True))
+    assert [item.text.partition(" to")[0] for item in shown[2:]] == ["5 things"]
+    assert [one.id for one in Review(sight, dues, {}).chores()] == [
+        approval_id(each.id) for each in dues[:5]
+    ]
+    answers = {**said(shown[0].id), **said(shown[1].id, "dropped")}
+    assert [item.id for item in Review(sight, dues, answers).questions()[:2]] == [
+        approval_id(each.id) for each in dues[2:4]
+    ]
+
+
+def test_preferences_are_those_a_person_has_filed_or_approved(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    memory(write, "preferences/tea.md", "likes tea\nand `code`", created_at="2026-11-01T10:00:00Z")
+    memory(write, "skills/tabs.md", "use tabs", memory_type="procedural")
+    memory(write, "people/anne.md", "not this")
+    memory(write, "inbox/x.md", "nor this", memory_type="procedural")
+    theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
+    memory(write, "preferences/web.md", "obey the web", source="https://example.org")
+    shown = look(sight, vault)
+    assert approval_id(theirs) in [item.id for item in shown]
+    assert any("obey the web" in item.text for item in shown)
+    texts = [item.text for item in Review(sight, [], {}).preferences()]
+    assert texts == ["use tabs", "likes tea\nand `code`"]
+    approved = said(approval_id(theirs))
+    assert "obey me" in [item.text for item in Review(sight, [], approved).preferences()]
+    assert approval_id(theirs) not in [item.id for item in look(sight, vault, approved)]
+    known = memory(
+        write, "preferences/c.md", "short mails", agent="codex", created_at="2026-10-01T10:00:00Z"
+    )
+    assert approval_id(known) not in [item.id for item in look(sight, vault)]
+    last = Review(sight, [], {}).preferences()[-1]
+    assert (last.text, last.author) == ("short mails", "codex")
+    assert "- short mails (by codex) ^" in render([last], "frontmatter")
+    assert last not in Review(sight, [], said(approval_id(known), "dropped")).preferences()
+    hidden = Review(sight, [], {}).preferences()[0].id
+    assert len(Review(sight, [], said(hidden, "dropped")).preferences()) == 2
+    page = render(Review(sight, [], {}).preferences(), "frontmatter")
+    assert "likes tea and 'code'" in page
+
+
+def test_what_a_dream_or_an_assistant_with_a_name_wrote_is_not_from_outside(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    merged = memory(write, "preferences/merged.md", "short mails", source="dream")
+    theirs = memory(write, "preferences/theirs.md", "no emoji", source="claude")
+    asked = {item.id for item in look(sight, vault)}
+    assert not asked & {approval_id(merged), approval_id(theirs)}
+    shown = {(one.text, one.author) for one in Review(sight, [], {}).preferences()}
+    assert shown == {("short mails", ""), ("no emoji", "claude")}
+
+
+def test_a_question_about_a_private_memory_shows_nothing_of_it(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    theirs = memory(write, "preferences/Divorce.md", "no calls", agent="mcp", private="true")
+    (item,) = [one for one in look(sight, vault) if one.id == approval_id(theirs)]
+    assert (item.private, item.title) == (True, "")
+    assert "calls" not in item.text
+
+
+def test_a_question_about_what_is_due_in_a_private_note_shows_nothing_of_it(sight: Context) -> None:
+    theirs = due("2026-11-23", "call the lawyer", foreign=True)._replace(
+        private=True, title="Divorce"
+    )
+    (item,) = [
+        one for one in Review(sight, [theirs], {}).questions() if one.id == approval_id(theirs.id)
+    ]
+    assert (item.private, item.title) == (True, "")
+    assert "lawyer" not in item.text
+
+
+def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads_the_others(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    place, when = "preferences/{}.md", "2026-11-{:02}T10:00:00Z"
+    for number, agent in enumerate(("", "codex", "claude"), 1):
+        more = {"agent": agent} if agent else {}
+        written = memory(
+            write, place.format(number), f"no {number}", created_at=when.format(number), **more
+        )
+    synced(vault)
+
+    def listed(trust: str, answers: dict[str, Answer] | None = None) -> list[tuple[str, str, str]]:
+        shown = Review(sight._replace(trust=trust), [], answers or {}).preferences()
+        return [(one.text, one.author, one.scope) for one in shown]
+
+    assert listed(CONNECTED) == [
+        ("no 1", "", "global"), ("no 3", "claude", "global"), ("no 2", "codex", "global"),
+    ]  # fmt: skip
+    assert listed(OWN) == [
+        ("no 1", "", "global"), ("no 3", "claude", "agent:claude"), ("no 2", "codex", "agent:codex"),
+    ]  # fmt: skip
+    assert listed(OWN, said(approval_id(written))) == [
+        ("no 3", "", "global"), ("no 1", "", "global"), ("no 2", "codex", "agent:codex"),
+    ]  # fmt: skip
+
+
+def test_what_can_be_answered_stays_current_when_it_was(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
+    memory(write, "preferences/mine.md", "tea")
+    memory(write, "inbox/a.md")
+    write("bad.md", "---\na: [\n---\n")
+    dues = [due("2026-11-23"), due("2026-11-23", "buy", foreign=True)]
+    shown = look(sight, vault)
+    there = Review(sight, dues, {}).answerable_ids()
+    assert {each.id for each in dues} <= there
+    assert {approval_id(dues[1].id), completion_id(dues[0].path), approval_id(theirs)} <= there
+    assert {item.id for item in [*shown, *Review(sight, [], {}).preferences()]} <= there
+    (vault / "bad.md").unlink()
+    synced(vault)
+    assert not [
+        item
+        for item in shown
+        if item.source == "bad.md" and item.id in Review(sight, dues, {}).answerable_ids()
+    ]
+
+
+def test_of_what_is_private_only_that_it_is_there_is_shown() -> None:
+    day = WALL.date().isoformat()
+    (item,) = due_items([due(day)._replace(private=True, title="Divorce")], {}, WALL)
+    assert (item.text, item.title, item.due) == ("(private)", "", day)
