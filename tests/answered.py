@@ -14,6 +14,7 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.item_answers import DONE
 from vaultmem.pending import carrying
 from vaultmem.pending.open_store import open_store
+from vaultmem.reminders.items import DAYS, Item
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 HOW = "VAULTMEM_PENDING_COMPLETE_IN_NOTES"
@@ -54,8 +55,11 @@ class Bench:
 
     def words(self) -> list[str]:
         """What waits."""
+        return [one.text for one in self.items()]
+
+    def items(self, days: int = DAYS) -> list[Item]:
         catalog = self.vault.searcher().catalog
-        return [one.text for one in self.store.pending.at(catalog, self.at).items()]
+        return self.store.pending.at(catalog, self.at).items(days)
 
     def text(self, path: str) -> str:
         return (self.folder / path).read_bytes().decode()

@@ -3,6 +3,7 @@ and answers in a graph of Logseq."""
 
 import os
 import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,45 @@ from tests.answered import HOW, Bench, Open, bench
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.errors import UsageError
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, completion_id
 from vaultmem.pending import listing
 
 __all__ = ["bench"]  # fixtures
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
+
+
+@pytest.mark.parametrize("state", [DONE, DROPPED])
+@pytest.mark.parametrize("complete", ["ask", "never"])
+def test_a_task_that_repeats_has_its_next_turn_though_its_note_is_not_ticked(
+    bench: Open, complete: str, state: str
+) -> None:
+    on = bench(complete)
+    before = on.text("Tasks.md")
+    turns = ["2026-11-20", "2026-12-20", "2027-02-20"]  # one was slept through
+    for turn, answered in zip(turns, ["2026-11-22", "2027-02-01", "2027-02-21"], strict=True):
+        on.at = datetime.fromisoformat(f"{answered}T10:00").astimezone()
+        on.later()
+        (rent,) = (row for row in on.items(99) if row.text == "pay rent")
+        assert (rent.due, rent.repeat) == (turn, "every month")
+        on.answer(rent.id if state == DONE else "Tasks.md:3", state)
+    assert on.text("Tasks.md") == before
+    (on.folder / "Tasks.md").rename(on.folder / "To do.md")
+    on.later(100 * 24 * 60)
+    on.store.pending.refresh(on.vault.searcher().catalog, on.at)
+    assert [row.due for row in on.items(99) if row.text == "pay rent"] == ["2027-03-20"]
+
+
+def test_a_note_that_is_ticked_later_catches_up(bench: Open) -> None:
+    on = bench()
+    for _ in range(2):
+        (rent,) = (row for row in on.items(99) if row.text == "pay rent")
+        on.answer(rent.id)
+    on.answer(completion_id("Tasks.md"))
+    on.later(24 * 60)
+    on.ask("settle")  # as every night
+    assert "[ ] pay rent 🔁 every month 📅 2027-01-20" in on.text("Tasks.md")
+    assert on.text("Tasks.md").count("[x] pay rent") == 2
 
 
 @pytest.mark.parametrize("state", [DONE, DROPPED])

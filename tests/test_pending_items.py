@@ -64,9 +64,6 @@ def test_whether_to_tick_tasks_in_their_notes_is_asked_for_a_while_and_of_few_no
     assert [item.id for item in found] == [completion_id(f"Daily/{n}.md") for n in (8, 7, 6)]
     assert len(completion_questions(dues, answers, WALL.replace(month=12, day=4, hour=8))) == 1
     assert completion_questions(dues, answers, WALL.replace(month=12, day=5)) == []
-    dues[3] = dues[3]._replace(repeat="every week")  # it comes again only when its note has it done
-    (item,) = completion_questions(dues, answers, WALL.replace(month=12, day=5))
-    assert (item.id, "comes again only then" in item.text) == (completion_id("Daily/3.md"), True)
 
 
 def test_what_is_foreign_waits_for_approval() -> None:

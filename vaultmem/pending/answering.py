@@ -28,7 +28,7 @@ from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.operations import own_notes, past
 from vaultmem.pending import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
-from vaultmem.reminders.items import Item, days_later, is_listable, words_of
+from vaultmem.reminders.items import Item, days_later, is_listable, is_over, words_of
 from vaultmem.schedule import LocalZone
 from vaultmem.text.sanitize import one_line_or_placeholder
 from vaultmem.text.times import stamp
@@ -268,9 +268,10 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
 
 
 def _id_at(session: Session, place: tuple[str, int]) -> str:
-    for due in carrying.dues(session):
-        if (due.path, due.line) == place:
-            return due.id
+    answers = session.store.pending.record.answers()
+    there = [due for due in carrying.dues(session) if (due.path, due.line) == place]
+    if there:  # of what repeats the turn that is open
+        return min(there, key=lambda due: is_over(due, answers)).id
     raise NoteNotFoundError(
         f"nothing is pending at {place[0]}:{place[1]}; vaultmem pending lists what is pending"
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 
 from vaultmem.light import TYPE_CHECKING
@@ -32,7 +32,7 @@ from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.alarms import Notifier
 from vaultmem.reminders.due import Due, Entries, Renames
 from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
-from vaultmem.text.times import stamp
+from vaultmem.text.times import seconds, stamp
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -94,7 +94,12 @@ class Pending:
     def dues(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> list[Due]:
         """All items with a due time, also answered ones; recurring ones move on when `answers` close them."""
         known = self.record.answers() if answers is None else answers
-        return self._agenda.dues(catalog, now, lambda id_: is_closed(known, id_))
+
+        def closed_on(id_: str) -> date | None:
+            at = seconds(known[id_].at) if is_closed(known, id_) else None
+            return None if at is None else datetime.fromtimestamp(at, now.tzinfo).date()
+
+        return self._agenda.dues(catalog, now, closed_on)
 
     def answers(self, now: datetime) -> dict[str, Answer]:
         """The answers, including those on the page that are not read yet."""
@@ -208,6 +213,8 @@ class Pending:
         if moved.answers or moved.notified:
             self.unsettled = self.unsettled or bool(moved.answers)
             self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
+        if moved.answers:  # by which another turn of what repeats may be there
+            self._follow_renames(catalog, now)
 
     def _notice_reopened(self, catalog: Catalog, now: datetime) -> None:
         """Reopen items that were carried out and are open again, in their note or by an undo."""

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 
 from vaultmem.adapter import Value
@@ -22,7 +22,7 @@ from vaultmem.memories.item_answers import is_foreign, item_ids, memory_id, orig
 from vaultmem.notes import blocks
 from vaultmem.notes.places import REMINDERS, folded_name, in_conversation
 from vaultmem.reminders import schedules
-from vaultmem.reminders.due import Due, Identified, Schedule, with_id
+from vaultmem.reminders.due import ClosedOn, Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Written
 from vaultmem.text.values import EVERYBODY
 
@@ -126,7 +126,7 @@ class Agenda:
         # What moves, and all dues with it, at the last look: at most looks nothing has changed.
         self._listed: tuple[list[_Entry], list[Due]] | None = None
 
-    def dues(self, catalog: Catalog, now: datetime, is_closed: Callable[[str], bool]) -> list[Due]:
+    def dues(self, catalog: Catalog, now: datetime, closed_on: ClosedOn) -> list[Due]:
         """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different."""
         with self._lock:
             self._follow(catalog, now)
@@ -134,7 +134,7 @@ class Agenda:
                 _entry(due, note)
                 for note, known in self._notes.items()
                 for schedule in known
-                for due in schedule.due_at(now, is_closed)
+                for due in schedule.due_at(now, closed_on)
             )
             if self._listed is None or self._listed[0] != moving:
                 every = sorted([*self._fixed, *moving]) if moving else self._fixed

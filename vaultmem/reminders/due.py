@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_AHEAD = 400  # occurrences that may be done before their day
 TASK, NOTE, SENTENCE, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
+ClosedOn = Callable[[str], "date | None"]  # the day on which an item was done or dropped, by its id
 
 
 class Due(NamedTuple):
@@ -72,32 +73,50 @@ class Schedule(NamedTuple):
     @property
     def is_fixed(self) -> bool:
         """Whether it is the same on every day."""
-        return not (self.rule or self.begins or self.days is not None)
+        return not (self.rule or self.begins or self.days is not None or self._repeats_in_note)
 
-    def due_at(self, moment: datetime, is_closed: Callable[[str], bool]) -> Iterator[Identified]:
+    @property
+    def _repeats_in_note(self) -> bool:
+        return self.due.kind == TASK and bool(self.due.repeat)
+
+    def due_at(self, moment: datetime, closed_on: ClosedOn) -> Iterator[Identified]:
         """The due item at that moment. Of a recurring one, the last occurrence until it is answered, then the next."""
         today = moment.date().isoformat()
         if self.rule:
-            yield from self._occurrence(moment, is_closed)
+            yield from self._occurrence(moment, closed_on)
         elif self.begins:
             due = self.due if self.due.due[:10] >= today else self.due._replace(due="")
             yield with_id(due, self.source, self.due.due)
         else:
             is_only_written = self.due.due == today <= self.not_on
             if not (is_only_written or self._is_over(self.due.due, today)):
-                yield with_id(self.due, self.source, self.key)
+                yield from self._turns(closed_on)
+
+    def _turns(self, closed_on: ClosedOn) -> Iterator[Identified]:
+        """The item; of a task that repeats, also the turns after each that was answered and is not ticked in its note.
+        They have the ids that they will have there."""
+        turn = with_id(self.due, self.source, self.key)
+        yield turn
+        for _ in range(_MOST_AHEAD if self._repeats_in_note else 0):
+            due, closed = turn.due, closed_on(turn.due.id)
+            day = closed and recurrence.day_to_come(
+                due.repeat, date.fromisoformat(due.due[:10]), closed
+            )
+            if not day:
+                return
+            due = _shift(due, day.isoformat() + due.due[10:])._replace(kind=SENTENCE)
+            turn = with_id(due, self.source, self.key and day.isoformat())
+            yield turn
 
     def next_after(self, moment: datetime) -> str:
         """When the next occurrence replaces the last one; "" for never."""
         return occurrences(self.rule, self.due.due, moment).next if self.rule else ""
 
-    def _occurrence(
-        self, moment: datetime, is_closed: Callable[[str], bool]
-    ) -> Iterator[Identified]:
+    def _occurrence(self, moment: datetime, closed_on: ClosedOn) -> Iterator[Identified]:
         last, following = occurrences(self.rule, self.due.due, moment)
         if last and not self._is_over(last, moment.date().isoformat()):
             occurrence = with_id(_shift(self.due, last), self.source)
-            if not following or not is_closed(occurrence.due.id):
+            if not following or not closed_on(occurrence.due.id):
                 yield occurrence
                 return
         for _ in range(_MOST_AHEAD):  # done ahead of time
@@ -105,7 +124,7 @@ class Schedule(NamedTuple):
                 return
             occurrence = with_id(_shift(self.due, following), self.source)
             following = occurrence_after(self.rule, self.due.due, following)
-            if not following or not is_closed(occurrence.due.id):
+            if not following or not closed_on(occurrence.due.id):
                 yield occurrence
                 return
 

@@ -85,8 +85,7 @@ def _put_off(due: Due, answer: Answer | None) -> Due:
 
 
 def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -> list[Item]:
-    """One for each note with tasks that were done here, a few at a time and while that is not long ago; where one
-    repeats, until it is answered, for its next turn comes when its note has it done."""
+    """One for each note with tasks that were done here, a few at a time and while that is not long ago."""
     open_in_notes: dict[str, list[Due]] = {}
     for due in dues:
         # Had it been ticked in its note, it would be due no more.
@@ -97,11 +96,7 @@ def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -
     last_done = {
         path: max(answers[one.id].at for one in some) for path, some in open_in_notes.items()
     }
-    fresh = sorted(
-        path
-        for path, at in last_done.items()
-        if at >= since or any(one.repeat for one in open_in_notes[path])
-    )
+    fresh = sorted(path for path, at in last_done.items() if at >= since)
     newest = sorted(fresh, key=lambda path: last_done[path], reverse=True)
     questions = open_items(
         (_completion_question(open_in_notes[path]) for path in newest), answers, now
@@ -226,8 +221,7 @@ def _completion_question(dues: Sequence[Due]) -> Item:
     """One for all tasks of a note, also for those that will be done here later."""
     due = dues[0]
     what = words_of(due) if len(dues) == 1 else plural(len(dues), "task")
-    again = " (what repeats comes again only then)" if any(one.repeat for one in dues) else ""
-    text = f"mark tasks of this note done there, too, from now on? {what}{again}"
+    text = f"mark tasks of this note done there, too, from now on? {what}"
     return Item(
         completion_id(due.path), "review", text, None, place_of(due), title_of(due), private=due.private, rank=1
     )  # fmt: skip

@@ -70,6 +70,14 @@ def next_day(text: str, day: date, done_on: date) -> date | None:
     return following if following and (rule.until is None or following <= rule.until) else None
 
 
+def day_to_come(text: str, day: date, done_on: date) -> date | None:
+    """The first of these days that lies after `done_on`, too."""
+    following = next_day(text, day, done_on)
+    while following and following <= done_on:
+        following = next_day(text, following, done_on)
+    return following
+
+
 def is_over(text: str, day: date, done_on: date) -> bool:
     """Whether the text is a known rule that has ended: no day follows `day`."""
     rule = read_rule(text)
