@@ -67,6 +67,11 @@ _NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags
 NOTES_BELOW = """FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL"""
 
+# A task (t) of a conflict copy that its original has, too, open or done: the original's word counts.
+COPIED = """(t.is_task = 1 AND (t.note, json_extract(t.task, '$.text')) IN
+    (SELECT c.copy, json_extract(o.task, '$.text') FROM conflicts c JOIN tasks o ON o.note = c.original
+    WHERE o.is_task = 1))"""
+
 
 def below(folder: str) -> tuple[str, str]:
     """From which path on, and up to which, something lies below a folder."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 
-from vaultmem.index.catalog import Catalog, among, below
+from vaultmem.index.catalog import COPIED, Catalog, among, below
 from vaultmem.text.values import TYPE_CHECKING, normalize_text, value
 
 MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 bytes
@@ -225,12 +225,10 @@ def alias_owners(catalog: Catalog, alias: str) -> list[str]:
 
 def tasks(catalog: Catalog, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
     """Tasks as (path, fields), dated ones first; only open ones unless `everything`."""
-    rows = catalog.db.execute(
-        "SELECT f.path, t.task FROM tasks t JOIN files f ON f.id = t.note"
-        " WHERE t.is_task = 1 AND (? OR t.open = 1)"
-        " ORDER BY t.dated IS NULL, t.dated, f.path, t.line",
-        (everything,),
-    )
+    query = f"""SELECT f.path, t.task FROM tasks t JOIN files f ON f.id = t.note
+        WHERE t.is_task = 1 AND (? OR t.open = 1) AND NOT {COPIED}
+        ORDER BY t.dated IS NULL, t.dated, f.path, t.line"""  # noqa: S608 - own text
+    rows = catalog.db.execute(query, (everything,))
     return [(path, json.loads(data)) for path, data in rows]
 
 
@@ -265,7 +263,7 @@ def counts(catalog: Catalog) -> dict[str, int]:
         "unresolved": "SELECT count(*) FROM links WHERE target IS NULL",
         "ambiguous": "SELECT count(*) FROM links WHERE choices > 1",
         "tags": "SELECT count(DISTINCT folded) FROM tags",
-        "open_tasks": "SELECT count(*) FROM tasks WHERE is_task = 1 AND open = 1",
+        "open_tasks": f"SELECT count(*) FROM tasks t WHERE is_task = 1 AND open = 1 AND NOT {COPIED}",  # noqa: S608 - own text
         "conflict_copies": "SELECT count(*) FROM conflicts",
         "excluded": "SELECT count(*) FROM notes WHERE excluded = 1",
         "unreadable": COUNT_UNREADABLE,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 from vaultmem.adapter import Value
 from vaultmem.errors import StateError
 from vaultmem.index import catalog_read
-from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog import COPIED, Catalog
 from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import NamedTuple
@@ -58,10 +58,10 @@ class DueNote(NamedTuple):
 _NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.journal, n.excluded, f.mtime_ns,
     json(n.properties), json(w.rows))) FROM
     (SELECT t.note, json_group_array(json_array(t.is_task, t.line, json(t.task))) AS rows FROM tasks t
-        WHERE t.open = 1 {chosen} GROUP BY t.note) w
+        WHERE t.open = 1 AND NOT {copied} {chosen} GROUP BY t.note) w
     CROSS JOIN notes n ON n.id = w.note CROSS JOIN files f ON f.id = w.note"""
-_ALL = _NOTES.format(chosen="")
-_SOME = _NOTES.format(chosen="AND t.note IN (SELECT value FROM json_each(?))")
+_ALL = _NOTES.format(copied=COPIED, chosen="")
+_SOME = _NOTES.format(copied=COPIED, chosen="AND t.note IN (SELECT value FROM json_each(?))")
 # With those whose tasks are done: to tick one changes the id of no other.
 _PATHS = (
     "SELECT json_group_array(json_array(id, path)) FROM files WHERE id IN (SELECT note FROM tasks)"
@@ -171,6 +171,7 @@ class Agenda:
             self._renamed(catalog, everything=True)
         else:
             changed |= self._renamed(catalog, everything=seq != since)
+            changed |= {copy for copy, (one, _) in self._copies.items() if one in changed}
         if self._met is None or changed is None:
             rows = self._ledger.rows(
                 "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
