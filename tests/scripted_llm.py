@@ -14,7 +14,7 @@
 * `refuses`: words such as "json_schema", "max_tokens", "temperature": a request with that field, or with a
   response_format of that type, is answered by a 400 that speaks of it, and takes nothing from the script.
 * `models`: what GET /v1/models lists. `models_status`: with which status.
-* `responses`: those that came by the Responses API, which take from the same script.
+* `responses`, `messages`: those that came by the Responses API or the Messages API, which take from the same script.
 * `wait_for(count, seconds=60.0)`: until so many chats have come.
 
 A reply is streamed (SSE, with `data: [DONE]`) when the request says `"stream": true`, else it is one JSON body:
@@ -53,6 +53,8 @@ from tests.scripted_replies import (
     hang,
     hang_up,
     huge,
+    message_events,
+    message_of,
     prose,
     raw,
     resized,
@@ -101,6 +103,10 @@ class ScriptedLlm:
     @property
     def responses(self) -> list[Arguments]:
         return [one for one in self.requests if one.path.endswith("/responses")]
+
+    @property
+    def messages(self) -> list[Arguments]:
+        return [one for one in self.requests if one.path.startswith("/v1/messages")]
 
     @property
     def chats(self) -> list[Arguments]:
@@ -157,6 +163,9 @@ def _refused(asked: Arguments, words: set[str]) -> str:
     return ""
 
 
+_PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
+
+
 class _Server(ThreadingHTTPServer):
     request_queue_size = 256
     daemon_threads = True
@@ -198,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self._body()
         asked = self._heard(body)
-        if self.path.partition("?")[0] not in ("/v1/chat/completions", "/v1/responses"):
+        if self.path.partition("?")[0] not in _PATHS:
             self._send(status(404, f"no {self.path} here"))
             return
         reply = self.server.llm.next(asked)
@@ -231,10 +240,13 @@ class _Handler(BaseHTTPRequestHandler):
         streamed = reply.body is None and bool(wants.get("stream"))
         if reply.body is not None:
             pieces = [reply.body]
-        elif self.path.partition("?")[0].endswith("/responses"):
+        elif self.path.partition("?")[0] in _PATHS[1:]:
+            is_response = self.path.startswith("/v1/responses")
             given = reply.content or "", calls_of(reply), wants
-            whole = json.dumps(response_of(*given), ensure_ascii=False).encode()
-            pieces = response_events(*given) if streamed else [whole]
+            whole_of_it = (response_of if is_response else message_of)(*given)
+            events = response_events if is_response else message_events
+            whole = json.dumps(whole_of_it, ensure_ascii=False).encode()
+            pieces = events(*given) if streamed else [whole]
         else:
             pieces = events_of(reply, wants) if streamed else [whole_of(reply, wants)]
         chunked = streamed or "event-stream" in reply.headers.get("Content-Type", "")

@@ -67,6 +67,50 @@ def response_events(
     ]
 
 
+def message_of(
+    content: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A whole message of the Messages API."""
+    blocks = [{"type": "text", "text": content}] if content else []
+    blocks += [
+        {"type": "tool_use", "id": call["id"], "name": call["function"]["name"],
+         "input": json.loads(call["function"]["arguments"])}
+        for call in calls
+    ]  # fmt: skip
+    return {
+        "id": f"msg_{next(_ids)}", "type": "message", "role": "assistant", "model": wants.get("model", "m"),
+        "content": blocks, "stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }  # fmt: skip
+
+
+def message_events(
+    content: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]
+) -> list[bytes]:
+    """The same as a stream of events, as Anthropic's client reads them."""
+    end = message_of(content, calls, wants)
+    begun = {**end, "content": [], "stop_reason": None}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": begun}, {"type": "ping"}]
+    for index, block in enumerate(end["content"]):
+        is_text = block["type"] == "text"
+        empty = {**block, **({"text": ""} if is_text else {"input": {}})}
+        events.append({"type": "content_block_start", "index": index, "content_block": empty})
+        whole = block["text"] if is_text else json.dumps(block["input"])
+        kind, name = ("text_delta", "text") if is_text else ("input_json_delta", "partial_json")
+        events += [
+            {"type": "content_block_delta", "index": index, "delta": {"type": kind, name: whole[at : at + 7]}}
+            for at in range(0, len(whole), 7)
+        ]  # fmt: skip
+        events.append({"type": "content_block_stop", "index": index})
+    delta = {"stop_reason": end["stop_reason"], "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 1}})
+    events.append({"type": "message_stop"})
+    return [
+        f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n".encode()
+        for one in events
+    ]
+
+
 MODEL = "scripted"
 CREATED = 1_700_000_000
 

@@ -1,5 +1,8 @@
-"""Request bodies of chats as bytes, for both APIs: finds the question and inserts one message; everything else is
+"""Request bodies of chats as bytes, for all three APIs: finds the question and inserts one message; everything else is
 unchanged.
+
+The Messages API (Anthropic) has the form of chat completions, except that the result of a tool is part of a message of
+the user, and that no message has the role of the system.
 
 The input of the Responses API is one text, or a list of items: messages, and calls of tools with their results. With
 `previous_response_id` the server knows the earlier messages, and the input holds only the new ones.
@@ -10,6 +13,7 @@ An invalid body is passed on unread: the upstream reports the error.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -21,6 +25,9 @@ from vaultmem_chat.llm.replies import sound, text_of
 TURN, START = "turn", "start"
 TASK = "### Task:"  # the beginning of a program's own questions (titles, tags), which no user wrote
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
+_RESULT = "tool_result"
+# What Claude Code adds to the words of the person, such as CLAUDE.md.
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>\s*|\Z)", re.DOTALL)
 _USER = b',{"role":"user","content":'
 OFF = ("off", "false", "0", "no", "none", "disabled")  # values with which a request declines memory
 
@@ -38,6 +45,7 @@ class Chat(NamedTuple):
     places: tuple[int, int]  # offsets in bytes of the first message, and of the question
     end: int = 0  # offset in bytes of the end of an input that is one text
     previous: str = ""  # the id of the response that it continues
+    is_aside: bool = False  # Claude Code asks for itself: in a session, without any of its tools
 
     def at(self, place: str) -> int:
         """The offset in bytes at which a message is inserted."""
@@ -46,12 +54,12 @@ class Chat(NamedTuple):
     @property
     def is_task(self) -> bool:
         """Whether a program asks a question of its own."""
-        return self.question.lstrip().startswith(TASK)
+        return self.is_aside or self.question.lstrip().startswith(TASK)
 
 
 def read(body: bytes) -> Chat | None:
-    """Parse the body of a chat completion. Returns None where it is not a chat in plain UTF-8 JSON, or is
-    ambiguous."""
+    """Parse the body of a chat completion or of a message. Returns None where it is not a chat in plain UTF-8 JSON, or
+    is ambiguous."""
     return _read(body, _completion)
 
 
@@ -60,10 +68,10 @@ def read_response(body: bytes) -> Chat | None:
     return _read(body, _response)
 
 
-def with_memory(body: bytes, chat: Chat, place: str, content: str) -> bytes:
+def with_memory(body: bytes, chat: Chat, place: str, content: str, role: str = "system") -> bytes:
     """The body with a message inserted at a place; an input that is one text becomes a list of two messages."""
     at = chat.at(place)
-    message = json.dumps({"role": "system", "content": content}).encode("ascii")
+    message = json.dumps({"role": role, "content": content}).encode("ascii")
     if not chat.end:
         return body[:at] + message + b"," + body[at:]
     user = _USER + body[at : chat.end] + b"}]"
@@ -84,7 +92,7 @@ def _read(body: bytes, chat_of: Callable[[str, Members], Chat | None]) -> Chat |
         members, end = read_parts(text)
         if text[end:].strip(" \t\r\n"):
             return None
-        names = ("messages", "input", "metadata", "user", "model", "previous_response_id")
+        names = ("messages", "input", "metadata", "user", "model", "tools", "previous_response_id")
         return chat_of(text, _unambiguous(members, names))
     except (ValueError, RecursionError):
         return None
@@ -101,10 +109,22 @@ def _completion(text: str, body: Members) -> Chat | None:
     if "messages" not in body or not isinstance(body["messages"].value, list):
         return None
     messages, _ = read_parts(text, body["messages"].start)
-    roles = [one.value.get("role") if isinstance(one.value, dict) else None for one in messages]
-    if "user" not in roles or None in roles:
+    roles = [_speaker(one.value) for one in messages]
+    if "user" not in roles or "" in roles:
         return None
-    return _chat(text, body, messages, [str(role) for role in roles], guides=())
+    chat = _chat(text, body, messages, roles, guides=())
+    in_session = "session" in str(_metadata(body, "user_id"))
+    return chat._replace(is_aside=in_session and not ("tools" in body and body["tools"].value))
+
+
+def _speaker(message: object) -> str:
+    """Who speaks in a message; "" where that is unknown."""
+    if not isinstance(message, dict) or message.get("role") is None:
+        return ""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else ()
+    holds_result = any(isinstance(one, dict) and one.get("type") == _RESULT for one in parts)
+    return "tool" if holds_result else str(message["role"])
 
 
 def _response(text: str, body: Members) -> Chat | None:
@@ -135,11 +155,12 @@ def _chat(
     first, before = messages[0].start, messages[last].start
     at = len(text[:first].encode())
     texts = [sound(text_of(one.value)) for one in messages]
+    words = [_REMINDER.sub("", one) for one in texts]
     previous = _string(body, "previous_response_id")
     started = ([previous], [""]) if guides else ([], [])
     return Chat(
-        texts[last], all(role in guides for role in roles[last + 1 :]), tuple(texts),
-        _digest([*started[0], *roles[: last + 1]], [*started[1], *texts]),
+        words[last], all(role in guides for role in roles[last + 1 :]), tuple(texts),
+        _digest([*started[0], *roles[: last + 1]], [*started[1], *words]),
         _string(body, "model"), _conversation(body), says_off(_metadata(body, "vaultmem")),
         (at, at + len(text[first:before].encode())), 0, previous,
     )  # fmt: skip

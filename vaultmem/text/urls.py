@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-_PASTED = ("/chat/completions", "/completions", "/models", "/responses")
+_PASTED = ("/chat/completions", "/completions", "/models", "/responses", "/messages")
 WANTED = "an http:// or https:// URL such as http://127.0.0.1:11434/v1, without a password, ? or #"
 
 

@@ -297,6 +297,27 @@ class Answer:
             self._size += len(words)
 
 
+class MessagesAnswer(Answer):
+    """An answer of the Messages API: the text of its blocks."""
+
+    def feed(self, data: str) -> None:
+        """Read the data of one event of a stream."""
+        event = json_object(data)
+        self.is_broken = self.is_broken or event.get("type") == "error"
+        delta = event.get("delta")
+        if isinstance(delta, dict):
+            self._read_part(delta.get("text"), delta.get("stop_reason"))
+
+    def read(self, body: bytes) -> None:
+        """Read the body of an answer that is not streamed."""
+        message = json_object(body)
+        self._read_part(text_of(message, ""), message.get("stop_reason"))
+
+    def _read_part(self, words: object, reason: object) -> None:
+        self._read_choice({"finish_reason": reason, "part": {"content": words}}, "part")
+        self.calls = self.reason in ("tool_use", "pause_turn")
+
+
 class ResponsesAnswer:
     """An answer of the Responses API: the text of the messages in its output."""
 

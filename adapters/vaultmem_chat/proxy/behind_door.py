@@ -29,7 +29,7 @@ def mount(door: Door) -> list[BaseRoute]:
     """The routes, if they are enabled. Raises VaultmemError where no model is set."""
     if not door.has_chats:
         return []  # then the proxy is not imported, either, which takes 10 MB
-    from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES
+    from vaultmem_chat.proxy.chats import FORMS
     from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
     from vaultmem_chat.proxy.proxy_app import MOST_BODY
 
@@ -40,7 +40,7 @@ def mount(door: Door) -> list[BaseRoute]:
     door.guarded[PLACE] = MOST_BODY
     door.beside.append(lambda: _running(served))
     clients = _Clients(door, served)
-    paths = {COMPLETIONS.path: "POST", RESPONSES.path: "POST", "/models": "GET"}
+    paths = {**{form.path: "POST" for form in FORMS}, "/models": "GET"}
     return [
         Route(f"{PLACE}{path}", clients.endpoint(path), methods=[method])
         for path, method in paths.items()

@@ -26,7 +26,7 @@ from vaultmem_chat.bodies import Chat
 from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.memory_context import Context, Limits, context_for
-from vaultmem_chat.proxy.upstream import carries_key
+from vaultmem_chat.proxy.upstream import API_KEY, carries_key
 from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")
@@ -188,10 +188,11 @@ class Learners:
 def _key(headers: Headers) -> Key | None:
     """The key of a client, if it has a valid one."""
     value = header(headers, b"authorization")
-    if not carries_key(headers) or not value.lower().startswith(_BEARER):
+    is_bearer = value.lower().startswith(_BEARER)
+    if not carries_key(headers):
         return None
     try:
-        return Key(value[len(_BEARER) :])
+        return Key(value[len(_BEARER) :] if is_bearer else header(headers, API_KEY))
     except LlmError:
         return None
 

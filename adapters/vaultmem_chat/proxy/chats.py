@@ -1,4 +1,4 @@
-"""One chat, by either API: adds memories, passes it on, and stores the turn."""
+"""One chat, by any of the APIs: adds memories, passes it on, and stores the turn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vaultmem.text.values import plural
 from vaultmem_chat import bodies
 from vaultmem_chat.bodies import Chat
 from vaultmem_chat.learning.turn_queue import NOTHING, RECALLED, ChatCounts
-from vaultmem_chat.llm.replies import Answer, ResponsesAnswer
+from vaultmem_chat.llm.replies import Answer, MessagesAnswer, ResponsesAnswer
 from vaultmem_chat.llm.wire import Events
 from vaultmem_chat.memory_context import Context
 from vaultmem_chat.proxy.chat_memory import ChatTurns, Learners, Recalled, RecallPool, Turn
@@ -27,6 +27,9 @@ log = logging.getLogger("vaultmem.proxy")
 
 LARGE = 500_000  # bytes from which a body is parsed in a thread, so that streams continue meanwhile
 HEADER = b"x-vaultmem-recall"  # response header: what was recalled, or why nothing was
+# Statuses of an invalid request. Memory may be the reason: the prompt is too long, or the model's template allows no
+# such message.
+_REFUSED = (400, 413, 422)
 _MOST_PLACES = 2_000  # characters
 _MOST_AWAITED = 1_000  # answers with tool calls whose results are outstanding
 _MOST_WHOLE = 8_000_000  # bytes of an answer that is not streamed
@@ -41,10 +44,13 @@ class Form(NamedTuple):
     path: str
     read: Callable[[bytes], Chat | None]
     answer: Callable[[], Answer | ResponsesAnswer]
+    role: str = "system"  # of the message with memories
 
 
 COMPLETIONS = Form("/chat/completions", bodies.read, Answer)
 RESPONSES = Form("/responses", bodies.read_response, ResponsesAnswer)
+MESSAGES = Form("/messages", bodies.read, MessagesAnswer, "user")
+FORMS = (COMPLETIONS, RESPONSES, MESSAGES)
 
 
 class Parts(NamedTuple):
@@ -178,22 +184,29 @@ class Exchange:
     async def send(self, headers: Headers, body: bytes, query: str) -> Reply:
         """Send the request. Returns the beginning of the answer, after the user's words are stored. Raises
         UpstreamError."""
-        read = await self._chats.read(headers, body)
+        plain, read = body, await self._chats.read(headers, body)
         if isinstance(read, str):
             self._recall = read
         else:
             self._conversation, self._chat = read
             body = await self._with_memory(self._chat, headers, body)
-        path = self._chats.form.path + query
-        request = Request("POST", path, for_upstream(headers, len(body)), body)
         try:
-            self._reply = await self._parts.upstream.send(request)
+            self._reply = await self._forward(headers, body, query)
+            if body is not plain and self._reply.status in _REFUSED:
+                self._recall = "none: the upstream refused the request with memory"
+                await self._reply.close()
+                self._reply = await self._forward(headers, plain, query)
         except UpstreamError as error:
             self._status, self._end = error.status, "failed"
             raise
         self._status = self._reply.status
         self._reply.headers.append((HEADER, self._recall.encode("ascii", "replace")))
         return self._reply
+
+    async def _forward(self, headers: Headers, body: bytes, query: str) -> Reply:
+        path = self._chats.form.path + query
+        request = Request("POST", path, for_upstream(headers, len(body)), body)
+        return await self._parts.upstream.send(request)
 
     async def _with_memory(self, chat: Chat, headers: Headers, body: bytes) -> bytes:
         if chat.question.strip():
@@ -203,7 +216,8 @@ class Exchange:
             self._turn = await asyncio.shield(self._beginning)
         if not memory.text:
             return body
-        return bodies.with_memory(body, chat, self._parts.place, memory.text)
+        form = self._chats.form
+        return bodies.with_memory(body, chat, self._parts.place, memory.text, form.role)
 
     async def _memory_for(self, chat: Chat) -> Context:
         """The context for the user's turn; empty for a tool's result. That continues a turn which already had

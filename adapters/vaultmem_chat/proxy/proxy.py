@@ -26,7 +26,7 @@ from vaultmem_chat.llm.llm import open_model
 from vaultmem_chat.memory_context import limits_of
 from vaultmem_chat.proxy import proxy_app
 from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Learners, RecallPool
-from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
+from vaultmem_chat.proxy.chats import FORMS, Chats, Parts
 from vaultmem_chat.proxy.upstream import Upstream
 from vaultmem_server import serving
 from vaultmem_server.guard import Guard, is_loopback
@@ -111,9 +111,9 @@ class Chatting:
         )  # fmt: skip
 
     def chats(self, client: str = "", holder: str = "") -> list[Chats]:
-        """The chats of both APIs, for all clients or for a single one."""
+        """The chats of all APIs, for all clients or for a single one."""
         parts = self._parts._replace(client=client, holder=holder)
-        return [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
+        return [Chats(parts, form) for form in FORMS]
 
     def _vault(self) -> Vault:
         vault = Vault(self._folder)

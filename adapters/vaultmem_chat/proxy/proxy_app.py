@@ -94,7 +94,7 @@ class _Relay(StreamingResponse):
 
 
 def chat_with(chats: Chats) -> Endpoint:
-    """The endpoint of one of the two chat APIs."""
+    """The endpoint of one of the chat APIs."""
 
     async def chat(request: Request) -> Response:
         body = await Request(request.scope, limit(request.receive, MOST_BODY)).body()

@@ -21,8 +21,9 @@ from vaultmem_server.guard import Headers, header
 CONNECT, SILENCE = 10.0, 600.0  # seconds; the second is the default of clients
 _UNQUOTED = 3  # how often a path is decoded to find out where it leads
 # Clients need some key: this one means that we provide it.
-_PLACEHOLDERS = (b"bearer vaultmem", b"bearer")
-_AUTH = (b"authorization", b"api-key", b"x-api-key", b"x-goog-api-key")
+_PLACEHOLDERS = (b"bearer vaultmem", b"bearer", b"vaultmem")
+API_KEY = b"x-api-key"  # where Anthropic's API takes keys
+_AUTH = (b"authorization", b"api-key", API_KEY, b"x-goog-api-key")
 _HOPS = frozenset((
     b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te",
     b"trailer", b"transfer-encoding", b"upgrade",
@@ -99,8 +100,11 @@ class Upstream:
     def _with_key(self, headers: Headers) -> Headers:
         if self._key is None or carries_key(headers):
             return headers
-        others = [(name, value) for name, value in headers if name.lower() != b"authorization"]
-        return [*others, (b"authorization", self._key.header().encode("ascii"))]
+        others = [pair for pair in headers if pair[0].lower() not in (b"authorization", API_KEY)]
+        ours = self._key.header().encode("ascii")
+        if header(headers, API_KEY):
+            return [*others, (API_KEY, ours.partition(b" ")[2])]
+        return [*others, (b"authorization", ours)]
 
     async def close(self) -> None:
         """Close all connections."""

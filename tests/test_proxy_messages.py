@@ -1,0 +1,141 @@
+"""Anthropic's Messages API through the proxy, as Claude Code uses it: memory goes in, turns are kept, all else stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.index_dump import synced
+from tests.lazy import Lazy
+from tests.proxy_run import HEADERS, Proxied, Seen, proxied, user
+from tests.proxy_vault import proxy, scripted_llm, serving
+from tests.scripted_llm import Reply, ScriptedLlm, raw, status, text, tool_calls
+from vaultmem.recall.recall_text import OPEN
+
+__all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
+
+anthropic = Lazy("anthropic")
+TEA = "The user likes tea"
+REMINDER = {"type": "text", "text": "<system-reminder>\nI live in CLAUDE.md\n</system-reminder>\n"}
+WORDS = {"type": "text", "text": "Rename the boat", "cache_control": {"type": "ephemeral"}}
+CALL = {"type": "tool_use", "id": "call_0", "name": "shell", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "call_0", "content": "a stranger's words"}
+
+
+def send(proxy: Proxied, *messages: object, headers: dict[str, str] | None = None, **more: object) -> Seen:  # fmt: skip
+    body = {"model": "m", "max_tokens": 9, "system": "Be brief.", "messages": messages, **more}
+    named = {**HEADERS, **(headers or {})}
+    return proxy.send("POST", "/v1/messages?beta=true", json.dumps(body).encode(), **named)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_official_client_gets_memories_and_its_turns_are_stored(
+    proxy: Proxied, scripted_llm: ScriptedLlm, streamed: bool
+) -> None:
+    proxy.remembers(TEA)
+    scripted_llm.play(text("Green tea, 好的 👍."))
+    url = proxy.url.removesuffix("/v1")
+    asked: Any = {"model": "m", "max_tokens": 9, "messages": [user("What shall I drink?")]}
+    with anthropic.Anthropic(base_url=url, api_key="k", max_retries=0) as client:
+        if streamed:
+            with client.messages.stream(**asked) as stream:
+                answer = "".join(stream.text_stream)
+        else:
+            answer = client.messages.create(**asked).content[0].text
+    assert answer == "Green tea, 好的 👍."
+    (sent,) = scripted_llm.messages
+    memory, question = sent.data["messages"]
+    assert (memory["role"], question) == ("user", user("What shall I drink?"))
+    assert OPEN in memory["content"]
+    assert TEA in memory["content"]
+    (turn,) = proxy.ended_turns(1)
+    assert (turn.user, turn.assistant, turn.model) == ("What shall I drink?", answer, "m")
+
+
+def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    proxy.remembers(TEA)
+    scripted_llm.play(tool_calls(("shell", {"at": "计划"})), text("Renamed."))
+    more: Any = {"stream": True, "tools": [{"name": "shell"}], "metadata": {"user_id": "session_1"}}
+    first = send(proxy, user([REMINDER, WORDS]), **more)
+    later = [user([WORDS]), {"role": "assistant", "content": [CALL]}, user([RESULT, REMINDER])]
+    second = send(proxy, *later, **more)
+    recalls = [one.header("x-vaultmem-recall") for one in (first, second)]
+    assert recalls == ["1 memory", "none: the turn goes on"]
+    before, after = scripted_llm.messages
+    assert before.path == "/v1/messages?beta=true"
+    assert before.data["messages"][1:] == [user([REMINDER, WORDS])]
+    assert before.data["system"] == "Be brief."
+    assert after.data["messages"] == later
+    (turn,) = proxy.ended_turns(1)
+    assert (turn.user, turn.assistant) == ("Rename the boat", "Renamed.")
+    assert len(proxy.turns()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "why"),
+    [
+        ("Name this chat", {"metadata": {"user_id": "session_1"}, "tools": []}, "none: a program asks for itself"),
+        ([REMINDER], {}, "none: the user says nothing"),
+        ([RESULT], {}, "none: no question can be read in the request"),
+    ],
+)  # fmt: skip
+def test_what_no_person_has_written_gets_no_memory_and_is_not_stored(
+    proxy: Proxied, scripted_llm: ScriptedLlm, content: object, more: dict[str, Any], why: str
+) -> None:
+    proxy.remembers(TEA)
+    assert send(proxy, user(content), **more).header("x-vaultmem-recall") == why
+    assert scripted_llm.messages[0].data["messages"] == [user(content)]
+    assert not proxy.turns()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        status(529),
+        raw(b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n', Content_Type="text/event-stream"),
+        raw(b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"Half of"}}\n\n', Content_Type="text/event-stream"),
+    ],
+)  # fmt: skip
+def test_of_half_an_answer_only_the_question_is_stored(
+    proxy: Proxied, scripted_llm: ScriptedLlm, reply: Reply
+) -> None:
+    scripted_llm.play(reply)
+    assert send(proxy, user("a")).body == reply.body
+    (turn,) = proxy.ended_turns(1)
+    assert (turn.user, turn.assistant) == ("a", None)
+
+
+def test_our_key_goes_where_the_client_has_the_placeholder(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    monkeypatch.setenv("OWN_KEY", "sk-own")
+    environ = {"VAULTMEM_LLM_KEY": "env:OWN_KEY", "VAULTMEM_LLM_BASE_URL": scripted_llm.url}
+    with proxied(vault, scripted_llm, environ=environ, upstream=None) as proxy:
+        send(proxy, user("a"), headers={"X_Api_Key": "vaultmem"})
+        send(proxy, user("a"), headers={"X_Api_Key": "theirs"})
+        send(proxy, user("a"), headers={"Authorization": "Bearer theirs"})
+    keys = [(one.headers.get("authorization"), one.headers.get("x-api-key")) for one in scripted_llm.messages]  # fmt: skip
+    assert keys == [(None, "sk-own"), (None, "theirs"), ("Bearer theirs", None)]
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions"])
+def test_a_request_that_is_refused_with_memory_is_sent_once_more_without(
+    proxy: Proxied, scripted_llm: ScriptedLlm, path: str
+) -> None:
+    proxy.remembers(TEA)
+    body = json.dumps({"model": "m", "messages": [user("a")]}).encode()
+    scripted_llm.play(status(400, "prompt is too long"), text("Yes."))
+    seen = proxy.send("POST", path, body, **HEADERS)
+    assert seen.status == 200
+    assert seen.header("x-vaultmem-recall") == "none: the upstream refused the request with memory"
+    assert [one.body == body for one in scripted_llm.requests] == [False, True]
+    assert proxy.ended_turns(1)[0].assistant == "Yes."
+    scripted_llm.play(status(413, "no"), status(400, "still too long"), text("never sent"))
+    seen = proxy.send("POST", path, body, **HEADERS)
+    assert (seen.status, seen.data["error"]["message"]) == (400, "still too long")
