@@ -159,8 +159,8 @@ def _read(answer: object, existing: int) -> list[Decision]:
 def _updates(
     listed: Sequence[Decision], new: Sequence[str], existing: Sequence[Existing]
 ) -> dict[int, str]:
-    """The new texts by index in the neighbourhood. Updates unrelated to the message are inventions and are dropped,
-    as are those to a known text; of several the first counts."""
+    """The new texts by index in the neighbourhood. Updates unrelated to the message or to what they would replace are
+    inventions and are dropped, as are those to a known text; of several the first counts."""
     result: dict[int, str] = {}
     for one in listed:
         if one.event != "UPDATE" or one.place is None or one.place in result:
@@ -169,7 +169,8 @@ def _updates(
         is_known = any(same(text, other.text) for other in existing)
         is_about = any(_shared_words(text, fact) or same(text, fact) for fact in new)
         loses_new = any(same(old, fact) for fact in new) and not says(text, old)
-        if key(text) and len(text) <= LONGEST and is_about and not is_known and not loses_new:
+        is_new = key(text) and not is_known and not loses_new
+        if is_new and len(text) <= LONGEST and is_about and _may_concern(text, old):
             result[one.place] = text
     return result
 
@@ -177,10 +178,14 @@ def _updates(
 def _deletes(
     listed: Sequence[Decision], new: Sequence[str], existing: Sequence[Existing]
 ) -> set[int]:
-    """The indices to delete, except facts that another decision keeps and new ones."""
+    """The indices to delete, except facts that another decision keeps, new ones, and those that no new one concerns."""
     left = {one.place for one in listed if one.event == "NONE"}
     places = {one.place for one in listed if one.event == "DELETE" and one.place is not None} - left
-    return {at for at in places if at is not None and key(existing[at].text) not in map(key, new)}
+    texts = {at: existing[at].text for at in places if at is not None}
+    return {
+        at for at, text in texts.items()
+        if key(text) not in map(key, new) and any(_may_concern(fact, text) for fact in new)
+    }  # fmt: skip
 
 
 def _already_known(
@@ -218,6 +223,12 @@ def says(text: str, fact: str) -> bool:
 def _may_say(text: str, fact: str) -> bool:
     """Whether a text may state a fact in other words; a shared common verb such as "likes" is not enough."""
     return bool(_shared_words(text, fact)) and paraphrase.may_say(text, fact)
+
+
+def _may_concern(text: str, fact: str) -> bool:
+    """Whether a text may be about the same thing as a fact: they share a word, if only a verb, or a topic."""
+    shares_word = not paraphrase.keys(fact).isdisjoint(paraphrase.keys(text))
+    return shares_word or not _topics(fact).isdisjoint(_topics(text))
 
 
 def _shared_words(text: str, fact: str) -> frozenset[str]:
