@@ -122,6 +122,22 @@ def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
     assert note.read_bytes() == text
 
 
+def test_a_dream_names_the_notes_that_it_may_not_change_by_a_rule(make: Make) -> None:
+    vault = make("obsidian")
+    note = next(vault.rglob("Anne.md"))
+    note.write_text("- My sister rides the [[Bicycel]].\n")
+    others = [note.with_name(f"Z{number}.md") for number in range(7)]
+    for other in others:
+        other.write_text(f"- {other.stem} rides a [[Bicycel]], too.\n")
+        other.chmod(0o444)
+    said(vault, "review", "--always", "broken-link")
+    heard = said(vault, "dream", "--level", "3").err
+    names = ", ".join(str(other.relative_to(vault)) for other in others[:5])
+    assert f"left alone: {names} and 2 more: read-only; nothing was written\n" in heard
+    assert note.read_text() == "- My sister rides the [[Bicycle]].\n"
+    assert {other.read_text().count("[[Bicycel]]") for other in others} == {1}
+
+
 def test_a_rejection_is_an_entry_of_the_history_and_undone_like_any(make: Make) -> None:
     vault = make("obsidian")
     next(vault.rglob("Anne.md")).write_text("- My sister rides the [[Bicycel]].\n")

@@ -94,7 +94,7 @@ def _summarize_report(report: PlanReport) -> str:
     """The report of a job on memories, in one line."""
     changed = len(report["changes"])
     parts = [f"{changed:,} changed" if changed else "nothing to change"]
-    for rows, label in ((report["skipped"], "being edited"), (report["findings"], "noticed")):
+    for rows, label in ((report["skipped"], "left alone"), (report["findings"], "noticed")):
         if rows:
             parts.append(f"{len(rows):,} {label}")
     if report["left"]:

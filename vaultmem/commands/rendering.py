@@ -16,17 +16,18 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from vaultmem.api.vault import Embedded, Vault
     from vaultmem.index.compare import Report
-    from vaultmem.memories.reports import ChangeReport, PlanReport
+    from vaultmem.memories.reports import ChangeReport, PlanReport, Skipped
 
     Answer = dict[str, Any]
 
 MOST_READ = 16_777_216  # bytes of stdin; more is no memory, whatever it is
 FEW_BLOCKS = 2_000  # so many are embedded on the spot
+MOST_NAMED = 5  # files that were left alone for one reason
 _DONE = {
     "create": "written", "edit": "changed", "move": "filed under", "archive": "archived", "restore": "restored",
 }  # fmt: skip
@@ -261,7 +262,7 @@ def _show_counts(report: PlanReport, output: Output) -> None:
             counts.append(f"{len(rows):,} {what}")
     head = "dry run, nothing was done" if report["dry_run"] else report["job"]
     remarks = [f"{head}: {', '.join(counts) or 'nothing to change'}"]
-    remarks += [f"left alone: {one['path']}: {one['reason']}" for one in report["skipped"]]
+    remarks += _left_alone(report["skipped"])
     if report.get("aside"):
         remarks.append(f"left alone: {plural(report['aside'], 'file')} edited just now")
     if report.get("proposals"):
@@ -273,6 +274,17 @@ def _show_counts(report: PlanReport, output: Output) -> None:
         remarks.append(f"{report['left']:,} left: run it again")
     for remark in remarks:
         output.note(remark)
+
+
+def _left_alone(skipped: Iterable[Skipped]) -> Iterator[str]:
+    """A line for each reason."""
+    paths: dict[str, list[str]] = {}
+    for one in skipped:
+        reason = one["reason"].removeprefix(f"{one['path']} ").removeprefix("is ")
+        paths.setdefault(reason, []).append(one["path"])
+    for reason, some in paths.items():
+        more = f" and {len(some) - MOST_NAMED:,} more" if len(some) > MOST_NAMED else ""
+        yield f"left alone: {', '.join(some[:MOST_NAMED])}{more}: {reason}"
 
 
 def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 3) -> None:

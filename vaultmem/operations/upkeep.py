@@ -63,9 +63,9 @@ def dream(session: Session, params: Arguments) -> PlanReport:
     if not dry_run:
         _keep_findings(session, level, plan.findings)
         if level == DEEP:
-            report["proposals"], by_rule = review.propose(session)
-            made = to_json(by_rule, NOTHING)
+            report["proposals"], made = review.propose(session)
             report["changes"] += made["changes"]
+            report["skipped"] += made["skipped"]
             report["counts"] = dict(Counter(report["counts"]) + Counter(made["counts"]))
     notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
     report["findings"] = [finding_to_json(one) for one in notable]

@@ -14,7 +14,7 @@ from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import DROPPED, Answer, keep_as_entry, proposal_id, state_of
-from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned
+from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned, to_json
 from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.review import advice
@@ -22,7 +22,7 @@ from vaultmem.review import proposals as finder
 from vaultmem.review.proposals import DUPLICATE, Proposal, edit
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
-from vaultmem.vault.batch_record import Header
+from vaultmem.vault.batch_record import Header, Outcome
 from vaultmem.vault.files import digest
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ProposalReport(ProposalRow):
     diff: str
 
 
-def propose(session: Session) -> tuple[int, Plan]:
+def propose(session: Session) -> tuple[int, PlanReport]:
     """Look for proposals, and store them for review. The number of open ones, and what rules have made of others."""
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
@@ -99,18 +99,20 @@ def rule(session: Session, params: Arguments) -> JsonObject:
     return {"kind": kind, "says": says, "rules": {k: v for k, v in rules.items() if v != ASK}}
 
 
-def _follow_rules(session: Session) -> Plan:
+def _follow_rules(session: Session) -> PlanReport:
     """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
     rules, changes = reads.rules(session.store.ledger), list[Change]()
+    skipped: dict[str, str] = {}  # by paths
     for one in _open(session):
         if not one.memories and rules.get(one.kind) == ALWAYS:
-            with contextlib.suppress(VaultmemError):
-                # Its note has changed: the next dream looks again.
+            try:
                 who = Header("dream", "job", f"always {one.kind}: {one.said}"[:200], session.now)
                 plan = _plan(session, one)
                 _make(session, one, plan, who)
                 changes += plan.changes
-    return Plan("rules", tuple(changes))
+            except VaultmemError as error:  # the next dream tries again
+                skipped[one.path] = str(error)
+    return to_json(Plan("rules", tuple(changes)), Outcome(None, (), tuple(skipped.items())))
 
 
 def reject(session: Session, params: Arguments) -> Decision:
