@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
-from vaultmem.dreams.note_names import Name, names_in
+from vaultmem.dreams.note_names import Name, Note, names_in
 from vaultmem.errors import NoteChangedError
-from vaultmem.review.proposals import Note, Proposal, broken_link, duplicates, edit, mention, orphan
+from vaultmem.review.proposals import Proposal, broken_link, duplicates, edit, mention, orphan
 
 
 def broken(text: str, target: str, line: int = 1, *nearest: str) -> Proposal | None:

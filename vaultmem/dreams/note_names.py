@@ -1,4 +1,5 @@
-"""Names of notes: where a text mentions them without a link, and which one a misspelt name stands for."""
+"""A note as a person wrote it: where a link may be put, which notes are mentioned without one, and which one a misspelt
+name stands for."""
 
 from __future__ import annotations
 
@@ -12,6 +13,72 @@ from vaultmem.dreams.short_texts import form, words
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
 from vaultmem.text.similarity import edits
+
+# Where in a note a link may be put.
+
+_APART = r"""
+    \A---[ \t\r]*\n(?:.*\n)*?---[ \t\r]*$                                         # front matter
+    | ^[ \t]*:[A-Z][\w-]*:[ \t\r]*\n(?:.*\n){0,200}?[ \t]*:END:[ \t\r]*$          # a drawer of Org
+    | ^[ \t]*(?:[-*+]\ )?\#\+BEGIN_.*\n(?:.*\n){0,200}?[ \t]*\#\+END_.*$          # a block of Org
+    | ^[ \t]*(?:[-*+]\ )?\#\+.*$                                                  # a keyword of Org
+    | ^[ \t]*(?:[-*+][ \t]+)?[^\s:`\[\](){}\#]+::.*$                              # a property
+"""
+_TAKEN = r"""
+    | ^[ \t]*(?:[-*+]\ )?(?P<fence>`{3,}|~{3,}).*(?:\n(?![ \t]*(?P=fence)).*)*(?P<close>\n[ \t]*(?P=fence).*)?
+    | ^[ \t]*(?:[-*+]\ )?\#{1,6}\s.*$                                             # a heading: others link to it
+    | ^(?=[ \t]*\S).+\n\ {0,3}(?:=+|-+)[ \t\r]*$                                  # an underlined one
+    | ^[ \t]*(?:[-*+]\ )?(?:>\ ?)+\[!.*$                                          # the first line of a callout
+    | !?\[\[[^\]\n]*\]\] | !?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\]|:) | \[\^[^\]\n]*\] | \(\([^)\n]*\)\)
+    | (?P<tick>`+).+?(?P=tick) | <[^>\n]*> | %%.*?%% | \$[^$\n]+\$ | \{\{.*?\}\} | [\[(][^\[\]()\n]*::[^\[\]()\n]*[\])]
+    | \b\w+://\S+ | (?<![!-~])[!-~]*[/\\@][!-\[\]-{}~]+ | (?<!\w)\#[^\s\#]+       # addresses, paths, tags
+"""
+_FLAGS = re.MULTILINE | re.VERBOSE | re.IGNORECASE
+_METADATA = re.compile(_APART, _FLAGS)
+_NO_LINK = re.compile(_APART + _TAKEN, _FLAGS)
+_VISIBLE = re.compile(r"[^\n]")
+
+
+class Note(NamedTuple):
+    """A person's note as it is now. Outlines (pages of Logseq) know no [[title|words]]."""
+
+    path: str
+    text: str
+    outline: bool = False
+
+    @property
+    def body(self) -> str:
+        """The text without front matter and properties."""
+        return _METADATA.sub("", self.text).strip()
+
+    @property
+    def front(self) -> str:
+        """The front matter; "" without one."""
+        match = _METADATA.match(self.text)
+        return match[0] if match and match[0].startswith("---") else ""
+
+    @property
+    def linkable(self) -> str:
+        """The text with NUL in place of all that must not become part of a link: code, headings, properties, links."""
+        return _NO_LINK.sub(lambda match: _VISIBLE.sub("\0", match[0]), self.text)
+
+    @property
+    def ends_in_code(self) -> bool:
+        """Whether a block of code is still open at the end."""
+        return any(m["fence"] and m["close"] is None for m in _NO_LINK.finditer(self.text))
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that is not blank; 0 in an empty note."""
+        stripped = self.text.rstrip()
+        return stripped.count("\n") + 1 if stripped else 0
+
+    def line(self, number: int) -> str:
+        """A line without its end; "" where there is none."""
+        lines = self.text.split("\n")
+        return lines[number - 1].removesuffix("\r") if 1 <= number <= len(lines) else ""
+
+
+# Names in it
 
 MOST_WORDS = 6
 SHORTEST_CJK, LONGEST_CJK = 4, 12  # shorter ones are mostly ordinary words, or parts of longer ones

@@ -67,14 +67,21 @@ def update_file(catalog: Catalog, row: FileRow, file: int) -> None:
     )
 
 
+# By what a file is the same under another path. Attachments are not read: theirs is what a rename leaves as it is.
+_CONTENT = """CASE f.kind WHEN 'file' THEN CAST(f.inode || ' ' || f.size || ' ' || f.mtime_ns AS BLOB)
+    ELSE f.hash END"""
+
+
 def keep_links(catalog: Catalog, gone: Iterable[int]) -> None:
     """Note which links lead to files that are about to be removed."""
     files = json.dumps([*gone])
     for statement in (
-        """UPDATE moved SET hash = (SELECT f.hash FROM files f WHERE f.path = moved.path), path = NULL WHERE path IN
-            (SELECT f.path FROM json_each(?) g JOIN files f ON f.id = g.value WHERE f.hash IS NOT NULL)""",
-        """INSERT OR REPLACE INTO moved SELECT l.path, f.hash, NULL FROM json_each(?) g JOIN files f ON f.id = g.value
-            JOIN links l ON l.target = f.id WHERE f.size > 0 AND f.hash IS NOT NULL""",
+        f"""UPDATE moved SET hash = (SELECT {_CONTENT} FROM files f WHERE f.path = moved.path), path = NULL
+            WHERE path IN (SELECT f.path FROM json_each(?) g
+            JOIN files f ON f.id = g.value WHERE {_CONTENT} IS NOT NULL)""",  # noqa: S608 - own text
+        f"""INSERT OR REPLACE INTO moved SELECT l.path, {_CONTENT}, NULL FROM json_each(?) g
+            JOIN files f ON f.id = g.value
+            JOIN links l ON l.target = f.id WHERE f.size > 0 AND {_CONTENT} IS NOT NULL""",  # noqa: S608 - own text
     ):
         catalog.db.execute(statement, (files,))
 
@@ -86,8 +93,8 @@ def find_moved(catalog: Catalog) -> None:
         return
     # One look at all files: joined, they would be sorted by hash first, which takes ten times as long.
     rows = execute(
-        """SELECT min(path), hash FROM files WHERE hash IN (SELECT hash FROM moved WHERE path IS NULL)
-        GROUP BY hash HAVING count(*) = 1"""
+        f"""SELECT min(path), {_CONTENT} AS content FROM files f
+        WHERE content IN (SELECT hash FROM moved WHERE path IS NULL) GROUP BY content HAVING count(*) = 1"""  # noqa: S608 - own text
     ).fetchall()
     with catalog.transaction() as db:
         db.executemany("UPDATE moved SET path = ? WHERE hash = ? AND path IS NULL", rows)

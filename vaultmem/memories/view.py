@@ -12,7 +12,7 @@ from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, Memory
 from vaultmem.memories.records import confidence, reads_of
-from vaultmem.notes.places import is_our_page
+from vaultmem.notes.places import file_name, is_our_page
 from vaultmem.plugins import language
 from vaultmem.vault.walk import walk
 
@@ -109,12 +109,13 @@ class View:
         return self._store.rules.follow(name, source, partial(catalog_read.files_named, catalog))
 
     def name_of(self, path: str) -> str:
-        """The shortest name by which links find the note at a path; "" for none."""
+        """The shortest name by which links find the file at a path; "" for none."""
         if not path or self._catalog is None:
             return ""
         ids = catalog_read.note_ids(self._catalog, [path])
         heads = catalog_read.note_heads(self._catalog, [*ids.values()])
-        names = [*(head.title for head in heads.values()), path.removesuffix(".md")]
+        titles = [head.title for head in heads.values()]
+        names = [*titles, file_name(path), path.removesuffix(".md")]
         return next((name for name in names if self.target(name) == path), "")
 
     def _paths_named(self, catalog: Catalog, name: str) -> list[str]:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
+from vaultmem.dreams.note_names import Note
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
@@ -33,7 +34,7 @@ from vaultmem.notes.frontmatter import PLACEHOLDER
 from vaultmem.notes.places import GENERATED, SYNC
 from vaultmem.pending import person_facts
 from vaultmem.review import advice, proposals, review
-from vaultmem.review.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal
+from vaultmem.review.proposals import BROKEN, DUPLICATE, MENTION, Proposal
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import files
 from vaultmem.vault.conflicts import conflict_original

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
+from urllib.parse import quote
 
-from vaultmem.dreams.note_names import Name, Titles, names, names_in
+from vaultmem.dreams.note_names import Name, Note, Titles, names, names_in
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -58,90 +60,49 @@ class Proposal(NamedTuple):
     memories: Sequence[Memory] = ()  # of which a model speaks
 
 
-# Where in a note a link may be put.
-
-_APART = r"""
-    \A---[ \t\r]*\n(?:.*\n)*?---[ \t\r]*$                                         # front matter
-    | ^[ \t]*:[A-Z][\w-]*:[ \t\r]*\n(?:.*\n){0,200}?[ \t]*:END:[ \t\r]*$          # a drawer of Org
-    | ^[ \t]*(?:[-*+]\ )?\#\+BEGIN_.*\n(?:.*\n){0,200}?[ \t]*\#\+END_.*$          # a block of Org
-    | ^[ \t]*(?:[-*+]\ )?\#\+.*$                                                  # a keyword of Org
-    | ^[ \t]*(?:[-*+][ \t]+)?[^\s:`\[\](){}\#]+::.*$                              # a property
-"""
-_TAKEN = r"""
-    | ^[ \t]*(?:[-*+]\ )?(?P<fence>`{3,}|~{3,}).*(?:\n(?![ \t]*(?P=fence)).*)*(?P<close>\n[ \t]*(?P=fence).*)?
-    | ^[ \t]*(?:[-*+]\ )?\#{1,6}\s.*$                                             # a heading: others link to it
-    | ^(?=[ \t]*\S).+\n\ {0,3}(?:=+|-+)[ \t\r]*$                                  # an underlined one
-    | ^[ \t]*(?:[-*+]\ )?(?:>\ ?)+\[!.*$                                          # the first line of a callout
-    | !?\[\[[^\]\n]*\]\] | !?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\]|:) | \[\^[^\]\n]*\] | \(\([^)\n]*\)\)
-    | (?P<tick>`+).+?(?P=tick) | <[^>\n]*> | %%.*?%% | \$[^$\n]+\$ | \{\{.*?\}\} | [\[(][^\[\]()\n]*::[^\[\]()\n]*[\])]
-    | \b\w+://\S+ | (?<![!-~])[!-~]*[/\\@][!-\[\]-{}~]+ | (?<!\w)\#[^\s\#]+       # addresses, paths, tags
-"""
-_FLAGS = re.MULTILINE | re.VERBOSE | re.IGNORECASE
-_METADATA = re.compile(_APART, _FLAGS)
-_NO_LINK = re.compile(_APART + _TAKEN, _FLAGS)
-_VISIBLE = re.compile(r"[^\n]")
-
-
-class Note(NamedTuple):
-    """A person's note as it is now. Outlines (pages of Logseq) know no [[title|words]]."""
-
-    path: str
-    text: str
-    outline: bool = False
-
-    @property
-    def body(self) -> str:
-        """The text without front matter and properties."""
-        return _METADATA.sub("", self.text).strip()
-
-    @property
-    def front(self) -> str:
-        """The front matter; "" without one."""
-        match = _METADATA.match(self.text)
-        return match[0] if match and match[0].startswith("---") else ""
-
-    @property
-    def linkable(self) -> str:
-        """The text with NUL in place of all that must not become part of a link: code, headings, properties, links."""
-        return _NO_LINK.sub(lambda match: _VISIBLE.sub("\0", match[0]), self.text)
-
-    @property
-    def ends_in_code(self) -> bool:
-        """Whether a block of code is still open at the end."""
-        return any(m["fence"] and m["close"] is None for m in _NO_LINK.finditer(self.text))
-
-    @property
-    def last(self) -> int:
-        """The number of the last line that is not blank; 0 in an empty note."""
-        stripped = self.text.rstrip()
-        return stripped.count("\n") + 1 if stripped else 0
-
-    def line(self, number: int) -> str:
-        """A line without its end; "" where there is none."""
-        lines = self.text.split("\n")
-        return lines[number - 1].removesuffix("\r") if 1 <= number <= len(lines) else ""
-
-
 # The four kinds
 
 
 def broken_link(
-    note: Note, number: int, target: str, nearest: Sequence[str], *, moved: bool = False
+    note: Note, number: int, target: str, nearest: Sequence[str], moved: str = ""
 ) -> Proposal | None:
-    """Let a link that leads nowhere lead to the nearest title, or to the note that has `moved`."""
-    line, link_to = note.line(number), rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])"
+    """Let a link that leads nowhere lead to the nearest title, or to what is `moved`: that path, as a link of the
+    note has it."""
+    line, shown = note.line(number), f"[[{target}]]"
+    link_to, (new, *others) = rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])", nearest or [""]
+    if moved and not re.search(link_to, line):
+        shown, new = f"({target})", _RESERVED.sub(_encode, moved)
+        link_to = rf"\]\([ \t]*<?({_spelled(target)})(?=[\s)>#])"
     link = re.search(link_to, line)
-    if link is None or not nearest:
+    if link is None or not new:
         return None
-    new, *others = nearest
-    reason = "note is now" if moved else "nearest title is"
-    text = f"[[{quote_text(target)}]] leads nowhere; the {reason} “{quote_text(new)}”"
+    reason = "it is now" if moved else "the nearest title is"
+    text = f"{quote_text(shown)} leads nowhere; {reason} “{quote_text(new)}”"
     near = [f"also near: {quote_text(', '.join(others))}"] if others else []
     evidence = (quote_text(line), *near)
     rest = [line[link.end() :], *note.text.split("\n")[number:]]
     behind = len(re.findall(link_to, "\n".join(rest)))  # each of several same links has its id
     id_ = _id(BROKEN, note.path, target, new, str(behind))
     return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
+
+
+_RESERVED = re.compile(
+    r"[\s()<>\[\]#%^|\\\"']"
+)  # what destinations and properties in quotes cannot have
+
+
+def _encode(char: re.Match[str]) -> str:
+    return quote(char[0], safe="")
+
+
+def _spelled(path: str) -> str:
+    """A pattern for a path as the destination of a Markdown link: plain, escaped or percent-encoded."""
+    return "".join(
+        char
+        if char.isascii() and char.isalnum()
+        else rf"(?:\\?{re.escape(char)}|(?i:{quote(char, safe='')}))"
+        for char in path
+    )
 
 
 def mention(note: Note, name: Name) -> Proposal:
@@ -250,21 +211,31 @@ class Finder:
         passed = {path for (path,) in execute("SELECT path FROM files WHERE size > ?", (LARGEST,))}
         moved = dict(execute("SELECT link, path FROM moved WHERE path IS NOT NULL").fetchall())
         for link in catalog_read.unresolved(self._catalog):
-            path = link.source
+            path, place = link.source, moved.get(link.path, "")
             if link.kind not in _KINDS or path.startswith(self._inside) or path in passed:
                 continue
-            now = self._session.view.name_of(moved.get(link.path, ""))
+            now = self._session.view.name_of(place)
             if link.kind == "frontmatter" and {*"'\"\\"} & {*now}:
                 continue
             # In an outline a/b is the name of a page; elsewhere the way to one.
             name = link.path if self._is_outline(path) else link.path.rpartition("/")[2]
             nearest = [now] if now else titles.nearest(name) if link.kind == "wikilink" else []
-            if not nearest or self._session.view.target(nearest[0]) is None:
+            if not (nearest or place) or (
+                nearest and self._session.view.target(nearest[0]) is None
+            ):
                 continue
             note = self._note(path)
-            proposal = broken_link(note, link.line, link.path, nearest, moved=bool(now))
+            proposal = broken_link(
+                note, link.line, link.path, nearest, place and self._way(path, place)
+            )
             if proposal and self._is_ordinary(note):
                 yield proposal
+
+    def _way(self, source: str, place: str) -> str:
+        """A path from a note to a file that its editor and others follow: from its folder, or else from the vault."""
+        files_named = partial(catalog_read.files_named, self._catalog)
+        way = posixpath.relpath(place, posixpath.dirname(source))
+        return way if self._session.store.rules.follow(way, source, files_named) == place else place
 
     def mentions(self) -> Iterator[Proposal]:
         """Titles that are mentioned without a link, in the notes that changed last."""
@@ -371,7 +342,7 @@ class Finder:
         return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
 
 
-_KINDS = ("wikilink", "embed", "frontmatter")  # links in brackets
+_KINDS = ("wikilink", "embed", "frontmatter", "markdown")
 _ALONE = """NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id)
     AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id)"""
 _NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
