@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from vaultmem import client, paths
+from vaultmem import client, machine, paths
 from vaultmem.agent.connection import Limits
 from vaultmem.agent.server import Server
 from vaultmem.api import Vault
@@ -53,7 +53,7 @@ class StandIn:
         return self.signature
 
     def status(self) -> dict[str, object]:
-        return {"pid": 1}
+        return {"pid": 1, "version": machine.program()}
 
     def index_writes(self) -> bool:
         return True

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import Agent, agent_on, until
-from vaultmem import client, paths
+from tests.cli_run import process
+from vaultmem import client, machine, paths
 from vaultmem.agent.jobs import JOBS
 
 QUICK = "from vaultmem.agent import agent; agent.CHECK_EVERY = 0.2"
@@ -57,6 +58,44 @@ def test_a_thread_that_dies_is_noticed(vault: Path) -> None:
         until(lambda: "the thread for reconciler has died" in agent.log())
         until(lambda: finds_the_apple(agent))  # begun anew, without the fault
         assert agent.pid() == agent.process.pid
+
+
+NUMBER = "from vaultmem import machine; machine.program = lambda: {}"
+
+
+def test_an_update_of_the_program_is_noticed(vault: Path) -> None:
+    """Once its files stay the same for two looks; until then it is being installed."""
+    installed = vault.parent / "installed"
+    installed.write_text("1")
+    with agent_on(vault, f"{QUICK}; {NUMBER.format(f'open({str(installed)!r}).read()')}") as agent:
+        assert agent.status()["version"] == "1"
+        installed.write_text("2")
+        until(lambda: "vaultmem was updated; restarting" in agent.log())
+        until(lambda: finds_the_apple(agent))
+        assert agent.pid() == agent.process.pid
+        assert agent.status()["version"] == machine.program()
+
+
+def test_an_agent_of_another_version_is_named_and_replaced(vault: Path) -> None:
+    reads_another_index = "from vaultmem.index import state; state._VERSIONS['format'] = 'old'"
+    knows_less = (
+        "from vaultmem.api import rpc;"
+        "rpc._check = lambda *_: (_ for _ in ()).throw(rpc.UsageError('unknown parameter'))"
+    )
+    with agent_on(
+        vault, f"{NUMBER.format(repr('0.0.1'))}; {reads_another_index}; {knows_less}"
+    ) as agent:
+        agent.watches()
+        for words in (["search", "--semantic", "apple"], ["write", "A pear"], ["status"]):
+            ended = process(*words, "--vault", str(vault))
+            assert client.OTHER_VERSION in ended.out + ended.err, words
+        assert "the agent is of version 0.0.1" in process("doctor", "--vault", str(vault)).out
+        try:
+            assert process("start", "--vault", str(vault)).out.startswith("agent started in ")
+            assert agent.process.wait(60) == 0
+            assert process("search", "apple", "--vault", str(vault)).out
+        finally:
+            process("stop", "--vault", str(vault))
 
 
 def test_a_second_request_to_begin_anew_is_no_end(vault: Path) -> None:

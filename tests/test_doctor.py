@@ -17,7 +17,7 @@ import pytest
 from tests.cli_run import on, ran
 from tests.conftest import Write
 from tests.index_dump import synced
-from vaultmem import __version__, paths
+from vaultmem import machine, paths
 from vaultmem.api import Vault
 from vaultmem.client import AgentError
 from vaultmem.index.state import State
@@ -25,7 +25,7 @@ from vaultmem.service import agent_health, service
 from vaultmem.service.log import log_file
 
 WELL: dict[str, Any] = {
-    "pid": 1, "version": __version__, "started": 0, "uptime": 7_300, "current": True, "indexing": None,
+    "pid": 1, "version": machine.program(), "started": 0, "uptime": 7_300, "current": True, "indexing": None,
     "waiting": 0, "embedding": {"waiting": 0, "done": 0, "running": False},
     "model": {"name": "default", "loaded": True, "trouble": None}, "memory_bytes": 80_000_000,
     "watching": {"alive": True, "whole": True, "trouble": None}, "vanished": None,

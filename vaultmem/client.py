@@ -40,6 +40,7 @@ _CONNECT = 2.0
 _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second means another version
+OTHER_VERSION = "the sync agent that runs is of another version of vaultmem; run vaultmem restart"
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
 
 
@@ -96,6 +97,17 @@ def ask(
             return None
         raise
     return reply if isinstance(reply, dict) else None
+
+
+def is_of_other_version(vault: str) -> bool:
+    """Whether the agent that runs is of another version than the program of this process."""
+    from vaultmem import machine
+
+    try:
+        agent = (ask(vault, "status", {}) or {}).get("agent")
+    except AgentError:
+        return False
+    return isinstance(agent, dict) and agent.get("version") != machine.program()
 
 
 def _connect(vault: str) -> _socket.socket | None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from vaultmem import __version__, client, machine, paths
+from vaultmem import client, machine, paths
 from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem.agent.connection import Limits
@@ -92,6 +92,7 @@ class Agent:
         self._server: Server | None = None
         self._last_error = last_error
         self._started = time.time()
+        self._program = self._installed = machine.program()
         self._environ = client.settings()
         self._complete = False
         self._refused: object = None  # changed settings that are wrong
@@ -117,6 +118,9 @@ class Agent:
         if trouble := self._trouble():
             log.warning("%s; restarting", trouble)
             return True
+        if self._is_updated():
+            log.info("vaultmem was updated; restarting")
+            return True
         if order == RESTART or self._settings_changed():
             return self._wants_new_settings(must=order == RESTART) or None
         return None
@@ -130,6 +134,11 @@ class Agent:
         own = (self.reconciler, self.embedding, self._memories, self._watching, self._reminders)
         dead = [thread.name for thread in own if thread and not thread.is_alive()]
         return f"the thread for {dead[0]} has died" if dead else None
+
+    def _is_updated(self) -> bool:
+        """Whether another version of the program is installed, and was so at the last look: its files are complete."""
+        before, self._installed = self._installed, machine.program()
+        return self._program != self._installed == before
 
     def _start_the_rest(self) -> None:
         """Load what takes a while and is not needed for the first answers."""
@@ -295,7 +304,7 @@ class Agent:
         counters = self._server.counters() if self._server else None
         now = time.time()
         return {
-            "pid": os.getpid(), "version": __version__, "socket": paths.socket_path(self.folder),
+            "pid": os.getpid(), "version": self._program, "socket": paths.socket_path(self.folder),
             "started": round(self._started), "uptime": round(now - self._started),
             "current": self.reconciler.is_current(), "indexing": self.reconciler.stage.as_dict(),
             "waiting": self.reconciler.waiting(), "vanished": self.reconciler.vanished,

@@ -206,9 +206,9 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
         method = "memory.job" if one is not None and one.slow else "memory"
         return client.call(folder, method, request, timeout=None, progress=shown)
     except client.AgentError as error:
-        if error.code == client.UNKNOWN_METHOD:
-            what = "the sync agent that runs is of another version of vaultmem"
-            raise VaultmemError(f"{what}; run vaultmem restart") from error
+        is_odd = error.code in (WRONG_PARAMS, INTERNAL_ERROR)
+        if error.code == UNKNOWN_METHOD or (is_odd and client.is_of_other_version(folder)):
+            raise VaultmemError(client.OTHER_VERSION) from error
         if error.code == client.NO_ANSWER:
             advice = "vaultmem history tells whether it was done before the agent ended"
             raise VaultmemError(f"{error}; {advice}") from error

@@ -182,6 +182,8 @@ class Vault(MemoryVault):
         wanted = {**how, "embed": False}
         done = client.ask(self.path, "sync", wanted, timeout=None, progress=progress)
         if done is not None:
+            if self.state.generation() is None:  # what the agent writes cannot be read here
+                raise StateError(client.OTHER_VERSION)
             return Report(**{name: done[name] for name in Report._fields})
         return sync(self.path, self.config, **how, progress=progress)
 

@@ -10,7 +10,7 @@ from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem import plugins
 from vaultmem.api import Vault
-from vaultmem.client import ask, call
+from vaultmem.client import OTHER_VERSION, ask, call, is_of_other_version
 from vaultmem.commands.rendering import show_report, vault_of, warn
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, cast
@@ -60,6 +60,8 @@ def status(args: Namespace, output: Output) -> int:
             _show_index(facts, vault.counts(), output)
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
+            if is_of_other_version(vault.path):
+                advice = OTHER_VERSION
             output.line(f"{vault.path} is not indexed yet; {advice}")
     rows = [*_memory_rows(memories), *(row for one in packages for row in one.rows(facts))]
     _show_rows([*rows, *agent_rows(agent, problem)], output)

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
-from vaultmem import __version__, paths, plugins
+from vaultmem import machine, paths, plugins
 from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.errors import StateError, VaultmemError
@@ -114,8 +114,8 @@ def _lock(seen: Seen) -> Iterator[Finding]:
 
 
 def _version(seen: Seen) -> Iterator[Finding]:
-    if seen.agent and (version := seen.agent.get("version")) != __version__:
-        what = f"the agent is of version {version}, this command of {__version__}"
+    if seen.agent and (version := seen.agent.get("version")) != (own := machine.program()):
+        what = f"the agent is of version {version}, this command of {own}"
         yield _to_type("warning", what, RESTART)
 
 

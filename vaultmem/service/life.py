@@ -80,7 +80,9 @@ def start(vault: str) -> Life:
     """Start the agent and wait until it answers. Raises StateError with its reason when it does not."""
     began = time.monotonic()
     state = paths.state_folder(vault)
-    if pid := _answering(vault, state):
+    if (pid := _answering(vault, state)) and client.is_of_other_version(vault):
+        stop(vault)
+    elif pid:
         return Life("running", pid, 0.0, _active_service(vault))
     installed = installed_service(vault)
     if installed and service.run(installed.resume) is None:
