@@ -33,10 +33,11 @@ _UNITS = {"min": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"
 
 
 def _delta(match: re.Match[str], now: datetime) -> Sense | None:
-    """in 3 days, in half an hour, in an hour and a half, 2 weeks from now, 3 days ago."""
-    way = -1 if match["after"] == "ago" else 1
-    if not match["before"] and not match["after"]:
+    """in 3 days, in half an hour, in an hour and a half, 2 weeks from now, 3 days ago, vor 3 Tagen."""
+    before, after = match["before"], match["after"]
+    if not before and not after:
         return None
+    way = -1 if before == "ago " or after == "ago" else 1
     many = 0.5 if match["half"] else amount(match["n"])
     many += 0.5 if match["more"] or match["and_half"] else 0
     sense = later(now, way * many, _UNITS.get(match["unit1"], match["unit1"]))
@@ -195,7 +196,7 @@ _RULES = rules(
     ((r"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?P<hours>\d{1,2})\s?h"
      rf"(?:(?P<minutes>\d{{1,2}})m?|\s(?P<apart>\d{{1,2}})\s?m){END}"
      rf"(?:\s(?P<after>from\snow{END}|ago{END}))?"), _hours_and_minutes),
-    ((rf"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?:(?P<half>half\san?\s)|(?P<n>{NUMBER})"
+    ((rf"(?P<before>ago |(?:with)?in\s(?:about\s|exactly\s)?)?(?:(?P<half>half\san?\s)|(?P<n>{NUMBER})"
      rf"(?P<and_half>\sand\sa\shalf)?(?:\s|-)?){_UNIT.format(1)}(?P<more>\sand\sa\shalf{END})?"
      rf"(?:\s?(?:and\s|,\s)?(?P<n2>\d{{1,3}}|{SPELLED})\s?{_UNIT.format(2)})?(?:'?\stime)?"
      rf"(?:\s(?P<after>from\s(?:now|today){END}|ago{END}))?"), _delta),
@@ -219,7 +220,7 @@ _RULES = rules(
 )  # fmt: skip
 RULES = [*FIGURES, *REPEATS, *MONTH_DAYS, *_RULES, *NUMBERS, *CLOCKS]
 STARTS = frozenset(
-    f"""{SPELLED.replace("|", " ")} a an the in within half at around about by before until from every each on
+    f"""{SPELLED.replace("|", " ")} a an ago the in within half at around about by before until from every each on
     this next last past coming today tonight tomorrow tmrw tmr yesterday day week fortnight month year weekend
     weekday weekdays weekends workday workdays working business end beginning start middle mid
     cob eod eow eom eoy daily nightly weekly bi biweekly fortnightly monthly quarterly yearly annually

@@ -28,7 +28,7 @@ _KEPT = (
 )  # who writes, and JSON, which its verb takes apart before it cleans it
 _BLANKS = {9: " ", 10: " "}
 _QUOTED = 40  # characters of what is not understood
-_AHEAD = lazy(r"next|coming|下")  # no Friday of the past
+_AHEAD = lazy(r"next|coming|nächste|kommende|[下来]")  # no Friday of the past
 _NO_TAG = lazy(r"[\s,#\[\]\"']")
 
 
