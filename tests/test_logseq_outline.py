@@ -7,6 +7,8 @@ from vaultmem_logseq.outline import Block, outline, pieces
 from vaultmem_logseq.references import masks
 from vaultmem_logseq.tasks import tasks
 
+UUID = "61110543-a71f-458d-b42e-b78a4d22f0c0"
+
 
 def read(text: str) -> list[Block]:
     return outline(text, masks(text).shape)
@@ -149,6 +151,21 @@ def test_pieces_have_the_first_lines_of_their_parents() -> None:
         ("b", 6, 7, ("a",)),
         ("c", 8, 8, ("a", "b")),
         ("d", 9, 9, ()),
+    ]
+
+
+def test_words_of_markup_are_no_words_of_a_piece() -> None:
+    found = pieces(
+        read(
+            f"- {{{{embed (({UUID}))}}}} a ({UUID})\n- #+BEGIN_QUERY\n  {{:title TODO}}\n  #+END_QUERY\n"
+            f"- [label]((({UUID}))) embed\n- {{{{query (todo now)}}}}"
+        )
+    )
+    assert [(each.text, each.line, each.end_line) for each in found] == [
+        (f"{{{{ (())}}}} a ({UUID})", 1, 1),
+        ("#+\n{:title TODO}\n#+", 2, 4),
+        ("[label]((())) embed", 5, 5),
+        ("{{ (todo now)}}", 6, 6),
     ]
 
 

@@ -199,6 +199,22 @@ def test_an_open_vault_sees_what_another_writes(vault: Vault) -> None:
         assert len(paths(vault, "lamp")) == 2
 
 
+def test_markers_of_tasks_relate_no_notes(tmp_path: Path) -> None:
+    """The reasons name words of the notes, and none that their editor reads."""
+    (tmp_path / "logseq").mkdir()
+    (tmp_path / "logseq/config.edn").write_text("{}")
+    for name in ("One", "Two"):
+        text = "- DOING paint the fence\n- #+BEGIN_QUERY\n  {:title fences}\n  #+END_QUERY\n"
+        (tmp_path / f"{name}.md").write_text(text)
+    (tmp_path / "Other.md").write_text("- rain\n\n\n- wind\n" * 9)
+    with Vault(str(tmp_path)) as vault:
+        vault.sync()
+        (two,) = (one for one in vault.related("One") if one.path == "Two.md")
+    shared = two.reasons[-1].removeprefix("shares words: ").split(", ")
+    assert {"paint", "fence"} <= {*shared}
+    assert not {"DOING", "BEGIN_QUERY", "END_QUERY"} & {*shared}
+
+
 def test_a_note_with_very_many_links_is_related_in_no_time(vault: Vault) -> None:
     """Every link is looked at once, not once for each other one that leads to the same note."""
     folder = Path(vault.path)

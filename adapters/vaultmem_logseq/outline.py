@@ -240,6 +240,11 @@ _LONG = 1_000  # characters; a block up to this size stays whole
 _STEP = re.compile(r"^[ \t]*+(```|~~~)|\n(?>(?:[ \t]*+\n)+)", re.MULTILINE)  # fence or gap
 _TITLE_LIMIT = 200
 _WORD = re.compile(r"[^\W\d_]{2}")
+# Words of markup: the ends of a container, macros, and the ids of blocks that are referred to.
+_MARKUP = re.compile(
+    rf"(?<=#\+)(?:BEGIN|END)_\w++|(?<=\{{\{{)(?:embed|query)\b|(?<=\(\(){UUID}(?=\)\))",
+    re.IGNORECASE,
+)
 _DEEPEST = 32  # more parents add nothing and would make a degenerate outline quadratic
 
 
@@ -254,7 +259,13 @@ def pieces(blocks: Iterable[Block]) -> tuple[Piece, ...]:
         results.extend(_block_pieces(block, headings))
         if block.level:
             parents.append((block.level, _below(headings, block.text)))
-    return tuple(results)
+    return tuple(map(_without_markup, results))
+
+
+def _without_markup(piece: Piece) -> Piece:
+    """The piece without words that are none of its text; what is left of them keeps its lines."""
+    is_plain = not ("#+" in piece.text or "{{" in piece.text or "((" in piece.text)
+    return piece if is_plain else piece._replace(text=_MARKUP.sub("", piece.text))
 
 
 def _below(headings: tuple[str, ...], text: str) -> tuple[str, ...]:

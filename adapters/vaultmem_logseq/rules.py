@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Completion, FrontMatter, Note, Task
     from vaultmem_logseq.page import PageReader
 
-_READING = "3"  # raised when the same page is read differently
+_READING = "4"  # raised when the same page is read differently
 _FORMATS = (".md", ".markdown", ".org")
 _NOT_PAGES = ("logseq/bak/", "logseq/version-files/")
 # A real page wins over an alias: links look for the page first. Page names begin with no slash.

@@ -18,11 +18,14 @@ from vaultmem.search.cache import filter_notes
 from vaultmem.search.keyword_search import Question
 from vaultmem.search.query import Ask, Hit, Query, Term
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import cut_lines
-from vaultmem.text.values import value
+from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault import files
 
+if TYPE_CHECKING:
+    from vaultmem.index.catalog_read import BlockPlace
+
 DISTINCTIVE_WORDS = 20
+MOST_BLOCKS = 50
 LINK_POINTS = {"links to it": 0.25, "is linked from it": 0.25, "linked by the same notes": 0.15}
 MEANING_SHARE = 1.0
 WORD_SHARE = 0.6
@@ -119,9 +122,7 @@ def _shared_words(
 def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
     """The terms that tell a note from others, best first, each as it is written in the note."""
     places = catalog_read.note_blocks(searcher.catalog, note)
-    path = places[0].raw or places[0].path if places else ""
-    whole = searcher.texts.read([path])[path] if path else ""
-    parts = [cut_lines(whole, one.line, one.end_line) for one in places[:50]]
+    parts = _block_texts(searcher, places[0]) if places else []
     text = "\n".join([places[0].title if places else "", *parts])[:50_000]
     counts: Counter[str] = Counter()
     written: dict[str, str] = {}
@@ -139,6 +140,14 @@ def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
     }
     best = sorted(weights, key=lambda term: (-weights[term], term))[:DISTINCTIVE_WORDS]
     return {term: written[term] for term in best}
+
+
+def _block_texts(searcher: Searcher, place: BlockPlace) -> list[str]:
+    """The texts of the first blocks of a note as they are indexed: without markup that only its editor needs."""
+    path = place.raw or place.path
+    rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
+    _, blocks = parse_note(rules, place.path, searcher.texts.read([path])[path])
+    return [block.text for block in blocks[:MOST_BLOCKS]]
 
 
 def _by_links(searcher: Searcher, note: int) -> Points:
