@@ -262,6 +262,8 @@ class Sources:
     def _now(self, look: Look, read: _Read) -> Candidate:
         """What also depends on the time, on what the person has approved, and on other memories."""
         one = read.candidate
+        if "((" in one.content:
+            one = one._replace(content=look.searcher.with_references(one.content, look.viewer))
         if read.aging.policy != "stable":
             one = one._replace(confidence=read.aging.confidence(look.now, look.searcher.half_life))
         if read.expires is not None and read.expires <= look.now:
@@ -281,6 +283,7 @@ class Sources:
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
         outside = origin.outside or is_foreign(place.path, rest, self.folder)
         content = without_editor_lines(cut_lines(text, place.line, place.end_line))
+        content = look.searcher.with_references(content, look.viewer)
         return _with_trust(look, Candidate(
             place.path, place.line, place.end_line, content,
             title=place.title,

@@ -117,7 +117,7 @@ class Searcher:
         hits = [(one.block, self._hit(result.known, one, places[pair], now))
                 for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
         if texts:
-            self._read(result, hits)
+            self._read(result, hits, ask.viewer)
         words, forms = frozenset(result.words), frozenset(result.forms)
         answer = Answer([hit for _, hit in hits], result.remarks, words, forms)
         for typed, near in result.corrected.items():
@@ -321,16 +321,25 @@ class Searcher:
             known.uri(place.dialect, place.path, place.title),
         )  # fmt: skip
 
-    def _read(self, result: _Blocks, hits: list[tuple[int, Hit]]) -> None:
-        """Add the texts to hits."""
+    def _read(self, result: _Blocks, hits: list[tuple[int, Hit]], viewer: access.Viewer) -> None:
+        """Add the texts to hits, as the viewer may see them."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
         ranges = result.known.ranges([pair for block, _ in hits for pair in result.others(block)])
         marker = snippet.Marker(result.forms, tokenize)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
+            content = self.with_references(content, viewer)
             shown = marker.snippet(without_editor_lines(content))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
+
+    def with_references(self, text: str, viewer: access.Viewer) -> str:
+        """The text with the blocks that it refers to, as far as the viewer may see them."""
+        if "((" not in text:
+            return text
+        from vaultmem.search.references import with_referenced_texts  # few texts have any
+
+        return with_referenced_texts(self, text, viewer)
 
     def _telling_words(self, query: language.Query) -> set[str]:
         """The content tokens of the query, without stop words."""

@@ -1,0 +1,79 @@
+"""References to blocks of a Logseq graph: readers see the text of the block, and of a private note nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.effort import is_linear
+from vaultmem import Vault
+from vaultmem.memories.access import PERSON
+from vaultmem.search import references
+
+ONE, SAFE, LOOP, BACK, ORG, GONE = (f"{n}1110543-a71f-458d-b42e-b78a4d22f0c0" for n in "6789ab")
+PAGES = {
+    "logseq/config.edn": "{}",
+    "pages/Garden.md": f"- Beds\n\t- TODO The **tomatoes** need water\n\t  id:: {ONE}\n\t  every two days\n\t\t- from the barrel\n",
+    "pages/Safe.md": f"private:: true\n\n- The code is 8812\n  id:: {SAFE}\n",
+    "pages/Loop.md": f"- round (({BACK}))\n  id:: {LOOP}\n- back (({LOOP}))\n  id:: {BACK}\n",
+    "pages/Old.org": f"* Some heading\n* The org block\n:PROPERTIES:\n:id: {ORG}\n:END:\n* Next\n",
+}
+SHOWN = "TODO The **tomatoes** need water every two days"
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Iterator[Vault]:
+    for path, text in PAGES.items():
+        file = tmp_path / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    with Vault(str(tmp_path)) as opened:
+        yield opened
+
+
+def shown(vault: Vault, text: str, **options: str) -> tuple[str, str]:
+    """What a search and a recall show of a block with this text."""
+    Path(vault.path, "pages/Plan.md").write_text(f"- zebra {text}\n", encoding="utf-8")
+    vault.sync()
+    (hit,) = vault.search("zebra", **options)
+    (known,) = vault.recall("zebra plan", **options)["memories"]
+    return hit.content.removeprefix("- zebra "), str(known["content"]).removeprefix("- zebra ")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"(({ONE})) (({ONE.upper()}))", f"{SHOWN} {SHOWN}"),
+        (f"{{{{embed (({ONE})) }}}}!", f"{SHOWN}!"),
+        (f"[the beds]((({ONE})))", f"[the beds]((({ONE})))"),
+        (f"(({GONE})) ({ONE})", f"(({GONE})) ({ONE})"),
+        (f"(({ORG}))", "The org block"),
+        (f"(({LOOP}))", f"round back (({LOOP}))"),
+    ],
+)
+def test_a_reference_is_shown_as_the_text_of_its_block(
+    vault: Vault, text: str, expected: str
+) -> None:
+    assert shown(vault, text) == (expected, expected)
+
+
+def test_a_block_of_a_private_note_is_shown_to_nobody_else(vault: Vault) -> None:
+    reference = f"(({SAFE}))"
+    assert shown(vault, reference) == ("The code is 8812",) * 2
+    assert shown(vault, reference, by="claude") == (reference,) * 2
+
+
+def test_a_block_that_changes_after_the_index_was_made_is_shown_as_it_is(vault: Vault) -> None:
+    vault.sync()
+    Path(vault.path, "pages/Garden.md").write_text(f"- new\n- moved\n  id:: {ONE}", "utf-8")
+    assert vault.searcher().with_references(f"(({ONE}))", PERSON) == "moved"
+
+
+def test_many_references_take_no_long_time(vault: Vault) -> None:
+    vault.sync()
+    searcher = vault.searcher()
+
+    def read(size: int) -> object:
+        return references.with_referenced_texts(searcher, f"(({GONE})) {{{{embed ((" * size, PERSON)
+
+    assert is_linear(read, 200, 1_600)
