@@ -140,6 +140,20 @@ def test_a_page_keeps_its_line_ends_its_properties_and_its_notes(style: str) -> 
         assert merged(text, ITEMS, style)[0] == page
 
 
+@pytest.mark.parametrize(
+    ("style", "open_mark", "begun"),
+    [("outline", "TODO", mark) for mark in ("DOING", "NOW", "WAITING", "IN-PROGRESS")]
+    + [("frontmatter", "[ ]", mark) for mark in ("[/]", "[!]", "[\\]")],
+)
+def test_an_item_that_a_person_has_begun_stays_so(style: str, open_mark: str, begun: str) -> None:
+    """Also when the page is written with other items; the mark is that of its own item alone."""
+    page = render(ITEMS, style).replace(f"{open_mark} water", f"{begun} water")
+    assert begun in page
+    fewer = [item for item in ITEMS if item.id != FIRST]
+    expected = render(fewer, style).replace(f"{open_mark} water", f"{begun} water")
+    assert merged(page, fewer, style) == (expected, {})
+
+
 def test_a_page_is_hidden_from_the_tasks_plugin_unless_the_person_shows_it() -> None:
     page = render(ITEMS, "frontmatter", "mine\n")
     assert "TP_ignore_this_file: true\n" in page

@@ -25,6 +25,7 @@ class Tick(NamedTuple):
     state: str  # OPEN, DONE, DROPPED or SNOOZED
     words: str  # behind the box
     day: str  # of an outline's DEADLINE, or ""
+    mark: str = ""  # what stands for OPEN where a person has begun: DOING, or "/" in a box
 
 
 class Ack(NamedTuple):
@@ -187,9 +188,9 @@ def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
     if not bullet:
         return None
     own = _ID.search(bare)
-    state, text = _state(bare[bullet.end() :])
+    state, mark, text = _state(bare[bullet.end() :])
     if own:
-        return Tick(own[1].lower(), state, _ID.sub("", text).strip(), ""), [], at + 1
+        return Tick(own[1].lower(), state, _ID.sub("", text).strip(), "", mark), [], at + 1
     id_ = day = ""
     remarks: list[str] = []
     for end in range(at + 1, len(lines) + 1):
@@ -201,17 +202,18 @@ def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
         day = dated[1] if dated else day
         if not (named or dated or _OF_BLOCK.fullmatch(below)):
             remarks.append(lines[end])
-    return (Tick(id_, state, text, day), remarks, end) if id_ else None
+    return (Tick(id_, state, text, day, mark), remarks, end) if id_ else None
 
 
-def _state(text: str) -> tuple[str, str]:
+def _state(text: str) -> tuple[str, str, str]:
+    """The state of an item, the mark that stands for it, and its words."""
     box = _BOX.match(text)
     if box:
-        return _STATES.get(box[1], OPEN), text[box.end() :].strip()
+        return _STATES.get(box[1], OPEN), box[1], text[box.end() :].strip()
     marker = _MARKER.match(text)
     if marker and marker[1] in _STATES:
-        return _STATES[marker[1]], text[marker.end() :].strip()
-    return OPEN, text.strip()
+        return _STATES[marker[1]], marker[1], text[marker.end() :].strip()
+    return OPEN, "", text.strip()
 
 
 # --- Put together
@@ -246,7 +248,19 @@ def compose(
         ours = ours.replace(f"{mark}\n", f"{mark}\n{''.join(map(_ended, front))}", 1)
         if any(line.startswith(page.NOT_FOR_TASKS) for line in front):
             ours = ours.replace(f"{page.HIDDEN}\n", "", 1)
-    return re.sub(r"\r?\n", content.end, ours) + notes
+    return re.sub(r"\r?\n", content.end, _as_begun(ours, content.ticks)) + notes
+
+
+def _as_begun(page: str, ticks: Iterable[Tick]) -> str:
+    """The page with open items as a person marked them: what is DOING stays DOING."""
+    for tick in ticks:
+        if tick.state == OPEN and tick.mark:
+            is_box = len(tick.mark) == 1
+            ours = r"\[ \]" if is_box else "TODO"
+            theirs = f"[{tick.mark}]".replace("\\", r"\\") if is_box else tick.mark
+            line = rf"(?<=- ){ours}(?= [^\n]*(?:\n[ \t]*vm-id:: | \^){tick.id}\n)"
+            page = re.sub(line, theirs, page)
+    return page
 
 
 def _ended(line: str) -> str:
