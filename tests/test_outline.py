@@ -1,13 +1,16 @@
 """Contents as outlines of Logseq pages and back: nothing is lost, and lists are blocks."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
 from tests.stand_in_files import Files
+from vaultmem import Vault
 from vaultmem.adapter import FrontMatter
-from vaultmem.notes.logseq_properties import from_outline, to_outline
+from vaultmem.notes.logseq_properties import from_outline, to_outline, with_markers
 from vaultmem.text.similarity import content_hash, normal_form
 from vaultmem_logseq import dialect
 
@@ -87,3 +90,35 @@ def test_the_page_of_a_person_is_read_too() -> None:
     assert from_outline(page) == "Before.\n\none\nid:: x\n- two\n  more\n  - three\n\nfour"
     assert from_outline("# Head\ntext\n") == "# Head\ntext"
     assert from_outline("- a\r\n- b\r\n") == "a\n\nb"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("- [ ] pay 📅 2026-12-01", "- TODO pay\n  DEADLINE: <2026-12-01 Tue>"),
+        ("Trip\n  * [/] pay ⏳️ 2026-12-01 #x", "Trip\n  * DOING pay #x\n    SCHEDULED: <2026-12-01 Tue>"),
+        ("- [x] one\n- [X] two\n- [-] three", "- DONE one\n- DONE two\n- CANCELED three"),
+        ("- [ ] 📅 2026-13-01 no day", "- TODO 📅 2026-13-01 no day"),
+        *((same, same) for same in ("- [link](x)", "[ ] no item", "- pay 📅 2026-12-01", "```\n- [ ] code\n```", "- [ ]x")),
+    ],
+)  # fmt: skip
+def test_boxes_become_tasks_that_an_outline_knows(content: str, expected: str) -> None:
+    assert with_markers(content) == with_markers(with_markers(content)) == expected
+
+
+def test_a_task_in_a_memory_is_one_in_logseq(tmp_path: Path) -> None:
+    (tmp_path / "logseq").mkdir()
+    (tmp_path / "logseq/config.edn").write_text("{}")
+    with Vault(str(tmp_path)) as vault:
+        vault.sync()
+        text = "- [ ] pay the hotel 📅 2026-12-01"
+        written = vault.write(text, by="claude")
+        assert vault.write(text, by="claude")["duplicate_of"] == written["id"]
+        ((_, task),) = vault.tasks()
+        assert (task["text"], task["due"], task["marker"]) == (
+            "pay the hotel",
+            "2026-12-01",
+            "TODO",
+        )
+        vault.edit(written["id"], "- TODO pay the hotel\n- [ ] pack")
+        assert {task["text"] for _, task in vault.tasks()} == {"pay the hotel", "pack"}

@@ -289,6 +289,15 @@ class Session:
         private = bool(self.viewer.name) and is_private(memory.properties)
         return not access.reason(memory.scope, self.viewer, private=private)
 
+    def in_its_style(self, content: str) -> str:
+        """A content whose tasks are written as the editor of the memory folder knows them."""
+        style = self.store.rules.page_style(f"{self.store.folder}/")
+        if style != OUTLINE or "[" not in content:
+            return content
+        from vaultmem.notes.logseq_properties import with_markers
+
+        return with_markers(content)
+
     @cached_property
     def reads(self) -> dict[str, ReadCount]:
         """How often memories were read."""

@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from datetime import date
 
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
@@ -247,6 +248,38 @@ _NUMBER = lazy(r"\d{1,9}[.)] ")
 _FENCE = lazy(r"[ \t]*(`{3,}|~{3,})([^`\n]*)")
 
 
+_BOX = lazy(r"([ \t]*[-*+] )\[([ xX/-])\] (.*)")
+_MARKERS = {" ": "TODO", "/": "DOING", "-": "CANCELED"}
+_DAY = lazy(r"[ \t]*([📅📆🗓⏳⌛])\ufe0f? ?(\d{4}-\d\d-\d\d)(?!\d)")
+
+
+def with_markers(content: str) -> str:
+    """The content with its boxes as tasks of an outline, whose editor knows no others: `- [ ] pay 📅 2026-12-01`
+    becomes a TODO with a DEADLINE."""
+    fences, lines = _Writer(), list[str]()
+    for line in content.split("\n"):
+        fences.see_fence(line)
+        box = None if fences.fence else _BOX.fullmatch(line)
+        lines += _as_task(*box.groups()) if box else [line]
+    return "\n".join(lines)
+
+
+def _as_task(bullet: str, mark: str, text: str) -> list[str]:
+    stamps: dict[str, str] = {}
+
+    def take(field: re.Match[str]) -> str:
+        with contextlib.suppress(ValueError):
+            name = "SCHEDULED" if field[1] in "⏳⌛" else "DEADLINE"
+            stamps[name] = f"{date.fromisoformat(field[2]):%Y-%m-%d %a}"
+            return ""
+        return field[0]
+
+    text = _DAY.sub(take, text)
+    indent = " " * len(bullet)
+    dated = [f"{indent}{name}: <{stamp}>" for name, stamp in stamps.items()]
+    return [f"{bullet}{_MARKERS.get(mark, 'DONE')} {text}", *dated]
+
+
 def to_outline(content: str) -> str:
     """The content as blocks; "" for an empty one."""
     lines = normal_form(content).split("\n")
@@ -310,7 +343,7 @@ class _Writer:
 
     def _take(self, line: str, empty: int) -> bool:
         inside = bool(self.fence)
-        self._see_fence(line)
+        self.see_fence(line)
         item = None if inside else _ITEM_OUTLINE.fullmatch(line)
         if item and len(item[1]) // 2 <= self.depth + 1:
             self._begin_item(item, empty)
@@ -336,7 +369,8 @@ class _Writer:
         self.written += [""] * empty
         self.written.append(line)
 
-    def _see_fence(self, line: str) -> None:
+    def see_fence(self, line: str) -> None:
+        """Note where a block of code begins or ends."""
         fence = _FENCE.match(line)
         if fence is None:
             return

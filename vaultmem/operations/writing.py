@@ -67,7 +67,7 @@ class Against(NamedTuple):
 
 def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
     """Write a memory, unless the very same text is there in that scope; `times` are the properties of a reminder."""
-    content = _without_call(params.content())
+    content = session.in_its_style(_without_call(params.content()))
     kinds = secrets.redact(
         content
     ).kinds  # none where an assistant writes: there they are taken out
