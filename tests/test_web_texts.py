@@ -82,8 +82,9 @@ def test_private_notes_stay_private_on_their_way(me: Browser) -> None:
 def test_a_note_is_read_up_to_a_size_and_its_links_lead_on(me: Browser) -> None:
     home = me.door.folder / "home"
     (home / "Deep").mkdir()
+    (home / "Deep" / "plan.pdf").write_bytes(b"%PDF")
     (home / "Deep" / "Pump.md").write_text(
-        "# Pump\n\nSee [[Valve]].\nAnd [it](../Boiler.md), [[Nowhere]], ![[gone.png]]."
+        "# Pump\n\nSee [[Valve]].\nAnd [it](../Boiler.md), [[Nowhere]], ![[gone.png]], [[plan.pdf]]."
     )
     (home / "Valve.md").write_text(
         "---\naliases: [tap]\n---\n" + "The valve sticks. " * 6_000 + "THE END"
@@ -95,7 +96,11 @@ def test_a_note_is_read_up_to_a_size_and_its_links_lead_on(me: Browser) -> None:
     assert 'href="obsidian://open?vault=' in text
     assert ('See <a href="/ui/note?path=Valve.md" rel="noopener noreferrer">Valve</a>.<br>\n'
             'And <a href="/ui/note?path=Boiler.md" rel="noopener noreferrer">it</a>') in text  # fmt: skip
-    assert not re.search("path=(Nowhere|gone)", text)
+    assert not re.search('path=(Nowhere|gone|[^"]*plan)', text)
+    targets = re.findall(
+        r"<li>(?:<a[^>]*>)?([^<]+)", text.partition("Links to</h2>")[2].partition("</ul>")[0]
+    )
+    assert targets == ["Boiler.md", "Deep/plan.pdf", "Valve.md"]
     long = me.get("/ui/note?path=Valve")
     assert "It is longer" in long
     assert "THE END" not in long

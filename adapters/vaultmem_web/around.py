@@ -18,15 +18,14 @@ from vaultmem_web.views import Page, button, note_link, url, when
 async def note(visit: Visit) -> Page:
     """A note and its surroundings: links, mentions, similar notes, and memories derived from it."""
     t, reader, named = visit.t, visit.reader, visit.text("path")
-    links, back, related, from_it = await asyncio.gather(
-        reader.call("links", note=named), reader.call("backlinks", note=named, mentions=True),
-        reader.call("related", note=named, limit=20), reader.list(source=named, limit=100),
+    back, related, from_it = await asyncio.gather(
+        reader.call("backlinks", note=named, mentions=True), reader.call("related", note=named, limit=20),
+        reader.list(source=named, limit=100),
     )  # fmt: skip
-    path, drawn = str(links["note"]), from_it["memories"]
+    path, drawn = str(back["note"]), from_it["memories"]
     known = await reader.ask("note", path=path)
-    notes = {*known["links"].values()}
-    title = str(known["title"])
-    targets = sorted({str(one["target"]) for one in links["links"] if one["target"]})
+    title, notes = str(known["title"]), {*known["links"].values()}
+    targets = sorted([*notes, *known["files"]])
     out = notes - {path}
     into = {str(one["source"]) for one in back["backlinks"]} - {path}
     like = {str(one["path"]): str(one["title"]) for one in related["related"]}

@@ -125,7 +125,8 @@ def _attribution(session: Session, memory: Memory) -> dict[str, str]:
 
 
 def note(session: Session, params: Arguments) -> JsonObject:
-    """A note at a path, for the person: its text up to a size, the notes that its links mean, and what opens it."""
+    """A note at a path, for the person: its text up to a size, the notes and other files that its links mean, and what
+    opens it."""
     from vaultmem.index import catalog_read
     from vaultmem.notes.frontmatter import Block, locate
     from vaultmem.text.values import without_editor_lines
@@ -151,6 +152,7 @@ def note(session: Session, params: Arguments) -> JsonObject:
         "text": without_editor_lines(text[head.body :]),
         "is_cut": len(data) > MOST_OF_NOTE,
         "links": {name: target for name, target in links.items() if target in notes},
+        "files": sorted({target for target in links.values() if target not in notes}),
         "uri": searcher.cache().uri(known.dialect, path, known.title),
     }
 
