@@ -13,7 +13,7 @@ from tests.secret_corpus import GITHUB
 from tests.test_ingest import by_path
 from vaultmem import Vault
 from vaultmem.exchange import gathering
-from vaultmem.exchange.incoming import without_small_talk
+from vaultmem.exchange.incoming import without_editor_markup, without_small_talk
 from vaultmem.exchange.source import Excluded, Skipped, Text, Tree
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
@@ -46,6 +46,29 @@ def test_the_machinery_of_an_editor_stays_there(vault: Path, opened: Vault, tmp_
     assert "Anne repairs bicycles." in content
     assert "the shop  opens at nine." in content
     assert code in content
+
+
+def test_code_that_an_editor_would_run_is_shown_only(
+    vault: Path, opened: Vault, tmp_path: Path
+) -> None:
+    text = (
+        "Anne repairs bicycles `$= dv.current()` <% tp.system.prompt() %> {{video https://a.example}}.\n"
+        "```dataviewjs\ndv.span(1)\n```\n> ~~~ JS-engine\n> x\n> ~~~\n- 1. ```tasks {a}\n  due\n  ```\n"
+        "#+BEGIN_QUERY\n{:query (todo now)}\n#+END_QUERY\n"
+        "```python title=a\nf(f'{{x}}')\n```\n"
+    )
+    opened.ingest(
+        "obsidian", str(files(tmp_path / "o", {"<% a %>.md": f"---\nby: <% b %>\n---\n{text}"}))
+    )
+    (content,) = _contents(vault)
+    assert content.rstrip().endswith(
+        "Anne repairs bicycles `$ = dv.current()` < % tp.system.prompt() %> { {video https://a.example}}.\n"
+        "```text dataviewjs\ndv.span(1)\n```\n> ~~~ text JS-engine\n> x\n> ~~~\n- 1. ```text tasks {a}\n  due\n  ```\n\n"
+        "```python title=a\nf(f'{{x}}')\n```"
+    )
+    (path,) = vault.glob("vaultmem/inbox/*.md")
+    assert "<%" not in path.name + path.read_text()
+    assert takes_less(2, lambda: without_editor_markup(f"{'`' * 20_000}\n{'> - ' * 20_000}{{{{a"))
 
 
 def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None:

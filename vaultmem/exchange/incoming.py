@@ -84,7 +84,7 @@ def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
 
 def _line(value: object, most: int = _LONGEST) -> secrets.Redacted:
     """One line without secrets, which are removed before it is cut."""
-    result = secrets.redact(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
+    result = secrets.redact(not_run(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most]))
     return result._replace(text=result.text[:most])
 
 
@@ -146,13 +146,28 @@ class _Lines:
 
 # Markup of a note that only its editor understands; and lines of small talk.
 
-_CODE = r"(?P<code>^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)|`[^`\n]+`)"
+_BEFORE = (
+    r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # what a line of a list or a quotation begins with
+)
+_CODE = rf"(?P<code>{_BEFORE}(?P<mark>`{{3,}}+|~{{3,}}+).*?^[ \t>]*(?P=mark)|`[^`\n]+`)"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _FLAGS = re.MULTILINE | re.DOTALL | re.IGNORECASE
 _MARKUP = re.compile(
     rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{EDITOR_LINE}|\[(?P<label>[^\]\n]+)\]\(\(\({_UUID}\)\)\)"
-    rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({_UUID}\)\))[^{{}}\n]*\}}\}}|\(\({_UUID}\)\)",
+    rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({_UUID}\)\))[^{{}}\n]*\}}\}}|\(\({_UUID}\)\)"
+    r"|\#\+BEGIN_QUERY(?:(?!\#\+BEGIN_QUERY).)*?\#\+END_QUERY",
     _FLAGS,
+)
+_MACRO = re.compile(rf"{_CODE}|\{{(?=\{{)", _FLAGS)
+# Code that an editor runs when it shows or creates a note: Templater's, Dataview's inline, and fenced blocks in any
+# language but these. The list need not be complete: a block in another language only loses its colours.
+_RUN = re.compile(
+    r"(?P<template><(?=%))|(?P<inline>`\s*\$(?==))"
+    rf"|(?P<fence>{_BEFORE}(?:`{{3,}}+|~{{3,}}+)[ \t]*+)(?![ \t`~\n]"
+    r"|(?:te?xt|plain|python|py|[jt]sx?|javascript|typescript|jsonc?|ya?ml|toml|ini|xml|html|s?css|sql|diff|markdown|md"
+    r"|bash|zsh|fish|sh|shell|console|powershell|make|dockerfile|c|h|cpp|c\+\+|c#|cs|csharp|java|kotlin|swift|go|rust|rs"
+    r"|ruby|rb|php|perl|lua|r|julia|haskell|scala|clojure|elixir|lisp|latex|tex|math|mermaid)(?:[\s{,]|\Z))(?=.)",
+    re.MULTILINE | re.IGNORECASE,
 )
 _BULLET = re.compile(rf"{_CODE}|^[ \t]*[-*+][ \t]*\n", _FLAGS)
 _SMALL_TALK = lazy(
@@ -165,9 +180,18 @@ _SMALL_TALK = lazy(
 
 def without_editor_markup(text: str) -> str:
     """The text without comments, queries, outline state and block references, which only make sense in their own
-    vault; code stays."""
+    vault; code stays, and is shown where an editor would run it."""
     result = _MARKUP.sub(lambda match: match["code"] or match["label"] or "", text)
-    return text if result == text else _BULLET.sub(lambda match: match["code"] or "", result)
+    if result != text:
+        result = _BULLET.sub(lambda match: match["code"] or "", result)
+    if "{{" in result:
+        result = _MACRO.sub(lambda match: match["code"] or "{ ", result)
+    return not_run(result)
+
+
+def not_run(text: str) -> str:
+    """The text with code that an editor would run made plain."""
+    return _RUN.sub(lambda match: f"{match[0]}text " if match["fence"] else f"{match[0]} ", text)
 
 
 def without_small_talk(text: str) -> str:
