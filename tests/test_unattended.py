@@ -110,6 +110,21 @@ def test_a_computer_that_was_off_for_weeks_goes_on_when_a_person_says_so(machine
     assert not machine.run("expire").ok, "one answer is for one time"
 
 
+def test_a_job_takes_back_no_question_of_another(machine: Machine) -> None:
+    """Of two that ran last on the same day the one that was due sooner is late, the other not yet."""
+    machine.write(3)
+    for name in ("expire", "consolidate"):
+        assert machine.run(name).ok
+    machine.now += 14 * DAY + 2 * HOUR
+    for _ in range(2):
+        assert not machine.run("expire").ok
+        (asked,) = machine.asks()
+        assert machine.run("consolidate").ok
+        assert machine.asks() == [asked]
+    machine.tick()
+    assert machine.run("expire").ok
+
+
 def test_much_at_once_waits_for_a_person(machine: Machine) -> None:
     machine.write(20)
     machine.now += 10 * DAY  # past the end of the inbox's patience, within that of the clock

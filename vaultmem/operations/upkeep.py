@@ -238,8 +238,8 @@ def check(session: Session, job: str, plan: Plan) -> None:
     """Raise VaultmemError when the job has to wait until a person has confirmed the plan."""
     run = session.store.ledger.runs().get(job)
     last = session.now if run is None else run.seen if run.last_ok is None else run.last_ok
-    _confirm(session, "clock", _strange_clock(session, job, last), last)
-    _confirm(session, job, _too_many(session, job, plan), last)
+    _confirm(session, job, "clock", _strange_clock(session, job, last), last)
+    _confirm(session, job, job, _too_many(session, job, plan), last)
 
 
 def _strange_clock(session: Session, job: str, last: float) -> str:
@@ -261,19 +261,25 @@ def _too_many(session: Session, job: str, plan: Plan) -> str:
     return f"{job} would archive {going:,} of {plural(there, 'memory', 'memories')} at once"
 
 
-def _confirm(session: Session, subject: str, doubt: str, last: float) -> None:
-    """Ask, unless that was answered since the job ran last; take back a question without a doubt."""
+def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) -> None:
+    """Ask, unless that was answered since the job ran last; the job that asked takes it back without a doubt."""
     ledger = session.store.ledger
     known = reads.findings(ledger, HALTED)
     mine = next((one for one in known if one["subject"] == subject), None)
     is_confirmed = mine is not None and session.store.pending.is_confirmed(mine)
     others = [one for one in known if one is not mine]
     if not doubt:
-        if mine and not is_confirmed:
+        if mine and mine.get("others") == [job] and not is_confirmed:
             reads.keep_findings(ledger, [HALTED], others, session.now)
         return
     if mine is None or mine["at"] < last:
-        mine = {"kind": HALTED, "subject": subject, "said": doubt, "at": session.now}
+        mine = {
+            "kind": HALTED,
+            "subject": subject,
+            "said": doubt,
+            "at": session.now,
+            "others": [job],
+        }
         reads.keep_findings(ledger, [HALTED], [*others, mine], session.now)
     elif is_confirmed:
         return
