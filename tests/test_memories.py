@@ -264,13 +264,32 @@ def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
         ):
             verb(one["id"])
     assert [each["id"] for each in opened.memories(deleted=True)] == [other["id"]]
-    (vault / "Mine/My own.md").rename(vault / one["path"])
+    mine = vault / "Mine/My own.md"
+    mine.write_bytes(mine.read_bytes().replace(b"---\n", b"---\nprivate: true\n", 1))
+    opened.sync()
+    with pytest.raises(NoteNotFoundError, match="not found") as refused:
+        opened.restore(one["id"], by="codex")
+    assert "Mine" not in str(refused.value), "a path tells what a private note is about"
+    mine.write_bytes(kept)
+    mine.rename(vault / one["path"])
     copy = vault / "vaultmem/archive/copy.md"
     copy.write_bytes((vault / one["path"]).read_bytes())
     with pytest.raises(
         VaultmemError, match=f"it is {one['path']}, and {copy.relative_to(vault)} is a copy"
     ):
         opened.restore(one["id"])
+
+
+def test_memories_of_a_folder_that_was_moved_away_are_listed_and_come_back(
+    vault: Path, opened: Vault, tmp_path: Path
+) -> None:
+    ids = {opened.write(text)["id"] for text in FACTS[:2]}
+    (vault / "vaultmem").rename(tmp_path / "elsewhere")
+    for _ in range(2):  # another look records no loss: it may be a drive that is not mounted
+        assert {each["id"] for each in opened.memories(deleted=True)} == ids
+    assert all("removed" not in each["why"] for each in opened.history())
+    assert {opened.restore(id_[:8])["id"] for id_ in ids} == ids
+    assert opened.memories(deleted=True) == []
 
 
 def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, opened: Vault) -> None:

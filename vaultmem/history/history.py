@@ -165,10 +165,17 @@ class History:
         ]
 
     def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
-        """The files that people removed in the last commits, newest first: path, last bytes, and time."""
+        """The files that people removed in the last commits, newest first: path, last bytes, and time. Before them those
+        that are not there and not committed: that of a folder that is suddenly empty nobody knows."""
         tip = self._tip()
-        every = self._read(self._list(tip, f"-n{limit}")) if tip else ()
+        every = [*self._read(self._list(tip, f"-n{limit}"))] if tip else []
         gone = [
+            (path, old, every[0].at)
+            for path, old in self._repository.tree(tip).items()
+            if path.startswith(f"{self._memories}/")
+            and not os.path.lexists(f"{self._vault}/{path}")
+        ]
+        gone += [
             (one.path, one.old, commit.at)
             for commit in every
             for one in commit.files

@@ -191,7 +191,12 @@ def removed_files(session: Session) -> list[Removed]:
             content = pages.read(reader.style(path), decode(data)[0]).content
             results.append(Removed(path, data, content, memory and memory._replace(archived=True)))
     outside = _outside(session, [one.memory.id for one in results if one.memory])
-    return [one._replace(outside=outside.get(one.memory and one.memory.id, "")) for one in results]
+    searcher = session.reader.searcher()
+    hidden = searcher.hidden_from(session.viewer) if searcher else {}
+    placed = (
+        one._replace(outside=outside.get(one.memory and one.memory.id, "")) for one in results
+    )
+    return [one for one in placed if one.outside not in hidden]
 
 
 _OUTSIDE = """SELECT j.value, f.path FROM json_each(?) j JOIN notes n ON instr(n.properties, j.value)
