@@ -165,8 +165,8 @@ class History:
         ]
 
     def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
-        """The files that people removed in the last commits, newest first: path, last bytes, and time. Before them those
-        that are not there and not committed: that of a folder that is suddenly empty nobody knows."""
+        """The files that people removed in the last commits, newest first: path, last bytes, and time; before them what
+        is gone with a folder that is suddenly empty, which no commit tells."""
         tip = self._tip()
         every = [*self._read(self._list(tip, f"-n{limit}"))] if tip else []
         gone = [
