@@ -135,6 +135,24 @@ def test_broken_front_matter_is_left_alone(vault: Path, write: Write) -> None:
     assert (vault / "Broken.md").read_text() == "---\na: [\n---\n"
 
 
+def test_what_logseq_writes_of_its_database_is_not_changed_and_nothing_is_proposed_for_it(
+    vault: Path, write: Write
+) -> None:
+    (vault / ".obsidian").rmdir()
+    write("logseq/config.edn", "{}")
+    write("pages/Green tea ceremony.md", "- tea\n")
+    before = "- TODO the [[Green tea cermony]]\n"
+    mirrored = write("mirror/markdown/pages/Plan.md", before)
+    page = write("pages/Own.md", before)
+    synced(vault)
+    words = "set", "mirror/markdown/pages/Plan.md", "a", "b"
+    assert "never reads it; change it there" in one_line(as_text(vault, *words))
+    assert as_text(vault, "done", "mirror/markdown/pages/Plan.md:1").code != 0
+    assert as_text(vault, "dream", "--level", "3").code == 0
+    assert [one["path"] for one in done(vault, "review")["proposals"]] == ["pages/Own.md"]
+    assert (mirrored.read_text(), page.read_text()) == (before, before)
+
+
 def test_a_logseq_page(vault: Path, write: Write) -> None:
     write("logseq/config.edn", "{}")
     write("pages/Tea.md", "type:: drink\ntags:: green, [[hot water]]\n\n- TODO brew\n- NOW pour\n")

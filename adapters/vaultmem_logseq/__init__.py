@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 CONFIG = "logseq/config.edn"
 HOME = ("pages/", "journals/", "logseq/")
+MIRROR = "mirror/markdown/"  # of a graph in Logseq's database: written by Logseq, never read
 
 
 class LogseqDialect:

@@ -6,7 +6,7 @@ import re
 from datetime import date, datetime, timedelta
 
 from vaultmem.light import TYPE_CHECKING
-from vaultmem_logseq import org, tasks
+from vaultmem_logseq import MIRROR, org, tasks
 from vaultmem_logseq.outline import Block, outline
 from vaultmem_logseq.references import masks
 
@@ -26,14 +26,12 @@ _WRITTEN = re.compile(
     r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:(?P<gap>[ \t]+)(?P<weekday>[^\W\d_]+\.?))?"
 )
 _CLOCK = re.compile(r"(?<=[ \t])\d{1,2}:\d{2}(?!\d)")
-# Of a graph in Logseq's database: written by Logseq, never read.
-_MIRROR = "mirror/markdown/"
 _MOST_TURNS = 100_000  # of a task that repeats every day since the year 1900
 
 
 def complete(path: str, text: str, task: Task, done: Completion) -> str | None:
     """The text with the task marked done, see vaultmem.adapter.Rules."""
-    if path.startswith(_MIRROR):
+    if path.startswith(MIRROR):
         return None
     block = _open_block(path, text.replace("\r\n", "\n"), task)
     if block is None or not block.marker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vaultmem.adapter import FrontMatter, Heading, Link, Note, Value
 from vaultmem.light import TYPE_CHECKING
-from vaultmem_logseq import names, org, properties
+from vaultmem_logseq import MIRROR, names, org, properties
 from vaultmem_logseq.outline import Block, outline, pieces
 from vaultmem_logseq.properties import yaml_properties
 from vaultmem_logseq.references import Masks, Reference, masks, references
@@ -43,10 +43,10 @@ class PageReader:
         """The page's title and its day if it is a journal; `written` is a title in its properties."""
         written = written if names.canonical(written) else ""
         # Logseq 2 writes mirrors of its database in the newer format, whatever the settings say.
-        lowbar = self.settings.triple_lowbar or path.startswith("mirror/markdown/")
+        lowbar = self.settings.triple_lowbar or path.startswith(MIRROR)
         title = written.strip() or names.title_from_path(path, triple_lowbar=lowbar) or path
         day = self.days.day(title.strip().strip("/"))
-        journals = f"{self.settings.journals}/", "mirror/markdown/journals/"
+        journals = f"{self.settings.journals}/", f"{MIRROR}journals/"
         if day is None and not written and path.startswith(journals):
             day = self.days.day_of_file(path.rpartition("/")[2].rpartition(".")[0])
         if day:

@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 
 from vaultmem.light import TYPE_CHECKING
-from vaultmem_logseq import HOME
+from vaultmem_logseq import HOME, MIRROR
 from vaultmem_logseq.names import JournalDays, canonical, day_key, title_from_path
 from vaultmem_logseq.settings import Settings
 
@@ -111,6 +111,10 @@ class LogseqRules:
         from vaultmem_logseq.completing import complete
 
         return complete(path, text, task, done)
+
+    def is_mirror(self, path: str) -> bool:
+        """Whether Logseq writes the page out of its database."""
+        return path.startswith(MIRROR)
 
     def views(self) -> Mapping[str, str]:
         """A page of queries."""

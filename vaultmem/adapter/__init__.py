@@ -172,6 +172,13 @@ class Views(Protocol):
         {days} for the days in which a memory fades."""
 
 
+class Mirrors(Protocol):
+    """An optional part of a dialect's rules: notes that the editor writes and never reads."""
+
+    def is_mirror(self, path: str) -> bool:
+        """Whether the note at a path is one, so that a change of it would be lost."""
+
+
 class Dialect(Protocol):
     """The entry point of a dialect package: a module or an instance with these names."""
 

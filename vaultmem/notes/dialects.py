@@ -11,7 +11,7 @@ from itertools import accumulate
 from os.path import commonprefix
 
 from vaultmem import paths, plugins
-from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Note, Rules, Value, Views
+from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Mirrors, Note, Rules, Value, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes.places import file_name, with_our_keys
@@ -175,6 +175,11 @@ class Rulebook:
         """The views of memories for the editor, see vaultmem.adapter.Views; empty for a dialect without views."""
         rules = self.at(path)
         return cast(Views, rules).views() if hasattr(rules, "views") else {}
+
+    def is_mirror(self, path: str) -> bool:
+        """Whether a change of the note would be lost, see vaultmem.adapter.Mirrors."""
+        rules = self.at(path)
+        return hasattr(rules, "is_mirror") and cast(Mirrors, rules).is_mirror(path)
 
     def numbered(self, path: str, note: Note) -> Note:
         """The note with link keys of this rulebook, which never equal those of other dialects."""

@@ -57,6 +57,8 @@ def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Valu
     path, key = path_of(session, params.needed("note")), params.needed("key")
     if not key.isprintable():
         raise UsageError("the name of a property is one line")
+    if session.store.rules.is_mirror(path):
+        raise UsageError(f"{path} is written by its editor, which never reads it; change it there")
     if not path.lower().endswith(_MARKDOWN):
         raise UsageError(f"{path} is not a Markdown note; change its properties in your editor")
     data = session.store.bytes_of(path) or b""

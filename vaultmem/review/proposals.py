@@ -320,9 +320,11 @@ class Finder:
         return not note.path.lower().endswith(".org") and not self._is_template(note)
 
     def _is_template(self, note: Note) -> bool:
-        """Whether a note is a form for others, or drawn by a plugin: not text that a person reads."""
+        """Whether a note is a form for others, or written by a program: not text of a person."""
         path, front, folders = note.path, note.front, _folders(note.path)
         if path == self._daily_template or path.startswith(self._template_folders):
+            return True
+        if self._session.store.rules.is_mirror(path):
             return True
         if any(p in _TEMPLATE_FOLDERS or p.endswith(("模板", " templates")) for p in folders):
             return True
