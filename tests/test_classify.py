@@ -151,14 +151,30 @@ def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["a", "a ", "的", "I really ", "turned the it them that ", "从一日到二号", "12 may ", "."],
+    [
+        "a",
+        "a ",
+        "的",
+        "I really ",
+        "turned the it them that ",
+        "从一日到二号",
+        "12 may ",
+        ".",
+        "esse gern nicht ",
+        "hätte man kann ",
+    ],
 )
 def test_hostile_text_is_classified_at_once(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     assert takes_less(1.0, lambda: classify(text))  # 30 ms on a quiet machine
 
 
-@pytest.mark.parametrize(("part", "floor"), [("dev", 0.87), ("test", 0.87), ("fresh", 0.7)])
+@pytest.mark.parametrize(
+    ("part", "floor"),
+    [
+        ("dev", 0.87), ("test", 0.87), ("fresh", 0.7), ("german-dev", 0.9), ("german-test", 0.85), ("german-fresh", 0.4),
+    ],
+)  # fmt: skip
 def test_signals_alone_find_most_categories(part: str, floor: float) -> None:
     found = outcomes(labelled(part), [None] * len(labelled(part)))
     assert macro_accuracy(found) >= floor
@@ -184,9 +200,13 @@ def test_embeddings_add_to_them(near: dict[str, dict[str, float]], part: str, fl
         ("Wir haben beschlossen, das Dach zu decken", "decisions"),
         ("Montags gehe ich schwimmen, normalerweise abends", "habits"),
         ("Mein Gehalt ist 70000", "knowledge"),
+        ("Anna mag keinen Käse", "preferences"),
+        ("Wir haben noch nichts entschieden, der Termin steht aber fest", "date"),
+        ("我的编辑是王芳", "people"),
+        ("我最喜欢的颜色是黄色", "preferences"),
     ],
 )
-def test_german_has_words_of_its_own_and_what_says_nothing_is_no_preference(
+def test_other_languages_have_words_of_their_own_and_what_says_nothing_is_no_preference(
     text: str, category: str
 ) -> None:
     """The built-in model does not know German: what is a little closer is so by chance."""
