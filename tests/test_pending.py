@@ -264,3 +264,22 @@ def test_the_page_of_answers_has_no_words_of_a_private_note(
     assert "call the bank" in text
     assert "doctor" not in text
     assert "pills" not in text
+
+
+@pytest.mark.parametrize("logseq", [False, True])
+def test_a_note_of_the_person_in_the_place_of_the_page_is_named_where_one_looks(
+    vault: Path, write: Write, logseq: bool
+) -> None:
+    """Nothing else would tell: in the editor there is no page of what is pending."""
+    if logseq:
+        (vault / ".obsidian").rmdir()
+        write("logseq/config.edn", "{}")
+        write("vaultmem/pending.md", "generated:: vaultmem\n\n- ## Notes\n")
+    own = write("pages/Pending.md" if logseq else "vaultmem/pending.md", "- mine\n")
+    synced(vault)
+    [named] = texts(value_of(vault), "review")
+    assert str(own.relative_to(vault)) in named
+    assert "set pending.path" in named
+    own.unlink()
+    synced(vault)
+    assert value_of(vault)["review"] == []

@@ -14,7 +14,7 @@ from vaultmem import paths, plugins
 from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Mirrors, Note, Rules, Value, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
-from vaultmem.notes.places import file_name, with_our_keys
+from vaultmem.notes.places import OUTLINE, file_name, with_our_keys
 from vaultmem.vault import files
 from vaultmem.vault.walk import without_records
 
@@ -228,6 +228,11 @@ class Rulebook:
             return None
         paths = [[path for path, _ in files_named(each)] for each in self.lookups(key)]
         return self.resolve(note.links[0].path, key, source, paths).path
+
+    def namesake(self, path: str, files_named: FilesNamed) -> str | None:
+        """The note that is called like a page of ours, where their editor shows one of the two."""
+        other = self.follow(file_name(path), path, files_named)
+        return other if self.page_style(path) == OUTLINE and other != path else None
 
     def follow_anywhere(self, name: str, files_named: FilesNamed) -> list[str]:
         """The note that [[name]] leads to by the first dialect for which it leads to one."""

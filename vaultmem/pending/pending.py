@@ -7,8 +7,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
-from functools import cached_property
+from functools import cached_property, partial
 
+from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.item_answers import (
     DONE,
@@ -141,7 +142,20 @@ class Pending:
         """The context of a review."""
         asks = self.config.text("pending.complete_in_notes") == "ask"
         trust = self.config.text("recall.trust")
-        return Context(catalog, self._ledger, self.vault, self.folder, now, self.path, asks, trust)
+        problem = self._page_problem(catalog)
+        return Context(
+            catalog, self._ledger, self.vault, self.folder, now, self.path, asks, trust, problem
+        )
+
+    def _page_problem(self, catalog: Catalog) -> str:
+        """Why the person does not see the page in the editor; "" where nothing is in the way."""
+        if self.page is None or not os.path.exists(f"{self.vault}/{self.path}"):
+            return ""
+        if problem := self.page.problem():
+            return problem
+        other = self._rules.namesake(self.path, partial(catalog_read.files_named, catalog))
+        both = f"{self.path} is called like {other}, and your editor shows one of the two"
+        return f"{both}; rename yours, or set pending.path" if other else ""
 
     # --- The page
 

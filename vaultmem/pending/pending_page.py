@@ -87,6 +87,29 @@ class Page:
             return Refreshed(written=False, acks=turn.recorded, problems=[str(error)])
         return Refreshed(written, turn.acks, problems)
 
+    def problem(self) -> str:
+        """Why the page cannot be written: a note of the person's is in its place; "" where none is."""
+        with contextlib.suppress(OSError, ValueError):
+            try:
+                self.own_text(files.content(f"{self.vault}/{self.path}", MOST_BYTES + 1)[0])
+            except VaultmemError as error:
+                return str(error)
+        return ""
+
+    def own_text(self, data: bytes) -> str:
+        """The text of the page. Raises VaultmemError where it is none of ours."""
+        if len(data) > MOST_BYTES:
+            raise VaultmemError(
+                f"{self.path} is larger than {MOST_BYTES // 1_000_000} MB, and is left alone; move your notes elsewhere"
+            )
+        text = _decode(data)
+        if not ticks.is_page(text):
+            raise VaultmemError(
+                f"{self.path} is a note of yours and stays as it is; give it another name, "
+                "or set pending.path to where what is pending may be written"
+            )
+        return text
+
     # --- Copies by sync programs
 
     def _copies(self) -> list[_Copy]:
@@ -169,7 +192,7 @@ class _Turn:
 
     def new_bytes(self, data: bytes | None) -> bytes | None:
         """The page with the remaining items; the same where it would say nothing new. Records its answers first."""
-        text = "" if data is None else self._own_text(data)
+        text = "" if data is None else self._page.own_text(data)
         content = ticks.read(text)
         self.take(content)
         self.record_all()
@@ -181,19 +204,6 @@ class _Turn:
         page = ticks.compose(content, self._left(), self._page.style, self.typed, self.extent)
         self.after = _answer_ids(ticks.read(page))
         return _encode(page)
-
-    def _own_text(self, data: bytes) -> str:
-        path, text = self._page.path, _decode(data)
-        if len(data) > MOST_BYTES:
-            raise VaultmemError(
-                f"{path} is larger than {MOST_BYTES // 1_000_000} MB, and is left alone; move your notes elsewhere"
-            )
-        if not ticks.is_page(text):
-            raise VaultmemError(
-                f"{path} is a note of yours and stays as it is; give it another name, "
-                "or set pending.path to where what is pending may be written"
-            )
-        return text
 
     def holds_all_of(self, copy: Content, page: Content) -> bool:
         """Whether nothing that a person did on a copy would be lost with it: its answers are recorded."""

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 MOST = 3  # single lines of a kind
 MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
 _QUESTIONS = ("approve", "remember", "proposals")  # kinds that only the person may answer
-PERSONAL = ("vanished", HALTED, LOST, "complete", "leaving", *_QUESTIONS)  # the others are chores
+PERSONAL = ("vanished", "page", HALTED, LOST, "complete", "leaving", *_QUESTIONS)  # no chores
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
@@ -90,6 +90,7 @@ class Context(NamedTuple):
     page: str = ""  # the path of the page itself
     asks: bool = True  # whether tasks that were done here are to be ticked in their notes
     trust: str = CONNECTED  # the setting recall.trust
+    page_problem: str = ""  # why the person does not see the page in the editor
 
 
 def _is_procedural(memory: Note) -> bool:
@@ -142,7 +143,7 @@ class Review:
         first, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
         lost = _summarize_many(kinds[LOST], _COUNTED[LOST])
-        alone = ("vanished", HALTED, "complete", "leaving")
+        alone = ("vanished", "page", HALTED, "complete", "leaving")
         listed = [*(one for kind in alone for one in kinds[kind]), *lost, *first]
         if rest:
             key = "\0".join(sorted(item.id for item in rest))
@@ -222,16 +223,17 @@ class Review:
     @cached_property
     def _kinds(self) -> dict[str, list[Item]]:
         """All there is to review and not answered, by kind, the most urgent first."""
-        why, wall = self._vanished, self.context.now.replace(tzinfo=None)
-        questions = review_sources.questions(self.context, self._doable)
+        why, page = self._vanished, self.context.page_problem
+        wall = self.context.now.replace(tzinfo=None)
         kinds = {
             "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
+            "page": [_item("page", item_id("page", page), page)] if page else [],
             HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
             "complete": completion_questions(self._dues, self._answers, wall) if self.context.asks else [],
             "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
-            **self._group_findings(), "proposals": [_item("proposals", *one) for one in questions],
-            "advice": self._advice,
-            **self._file_problems(), "inbox": self._inbox(),
+            **self._group_findings(),
+            "proposals": [_item("proposals", *one) for one in review_sources.questions(self.context, self._doable)],
+            "advice": self._advice, **self._file_problems(), "inbox": self._inbox(),
         }  # fmt: skip
         return {kind: self._drop_answered(items) for kind, items in kinds.items()}
 

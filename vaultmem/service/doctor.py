@@ -15,7 +15,7 @@ from vaultmem.index.catalog import NOTES_BELOW, below, spoken
 from vaultmem.index.sync import rules_of
 from vaultmem.light import NamedTuple
 from vaultmem.notes.frontmatter import UNMERGED
-from vaultmem.notes.places import GENERATED, LINE, OUTLINE, file_name, page_path
+from vaultmem.notes.places import GENERATED, LINE, page_path
 from vaultmem.text import scripts
 from vaultmem.text.values import plural
 from vaultmem.vault import identity
@@ -165,10 +165,8 @@ def _of_one_name(vault: Vault) -> Iterator[str]:
     folder, rules = config.text("memory_folder"), rules_of(vault.path, config)
     page = page_path(folder, config.text("pending.path"))
     for path in dict.fromkeys([page, *(f"{folder}/{name}" for name in GENERATED[1:])]):
-        if not path or rules.page_style(path) != OUTLINE or not on_disk(vault.path, path):
-            continue
-        other = rules.follow(file_name(path), path, partial(catalog_read.files_named, catalog))
-        if other and other != path:
+        files_named = partial(catalog_read.files_named, catalog)
+        if path and on_disk(vault.path, path) and (other := rules.namesake(path, files_named)):
             yield f"{path} and {other}"
 
 
