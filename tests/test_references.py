@@ -45,7 +45,7 @@ def shown(vault: Vault, text: str, **options: str) -> tuple[str, str]:
     [
         (f"(({ONE})) (({ONE.upper()}))", f"{SHOWN} {SHOWN}"),
         (f"{{{{embed (({ONE})) }}}}!", f"{SHOWN}!"),
-        (f"[the beds]((({ONE})))", f"[the beds]((({ONE})))"),
+        (f"[the beds]((({ONE})))", "the beds"),
         (f"(({GONE})) ({ONE})", f"(({GONE})) ({ONE})"),
         (f"(({ORG}))", "The org block"),
         (f"(({LOOP}))", f"round back (({LOOP}))"),
@@ -61,6 +61,14 @@ def test_a_block_of_a_private_note_is_shown_to_nobody_else(vault: Vault) -> None
     reference = f"(({SAFE}))"
     assert shown(vault, reference) == ("The code is 8812",) * 2
     assert shown(vault, reference, by="claude") == (reference,) * 2
+
+
+def test_what_stands_above_a_block_is_shown_by_its_text_too(vault: Vault) -> None:
+    below = "".join(f"\t- {'many words ' * 20}{number}\n" for number in range(9))
+    Path(vault.path, "pages/Plan.md").write_text(f"- (({ONE}))\n{below}\t- zebra\n", "utf-8")
+    vault.sync()
+    (hit,) = vault.search("zebra", by="claude")
+    assert hit.headings == [SHOWN]
 
 
 def test_a_block_that_changes_after_the_index_was_made_is_shown_as_it_is(vault: Vault) -> None:

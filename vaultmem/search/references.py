@@ -1,4 +1,4 @@
-"""References to blocks of an outline, replaced by the text of the block as its editor shows it.
+"""References to blocks of an outline, replaced by their label or the text of the block, as its editor shows them.
 
 The id of a block tells a reader nothing. Where its note is hidden from the viewer, or is gone, the id stays.
 """
@@ -22,9 +22,9 @@ MOST = 40  # references of one text
 LONGEST = 400  # characters of a block
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-# A link with a label, [label](((id))), has words of its own.
 _REFERENCE = lazy(
-    rf"\{{\{{embed[ \t]+\(\((?P<embedded>{_ID})\)\)[ \t]*\}}\}}|(?<!\]\()\(\((?P<id>{_ID})\)\)"
+    rf"\[(?P<label>[^\[\]\n]+)\]\(\(\({_ID}\)\)\)"
+    rf"|\{{\{{embed[ \t]+\(\((?P<embedded>{_ID})\)\)[ \t]*\}}\}}|\(\((?P<id>{_ID})\)\)"
 )
 _BULLET = lazy(r"^[ \t]*(?:-|#+|\*+)(?:[ \t]+|$)", re.MULTILINE)
 _DRAWER = lazy(r"^[ \t]*:[\w-]+:.*\n?", re.MULTILINE)  # of Org
@@ -35,6 +35,8 @@ def with_referenced_texts(searcher: Searcher, text: str, viewer: Viewer) -> str:
     hidden = searcher.hidden_from(viewer)
 
     def block(reference: re.Match[str]) -> str:
+        if reference["label"]:
+            return reference["label"]
         id_ = reference["embedded"] or reference["id"]
         return _block(searcher, id_.lower(), hidden) or reference[0]
 

@@ -331,6 +331,7 @@ class Searcher:
             content = self.with_references(content, viewer)
             shown = marker.snippet(without_editor_lines(content))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
+            hit.headings = [self.with_references(one, viewer) for one in hit.headings]
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 
     def with_references(self, text: str, viewer: access.Viewer) -> str:
