@@ -144,6 +144,12 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, opened: Vault, write: 
         assert not re.search("id::|collapsed|created|CLOCK|:END:", text)
         assert "oak, berth:: 14" in text
         assert len(re.findall("berth:: 14", text)) == 2
+    write(
+        "pages/Mill.org", "* The mill\n:PROPERTIES:\n:id: x\n:miller: Tom\n:END:\nIt grinds rye\n"
+    )
+    synced(vault)
+    (mill,) = opened.recall("what does the mill grind?")["memories"]
+    assert mill["content"] == "* The mill\n:miller: Tom\nIt grinds rye"
     own = opened.write("The dinghy lies in Whitby, too", category="knowledge")
     page = vault / own["path"]
     page.write_text(f"{page.read_text('utf-8')}id:: {'0' * 36}\ncollapsed:: true\n", "utf-8")

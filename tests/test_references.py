@@ -7,6 +7,8 @@ import pytest
 
 from tests.effort import is_linear
 from vaultmem import Vault
+from vaultmem.api.tool import Call
+from vaultmem.api.toolbox import Toolbox
 from vaultmem.memories.access import PERSON
 from vaultmem.search import references
 
@@ -38,6 +40,15 @@ def shown(vault: Vault, text: str, **options: str) -> tuple[str, str]:
     (hit,) = vault.search("zebra", **options)
     (known,) = vault.recall("zebra plan", **options)["memories"]
     return hit.content.removeprefix("- zebra "), str(known["content"]).removeprefix("- zebra ")
+
+
+def test_a_note_that_is_read_as_a_whole_is_shown_so_too(vault: Vault) -> None:
+    text = f"- see (({ONE})), (({SAFE}))\n  id:: {GONE}\n"
+    Path(vault.path, "pages/Plan.md").write_text(text, "utf-8")
+    vault.sync()
+    told = Toolbox(plain=True).call(vault, Call("memory_read", {"id": "Plan"}, "claude")).text
+    assert f"- see {SHOWN}, (({SAFE}))" in told
+    assert vault.ask("note", path="pages/Plan.md")["text"] == f"- see {SHOWN}, The code is 8812"
 
 
 @pytest.mark.parametrize(

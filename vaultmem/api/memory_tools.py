@@ -145,7 +145,8 @@ def read(vault: Vault, call: Call) -> Outcome:
         if not note.hash:
             moved = f"{path!r} cannot be read now; it was moved, or is not a regular file"
             raise NoteNotFoundError(moved) from None
-        return Outcome(f"{quote(path)}\n{fence(note.text)}", {"path": path})
+        text = vault.searcher().with_references(note.text, call.viewer)
+        return Outcome(f"{quote(path)}\n{fence(text)}", {"path": path})
     title, content = quote(str(record["title"])), fence(str(record["content"]))
     return Outcome(f"{title} ({facts(record)})\n{content}", to_data(record))
 

@@ -149,7 +149,7 @@ def note(session: Session, params: Arguments) -> JsonObject:
         "path": path,
         "title": known.title,
         "properties": text[head.start : head.end],
-        "text": without_editor_lines(text[head.body :]),
+        "text": searcher.with_references(without_editor_lines(text[head.body :]), session.viewer),
         "is_cut": len(data) > MOST_OF_NOTE,
         "links": {name: target for name, target in links.items() if target in notes},
         "files": sorted({target for target in links.values() if target not in notes}),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
 
 DEPTH = 2  # references in a block that is referred to; then they stay, as in blocks that refer to each other
-MOST = 40  # references of one text
+MOST = 100  # references of one text
 LONGEST = 400  # characters of a block
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
@@ -27,7 +27,6 @@ _REFERENCE = lazy(
     rf"|\{{\{{embed[ \t]+\(\((?P<embedded>{_ID})\)\)[ \t]*\}}\}}|\(\((?P<id>{_ID})\)\)"
 )
 _BULLET = lazy(r"^[ \t]*(?:-|#+|\*+)(?:[ \t]+|$)", re.MULTILINE)
-_DRAWER = lazy(r"^[ \t]*:[\w-]+:.*\n?", re.MULTILINE)  # of Org
 
 
 def with_referenced_texts(searcher: Searcher, text: str, viewer: Viewer) -> str:
@@ -63,6 +62,6 @@ def _text_around(text: str, start: int, end: int) -> str:
     first = bullets[-1] if bullets else 0
     following = _BULLET.search(text, max(end, start + 1))
     whole = text[first : following.start() if following else len(text)]
-    own = _BULLET.sub("", _DRAWER.sub("", without_editor_lines(whole)), count=1)
+    own = _BULLET.sub("", without_editor_lines(whole), count=1)
     line = " ".join(own.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

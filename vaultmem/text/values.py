@@ -54,6 +54,7 @@ else:
 # A line of an outline in which its editor keeps the state of a block.
 EDITOR_LINE = (
     r"^[ \t]*(?:(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::"
+    r"|:(?:PROPERTIES|END|collapsed|id):(?=[ \t]|$)"  # in Org
     r"|:LOGBOOK:[ \t]*\n(?>(?:(?![ \t]*(?:-[ \t]|:(?:END|LOGBOOK):))[^\n]*\n)*)[ \t]*:END:)[^\n]*(?:\n|\Z)"
 )
 
@@ -88,7 +89,7 @@ def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
 
 def without_editor_lines(text: str) -> str:
     """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, its log book."""
-    has_state = "::" in text or ":LOGBOOK:" in text
+    has_state = "::" in text or ":LOGBOOK:" in text or ":PROPERTIES:" in text
     return _EDITOR_LINE.sub("", text).rstrip("\n") if has_state else text
 
 
