@@ -189,6 +189,22 @@ def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> No
         assert vault.read(other["id"])["links"] == [said["id"]]
 
 
+def test_a_contradiction_waits_until_it_is_answered_or_edited(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dream compares what is a few days old; what it found before must not go unnoticed."""
+    opened.write("Project Atlas uses Postgres 14.")
+    newer = opened.write("Project Atlas uses Postgres 16.")["id"]
+    opened.dream(3)
+    for days in (10, 40):
+        monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + days * 86_400))
+        opened.dream(3)
+        assert [one["id"] for one in opened.waiting()["findings"]] == [newer]
+    opened.edit(newer, "Project Birch uses Postgres 16.")
+    opened.dream(3)
+    assert not opened.waiting()["findings"]
+
+
 def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(opened: Vault) -> None:
     opened.write("I prefer dark mode in the editor")
     opened.write("I prefer light mode in the editor", source="https://example.org")

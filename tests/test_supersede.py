@@ -88,6 +88,14 @@ def test_what_states_more_than_one_thing_is_not_replaced_but_named(
         ("The deadline of Heron is 13 November.", "The deadline of Osprey moved to 20 November."),
         ("Nils is allergic to cashews.", "Nils is now allergic to pollen."),
         ("I speak French.", "I speak Spanish now."),
+        (
+            "Ordered: a viola for Jonas, 41.5 cm, spruce top",
+            "The spruce for Jonas's viola is from Val di Fiemme, cut in 2009",
+        ),
+        (
+            "The maple for Keiko's violin is from Bosnia",
+            "The violin for Keiko got its second coat of varnish",
+        ),
         ("小宝对花生过敏。", "小宝现在对花粉也过敏。"),
         ("办公室的门禁密码是1234。", "家里的门禁密码改成了9876。"),
     ],

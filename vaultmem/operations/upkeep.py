@@ -22,7 +22,7 @@ from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import TOKENS
-from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
+from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, FindingRow, Plan
 from vaultmem.memories.reports import (
     NOTHING,
     PlanReport,
@@ -35,8 +35,9 @@ from vaultmem.memories.reports import (
 from vaultmem.memories.store import Session
 from vaultmem.operations import leaving, overviews
 from vaultmem.review import advice, review
-from vaultmem.review.advice import Doubt
+from vaultmem.review.advice import CONTRADICTION, Doubt
 from vaultmem.schedule import next_time
+from vaultmem.text.sanitize import quote_text
 from vaultmem.text.values import plural
 from vaultmem.vault.batch_record import Header
 
@@ -84,22 +85,36 @@ def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
 _NOTICED = {
     LIGHT: (UNSURE,),
     MEDIUM: (MERGED,),
-    DEEP: ("contradiction", "fading"),
+    DEEP: (CONTRADICTION, "fading"),
 }
 
 
 def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) -> None:
-    """Store the findings of a dream. Doubts about a category stay as long as the memory exists."""
-    ledger, at = session.store.ledger, session.store.collection.at
+    """Store the findings of a dream. As only new memories are compared with the others, doubts about a category stay as
+    long as the memory exists, and contradictions as long as both memories say the same."""
+    ledger = session.store.ledger
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
-    subjects = {one.subject for one in findings}
-    older = [
-        one
-        for one in reads.findings(ledger, UNSURE)
-        if one["subject"] not in subjects and at(one["subject"])
-    ]
-    rows = [*map(finding_to_json, findings), *older]
-    reads.keep_findings(ledger, kinds, rows, session.now)
+    rows = {
+        _place(one): one for one in reads.findings(ledger, *kinds) if _still_holds(session, one)
+    }
+    rows |= {_place(one): one for one in map(finding_to_json, findings)}
+    reads.keep_findings(ledger, kinds, rows.values(), session.now)
+
+
+def _place(finding: FindingRow) -> tuple[str, str, tuple[str, ...]]:
+    return finding["kind"], finding["subject"], tuple(finding["others"])
+
+
+def _still_holds(session: Session, finding: FindingRow) -> bool:
+    """Whether a finding of an earlier dream holds, though this one may not have looked."""
+    collection = session.store.collection
+    found = [collection.at(path) for path in (finding["subject"], *finding["others"])]
+    memories = [one for one in found if one is not None and not one.archived]
+    if len(memories) < len(found) or finding["kind"] not in (UNSURE, CONTRADICTION):
+        return False
+    return finding["kind"] == UNSURE or all(
+        quote_text(collection.content(one)) in finding["said"] for one in memories
+    )
 
 
 def expire(session: Session, params: Arguments) -> PlanReport:
