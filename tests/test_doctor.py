@@ -198,6 +198,17 @@ def test_what_git_could_not_merge_is_named(indexed: Path, write: Write) -> None:
     ]
 
 
+def test_a_file_whose_name_is_not_utf_8_is_to_be_renamed(indexed: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(indexed) + b"/caf\xe9.md")).write_bytes(b"latin name")
+    except OSError:  # macOS
+        pytest.skip("this file system has UTF-8 names only")
+    on(indexed, "sync")
+    (told,) = on(indexed, "doctor", "--format", "json").data["findings"]
+    assert told["what"] == "1 note with a name that is not UTF-8"
+    assert told["advice"].startswith("rename the file")
+
+
 def test_a_page_of_ours_that_is_called_like_one_of_the_person_is_named(
     indexed: Path, write: Write
 ) -> None:

@@ -40,7 +40,7 @@ def test_every_span_can_be_written(seconds: int) -> None:
     [
         (0.2, "less than a second"), (1, "1 second"), (59.6, "1 minute"), (61, "1 minute 1 second"),
         (5_400, "1 hour 30 minutes"), (86_400, "1 day"), (90_061, "1 day 1 hour"), (86_460, "1 day"),
-        (1_209_600, "2 weeks"), (-5, "less than a second"),
+        (1_209_600, "2 weeks"), (2_592_000, "30 days"), (-5, "less than a second"),
     ],
 )  # fmt: skip
 def test_spoken(seconds: float, said: str) -> None:

@@ -135,8 +135,7 @@ def expire(draft: Draft, options: Options = DEFAULT) -> None:
     for memory in draft.memories():
         since = max(memory.created, memory.updated)
         if memory.expires is not None and draft.is_over(memory, memory.expires, "expire"):
-            end = memory.text("expires_at")
-            _archive(draft, memory, "expire", f"expired at its own word, expires_at {end}")
+            _archive(draft, memory, "expire", f"expired on {memory.text('expires_at')[:10]}")
         elif memory.phase == INBOX and now - since > options.ttl:
             if is_awaited(memory) or draft.reads(memory) >= options.reads:
                 continue
@@ -164,8 +163,7 @@ def decay(draft: Draft, options: Options = DEFAULT) -> None:
         if draft.is_over(memory, since + options.threshold, "decay"):
             age = (now - since) / 86400
             limit = format_duration(options.threshold)
-            why = f"not read for {age:.0f} days, longer than {limit} ({memory.decay_policy})"
-            _archive(draft, memory, "decay", why)
+            _archive(draft, memory, "decay", f"not read for {age:.0f} days, longer than {limit}")
 
 
 def _may_decay(memory: Memory, options: Options) -> bool:

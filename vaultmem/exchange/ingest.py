@@ -22,6 +22,7 @@ from vaultmem.notes.blocks import MAX_TOKENS, count_tokens
 from vaultmem.operations.writing import Existing, create, find_same, look, new_memory
 from vaultmem.text import secrets, similarity
 from vaultmem.text.times import seconds, stamp
+from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject, Value
@@ -85,7 +86,8 @@ def ingest_text(session: Session, params: Arguments) -> TextReport:
     if params.flag("dry_run"):
         report = report_planned(session, plan)
     else:
-        why = f"ingest: {len(plan.changes)} memories of {len(parts)} parts"
+        count = len(plan.changes)
+        why = f"ingest: {plural(count, 'memory', 'memories')} of {plural(len(parts), 'part')}"
         outcome = session.carry_out(plan, header(params, why, session.now))
         report = report_done(plan, outcome)
     return cast(

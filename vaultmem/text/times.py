@@ -109,12 +109,14 @@ def duration_seconds(text: str) -> int:
 
 
 def format_duration(span: float) -> str:
-    """A duration in words, by its two largest units: "1 hour 30 minutes"."""
+    """A duration in words, by its two largest units: "1 hour 30 minutes". Weeks only where nothing is left."""
     left = round(span)
     if left < 1:
         return "less than a second"
     parts = []
     for size, name in UNIT_NAMES.items():
+        if name == "week" and left % size:
+            continue
         count, left = divmod(left, size)
         if count:
             parts.append(plural(count, name))
