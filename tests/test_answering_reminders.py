@@ -53,6 +53,38 @@ def test_a_note_that_is_ticked_later_catches_up(bench: Open) -> None:
     assert on.text("Tasks.md").count("[x] pay rent") == 2
 
 
+def test_what_is_snoozed_for_weeks_is_heard_of_again_on_that_day_and_not_before(
+    bench: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_NOTIFY_METHOD", "file")
+    on = bench()
+    on.ask("remind", content="stretch every week on Sunday at 8")
+    on.ask("remind", content="read every day at 7", private=True)
+    for name, text in {
+        "Said.md": "Remind me to call the vet on 2026-11-29.\n",
+        "Dated.md": "---\nscheduled: 2026-11-29\n---\n",
+    }.items():
+        (on.folder / name).write_text(text)
+    on.later(7 * 24 * 60)
+    wanted = {"stretch", "(private)", "Remind me to call the vet on 2026-11-29.", "Dated"}
+    for item in on.items():
+        if item.text in wanted:
+            on.answer(item.id, SNOOZED, until="2027-01-07")  # a Thursday, long after all of them
+    on.ask("notify")
+    heard: dict[str, list[str]] = {}
+    while on.at.date().isoformat() < "2027-01-08":
+        on.later(6 * 60)
+        for one in on.ask("notify")["told"]:
+            heard.setdefault(one["title"], []).append(f"{on.at:%m-%d %H}")
+        assert on.at.date().isoformat() >= "2027-01-07" or not wanted & {*on.words()}
+    for name in ("stretch", "read", "Dated", "Remind me to call the vet on 2026-11-29."):
+        assert heard[name] == ["01-07 10"]
+    [stretch] = (item for item in on.items() if item.text == "stretch")
+    assert stretch.due == "2027-01-07"
+    on.answer(stretch.id)
+    assert [item.due for item in on.items() if item.text == "stretch"] == ["2027-01-10T08:00"]
+
+
 @pytest.mark.parametrize("state", [DONE, DROPPED])
 def test_a_reminder_goes_to_the_archive_and_comes_back(bench: Open, state: str) -> None:
     on = bench()

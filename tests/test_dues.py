@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.dues import said
 from vaultmem.adapter import Note, Piece
 from vaultmem.notes.places import folded_name
 from vaultmem.reminders import schedules
@@ -54,7 +55,7 @@ def test_whatever_a_property_says(text: str) -> None:
         place(), {"due": text, "remind": [text, 1], "date": text, "repeat": text}, own
     )
     for schedule in found:
-        for each in schedule.due_at(NOW, lambda _: False):
+        for each in schedule.due_at(NOW, {}):
             assert datetime.fromisoformat(each.due.due)
 
 
@@ -83,7 +84,7 @@ def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
         schedule = schedules.of_task(place(), fields, plain=True)
         assert schedule
         assert schedule.is_fixed
-        (named,) = schedule.due_at(NOW, lambda _: False)
+        (named,) = schedule.due_at(NOW, {})
         assert named == with_id(schedule.due, schedule.source, schedule.key)
         found.append(named.due)
     assert [each.due for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-25"]
@@ -94,7 +95,7 @@ def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
 def begun(start: str, today: datetime) -> list[Identified]:
     schedule = schedules.of_task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
     assert schedule
-    return list(schedule.due_at(today, lambda _: False))
+    return list(schedule.due_at(today, {}))
 
 
 @given(
@@ -105,17 +106,15 @@ def test_what_repeats_always_has_one_that_counts(rule: str, start: date) -> None
     schedule = Schedule(
         Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), "a", rule
     )
-    (one,) = schedule.due_at(NOW, lambda _: False)
-    (other,) = schedule.due_at(NOW, one.due.id.__eq__)
+    (one,) = schedule.due_at(NOW, {})
+    (other,) = schedule.due_at(NOW, said(one.due.id))
     assert (one.due.due <= "2026-11-22") == (str(start) <= "2026-11-22")
     assert other.due.due > "2026-11-22"
 
 
 def test_it_reminds_as_long_before_each_time() -> None:
     due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
-    (one,) = Schedule(due, "a", "every month").due_at(
-        datetime(2027, 1, 5, tzinfo=UTC), lambda _: False
-    )
+    (one,) = Schedule(due, "a", "every month").due_at(datetime(2027, 1, 5, tzinfo=UTC), {})
     assert (one.due.due, one.due.at) == ("2026-12-30", "2026-12-28T18:00")
 
 

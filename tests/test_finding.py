@@ -14,7 +14,7 @@ from tests.index_dump import generation, synced
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.ledger.ledger import Ledger
-from vaultmem.memories.item_answers import item_id
+from vaultmem.memories.item_answers import Answer, item_id
 from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due
 
@@ -40,7 +40,8 @@ def found(
     """What is due, of the vault as it is now."""
     synced(vault)
     with catalog_of(vault) as catalog:
-        return (by or finder(vault)).dues(catalog, now, closed.__contains__)
+        answers = {id_: Answer(id_, "done", "2026-11-22T09:00:00Z") for id_ in closed}
+        return (by or finder(vault)).dues(catalog, now, answers)
 
 
 def dated(path: Path, when: datetime) -> Path:

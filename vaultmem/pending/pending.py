@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
@@ -19,7 +19,6 @@ from vaultmem.memories.item_answers import (
     Answers,
     halted_id,
     history_answers,
-    is_closed,
     state_of,
 )
 from vaultmem.notes.places import page_path
@@ -33,7 +32,7 @@ from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.alarms import Notifier
 from vaultmem.reminders.due import Due, Entries, Renames
 from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
-from vaultmem.text.times import seconds, stamp
+from vaultmem.text.times import stamp
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -95,12 +94,7 @@ class Pending:
     def dues(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> list[Due]:
         """All items with a due time, also answered ones; recurring ones move on when `answers` close them."""
         known = self.record.answers() if answers is None else answers
-
-        def closed_on(id_: str) -> date | None:
-            at = seconds(known[id_].at) if is_closed(known, id_) else None
-            return None if at is None else datetime.fromtimestamp(at, now.tzinfo).date()
-
-        return self._agenda.dues(catalog, now, closed_on)
+        return self._agenda.dues(catalog, now, known)
 
     def answers(self, now: datetime) -> dict[str, Answer]:
         """The answers, including those on the page that are not read yet."""

@@ -18,11 +18,18 @@ from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private, scope_of
-from vaultmem.memories.item_answers import is_foreign, item_ids, memory_id, origin_of
+from vaultmem.memories.item_answers import (
+    SNOOZED,
+    Answers,
+    is_foreign,
+    item_ids,
+    memory_id,
+    origin_of,
+)
 from vaultmem.notes import blocks
 from vaultmem.notes.places import REMINDERS, folded_name, in_conversation
 from vaultmem.reminders import schedules
-from vaultmem.reminders.due import ClosedOn, Due, Identified, Schedule, with_id
+from vaultmem.reminders.due import Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Written
 from vaultmem.text.values import EVERYBODY
 
@@ -126,15 +133,16 @@ class Agenda:
         # What moves, and all dues with it, at the last look: at most looks nothing has changed.
         self._listed: tuple[list[_Entry], list[Due]] | None = None
 
-    def dues(self, catalog: Catalog, now: datetime, closed_on: ClosedOn) -> list[Due]:
+    def dues(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Due]:
         """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different."""
+        snoozed = {id_: one for id_, one in answers.items() if one.state == SNOOZED}
         with self._lock:
             self._follow(catalog, now)
             moving = sorted(
                 _entry(due, note)
                 for note, known in self._notes.items()
                 for schedule in known
-                for due in schedule.due_at(now, closed_on)
+                for due in schedule.due_at(now, answers, snoozed)
             )
             if self._listed is None or self._listed[0] != moving:
                 every = sorted([*self._fixed, *moving]) if moving else self._fixed

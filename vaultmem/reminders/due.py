@@ -6,21 +6,31 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.item_answers import SNOOZED, Answer, approval_id, completion_id, item_id
+from vaultmem.memories.item_answers import (
+    SNOOZED,
+    Answer,
+    Answers,
+    approval_id,
+    completion_id,
+    is_asleep,
+    is_closed,
+    item_id,
+)
 from vaultmem.paths import replace_private
 from vaultmem.text import recurrence
+from vaultmem.text.times import seconds
 
 if TYPE_CHECKING:
     from vaultmem.synclog.log_entries import Notified
 
+NONE: Answers = {}
 _MOST_AHEAD = 400  # occurrences that may be done before their day
 TASK, NOTE, SENTENCE, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
-ClosedOn = Callable[[str], "date | None"]  # the day on which an item was done or dropped, by its id
 
 
 class Due(NamedTuple):
@@ -79,26 +89,32 @@ class Schedule(NamedTuple):
     def _repeats_in_note(self) -> bool:
         return self.due.kind == TASK and bool(self.due.repeat)
 
-    def due_at(self, moment: datetime, closed_on: ClosedOn) -> Iterator[Identified]:
-        """The due item at that moment. Of a recurring one, the last occurrence until it is answered, then the next."""
+    def due_at(
+        self, moment: datetime, answers: Answers, snoozed: Answers = NONE
+    ) -> Iterator[Identified]:
+        """The due item at that moment. Of a recurring one, the last occurrence until it is answered, then the next.
+        `snoozed` are those of the answers that put something off."""
         today = moment.date().isoformat()
         if self.rule:
-            yield from self._occurrence(moment, closed_on)
+            yield from self._occurrence(moment, answers, snoozed)
         elif self.begins:
             due = self.due if self.due.due[:10] >= today else self.due._replace(due="")
             yield with_id(due, self.source, self.due.due)
         else:
+            turn = with_id(self.due, self.source, self.key)
+            last = max(self.due.due, _until(turn, snoozed))
             is_only_written = self.due.due == today <= self.not_on
-            if not (is_only_written or self._is_over(self.due.due, today)):
-                yield from self._turns(closed_on)
+            if not (is_only_written or self._is_over(last, today)):
+                yield from self._turns(turn, answers, moment.tzinfo)
 
-    def _turns(self, closed_on: ClosedOn) -> Iterator[Identified]:
+    def _turns(
+        self, turn: Identified, answers: Answers, zone: tzinfo | None
+    ) -> Iterator[Identified]:
         """The item; of a task that repeats, also the turns after each that was answered and is not ticked in its note.
         They have the ids that they will have there."""
-        turn = with_id(self.due, self.source, self.key)
         yield turn
         for _ in range(_MOST_AHEAD if self._repeats_in_note else 0):
-            due, closed = turn.due, closed_on(turn.due.id)
+            due, closed = turn.due, _closed_on(turn, answers, zone)
             day = closed and recurrence.day_to_come(
                 due.repeat, date.fromisoformat(due.due[:10]), closed
             )
@@ -112,21 +128,43 @@ class Schedule(NamedTuple):
         """When the next occurrence replaces the last one; "" for never."""
         return occurrences(self.rule, self.due.due, moment).next if self.rule else ""
 
-    def _occurrence(self, moment: datetime, closed_on: ClosedOn) -> Iterator[Identified]:
+    def _occurrence(
+        self, moment: datetime, answers: Answers, snoozed: Answers
+    ) -> Iterator[Identified]:
         last, following = occurrences(self.rule, self.due.due, moment)
-        if last and not self._is_over(last, moment.date().isoformat()):
+        put_off = self._put_off(last, snoozed) if last else None
+        if put_off and is_asleep(answers[put_off.due.id], moment.isoformat()[:16]):
+            yield put_off
+            return
+        until = _until(put_off, snoozed)
+        if last and not self._is_over(max(last, until), moment.date().isoformat()):
             occurrence = with_id(_shift(self.due, last), self.source)
-            if not following or not closed_on(occurrence.due.id):
-                yield occurrence
+            if not following or not is_closed(answers, occurrence.due.id):
+                due = occurrence.due._replace(due=until, at=until) if until else occurrence.due
+                yield occurrence._replace(due=due)
                 return
         for _ in range(_MOST_AHEAD):  # done ahead of time
             if not following:
                 return
             occurrence = with_id(_shift(self.due, following), self.source)
             following = occurrence_after(self.rule, self.due.due, following)
-            if not following or not closed_on(occurrence.due.id):
+            if not following or not is_closed(answers, occurrence.due.id):
                 yield occurrence
                 return
+
+    def _put_off(self, last: str, snoozed: Answers) -> Identified | None:
+        """The occurrence before the last one that is snoozed until after that."""
+        oldest = min((one.at for one in snoozed.values() if one.until > last), default="~")[:10]
+        when, start = last, date.fromisoformat(self.due.due[:10])
+        while when[:10] >= oldest:
+            day = date.fromisoformat(when[:10]) - timedelta(1)
+            if not (earlier := _days_around(self.rule, start, day)[0]):
+                break
+            when = earlier + last[10:]
+            occurrence = with_id(_shift(self.due, when), self.source)
+            if _until(occurrence, snoozed) > last:
+                return occurrence
+        return None
 
     def _is_over(self, when: str, today: str) -> bool:
         if self.days is None:
@@ -135,6 +173,17 @@ class Schedule(NamedTuple):
             return (date.fromisoformat(when[:10]) + timedelta(self.days)).isoformat() < today
         except OverflowError:
             return False
+
+
+def _until(one: Identified | None, snoozed: Answers) -> str:
+    answer = snoozed.get(one.due.id) if one else None
+    return answer.until if answer else ""
+
+
+def _closed_on(one: Identified, answers: Answers, zone: tzinfo | None) -> date | None:
+    """The day on which it was done or dropped; None while it is open."""
+    at = seconds(answers[one.due.id].at) if is_closed(answers, one.due.id) else None
+    return None if at is None else datetime.fromtimestamp(at, zone).date()
 
 
 def with_id(due: Due, source: str, key_time: str = "") -> Identified:
