@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 from vaultmem.history.history import History
-from vaultmem.history.repository import Repository, blob_id
+from vaultmem.history.objects import blob_id
+from vaultmem.history.repository import Repository
 from vaultmem.history.undo import Means, Refused, Undone, planned_writes
 from vaultmem.vault.batch_record import Header, Outcome, PlannedWrite
 from vaultmem.vault.batches import Batches
@@ -68,7 +69,8 @@ class Kept:
     def unmade(self, *commits: str) -> tuple[list[PlannedWrite], list[Refused]]:
         """What has to be done to undo commits, newest first."""
         known = self.history
-        undone = [Undone(known.files(known.show(one)), known.moved_since(one)) for one in commits]
+        moved = zip(commits, known.moved_since(commits), strict=True)
+        undone = [Undone(known.files(known.show(one)), each) for one, each in moved]
         means = Means("memories", self.read, self.history.merged, lambda data: data + b"deleted\n")
         return planned_writes(undone, means, "undo")
 

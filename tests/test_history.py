@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.kept_history import Kept, tree, true
 from vaultmem.errors import VaultmemError
+from vaultmem.history import repository
 from vaultmem.history.commits import Commit, FileChange, format_message, parse_message
 from vaultmem.vault.batch_record import PlannedWrite
 
@@ -42,7 +43,7 @@ def test_a_batch_becomes_a_commit(kept: Kept) -> None:
     assert kept.take_in() == 0
 
 
-def test_every_name_and_every_byte_come_back(kept: Kept) -> None:
+def test_every_name_and_every_byte_come_back(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [
         *zip(ODD, BYTES * 2, strict=False),
         *((f"memories/{n}.md", data) for n, data in enumerate(BYTES)),
@@ -57,6 +58,9 @@ def test_every_name_and_every_byte_come_back(kept: Kept) -> None:
         assert kept.bytes_at(first, path) == data
         assert [one.commit for one in kept.history.log(path)] == [second, first]
     assert true(kept)
+    monkeypatch.setattr(repository, "_LOOSE", -1)
+    assert kept.history.tidy()
+    assert true(kept), "git reads the same as we do"
 
 
 def test_the_first_commit_is_what_was_found(kept: Kept) -> None:
@@ -166,9 +170,11 @@ def test_log_follows_moves(kept: Kept) -> None:
     kept.make("memories/a.md", b"another")
     kept.edit("memories/b.md", b"4", "memories/c.md")
     assert [one.at for one in kept.history.log("memories/c.md")] == [1005, 1003, 1002, 1001]
-    assert kept.history.moved_since(kept.history.log()[-1].commit) == {
-        "memories/a.md": "memories/c.md", "memories/b.md": "memories/c.md"
-    }  # fmt: skip
+    newest, *_, moved, _, first = [one.commit for one in kept.history.log()]
+    b_to_c = {"memories/b.md": "memories/c.md"}
+    a_to_c = {"memories/a.md": "memories/c.md", **b_to_c}
+    assert kept.history.moved_since([newest, moved, first]) == [{}, b_to_c, a_to_c]
+    assert kept.history.moved_since([newest]) == [{}]
 
 
 def test_resolve(kept: Kept) -> None:
@@ -232,6 +238,7 @@ def test_whatever_happens_the_newest_commit_is_what_the_folder_holds(tmp_path: P
             kept.take_in()
     kept.take_in()
     assert true(kept)
+    assert kept.history.damage() is None
     assert kept.take_in() == 0
     for record in kept.history.log(limit=None):
         assert record.files, "no commit is empty"

@@ -1,5 +1,6 @@
 """The history survives kills, damage, and anybody else's Git."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from tests.kill_points import killed_after, killed_at, moments
 from tests.laws import points
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import history as history_module
-from vaultmem.history import repository
+from vaultmem.history import objects, repository
 from vaultmem.vault.batch_record import Header, PlannedWrite
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +57,7 @@ def test_killed_while_it_commits(kept: Kept) -> None:
     again.take_in()
     assert again.subjects() == [f"n{number}" for number in range(made)]
     assert true(again)
+    assert again.history.damage() is None
 
 
 def test_killed_before_it_forgets(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,13 +176,14 @@ def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.M
     kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
 
     def full(*_: object) -> None:
-        raise StateError("no space left")
+        raise OSError(errno.ENOSPC, "no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(repository.Repository, "take", full)
+        patch.setattr(objects.Objects, "put_in_place", full)
         with pytest.raises(StateError, match="no space left"):
             kept.take_in()
     assert kept.history.damaged() == []
+    assert not [*(kept.state / "history.git").rglob("tmp_*")]
     assert len(kept.batches.waiting()) == 1
     assert kept.take_in() == 1
 
@@ -194,8 +197,45 @@ def test_tidying_loses_nothing(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> N
     assert kept.history.tidy()
     assert len([*(kept.state / "history.git/objects/pack").glob("*.pack")]) == 1
     assert kept.history.log() == before
-    kept.make("memories/more.md", b"x")
+    repository.Repository(str(kept.state / "history.git")).run("pack-refs", "--all")
+    kept.apply(PlannedWrite(None, "memories/sub/more.md", lambda _: b"x", ""))
+    kept = Kept(kept.vault.parent)
+    kept.take_in()
     assert true(kept)
+    assert kept.history.damage() is None
+    assert kept.history.log()[1:] == before
+
+
+@pytest.mark.parametrize("few", [0, 100])
+def test_nothing_has_its_name_before_it_is_safe_on_the_disk(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    kept.make("memories/a.md", b"a")
+    kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
+    fresh, safe, names = set[int](), set[int](), list[str]()
+    replace, fsync = os.replace, os.fsync
+
+    def replaced(source: str, target: str) -> None:
+        assert os.stat(source).st_ino in safe
+        names.append(target)
+        replace(source, target)
+
+    def synced(handle: int) -> None:
+        fsync(handle)
+        safe.add(os.fstat(handle).st_ino)
+
+    def all_synced() -> None:
+        fresh.update(one.stat().st_ino for one in (kept.state / "history.git").rglob("tmp_*"))
+        safe.update(fresh)
+
+    monkeypatch.setattr(objects, "_FEW", few)
+    monkeypatch.setattr(os, "replace", replaced)
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "sync", all_synced)
+    assert kept.take_in() == 1
+    assert bool(fresh) == (few == 0)
+    assert len(names) == 5, "a blob, two folders, a commit and the branch"
+    assert names[-1].endswith("refs/heads/main")
 
 
 # --- Other people's Git
@@ -240,7 +280,8 @@ print(len(kept.history.log()))
 """
 
 
-def test_hostile_settings_run_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("called_by_git", [True, False])
+def test_hostile_settings_run_nothing(tmp_path: Path, *, called_by_git: bool) -> None:
     """Neither those of a repository in the vault, nor of the person, nor the variables of a caller."""
     ran, theirs, vault, home = (tmp_path / name for name in ("ran", "theirs", "vault", "home"))
     evil = tmp_path / "evil" / "hooks"
@@ -278,7 +319,7 @@ def test_hostile_settings_run_nothing(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in (vault / ".git").rglob("*") if path.is_file()}
     done = subprocess.run(
         [sys.executable, "-c", HOSTILE, str(tmp_path)], cwd=vault, capture_output=True, text=True, check=False,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), **{k: str(v) for k, v in variables.items()}},
+        env=git | {"HOME": str(home), "PYTHONPATH": str(ROOT), **({k: str(v) for k, v in variables.items()} if called_by_git else {})},
     )  # fmt: skip
     assert done.stderr == ""
     assert done.stdout == "4\n"

@@ -1,4 +1,4 @@
-"""Commits of the history: the format of their messages, and writing them for git fast-import."""
+"""Commits of the history: the format of their messages, and writing them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from vaultmem.history.repository import BRANCH, SHORT, blob_id
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.history.objects import BLOB, COMMIT, SHORT, Objects, Tree, blob_id, object_id
+from vaultmem.light import NamedTuple
 from vaultmem.vault.batch_record import AnswerChange, Batch, Step
-
-if TYPE_CHECKING:
-    from typing import IO
 
 YOU, PERSON = "you", "person"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-_PLAIN_FILE = "100644"
 _LONGEST = 500  # characters of a line in a message
 
 
@@ -140,52 +136,37 @@ def all_files(
     return (*moved, *others)
 
 
-class Stream:
-    """Writes a chain of commits in the format of git fast-import."""
+class Chain:
+    """Writes commits, each on top of the last. `tree`: what the first one changes, blob ids by path."""
 
-    def __init__(self, file: IO[bytes], tip: str | None) -> None:
-        self._file = file
-        self._from = tip
+    def __init__(self, objects: Objects, tip: str | None, tree: Mapping[str, str]) -> None:
+        self._objects, self._tree = objects, Tree()
+        self.tip = tip
         self.commits = 0
+        for path, id_ in tree.items():
+            self._tree.put(os.fsencode(path), id_)
+        self._tree.store(object_id)  # it is stored already
 
     def blob(self, data: bytes) -> str:
         """Write bytes that commits refer to. Returns their blob id."""
-        self._file.write(b"blob\ndata %d\n" % len(data))
-        self._file.write(data)
-        self._file.write(b"\n")
-        return blob_id(data)
+        return self._objects.store(BLOB, data)
 
     def commit(self, message: Commit, puts: Mapping[str, str], drops: Iterable[str]) -> None:
         """Write a commit on top of the last: blob ids by path to put, and paths to drop."""
-        text = format_message(message)
-        when = b"%d +0000" % max(0, int(message.at))
-        name, mail = author(message.by).encode(), author(message.kind).encode() + b"@vaultmem"
+        for path in drops:
+            self._tree.drop(os.fsencode(path))
+        for path, id_ in puts.items():
+            self._tree.put(os.fsencode(path), id_)
+        when = f"{max(0, int(message.at))} +0000"
         lines = [
-            b"commit " + BRANCH.encode(),
-            b"author %s <%s> %s" % (name, mail, when),
-            b"committer vaultmem <vaultmem> " + when,
-            b"data %d\n%s" % (len(text), text),
+            f"tree {self._tree.store(self._objects.store)}",
+            *([f"parent {self.tip}"] if self.tip else []),
+            f"author {author(message.by)} <{author(message.kind)}@vaultmem> {when}",
+            f"committer vaultmem <vaultmem> {when}",
         ]
-        if self._from:
-            lines.append(b"from " + self._from.encode())
-            self._from = None  # the next one follows this one implicitly
-        lines += [b"D " + _quote(path) for path in sorted(drops)]
-        lines += [f"M {_PLAIN_FILE} {puts[path]} ".encode() + _quote(path) for path in sorted(puts)]
-        self._file.write(b"\n".join(lines) + b"\n\n")
+        head = "\n".join(lines).encode()
+        self.tip = self._objects.store(COMMIT, head + b"\n\n" + format_message(message))
         self.commits += 1
-
-    def end(self) -> None:
-        """Finish the stream; without this Git ignores all of it."""
-        self._file.write(b"done\n")
-
-
-def _quote(path: str) -> bytes:
-    """A path as a quoted C string, whatever its bytes."""
-    plain = (
-        b"\\%03o" % byte if byte < 32 or byte > 126 or byte in b'"\\' else b"%c" % byte
-        for byte in os.fsencode(path)
-    )
-    return b'"' + b"".join(plain) + b'"'
 
 
 def is_storable(path: str) -> bool:
@@ -221,10 +202,10 @@ class Files(NamedTuple):
 
 
 class Intake:
-    """Writes commits to a stream, oldest first. `tree` is the content of the last commit, `files` the current one."""
+    """Writes commits to a chain, oldest first. `tree` is the content of the last commit, `files` the current one."""
 
-    def __init__(self, stream: Stream, tree: dict[str, str], folder: str, files: Files) -> None:
-        self._stream = stream
+    def __init__(self, chain: Chain, tree: dict[str, str], folder: str, files: Files) -> None:
+        self._chain = chain
         self._inside = f"{folder}/"
         self._blobs, self._read, self._held = files
         self._first_why = "" if tree else AS_FOUND
@@ -315,10 +296,10 @@ class Intake:
     def _put(self, puts: dict[str, str], path: str, data: bytes) -> None:
         """Add bytes for a path, unless the last commit has them there."""
         if is_storable(path) and self.tree.get(path) != blob_id(data):
-            puts[path] = self._stream.blob(data)
+            puts[path] = self._chain.blob(data)
 
     def _commit(self, message: Commit, puts: dict[str, str], drops: set[str]) -> None:
-        self._stream.commit(message, puts, drops)
+        self._chain.commit(message, puts, drops)
         for path in drops:
             del self.tree[path]
         self.tree.update(puts)

@@ -15,7 +15,7 @@ from itertools import islice
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import commits
-from vaultmem.history.commits import Commit, Difference, Files, Intake, Read, Stream
+from vaultmem.history.commits import Commit, Difference, Files, Intake, Read
 from vaultmem.history.repository import BRANCH, NO_GIT, Repository, is_there
 from vaultmem.vault.batch_record import Batch
 from vaultmem.vault.batches import Batches
@@ -59,12 +59,10 @@ class History:
                 batches.forget(batch.number)
             return 0
         blobs = {path: held for path, held in blobs.items() if commits.is_storable(path)}
-        tip = self._repository.tip()
         try:
             count = self._import(waiting, blobs, now, read)
         except StateError:
-            # A git process that outlived its killed caller may have just committed the same.
-            if self._repository.tip() == tip and not self._begins_again():
+            if not self._begins_again():
                 raise
             count = self._import(waiting, blobs, now, read)
         for batch in waiting:
@@ -88,20 +86,15 @@ class History:
         """Commit what is not in the history yet, all or nothing. Returns the number of commits."""
         self._repository.ensure()
         tip = self._repository.tip()  # once: everything below must refer to the same commit
-        known = self._tokens(tip, 2 * len(waiting) + 2)
+        known = self._tokens(tip, 2 * len(waiting) + 2) if waiting else set()
         fresh = [batch for batch in waiting if batch.token not in known]
-        with self._repository.spooled() as file:
-            stream = Stream(file, tip)
-            tree = self._repository.tree(tip)
+        tree = self._repository.tree(tip)
+        with self._repository.chain(tip, tree) as chain:
             # Without those that this import stores.
             held = partial(self._repository.blobs, lacking=True)
             files = Files(blobs, read, held)
-            intake = Intake(stream, tree, self._memories, files)
-            intake.take(fresh, now)
-            stream.end()
-            if stream.commits:
-                self._repository.take(file, intake.tree)
-        return stream.commits
+            Intake(chain, tree, self._memories, files).take(fresh, now)
+        return chain.commits
 
     def tidy(self) -> bool:
         """Pack the repository if needed; for a quiet moment. Returns whether it was packed."""
@@ -122,11 +115,10 @@ class History:
 
     def _tokens(self, tip: str | None, count: int) -> set[str]:
         """The tokens of the batches in the last commits, some of which may still be waiting."""
-        if tip is None or tip == self._settled or count <= 1:
+        if tip is None or tip == self._settled:
             return set()
-        text = self._repository.run("log", f"--max-count={count}", "--format=%B", tip)
-        lines = text.decode("utf-8", "replace").splitlines()
-        return {line.removeprefix("Batch: ") for line in lines if line.startswith("Batch: ")}
+        messages = self._repository.messages(tip, count)
+        return {commits.parse_message(one.lstrip("\n")).token for one in messages} - {""}
 
     # What there is
 
@@ -152,7 +144,7 @@ class History:
 
     def show(self, commit: str) -> Commit:
         """The commit with a hash, or the beginning of one. Raises VaultmemError when it is unknown or ambiguous."""
-        return next(self._read([self.resolve(commit)]))
+        return next(self._read("-n1", self.resolve(commit)))
 
     def files(self, commit: Commit) -> list[Difference]:
         """The files of a commit with their bytes before and after."""
@@ -168,7 +160,7 @@ class History:
         """The files that people removed in the last commits, newest first: path, last bytes, and time; before them what
         is gone with a folder that is suddenly empty, which no commit tells."""
         tip = self._tip()
-        every = [*self._read(self._list(tip, f"-n{limit}"))] if tip else []
+        every = [*self._read(tip, f"-n{limit}")] if tip else []
         gone = [
             (path, old, every[0].at)
             for path, old in self._repository.tree(tip).items()
@@ -184,21 +176,21 @@ class History:
         data = self._repository.blobs([old for _, old, _ in gone])
         return [(path, data[old], at) for path, old, at in gone]
 
-    def moved_since(self, commit: str) -> dict[str, str]:
-        """The later paths of files, by the path that they had after a commit, as far as known."""
+    def moved_since(self, wanted: Sequence[str]) -> list[dict[str, str]]:
+        """The later paths of files, by the path that they had after each of these commits, the newest first."""
         tip, places = self._tip(), dict[str, str]()
-        if tip is None:
-            return places
-        output = self._repository.run(
-            "log", "--reverse", "--format=%B%x00", f"{self.resolve(commit)}..{tip}"
-        )
-        for text in output.decode("utf-8", "replace").split("\0"):
-            for one in commits.parse_message(text.lstrip("\n")).files:
-                if one.path and one.target and one.path != one.target:
-                    for place, there in places.items():
-                        places[place] = one.target if there == one.path else there
-                    places.setdefault(one.path, one.target)
-        return places
+        after = dict.fromkeys(wanted, places)
+        if tip is None or not {*wanted} - {tip}:
+            return [*after.values()]
+        output = self._repository.run("log", "--format=%H%n%B%x00", f"{wanted[-1]}..{tip}")
+        for entry in output.decode("utf-8", "replace").split("\0"):
+            commit, _, text = entry.lstrip("\n").partition("\n")
+            if commit in after:
+                after[commit] = dict(places)
+            files = commits.parse_message(text).files
+            moves = [(one.path, one.target) for one in files if one.path and one.target]
+            places |= {path: places.get(to, to) for path, to in moves if path != to}
+        return [*after.values()]
 
     def resolve(self, prefix: str) -> str:
         """The full hash for a prefix of four letters or more."""
@@ -219,7 +211,7 @@ class History:
     def diff(self, commit: str) -> str:
         """The changes of a commit as a unified diff."""
         output = self._repository.run(
-            "diff-tree", "-p", "-r", "--root", "-M", *_DIFF[1:], "--no-color", "--format=", self.resolve(commit)
+            "diff-tree", "-p", "-r", "--root", "-M", *_DIFF[1:], "--no-color", "--format=", commit
         )  # fmt: skip
         return output.decode("utf-8", "replace")
 
@@ -255,21 +247,25 @@ class History:
     ) -> Iterator[Commit]:
         """Commits that may match; the files of the others are not read."""
         if by is None and since is None:
-            return self._read(self._list(tip, *([] if limit is None else [f"-n{limit}"])))
+            return self._read(tip, *([] if limit is None else [f"-n{limit}"]))
         rows = self._repository.run("log", "--format=%H %at %an", tip).decode("utf-8", "replace")
         wanted = []
         for row in rows.splitlines():
             commit, at, name = row.split(" ", 2)
             if (by is None or by(name)) and (since is None or float(at) >= since):
                 wanted.append(commit)
-        return self._read(wanted)
+        return (
+            self._read("--no-walk=unsorted", "--stdin", stdin="\n".join(wanted))
+            if wanted
+            else iter(())
+        )
 
     def _of_path(self, tip: str, path: str) -> Iterator[Commit]:
         """The commits of a file, including those under its earlier names."""
         start, before = tip, path
         while start:
             at, start = start, ""
-            for record in self._read(self._list(at, "--", before)):
+            for record in self._read(at, "--full-diff", "--", before):
                 yield record
                 moved = (one for one in record.files if one.target == before != one.path)
                 former = next((one.path for one in moved if one.path), None)
@@ -277,16 +273,10 @@ class History:
                     start, before = f"{record.commit}^", former
                     break
 
-    def _list(self, *arguments: str) -> list[str]:
-        return self._repository.run("rev-list", *arguments).decode("ascii").split()
-
-    def _read(self, hashes: Sequence[str]) -> Iterator[Commit]:
-        """Commits with their files."""
-        if not hashes:
-            return
+    def _read(self, *which: str, stdin: str | None = None) -> Iterator[Commit]:
+        """The commits that `git log` lists for these arguments, with their files."""
         output = self._repository.run(
-            "diff-tree", "--stdin", "-r", "-z", "--root", "--always", "--raw", "--no-abbrev", *_DIFF, _FORMAT,
-            stdin="\n".join(hashes).encode() + b"\n",
+            "log", "-r", "-z", "--raw", "--no-abbrev", *_DIFF, _FORMAT, *which, stdin=stdin.encode() if stdin else None
         )  # fmt: skip
         parts = iter(output.split(b"\0"))
         head: bytes | None = None

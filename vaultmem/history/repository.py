@@ -1,4 +1,5 @@
-"""A private bare Git repository, driven through GitPython and isolated from any other Git configuration.
+"""A private bare Git repository, isolated from any other Git configuration. Commits are written without a process; what
+else git is needed for runs through GitPython.
 
 Only our configuration, no hooks, no templates, no prompts, and no GIT_* variables of the caller, which may be a hook
 of another repository.
@@ -6,57 +7,46 @@ of another repository.
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO
 
 from vaultmem.errors import StateError
+from vaultmem.history import objects
+from vaultmem.history.commits import Chain
+from vaultmem.paths import replace_private
 
 BRANCH, DAMAGED = "refs/heads/main", ".damaged-"
 NO_GIT = "git is not installed, so there is no history and no undo; install git to have both"
-_HASH = re.compile(r"[0-9a-f]{40}")
+_TIP = re.compile(rf"^([0-9a-f]{{40}})(?: {BRANCH})?$", re.MULTILINE)
+_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _OURS = {
     "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_REPLACE_OBJECTS": "1", "GIT_DEFAULT_HASH": "sha1", "GIT_DEFAULT_REF_FORMAT": "files",
+    "GIT_NO_REPLACE_OBJECTS": "1",
 }  # fmt: skip
+_REFRESH = "GIT_PYTHON_REFRESH"  # not git's own
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.quotePath=false",
     "core.sharedRepository=0600",  # whatever the umask says
-    "core.fsync=committed,loose-object",  # batches are forgotten once they are committed
-    "core.fsyncMethod=batch",
+    "core.fsync=committed",  # loose objects are removed once they are packed
     "gc.auto=0",
     "maintenance.auto=false",
 )
 _PACKS, _LOOSE = 20, 4  # packs; loose objects in one of the 256 folders
 _LOOKS = 5
-_MOMENT = 0.5  # seconds
 _NOT_FOUND = (126, 127)  # the exit code of env when it cannot start git
 
 
 def is_there() -> bool:
     """Whether git is installed."""
     return bool(shutil.which("git") and shutil.which("env"))
-
-
-SHORT = 16  # digits of a name
-
-
-def blob_id(data: bytes) -> str:
-    """The blob id that Git gives to these bytes."""
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
-def short_id(data: bytes) -> str:
-    """The first digits of the blob id: enough to tell contents apart."""
-    return blob_id(data)[:SHORT]
 
 
 class Repository:
@@ -74,59 +64,86 @@ class Repository:
         shutil.rmtree(new, ignore_errors=True)
         try:
             os.makedirs(new, mode=0o700)
-            made = Repository(new)
-            made.run("init", "--quiet", "--bare", "--template=")
-            made.run("symbolic-ref", "HEAD", BRANCH)
+            for folder in ("objects/pack", "refs/heads"):
+                os.makedirs(f"{new}/{folder}")
+            replace_private(f"{new}/HEAD", f"ref: {BRANCH}\n")
+            replace_private(f"{new}/config", _CONFIG)
             os.replace(new, self.folder)
         except OSError as error:
             raise StateError(f"{self.folder} cannot be created: {error.strerror}") from error
 
     def tip(self) -> str | None:
         """The newest commit; None before the first."""
-        try:
-            with open(f"{self.folder}/{BRANCH}", encoding="ascii") as file:
-                tip = file.read(100).strip()
-        except (OSError, ValueError):
-            tip = ""
-        if _HASH.fullmatch(tip):
-            return tip
-        if not os.path.isfile(f"{self.folder}/HEAD"):
-            return None
-        code, output = self.ask("rev-parse", "--verify", "--quiet", BRANCH)
-        return output.decode("ascii").strip() if code == 0 else None
+        for name in (BRANCH, "packed-refs"):
+            with (
+                contextlib.suppress(OSError),
+                open(f"{self.folder}/{name}", encoding="ascii", errors="replace") as file,
+            ):
+                if tip := _TIP.search(file.read()):
+                    return tip[1]
+        return None
 
     def tree(self, tip: str | None) -> dict[str, str]:
         """The blob ids by path in the newest commit `tip`, if there is one; a copy that the caller may change."""
         if tip is None:
             return {}
         if self._last is None or self._last[0] != tip:
-            tree: dict[str, str] = {}
-            entries = self.run("ls-tree", "-r", "-z", "--full-tree", tip).split(b"\0")
-            for entry in entries[:-1]:
-                meta, _, path = entry.partition(b"\t")
-                tree[os.fsdecode(path)] = meta.split(b" ")[2].decode("ascii")
+            try:
+                root = objects.read(self.folder, tip)[5:45].decode("ascii")
+                tree = objects.read_tree(self.folder, root)
+            except LookupError:
+                tree = self._packed_tree(tip)
             self._last = (tip, tree)
         return dict(self._last[1])
 
-    def take(self, stream: IO[bytes], tree: dict[str, str]) -> None:
-        """Feed a stream to fast-import, all or nothing; `tree` is the content of the newest commit after it."""
-        arguments = ("fast-import", "--quiet", "--done", "--date-format=raw")
-        stream.flush()
-        code, _, errors = self._execute(arguments, stream.fileno())
-        if code and self._remove_stale_lock():
-            code, _, errors = self._execute(arguments, stream.fileno())
-        if code:
-            raise self._failure(errors)
-        tip = self.tip()
-        self._last = (tip, dict(tree)) if tip else None
+    def _packed_tree(self, tip: str) -> dict[str, str]:
+        tree: dict[str, str] = {}
+        entries = self.run("ls-tree", "-r", "-z", "--full-tree", tip).split(b"\0")
+        for entry in entries[:-1]:
+            meta, _, path = entry.partition(b"\t")
+            tree[os.fsdecode(path)] = meta.split(b" ")[2].decode("ascii")
+        return tree
+
+    def messages(self, tip: str, most: int) -> list[str]:
+        """The messages of the last commits."""
+        try:
+            return objects.read_messages(self.folder, tip, most)
+        except LookupError:
+            output = self.run("log", f"--max-count={most}", "--format=%B%x00", tip)
+            return output.decode("utf-8", "replace").split("\0")
+
+    @contextmanager
+    def chain(self, tip: str | None, tree: dict[str, str]) -> Iterator[Chain]:
+        """A chain on top of the newest commit `tip`, whose end becomes the newest: all of it or nothing. The caller
+        brings `tree`, the content of that commit, up to date."""
+        if tip is None and os.path.lexists(f"{self.folder}/{BRANCH}"):
+            raise self._failure("its branch cannot be read")
+        fresh = objects.Objects(self.folder)
+        try:
+            chain = Chain(fresh, tip, tree)
+            yield chain
+            if chain.commits:
+                fresh.put_in_place()
+                replace_private(f"{self.folder}/{BRANCH}", f"{chain.tip}\n", sync=True)
+        except OSError as error:
+            raise self._failure(error.strerror or str(error)) from error
+        finally:
+            fresh.discard()
+        self._last = (chain.tip, tree) if chain.tip else None
 
     def blobs(self, names: Sequence[str], *, lacking: bool = False) -> dict[str, bytes]:
         """The bytes of blobs by their ids. Raises StateError for a missing one, or with `lacking` leaves it out."""
-        wanted = list(dict.fromkeys(names))
+        blobs: dict[str, bytes] = {}
+        wanted = []
+        for name in dict.fromkeys(names):
+            try:
+                blobs[name] = objects.read(self.folder, name)
+            except LookupError:
+                wanted.append(name)
         if not wanted:
-            return {}
+            return blobs
         output = self.run("cat-file", "--batch", stdin="\n".join(wanted).encode() + b"\n")
-        blobs, at = {}, 0
+        at = 0
         for name in wanted:
             end = output.index(b"\n", at)
             head = output[at:end].split(b" ")
@@ -153,9 +170,6 @@ class Repository:
             return False
         self.run("repack", "-a", "-d", "-l", "-q")
         self.run("prune", "--expire=1.day.ago")
-        for name in os.listdir(self.folder):
-            if name.startswith("fast_import_crash_"):
-                os.unlink(f"{self.folder}/{name}")
         return True
 
     def damage(self) -> str | None:
@@ -205,47 +219,33 @@ class Repository:
         """Run git and return its exit code and output."""
         return self._execute(arguments, None)[:2]
 
-    def spooled(self) -> IO[bytes]:
-        """An anonymous file beside the repository, which git may read."""
-        return tempfile.TemporaryFile(dir=os.path.dirname(self.folder))
-
     def _execute(self, arguments: Sequence[str], stdin: int | None) -> tuple[int, bytes, str]:
-        """Run git through env, because GitPython can add variables but not remove any. `stdin` is an open file, which
-        git reads from its start."""
+        """Run git, through env where there are variables to remove, because GitPython can only add some. `stdin` is an
+        open file, which git reads from its start."""
         if stdin is not None:
             os.lseek(stdin, 0, os.SEEK_SET)
-        foreign = [name for name in os.environ if name.startswith("GIT_")]
+        foreign = (
+            {name for name in os.environ if name.startswith("GIT_")} - _OURS.keys() - {_REFRESH}
+        )
         command = [
-            "env", *(word for name in foreign for word in ("-u", name)),
-            *(f"{name}={value}" for name, value in _OURS.items()), "git", "--literal-pathspecs", "--no-pager",
-            f"--git-dir={self.folder}", *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments,
+            *(["env"] if foreign else []), *(word for name in foreign for word in ("-u", name)),
+            "git", "--literal-pathspecs", "--no-pager", f"--git-dir={self.folder}",
+            *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments,
         ]  # fmt: skip
-        os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # a missing git must not fail at import
+        os.environ[_REFRESH] = "quiet"  # a missing git must not fail at import
         from git import Git
         from git.exc import CommandError
 
         try:
             code, output, errors = Git(self.folder).execute(
                 command, istream=stdin, with_extended_output=True, with_exceptions=False, stdout_as_string=False,
-                strip_newline_in_stdout=False,
+                strip_newline_in_stdout=False, env=_OURS,
             )  # fmt: skip
         except (CommandError, OSError) as error:
             raise StateError(NO_GIT) from error
         if code in _NOT_FOUND and not is_there():
             raise StateError(NO_GIT)
         return code, output, errors
-
-    def _remove_stale_lock(self) -> bool:
-        """Remove a lock that a killed git has left. Returns whether there was one. A git process may need a moment to
-        end."""
-        locks = [f"{self.folder}/{name}.lock" for name in (BRANCH, "HEAD", "packed-refs")]
-        held = {lock: _inode(lock) for lock in locks if _inode(lock)}
-        if held:
-            time.sleep(_MOMENT)
-        for lock, inode in held.items():
-            if _inode(lock) == inode:
-                os.unlink(lock)
-        return bool(held)
 
     def _failure(self, errors: str) -> StateError:
         return StateError(
@@ -269,10 +269,3 @@ def _first_line(errors: str) -> str:
     return next(
         (line.strip() for line in errors.splitlines() if line.strip()), "git gave no reason"
     )
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.lstat(path).st_ino
-    except OSError:
-        return 0

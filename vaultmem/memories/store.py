@@ -250,7 +250,7 @@ class MemoryStore:
 
     def _note_written(self) -> None:
         """Record what vaultmem wrote, so that other machines do not take it for a person's edit; not turns of chats."""
-        from vaultmem.history.repository import short_id
+        from vaultmem.history.objects import short_id
         from vaultmem.memories.conversation import is_talk
 
         contents = (

@@ -18,7 +18,7 @@ from vaultmem.errors import (
 )
 from vaultmem.history import undo as undoing
 from vaultmem.history.commits import OUTSIDE, Commit, author
-from vaultmem.history.repository import SHORT
+from vaultmem.history.objects import SHORT
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import item_answers
@@ -62,9 +62,9 @@ def diff(session: Session, params: Arguments) -> CommitReport:
     """What one commit changed."""
     catch_up(session)
     history_ = session.store.history
-    commit = history_.resolve(params.needed("commit"))
+    one = history_.show(params.needed("commit"))
     elsewhere = session.store.pending.record.written_elsewhere()
-    return {**_commit_to_json(history_.show(commit), elsewhere), "diff": history_.diff(commit)}
+    return {**_commit_to_json(one, elsewhere), "diff": history_.diff(one.commit)}
 
 
 def undo(session: Session, params: Arguments) -> UndoReport:
@@ -110,7 +110,10 @@ class _Taking(NamedTuple):
 
 def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
     past = session.store.history
-    undone = [undoing.Undone(past.files(one), past.moved_since(one.commit)) for one in commits]
+    moved = past.moved_since([one.commit for one in commits])
+    undone = [
+        undoing.Undone(past.files(one), each) for one, each in zip(commits, moved, strict=True)
+    ]
     subjects = ", ".join(one.why for one in commits)
     again = subjects.startswith(UNDO) and all(one.undoes for one in commits)
     why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
@@ -227,7 +230,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
     if bool(name) != (since is not None):
         raise UsageError("--by NAME and --since WHEN go together")
     if commit:
-        one = past.show(past.resolve(commit))
+        one = past.show(commit)
         if one.is_beginning:
             raise VaultmemError(
                 f"{commit} is what was there when the history here began; nothing is known before it"
