@@ -44,6 +44,11 @@ def test_each_item_has_its_line(vault: Path) -> None:
         f"done: call Anne ({call}); still open in its note: vaultmem done vm-"
     )
     assert said[1].startswith(f"done: buy milk ({milk})")
+    asked = completion_id("Tasks.md")
+    assert as_text(vault, "done", asked).out.endswith(f"({asked}); Tasks.md\n"), "once, for both"
+    assert (vault / "Tasks.md").read_text().count("[x]") == 2
+    assert as_text(vault, "done", asked, "--undo").out.startswith("open again: mark tasks of")
+    assert (vault / "Tasks.md").read_text().count("[ ]") == 2
     assert as_text(vault, "done", call).out == f"done already: call Anne ({call})\n"
     assert as_text(vault, "drop", call, "--undo").out == f"open again: call Anne ({call})\n"
     assert as_text(vault, "drop", call).out == f"dropped: call Anne ({call})\n"

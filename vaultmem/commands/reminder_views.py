@@ -221,7 +221,8 @@ def _consequence(report: AnswerReport, output: Output) -> str:
         return f"; back in {output.paint(restored, 'cyan')}"
     done = report.get("carried_out", ())
     moments = [f"; next on {one['next'].replace('T', ' ')}" for one in done if one.get("next")]
-    return "".join([*moments, *(f"; {output.paint(one['path'], 'cyan')}" for one in done)])
+    paths = dict.fromkeys(one["path"] for one in done)
+    return "".join([*moments, *(f"; {output.paint(path, 'cyan')}" for path in paths)])
 
 
 def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:

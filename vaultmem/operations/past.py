@@ -235,7 +235,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
             raise VaultmemError(
                 f"{commit} is what was there when the history here began; nothing is known before it"
             )
-        return [[one]]
+        return [[*(_effects(session, one) if params.flag("effects") else ()), one]]
     done = past.log(limit=ALL if is_last else MOST, by=_is_by(name), since=since)
     # What people do in their editor, they undo there.
     results = [[one for one in done if one.is_ours]]
@@ -245,6 +245,17 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
         what = "do again" if params.flag("redo") else "undo"
         raise VaultmemError(f"there is nothing to {what}; vaultmem history shows what was done")
     return results
+
+
+def _effects(session: Session, one: Commit) -> list[Commit]:
+    """What else was done to the file of an answer at once with it, the newest first: a note has several tasks."""
+    holding = item_answers.holding(session.store.history.log(limit=MOST))[0]
+    later = holding[: next(at for at, each in enumerate(holding) if each.commit == one.commit)]
+    paths = {each.path for each in one.files}
+    return [
+        each for each in later
+        if each.is_ours and each.at == one.at and each.files and {file.path for file in each.files} <= paths
+    ]  # fmt: skip
 
 
 def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Commit]]:

@@ -194,7 +194,7 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
 def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> JsonObject:
     """Undo an answer and all its effects, by its entry in the history."""
     by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.line("vanished")
-    what = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
+    what = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished, "effects": True}
     undone = past.undo(session, Arguments(what))
     if undone["refused"]:
         raise NoteChangedError(undone["refused"][0]["reason"])
