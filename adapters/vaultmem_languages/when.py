@@ -269,6 +269,8 @@ def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
     """The first future time that fits a rule, and the rule."""
     sense = _within_its_day(sense)
     day = _first_day(sense, now)
+    if sense.since and sense.since > now.date():
+        sense = sense._replace(since=None)  # it is the first day
     if day and sense.length:
         end = shift_date(day, *sense.length)
         sense = sense._replace(until=end and day_after(end, -1))
@@ -279,23 +281,29 @@ def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
 
 
 def _first_day(sense: Sense, now: datetime) -> date | None:
-    from vaultmem.text.recurrence import next_day  # only needed for rules
+    from vaultmem.text.recurrence import next_day, occurrences_around, read_rule  # only for rules
 
-    repeat, today = sense.repeat, now.date()
-    fitting = rule_text(sense._replace(until=None, times=0), 1)
+    repeat, today, since = sense.repeat, now.date(), sense.since
+    fitting = rule_text(sense._replace(until=None, times=0, since=None), 1)
     if not repeat or not fitting:
         return None
-    late = sense.since if sense.since and sense.since > today else None
-    today = late or today
+    if since and since <= today:  # counted from there
+        rule = read_rule(rule_text(sense, repeat.interval) or "")
+        day = day_after(today, -1)
+        while rule and day and (day := occurrences_around(rule, since, day)[1]):
+            if _after(_local(day, sense, now), now):
+                break
+        return day if rule else None
+    today = since or today
     if not repeat.weekdays and not sense.number:
         timed = sense.clock is not None or bool(sense.part)
-        if late or (timed and _after(_local(today, sense, now), now)):
+        if since or (timed and _after(_local(today, sense, now), now)):
             return today
         return shift_date(
             today, 1 if timed and repeat.unit == "day" else repeat.interval, repeat.unit
         )
     day = next_day(fitting, today - timedelta(days=1), today)
-    while day and not late and not _after(_local(day, sense, now), now):
+    while day and not since and not _after(_local(day, sense, now), now):
         day = next_day(fitting, day, day)
     return day
 

@@ -251,9 +251,15 @@ def day_range(first: int, last: int) -> tuple[int, ...]:
     return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
 
 
+# By month, where a shorter one has its last day instead: who pays on the 31st pays in April, too.
+_LAST_DAYS = {None: 31, 2: 29}
+
+
 def rule_text(sense: Sense, interval: int) -> str | None:
     """The rule in rrule's English: "every 2 weeks on Tuesday", "every month on the last Friday for 6 times"."""
     rule = _endless(sense, interval)
+    if rule and sense.since:
+        rule = f"{rule} from {sense.since}"
     if rule and sense.times:
         return f"{rule} for {sense.times} times"
     return f"{rule} until {sense.until}" if rule and sense.until else rule
@@ -265,11 +271,13 @@ def _endless(sense: Sense, interval: int) -> str | None:
         return None
     if repeat.weekdays == (0, 1, 2, 3, 4) and repeat.unit == "week" and interval == 1:
         return "every weekday"
-    if sense.month and sense.number:
-        return f"every {MONTHS[sense.month - 1]} on the {_ordinal(sense.number)}"
+    is_last = sense.number == _LAST_DAYS.get(sense.month)
+    on = sense.number and f"on the {_ordinal(LAST if is_last else sense.number)}"
+    if sense.month and on:
+        return f"every {MONTHS[sense.month - 1]} {on}"
     many = f"every {interval} {repeat.unit}s" if interval > 1 else f"every {repeat.unit}"
-    if sense.number:
-        return f"{many} on the {_ordinal(sense.number)}"
+    if on:
+        return f"{many} {on}"
     days = ", ".join(WEEKDAYS[number] for number in repeat.weekdays)
     if days and repeat.nth:
         return f"{many} on the {_ordinal(repeat.nth)} {days}"
