@@ -29,7 +29,7 @@ def readers(vault: Path) -> list[psutil.Process]:
         one
         for one in psutil.process_iter(["cmdline"])
         if (words := one.info["cmdline"] or [])
-        and "vaultmem.commands.reader" in words
+        and "vaultmem.commands.dispatch" in words
         and str(vault) in words
     ]
 

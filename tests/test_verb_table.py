@@ -202,7 +202,7 @@ def test_the_first_screen_has_twelve_commands() -> None:
 )
 def test_a_message_calls_a_parameter_as_it_is_called_at_the_door(at: str, said: str) -> None:
     with params.at_door(at), pytest.raises(UsageError, match="must be from 0 to 1") as error:
-        params.check("list", {"min_confidence": 7})
+        params.of_verb("list").check({"min_confidence": 7})
     assert str(error.value).startswith(said)
 
 
@@ -218,9 +218,12 @@ def test_a_day_that_is_none_is_told_as_it_was_typed(vault: Path, opened: Vault) 
 
 def test_a_list_is_a_list_or_words_with_commas_and_a_choice_may_be_in_capitals() -> None:
     for tags in ("a, b", ["a", " b"], ("a", " b")):
-        assert params.check("write", {"content": "x", "tags": tags})["tags"] == ["a", " b"]
-    assert params.check("write", {"content": "x", "category": "People"})["category"] == "people"
-    assert "category" not in params.check("write", {"content": "x", "category": ""})
+        assert params.of_verb("write").check({"content": "x", "tags": tags})["tags"] == ["a", " b"]
+    assert (
+        params.of_verb("write").check({"content": "x", "category": "People"})["category"]
+        == "people"
+    )
+    assert "category" not in params.of_verb("write").check({"content": "x", "category": ""})
 
 
 def test_the_methods_take_what_has_a_place_in_order_and_all_else_by_name(opened: Vault) -> None:

@@ -9,12 +9,14 @@ import os
 import sys
 import threading
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import psutil
 
 from vaultmem import __version__
 
+_T = TypeVar("_T")
 NICE = 10
 
 
@@ -29,55 +31,47 @@ def program() -> str:
     return f"{__version__}+{zlib.crc32(repr(sorted(sizes)).encode()):08x}"
 
 
+def _unless_unknown(otherwise: _T, look: Callable[[], _T]) -> _T:
+    """What a look at the machine gives; otherwise on a platform that does not tell it, of a process that is gone, and
+    in a container without access."""
+    try:
+        return look()
+    except (AttributeError, OSError, RuntimeError, ValueError, OverflowError, psutil.Error):
+        return otherwise
+
+
 def on_battery() -> bool | None:
     """Whether the computer runs on its battery; None where that is unknown or there is no battery."""
-    try:
-        battery = psutil.sensors_battery()
-    except (AttributeError, OSError, RuntimeError, psutil.Error):
-        return None  # a platform without batteries, or a container without access
-    if battery is None or battery.power_plugged is None:
-        return None
-    return not battery.power_plugged
+    plugged = _unless_unknown(
+        None, lambda: getattr(psutil.sensors_battery(), "power_plugged", None)
+    )
+    return None if plugged is None else not plugged
 
 
 def load() -> float:
     """How busy the processors were in the last minute: 1.0 is all of them; 0.0 where that is unknown."""
-    try:
-        return float(psutil.getloadavg()[0]) / (os.cpu_count() or 1)
-    except (AttributeError, OSError, RuntimeError, psutil.Error):
-        return 0.0
+    return _unless_unknown(0.0, lambda: float(psutil.getloadavg()[0]) / (os.cpu_count() or 1))
 
 
 def resident_bytes() -> int | None:
     """The memory in use by this process, in bytes; None where that is unknown."""
-    try:
-        return int(psutil.Process().memory_info().rss)
-    except (AttributeError, OSError, psutil.Error):
-        return None
+    return _unless_unknown(None, lambda: int(psutil.Process().memory_info().rss))
 
 
 def started_at(pid: int) -> float | None:
     """When a process started, in seconds since the epoch; None where it does not exist or that is unknown."""
-    try:
-        return float(psutil.Process(pid).create_time())
-    except (OSError, ValueError, OverflowError, psutil.Error):
-        return None
+    return _unless_unknown(None, lambda: float(psutil.Process(pid).create_time()))
 
 
 def command_line(pid: int) -> list[str]:
     """The command line of a process; empty where it does not exist or is not accessible."""
-    try:
-        return list(psutil.Process(pid).cmdline())
-    except (OSError, ValueError, OverflowError, psutil.Error):
-        return []
+    return _unless_unknown([], lambda: list(psutil.Process(pid).cmdline()))
 
 
 def has_open(pid: int, path: str) -> bool:
     """Whether a process has a file open; False where that is not accessible."""
-    try:
-        return os.path.realpath(path) in (one.path for one in psutil.Process(pid).open_files())
-    except (OSError, ValueError, OverflowError, psutil.Error):
-        return False
+    files = _unless_unknown([], lambda: psutil.Process(pid).open_files())
+    return os.path.realpath(path) in (one.path for one in files)
 
 
 def kill_named_with(word: str, seconds: float) -> None:

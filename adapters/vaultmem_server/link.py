@@ -67,7 +67,7 @@ class Reader:
     """A second process for keyword searches, one at a time. It ends with the door."""
 
     def __init__(self, vault: str) -> None:
-        self._command = [sys.executable, "-P", "-m", "vaultmem.commands.reader", vault]
+        self._command = [sys.executable, "-P", "-m", "vaultmem.commands.dispatch", vault]
         self._process: asyncio.subprocess.Process | None = None
         self._starting: asyncio.Task[None] | None = None
         self.is_busy = False

@@ -75,12 +75,6 @@ class MemoryVault(Methods):
     def release(self) -> None:
         """Release what other threads may wait for; the next verb acquires it again."""
 
-    def ask(self, verb: str, /, **params: object) -> Any:
-        """The answer of a verb, carried out by the sync agent if one runs, else here."""
-        from vaultmem.api.rpc import ask
-
-        return ask(self, verb, params)
-
     create, get = Methods.write, Methods.read
 
     def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> IngestReport:
@@ -103,19 +97,19 @@ class MemoryVault(Methods):
         when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
         pending items before it archives very many: so the agent dreams. Where a language model is set, a deep dream
         asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
-        from vaultmem.operations.upkeep import dream_with_help
+        from vaultmem.operations.upkeep import with_help
 
         params = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
-        return dream_with_help(self, {**params, "only_news": only_news})
+        return with_help(self, "dream", {**params, "only_news": only_news})
 
     def compress(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
     ) -> PlanReport:
         """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
         words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
-        from vaultmem.operations.upkeep import compress_with_help
+        from vaultmem.operations.upkeep import with_help
 
-        return compress_with_help(self, {"dry_run": dry_run, "limit": limit, "by": by})
+        return with_help(self, "compress", {"dry_run": dry_run, "limit": limit, "by": by})
 
     # What is pending
 

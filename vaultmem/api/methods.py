@@ -12,8 +12,10 @@ class Methods:
     """Each method takes what its verb takes: in order what has a place on the command line, all else by name."""
 
     def ask(self, verb, /, **params):
-        """The answer of a verb."""
-        raise NotImplementedError
+        """The answer of a verb, carried out by the sync agent if one runs, else here."""
+        from vaultmem.api.rpc import ask
+
+        return ask(self, verb, params)
 
     def __getattr__(self, name):
         """The method of a verb of another package, which is found when it is first called."""

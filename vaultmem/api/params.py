@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 
-from vaultmem.api.verbs import JSON, PYTHON, Exposed, Param, Verb, every, resolve, verb
+from vaultmem.api.verbs import JSON, PYTHON, Exposed, Param, Verb, every, find_verb, resolve, verb
 from vaultmem.errors import UsageError
 from vaultmem.text.values import TYPE_CHECKING, lazy
 
@@ -146,31 +146,19 @@ class Declared:
         return lambda name: known[name].spelled(at) if name in known else _in_json(name)
 
 
-@cache
 def of_verb(name: str) -> Declared:
     """The parameters of a memory verb. Raises UsageError."""
     declared = verb(name)
     if declared is None or not declared.run:
         runnable = (known for known, one in every().items() if one.run)
         raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
-    return _options(name)
+    return in_json(name)
 
 
 @cache
-def _options(name: str) -> Declared:
-    one = verb(name)
-    assert one is not None
-    return Declared(one.of(JSON))
-
-
-def check_options(name: str, arguments: JsonObject) -> JsonObject:
-    """Check the arguments of a method with the options of a command that is no verb of memories. Raises UsageError."""
-    return _options(name).check(arguments)
-
-
-def check(name: str, arguments: JsonObject) -> JsonObject:
-    """The arguments of a memory verb by their names in Python, with defaults. Raises UsageError."""
-    return of_verb(name).check(arguments)
+def in_json(name: str) -> Declared:
+    """The parameters of any verb as they come over the socket, and in Python."""
+    return Declared(find_verb(name).of(JSON))
 
 
 def _normalize(param: Param, value: object) -> object:

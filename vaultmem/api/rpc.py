@@ -183,7 +183,8 @@ def takes(name: str, param: str) -> bool:
 def _check(name: str, params: JsonObject) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 
-    return Arguments(declared.check(name, params), declared.of_verb(name).speller())
+    own = declared.of_verb(name)
+    return Arguments(own.check(params), own.speller())
 
 
 def _check_size(name: str, params: JsonObject) -> None:

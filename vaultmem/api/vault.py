@@ -216,11 +216,11 @@ class Vault(MemoryVault):
         so on. `by` names the assistant that asks; without it you do, and see what is private. Raises UsageError where
         one is unknown or wrong.
         """
-        from vaultmem.api.params import check_options
+        from vaultmem.api.params import in_json
         from vaultmem.memories.arguments import Arguments
         from vaultmem.search.query import Ask, filters_of
 
-        checked = check_options("search", {"limit": limit, "group": group, **options})
+        checked = in_json("search").check({"limit": limit, "group": group, **options})
         own = Arguments(checked)
         ask = Ask(
             text, limit, False if own.flag("keyword") else semantic, group, (*filters, *filters_of(checked)),

@@ -1,25 +1,29 @@
 """The methods of the socket: commands with their options as parameters or as words, verbs of memories, tools, MCP, and
-what only the agent can do."""
+what only the agent can do. `python -m vaultmem.commands.dispatch VAULT` answers searches by keyword in a process of its
+own, for the HTTP door while many wait for the agent."""
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from itertools import groupby
 
-from vaultmem import __version__
-from vaultmem.api import rpc
-from vaultmem.api.params import Declared, at_door
+from vaultmem import __version__, config
+from vaultmem.api import Vault, rpc
+from vaultmem.api.params import Declared, at_door, in_json
 from vaultmem.api.rpc import Request, RequestError
-from vaultmem.api.verbs import JSON, Param, commands, find_verb
+from vaultmem.api.verbs import JSON, Param, commands
 from vaultmem.commands import tool_calls
 from vaultmem.commands.option_parser import Parser, parser
 from vaultmem.commands.parsing import from_params, parse, run
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
-from vaultmem.light import TYPE_CHECKING
-from vaultmem.output import Captured, Output, Parts, Streams
+from vaultmem.light import GARBAGE, TYPE_CHECKING
+from vaultmem.output import Captured, Output, Parts, Streams, json_text
 from vaultmem.progress import report_to
 from vaultmem.service.agent_health import freshness
 
@@ -61,7 +65,7 @@ class _Dispatcher:
             "status": self._command,
             "run": self._run_words,
             "sync": lambda request: host.sync(
-                **Declared(find_verb("sync").of(JSON)).check(request.params),  # type: ignore[arg-type] # as declared
+                **in_json("sync").check(request.params),  # type: ignore[arg-type] # as declared
                 progress=request.progress,
             ),
             "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
@@ -234,3 +238,46 @@ def _output(parts: Texts, params: JsonObject, wanted: str) -> Output:
     columns = columns if isinstance(columns, int) and 0 < columns < MOST_COLUMNS else 0
     out, err = Parts("out", parts), Parts("err", parts)
     return Output(wanted, Streams(out, err, terminal, colour, columns, links))
+
+
+# A process that only searches: a request a line on stdin, the reply a line on stdout, as the socket has them.
+
+
+class OpenVault(Vault):
+    """A vault that stays open between requests. The sender has the agent index earlier writes first."""
+
+    def __exit__(self, *_error: object) -> None:
+        """Do nothing: the next request needs the index, too."""
+
+    def _index_writes(self) -> None:
+        pass
+
+
+def reply(vault: Vault, line: bytes) -> str:
+    """The line that answers a request for a search."""
+    request = rpc.parse(line.decode())
+    assert isinstance(request, dict)
+    output = Captured()
+    try:
+        args = from_params("search", request["params"])
+        args.vault = vault
+        run("search", args, output)
+    except VaultmemError as error:
+        return json_text({"id": request["id"], "error": rpc.as_json(error)})
+    return json_text({"id": request["id"], "result": output.value})
+
+
+def main() -> None:
+    """Answer until stdin ends or the settings change."""
+    gc.set_threshold(*GARBAGE)
+    logging.disable()
+    vault = OpenVault(sys.argv[1])
+    settings = config.signature(vault.path)
+    lines, replies = open(0, "rb", buffering=0), sys.stdout.buffer  # noqa: SIM115 - for as long as we run
+    while (line := lines.readline()) and settings == config.signature(vault.path):
+        replies.write(f"{reply(vault, line)}\n".encode())
+        replies.flush()
+
+
+if __name__ == "__main__":
+    main()

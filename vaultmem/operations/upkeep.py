@@ -117,28 +117,17 @@ def _still_holds(session: Session, finding: FindingRow) -> bool:
     )
 
 
-def expire(session: Session, params: Arguments) -> PlanReport:
-    """Archive memories too long in the inbox, and those past their expires_at."""
-    return _run(session, params, "expire", steps.expire)[0]
+def _job(name: str, step: Step) -> Callable[[Session, Arguments], PlanReport]:
+    def job(session: Session, params: Arguments) -> PlanReport:
+        return _run(session, params, name, step)[0]
+
+    return job
 
 
-def decay(session: Session, params: Arguments) -> PlanReport:
-    """Archive memories that have faded and are not read."""
-    return _run(session, params, "decay", steps.decay)[0]
-
-
-def promote(session: Session, params: Arguments) -> PlanReport:
-    """File memories of the inbox that are read often."""
-
-    def step(draft: Draft, options: Options) -> None:
-        classify.upgrade(draft, options.reads)
-
-    return _run(session, params, "upgrade", step)[0]
-
-
-def resolve_links(session: Session, params: Arguments) -> PlanReport:
-    """Link memories both ways where one names another in its text."""
-    return _run(session, params, "resolve-links", lambda draft, _: memory_links.resolve(draft))[0]
+expire = _job("expire", steps.expire)
+decay = _job("decay", steps.decay)
+promote = _job("upgrade", lambda draft, options: classify.upgrade(draft, options.reads))
+resolve_links = _job("resolve-links", lambda draft, _: memory_links.resolve(draft))
 
 
 def compress(session: Session, params: Arguments) -> PlanReport:
@@ -305,33 +294,18 @@ def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) 
 # question afterwards. The vault is not locked meanwhile; without a model the job does the rest by rules.
 
 
-def dream_with_help(vault: MemoryVault, params: JsonObject) -> PlanReport:
-    """Dream; a deep one with the help of the model, if there is one."""
+def with_help(vault: MemoryVault, name: str, params: JsonObject) -> PlanReport:
+    """Dream or compress; with the help of the model, if there is one: a shallow dream needs none."""
     report: PlanReport
-    if params.get("level") != DEEP or not _may_help(vault, params):
-        report = vault.ask("dream", **params)
+    is_shallow = name == "dream" and params["level"] != DEEP
+    if is_shallow or not vault.config.text("llm.base_url") or params["dry_run"]:
+        report = vault.ask(name, **params)
         return report
     assistant = _Assistant(vault)
     texts = assistant.summaries(only_news=bool(params.get("only_news")))
-    report = vault.ask("dream", **params, summaries=texts)
-    if "proposals" in report:  # else there was nothing new
+    report = vault.ask(name, **params, summaries=texts)
+    if "proposals" in report:  # of a dream that had something new
         assistant.advise(report)
-    report["model"] = assistant.tally
-    return report
-
-
-def _may_help(vault: MemoryVault, params: JsonObject) -> bool:
-    return bool(vault.config.text("llm.base_url")) and not params.get("dry_run")
-
-
-def compress_with_help(vault: MemoryVault, params: JsonObject) -> PlanReport:
-    """Sum up old sessions; in the words of the model, if there is one."""
-    report: PlanReport
-    if not _may_help(vault, params):
-        report = vault.ask("compress", **params)
-        return report
-    assistant = _Assistant(vault)
-    report = vault.ask("compress", **params, summaries=assistant.summaries(only_news=False))
     report["model"] = assistant.tally
     return report
 
