@@ -22,7 +22,7 @@ from tests.tool_run import OURS
 from vaultmem import Vault
 from vaultmem.agent.connection import Limits
 from vaultmem.api import rpc as codes
-from vaultmem.commands.option_parser import parser
+from vaultmem.commands.parsing import parse
 from vaultmem.commands.tool_calls import MOST_CALLS, reads_stdin
 from vaultmem.errors import UsageError
 
@@ -167,7 +167,7 @@ def test_what_may_be_done_in_part_is_not_done_again(tmp_path: Path) -> None:
 @given(words=st.lists(_WORDS, max_size=5))
 def test_stdin_is_never_read_for_nothing(words: list[str]) -> None:
     try:
-        args = parser("agent").parse_args(words)
+        args = parse("agent", words)
     except UsageError:
         return
     if args.list_tools or args.prompt not in (None, "-"):

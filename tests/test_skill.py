@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli_run import on, ran, tree_hash
 from tests.connected import home
-from vaultmem.commands.option_parser import parser
+from vaultmem.commands.parsing import parse
 from vaultmem.embedding import wordpieces
 from vaultmem_assistants import context
 from vaultmem_assistants.programs import HARNESSES
@@ -65,7 +65,7 @@ def test_its_commands_are_ours_and_no_program_is_named_twice() -> None:
         assert words[0] == "/opt/my vm/vaultmem"
         assert words[2:4] == ["--vault", "/my notes"]
         assert words[words.index("--by") + 1] == "NAME"
-        args = parser(words[1]).parse_args(words[2:])
+        args = parse(words[1], words[2:])
         assert args.vault == "/my notes"
     assert "`done ID --by NAME`" in text
     assert "--scope agent:NAME" in text

@@ -142,7 +142,7 @@ def _command(name: str, words: list[str]) -> int:
 def _help(about: list[str]) -> int:
     """`vaultmem help`, `help all`, `help man`, `help COMMAND`."""
     if about == ["man"]:
-        from vaultmem.commands.option_parser import page
+        from vaultmem.commands.manual import page
 
         sys.stdout.write(page())
         return 0
@@ -196,10 +196,15 @@ def _fail(words: list[str], message: str, code: int) -> int:
 
 def _run_command(one: Verb, name: str, words: list[str]) -> int:
     from vaultmem.client import is_terminal
-    from vaultmem.commands.parsing import parse, requested_format, run
+    from vaultmem.commands.parsing import asks_for_help, parse, requested_format, run
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output, Paged
 
+    if asks_for_help(words):
+        from vaultmem.commands import manual
+
+        sys.stdout.write(manual.of_command(name))
+        return 0
     output = Output(requested_format(words))
     try:
         args = parse(name, words)

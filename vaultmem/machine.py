@@ -70,8 +70,10 @@ def command_line(pid: int) -> list[str]:
 
 def has_open(pid: int, path: str) -> bool:
     """Whether a process has a file open; False where that is not accessible."""
-    files = _unless_unknown([], lambda: psutil.Process(pid).open_files())
-    return os.path.realpath(path) in (one.path for one in files)
+    files: list[str] = _unless_unknown(
+        [], lambda: [one.path for one in psutil.Process(pid).open_files()]
+    )
+    return os.path.realpath(path) in files
 
 
 def kill_named_with(word: str, seconds: float) -> None:

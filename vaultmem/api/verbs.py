@@ -60,7 +60,12 @@ class Param:
         """Its name as it stands in a message at a door."""
         if door != COMMAND:
             return f'"{self.name if door == PYTHON else self.outside}"'
-        return (self.metavar or self.name) if self.place else self.long
+        return self.value if self.place else self.long
+
+    @property
+    def value(self) -> str:
+        """What stands for its value in help and messages."""
+        return self.metavar or self.name.upper()
 
     def fits(self, door: str) -> bool:
         """Whether it can be given at a door."""

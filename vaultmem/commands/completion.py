@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from vaultmem import config, paths
 from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, resolve, verb
-from vaultmem.commands.parsing import shared_options
+from vaultmem.commands.parsing import options_of, takes_value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.index.catalog import Catalog, below, like, spoken
 from vaultmem.index.state import State
@@ -116,14 +116,14 @@ def complete(line: Sequence[str]) -> Iterator[Candidate]:
 
 def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
     """The completions after a command and some of its words."""
-    options = _options(one)
+    options = {"--help": _ASIDE, **options_of(one)}
     vault = next((value for name, value in pairwise(before) if name == "--vault"), None)
     open_option = options.get(before[-1]) if before else None
     name, is_joined, value = word.partition("=")
     if word.startswith("--") and is_joined and name in options:
         rows = _values(options[name], value, vault)
         yield from ((f"{name}={each}", about) for each, about in rows)
-    elif open_option is not None and _takes_value(open_option):
+    elif open_option is not None and takes_value(open_option):
         yield from _values(open_option, word, vault)
     elif word.startswith("-"):
         left = [(name, param) for name, param in sorted(options.items()) if name not in before]
@@ -131,26 +131,11 @@ def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
         yield from _fitting([(name, about) for name, about in rows if "{" not in about], word)
     else:
         places = [param for param in one.of(COMMAND) if param.place]
-        takes_value = {name for name, option in options.items() if _takes_value(option)}
+        before_values = {name for name, option in options.items() if takes_value(option)}
         pairs = pairwise(["", *before])
-        count = sum(ahead not in takes_value and each[:1] != "-" for ahead, each in pairs)
+        count = sum(ahead not in before_values and each[:1] != "-" for ahead, each in pairs)
         if places and (count < len(places) or places[-1].place in "*+"):
             yield from _values(places[min(count, len(places) - 1)], word, vault)
-
-
-def _options(one: Verb) -> dict[str, Param]:
-    """The options of a command as they are typed."""
-    options = {"--help": _ASIDE}
-    for param in (*shared_options(one), *one.of(COMMAND)):
-        if not param.place:
-            options[param.long] = param
-            options |= {param.flag: param} if param.flag else {}
-            options |= {f"--no-{param.long[2:]}": param} if param.kind == "switch" else {}
-    return options
-
-
-def _takes_value(param: Param) -> bool:
-    return param.kind not in ("flag", "switch")
 
 
 def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:

@@ -18,7 +18,6 @@ from vaultmem.api.params import Declared, at_door, in_json
 from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import JSON, Param, commands
 from vaultmem.commands import tool_calls
-from vaultmem.commands.option_parser import Parser, parser
 from vaultmem.commands.parsing import from_params, parse, run
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
@@ -52,13 +51,12 @@ def methods(host: Agent) -> Answer:
 
 
 class _Dispatcher:
-    """Parsers and the toolbox are built when they are first needed, and reused."""
+    """The toolbox is built when it is first needed, and reused."""
 
     def __init__(self, host: Agent) -> None:
         self._host = host
         self._lock = threading.Lock()
         self._toolbox: Toolbox | None = None
-        self._parsers: dict[str, Parser] = {}
         self._readers = {name for name, one in commands().items() if one.agent}
         self._table: dict[str, Answer] = {
             **dict.fromkeys(self._readers, self._command),
@@ -174,7 +172,7 @@ class _Dispatcher:
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise RequestError(rpc.WRONG_PARAMS, '"words" must be a list of texts')
         try:
-            args = parse(name, words, self._parser(name))
+            args = parse(name, words)
             self._check_own(args, request.text("cwd"))
             stdin = params.get("given")
             stdin = stdin if isinstance(stdin, str) else None
@@ -201,12 +199,6 @@ class _Dispatcher:
         except VaultmemError as error:
             output.error(str(error))
             return error.exit_code
-
-    def _parser(self, name: str) -> Parser:
-        """Two threads may build it twice; reading words with it changes nothing in it."""
-        if name not in self._parsers:
-            self._parsers[name] = parser(name, add_help=False)
-        return self._parsers[name]
 
     def _check_own(self, args: Namespace, cwd: str) -> None:
         if getattr(args, "open", False) or getattr(args, "batch", False):

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
 from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, find_verb, resolve, resolve_command
 from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import lazy
+from vaultmem.text.values import did_you_mean, lazy
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.commands.option_parser import Parser
     from vaultmem.output import Output
-else:  # argparse is loaded for help and errors
+else:
     from types import SimpleNamespace as Namespace
 
-_OPTION = lazy(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z")
+HELP = ("-h", "--help")
+_OPTION = lazy(r"(--[a-z][a-z-]*)(?:=|\Z)|(-[a-z])\d*\Z")
+_NUMBERS: dict[str, tuple[type[float], str]] = {
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+}
 
 
 def program(name: str) -> str:
@@ -30,97 +34,124 @@ def program(name: str) -> str:
     return f"vaultmem maintain {name}" if find_verb(name).upkeep else f"vaultmem {name}"
 
 
-def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
-    """The arguments of a command in the words of a command line. Raises UsageError."""
-    one = find_verb(name)
-    words = options_first(name, words)
-    read = read_plain(one, words)
-    if read is None:
-        if made is None:
-            from vaultmem.commands.option_parser import parser
+def asks_for_help(words: list[str]) -> bool:
+    """Whether --help is among the options."""
+    return not {*HELP}.isdisjoint(words[: words.index("--")] if "--" in words else words)
 
-            made = parser(name)
-        read = vars(made.parse_args(words))
-    typed: dict[str, object] = {}
-    for param in one.of(COMMAND):
-        value = read.get(param.name)
-        if isinstance(value, list) and param.kind not in LISTS:
-            value = " ".join(value).replace("\0", "") if value else None
-        elif isinstance(value, str) and param.kind in LISTS:
-            value = [word.strip() for word in value.split(",") if word.strip()]
-        is_blank = isinstance(value, str) and not value.strip()
-        if is_blank and (param.kind == "date" or (param.metavar == "NAME" and not param.place)):
-            raise UsageError(f"{param.long} is empty; see {program(name)} --help")
-        is_none = value == "" and param.name == "id"
-        typed[param.outside] = None if is_none else value
+
+def parse(name: str, words: list[str]) -> Namespace:
+    """The arguments of a command in the words of a command line. Raises UsageError."""
     try:
-        return _namespace(name, typed, COMMAND, read)
+        return _namespace(name, _typed(find_verb(name), words), COMMAND)
     except UsageError as error:
         raise UsageError(f"{error}; see {program(name)} --help") from error
 
 
-def read_plain(one: Verb, words: list[str]) -> dict[str, object] | None:
-    """What argparse would read in the words, in a tenth of the time, by the names of the parameters. None where it has
-    to say what is wrong, or where it knows ways to write them that are rare."""
-    declared = (*one.of(COMMAND), *shared_options(one))
-    options = {name: param for param in declared if not param.place
-               for name in (param.long, param.flag) if name}  # fmt: skip
-    options |= {f"--no-{name[2:]}": own for name, own in options.items() if own.kind == "switch"}
-    places = [param for param in declared if param.place]
-    end = words.index("--") if places and "--" in words else len(words)
-    read = {param.name: param.default for param in declared}
+def _typed(one: Verb, words: list[str]) -> JsonObject:
+    read = read_words(one, words)
+    return {
+        **read,
+        **{param.name: _as_wanted(param, read[param.name]) for param in one.of(COMMAND)},
+    }
+
+
+def _as_wanted(param: Param, value: object) -> object:
+    """The value as its parameter has it: several words are one text, and a text with commas is a list."""
+    if isinstance(value, list) and param.kind not in LISTS:
+        value = " ".join(value).replace("\0", "") if value else None
+    elif isinstance(value, str) and param.kind in LISTS:
+        value = [word.strip() for word in value.split(",") if word.strip()]
+    is_blank = isinstance(value, str) and not value.strip()
+    if is_blank and (param.kind == "date" or (param.metavar == "NAME" and not param.place)):
+        raise UsageError(f"{param.long} is empty")
+    return None if value == "" and param.name == "id" else value
+
+
+def read_words(one: Verb, words: Sequence[str]) -> JsonObject:
+    """The values in the words by the names of the parameters, with defaults. Raises UsageError."""
+    options = options_of(one)
+    read = {param.name: param.default for param in (*one.of(COMMAND), *shared_options(one))}
+    chosen, others, rest = dict[str, Param](), list[str](), [*reversed(words)]
+    while rest:
+        word = rest.pop()
+        match = _OPTION.match(word)
+        name = (match[1] or match[2]) if match else ""
+        if word == "--":
+            others += reversed(rest)
+            break
+        # Elsewhere "-x" is a typing error; in a query it is a word to exclude.
+        if not name or (one.excludes and len(name) == 2 and name not in options):
+            others.append(word)
+            continue
+        param = options.get(name)
+        if param is None:
+            raise UsageError(f"unrecognized option {name}{did_you_mean(name, options)}")
+        if (
+            param.section[:1] == "("
+            and (one_of := chosen.setdefault(param.section, param)) != param
+        ):
+            raise UsageError(f"{name} is not allowed with {one_of.long}")
+        joined = word.removeprefix(name)
+        if takes_value(param):
+            read[param.name] = _value(param, name, joined, rest, read[param.name])
+        elif joined:
+            raise UsageError(f"{name} takes no value")
+        else:
+            read[param.name] = name in (param.long, param.flag)
+    return {**read, **_read_places(one, others)}
+
+
+def takes_value(param: Param) -> bool:
+    """Whether the option stands before a value."""
+    return param.kind not in ("flag", "switch")
+
+
+def _value(param: Param, name: str, joined: str, rest: list[str], before: object) -> object:
+    """The value that is joined to an option, else the next word."""
+    text = joined.removeprefix("=")
+    if not joined and rest and _is_value(rest[-1]):
+        text = rest.pop()
+    elif not joined and param.kind == "maybe":
+        text = "-"
+    elif not joined:
+        raise UsageError(f"{name} needs a value")
+    if param.kind == "repeated":
+        return [*(before if isinstance(before, list) else ()), text]
+    return _number(param.kind, name, text) if param.kind in _NUMBERS else text
+
+
+def _is_value(word: str) -> bool:
+    is_number = word[1:].replace(".", "", 1).isdecimal()
+    return word[:1] != "-" or word == "-" or is_number or " " in word
+
+
+def _number(kind: str, name: str, text: str) -> float:
+    made, meaning = _NUMBERS[kind]
     try:
-        _read_options(read, options, words[:end])
-        _read_places(read, places, words[end + 1 :])
+        return made(text)
     except ValueError:
-        return None
+        raise UsageError(f"{name} must be {meaning}, not {text!r}") from None
+
+
+def _read_places(one: Verb, words: list[str]) -> JsonObject:
+    """The words without an option: each place takes what those behind it do not need."""
+    places = [param for param in one.of(COMMAND) if param.place]
+    read: dict[str, object] = {}
+    for at, param in enumerate(places, 1):
+        is_several = param.place in "*+"
+        spare = len(words) - sum(later.place in "1+" for later in places[at:])
+        count = (
+            max(spare, param.place in "1+") if is_several else int(param.place == "1" or spare > 0)
+        )
+        own, words = words[:count], words[count:]
+        if own or (param.place == "*" and param.default is None):
+            read[param.name] = own if is_several else own[0]
+    if words:
+        raise UsageError(f"unrecognized arguments: {' '.join(words)}")
     return read
 
 
-def _read_options(
-    read: dict[str, object], options: Mapping[str, Param], words: Sequence[str]
-) -> None:
-    rest, chosen = iter(words), dict[str, Param]()
-    for word in rest:
-        name, has_value, value = word.partition("=")
-        param = options.get(name)
-        if param is None or param.kind == "maybe":
-            raise ValueError
-        if param.section.startswith("(") and chosen.setdefault(param.section, param) is not param:
-            raise ValueError
-        if param.kind in ("flag", "switch"):
-            if has_value:
-                raise ValueError
-            read[param.name] = name in (param.long, param.flag)
-        else:
-            read[param.name] = _typed(param, value if has_value else next(rest, "-"), read)
-    if any(param.needed and read[param.name] is None for param in options.values()):
-        raise ValueError
-
-
-def _typed(param: Param, text: str, read: JsonObject) -> object:
-    value = {"int": int, "float": float}.get(param.kind, str)(text)
-    if text.startswith("-") or value not in (choices_of(param) or (value,)):
-        raise ValueError
-    if param.kind != "repeated":
-        return value
-    before = read[param.name]
-    return [*before, value] if isinstance(before, list) else [value]
-
-
-def _read_places(read: dict[str, object], places: Sequence[Param], words: list[str]) -> None:
-    """The positional words."""
-    for param in places:
-        several = param.place in ("*", "+")
-        least, most = param.place in ("1", "+"), len(words) if several else 1
-        if len(places) > 1 or not least <= len(words) <= most:
-            raise ValueError
-        if param.choices and not set(words) <= set(choices_of(param)):
-            raise ValueError
-        if words or (several and param.default is None):
-            read[param.name] = words if several else words[0]
-
-
+@cache
 def shared_options(one: Verb) -> tuple[Param, ...]:
     """The options that each command has."""
     section, formats = "shared options", ("text", "json", *resolve(one.formats))
@@ -133,42 +164,46 @@ def shared_options(one: Verb) -> tuple[Param, ...]:
     )  # fmt: skip
 
 
-def choices_of(param: Param) -> tuple[object, ...]:
-    """The choices of a parameter, where the parser checks them."""
-    is_checked = not isinstance(param.choices, str) or param.place
-    return tuple(resolve(param.choices)) if param.choices and is_checked else ()
+def options_of(one: Verb) -> dict[str, Param]:
+    """The options of a command as they are typed."""
+    options: dict[str, Param] = {}
+    for param in (*one.of(COMMAND), *shared_options(one)):
+        if not param.place:
+            negated = f"--no-{param.long[2:]}" if param.kind == "switch" else ""
+            options |= dict.fromkeys(filter(None, (param.long, param.flag, negated)), param)
+    return options
 
 
 def from_params(name: str, arguments: JsonObject) -> Namespace:
     """The arguments of a command in the parameters of a request. Raises UsageError."""
     outside = {key.replace("-", "_"): value for key, value in arguments.items()}
-    return _namespace(name, outside, JSON, {"format": "json"})
+    return _namespace(name, outside, JSON, format="json")
 
 
-def _namespace(name: str, arguments: JsonObject, at: str, read: JsonObject) -> Namespace:
-    declared = _declared(name, at)
+def _namespace(name: str, arguments: JsonObject, at: str, **more: object) -> Namespace:
     with params.at_door(at):
-        checked = declared.check(arguments)
-    empty = {param.name: _default(param) for param in find_verb(name).params}
-    shared = {name: read.get(name) for name in ("vault", "format", "json") if name not in checked}
-    if shared["json"] and shared["format"] == "text":
-        shared["format"] = "json"
-    return Namespace(**{**empty, **shared, **checked}, command=name)
+        checked = _declared(name, at).check(arguments)
+    one = find_verb(name)
+    empty = {param.name: _default(param) for param in (*one.params, *shared_options(one))}
+    args = Namespace(**{**empty, **checked, **more}, command=name)
+    if args.json and args.format == "text":
+        args.format = "json"
+    return args
 
 
 @cache
 def _declared(name: str, at: str) -> params.Declared:
     """The parameters of a command at a door."""
-    return params.Declared(
-        find_verb(name).of(at), _untyped_param if at == COMMAND else params.lenient
-    )
+    one = find_verb(name)
+    if at != COMMAND:
+        return params.in_json(name)
+    return params.Declared((*one.of(at), *shared_options(one)), _unchecked_text)
 
 
-def _untyped_param(param: Param) -> Param:
-    """Without the checks of argparse itself: that an argument is there, and text, which may be no UTF-8."""
+def _unchecked_text(param: Param) -> Param:
+    """Without a check of what is text, which may be no UTF-8."""
     is_text = param.kind in ("text", "line", "maybe", *LISTS) and not param.choices
-    one = param.but(kind="any") if is_text else params.lenient(param)
-    return one.but(needed=False) if param.place in ("1", "+") else one
+    return param.but(kind="any") if is_text else params.lenient(param)
 
 
 def _default(param: Param) -> object:
@@ -187,34 +222,6 @@ def run(name: str, args: Namespace, output: Output) -> int:
         from vaultmem.commands import rendering
 
         return rendering.run(own, args, output)
-
-
-def options_first(name: str, words: list[str]) -> list[str]:
-    """The words as argparse reads them: options first, then behind "--" all others, which may begin with a dash."""
-    one = find_verb(name)
-    if not any(param.place for param in one.params):
-        return words
-    switches = {"-h", "--help", "--json"}  # options without a value
-    for param in one.params:
-        if param.kind in ("flag", "switch"):
-            switches |= {param.long, f"--no-{param.long[2:]}", param.flag}
-    # Elsewhere "-x" is a typing error; in a query it is a word to exclude.
-    letters = {"-h", *(param.flag for param in one.params)} if one.excludes else None
-    options: list[str] = []
-    others: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        match = _OPTION.match(word)
-        if word == "--":
-            others += rest
-        elif match and (match[1] is None or letters is None or match[1] in letters):
-            options.append(word)
-            has_value = "=" in word or word[-1].isdigit()
-            if not has_value and word not in switches:
-                options += islice(rest, 1)
-        else:
-            others.append(word)
-    return [*options, "--", *others] if others else options
 
 
 def requested_format(words: list[str]) -> str:
