@@ -78,7 +78,7 @@ def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:
     assert ended.code == 1
     assert f"done: call Anne ({call})" in ended.out
     assert "vaultmem pending" in ended.err
-    assert "required: ID" in one_line(as_text(vault, "drop"))
+    assert "ID is missing" in one_line(as_text(vault, "drop"))
     assert "--until must be" in one_line(
         as_text(vault, "snooze", ids(vault)["buy milk"], "--until", "soon")
     )
