@@ -9,7 +9,7 @@ from tests.cli_run import on, ran
 from tests.conftest import Write
 from tests.recalled import WORDS, titles
 from vaultmem import Vault
-from vaultmem.api.params import check
+from vaultmem.api.params import of_verb
 from vaultmem.config import Config
 from vaultmem.recall import recall
 
@@ -144,7 +144,9 @@ def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recall.wanted_of(
-            recall.Arguments(check("recall", {"query": "x", "as_of": given})), Config({}), NOW
+            recall.Arguments(of_verb("recall").check({"query": "x", "as_of": given})),
+            Config({}),
+            NOW,
         ).as_of
 
     assert as_of("") is None
