@@ -11,6 +11,7 @@ from datetime import datetime
 
 from vaultmem.adapter.services import Message, Question, Schema, object_schema
 from vaultmem.dreams.paraphrase import keys
+from vaultmem.dreams.short_texts import form
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.similarity import normal_form
 from vaultmem.text.values import lazy, toml_table
@@ -29,9 +30,10 @@ _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
 _EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
 # A subject and a statement about it.
 _STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
-# Also one that a small model has turned round: "Where my sister lives".
-_QUESTION = lazy(
-    r"(?:[?？]|[吗呢][。.]?)\s*$|^(?:where|what|who|whom|whose|when|why|how|which|wo|wer|wann|warum|wie|welche[mnrs]?)\b",
+_QUESTION = form("question")
+# A question that a small model has turned round: "Where my sister lives".
+_TURNED = lazy(
+    r"(?:where|what|who|whom|whose|when|why|how|which|wo|wer|wann|warum|wie|welche[mnrs]?)\b",
     re.IGNORECASE,
 )
 # A number is a list mark where a blank or a bracket follows: 12:30 and 3.50 are content.
@@ -82,8 +84,9 @@ def read(answer: object) -> list[str]:
 def plausible(facts: list[str], message: str) -> list[str]:
     """The facts that can stem from the message: small models repeat their prompt, or general knowledge."""
     there = keys(message)
-    about = [one for one in facts if keys(one) & there]
-    return [one for one in about if _STATEMENT.search(one) and not _QUESTION.search(one)]
+    about = [one for one in facts if keys(one) & there and _STATEMENT.search(one)]
+    asks = _QUESTION.search(message) or "?" in message or "？" in message
+    return [one for one in about if not (_QUESTION.search(one) or (asks and _TURNED.match(one)))]
 
 
 def _strings(answer: object) -> list[str]:
