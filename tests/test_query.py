@@ -14,6 +14,7 @@ from vaultmem.search.query import (
     Query,
     Term,
     day_filter,
+    misread_days,
     parse,
 )
 from vaultmem.text.times import day_range
@@ -164,6 +165,12 @@ def test_days_in_words(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert day_range(day_filter("to", text).value), "as an index reads it"
     ((before,), (after,)) = (parse(f'{field}:"{text}"').filters for field in ("before", "after"))
     assert (before.value, after.value) == (figures, figures if text[:4].isdigit() else last)
+
+
+def test_a_filter_that_names_no_day_is_remarked_on() -> None:
+    assert misread_days('lamp after:2026 "after:x" http://x before:"last week"') == []
+    (remark,) = misread_days("lamp After:last week")
+    assert remark.startswith("After:last names no day")
 
 
 @pytest.mark.parametrize(

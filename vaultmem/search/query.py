@@ -225,6 +225,15 @@ def day_filter(field: str, text: str) -> Filter:
     return Filter(field, text)
 
 
+def misread_days(text: str) -> list[str]:
+    """A remark on each filter by day that is none, and is searched as a word."""
+    words = (term.text for term in parse(text).words) if ":" in text else ()
+    filters = [word for word in words if word.lower().startswith(("before:", "after:"))]
+    return [
+        f'{one} names no day; several words are in quotes: after:"last week"' for one in filters
+    ]
+
+
 def wanted_text(text: str, query: Query) -> str:
     """The text of a query without filters and excluded terms."""
     if not query.filters and not query.excluded:

@@ -120,6 +120,7 @@ class Searcher:
             self._read(result, hits, ask.viewer)
         words, forms = frozenset(result.words), frozenset(result.forms)
         answer = Answer([hit for _, hit in hits], result.remarks, words, forms)
+        answer.remarks += language.misread_days(ask.text)
         for typed, near in result.corrected.items():
             searched = snippet.written(near, answer.results, tokenize) or near
             answer.remarks.append(f'no note has "{typed}"; searched {", ".join(searched)}')
