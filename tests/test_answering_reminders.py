@@ -13,6 +13,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.errors import UsageError
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, completion_id
+from vaultmem.now import use_zone
 from vaultmem.pending import listing
 
 __all__ = ["bench"]  # fixtures
@@ -83,6 +84,18 @@ def test_what_is_snoozed_for_weeks_is_heard_of_again_on_that_day_and_not_before(
     assert stretch.due == "2027-01-07"
     on.answer(stretch.id)
     assert [item.due for item in on.items() if item.text == "stretch"] == ["2027-01-10T08:00"]
+
+
+def test_hours_are_as_long_as_they_are_and_days_those_of_the_calendar_when_clocks_are_set(
+    bench: Open,
+) -> None:
+    on = bench()
+    use_zone("Europe/Berlin")
+    on.at = datetime(2027, 3, 27, 23, 50).astimezone()  # the next day has 23 hours
+    assert on.ask("remind", content="turn the cake in 3 hours")["remind"] == "2027-03-28T03:50"
+    for days, until in (("1d", "2027-03-28"), ("90d", "2027-06-25"), ("6h", "2027-03-28T06:50")):
+        assert on.answer(on.id("call Anne"), SNOOZED, until=days)["until"] == until
+        on.answer(on.id("call Anne"), OPEN)
 
 
 @pytest.mark.parametrize("state", [DONE, DROPPED])

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 _A_YEAR = 366  # days
+_DAY = 86_400  # seconds
 LEAST = 4  # letters of an id that name an item
 _PREFIX = "vm-"
 _MOST_NAMED = 5
@@ -330,8 +331,10 @@ def _until(params: Arguments, now: datetime) -> str:
         return days_later(now.date(), 1)
     seconds = params.moment("until", now, ahead=True)
     at = datetime.fromtimestamp(seconds, now.tzinfo).replace(tzinfo=None)
-    is_day = at.time() == time() or round(seconds - now.timestamp()) % 86_400 == 0
-    until = at.date().isoformat() if is_day else at.isoformat(timespec="minutes")
+    until = at.date().isoformat() if at.time() == time() else at.isoformat(timespec="minutes")
+    span = round(seconds - now.timestamp())
+    if span % _DAY == 0:  # days of the calendar: one of them may have 23 hours
+        until = days_later(now.date(), span // _DAY)
     if until <= f"{now:%Y-%m-%dT%H:%M}"[: len(until)]:
         option = params.spelled("until")
         raise UsageError(f"{option} must be still to come; {until.replace('T', ' ')} is not")
