@@ -22,7 +22,6 @@ from vaultmem.memories.model import Memory, MemoryRecord, new_id
 from vaultmem.memories.records import Known
 from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.places import OUTLINE, file_name, is_recorded
-from vaultmem.schedule import LocalZone
 from vaultmem.vault import identity
 from vaultmem.vault.batch_record import DOING, PlannedWrite
 from vaultmem.vault.files import Root, content
@@ -322,8 +321,8 @@ class Session:
 
     @property
     def local_time(self) -> datetime:
-        """Now, in the person's zone."""
-        return datetime.fromtimestamp(self.now, LocalZone())
+        """Now, with the offset that the person's zone has now."""
+        return datetime.fromtimestamp(self.now).astimezone()
 
     @cached_property
     def view(self) -> View:

@@ -118,7 +118,7 @@ def settle(session: Session, params: Arguments) -> JsonObject:
 def answer(session: Session, params: Arguments) -> AnswerReport:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state, name = params.needed("state"), params.needed("id")
-    now = session.local_time
+    now = _now(session.store)
     record = session.store.pending.record
     session.store.pending.check_vault(params.line("vanished"))
     until = _until(params, now) if state == SNOOZED else ""

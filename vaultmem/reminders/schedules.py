@@ -15,6 +15,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.arguments import Arguments, which_day
 from vaultmem.plugins import language
 from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due, Schedule
+from vaultmem.schedule import LocalZone
 from vaultmem.text import recurrence
 from vaultmem.text.values import lazy
 
@@ -334,7 +335,7 @@ def remind(session: Session, params: Arguments) -> JsonObject:
     """Write a reminder: its words, or `at` and `repeat`, say when. What is not understood is refused."""
     from vaultmem.operations.writing import write  # what is due is read more often
 
-    now = session.view.now
+    now = datetime.fromtimestamp(session.now, LocalZone())
     at = params.text("at")
     phrase = language().time_alone(at, now) if at else _phrase_in_words(params, now)
     moment = phrase.moment
