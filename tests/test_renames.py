@@ -102,6 +102,9 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
 ) -> None:
     monkeypatch.setenv("VAULTMEM_NOTIFY_METHOD", "file")
     write("One.md", f"- [ ] call Anne 📅 {DAY}\n- [ ] sweep 📅 2026-11-20\n")
+    for name in ("Tour", "Trip"):  # due by their properties, under their own names
+        write(f"{name}.md", f"---\nremind: {DAY}\n---\n{name}\n")
+    write("Week.md", "---\nremind: 2026-11-20\nrepeat: every week\n---\n")
 
     def looked(*done: str) -> tuple[list[str], list[str]]:
         synced(vault)
@@ -117,6 +120,9 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
             one.text for one in waiting.at(catalog, NOW).items() if one.section != "review"
         ]
 
-    assert looked("sweep") == (["call Anne"], ["call Anne"])
-    (vault / "One.md").rename(vault / "Two.md")
-    assert looked() == ([], ["call Anne"])
+    told, listed = looked("sweep", "Tour", "Week")
+    assert (sorted(told), sorted(listed)) == (["Trip", "call Anne"], ["Trip", "Week", "call Anne"])
+    for name in ("One", "Tour", "Trip", "Week"):
+        (vault / f"{name}.md").rename(vault / f"New {name}.md")
+    told, listed = looked()
+    assert (told, sorted(listed)) == ([], ["New Trip", "New Week", "call Anne"])

@@ -57,13 +57,14 @@ class DueNote(NamedTuple):
     journal: str
     excluded: bool
     mtime: float  # seconds since the epoch
+    hash: str  # of its content
     properties: dict[str, Value]
     rows: list[DueRow]
 
 
 # All in one answer: each row that SQLite hands out lets another thread of this process have its turn.
 _NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.journal, n.excluded, f.mtime_ns,
-    json(n.properties), json(w.rows))) FROM
+    coalesce(hex(f.hash), ''), json(n.properties), json(w.rows))) FROM
     (SELECT t.note, json_group_array(json_array(t.is_task, t.line, json(t.task))) AS rows FROM tasks t
         WHERE t.open = 1 AND NOT {copied} {chosen} GROUP BY t.note) w
     CROSS JOIN notes n ON n.id = w.note CROSS JOIN files f ON f.id = w.note"""
@@ -87,10 +88,10 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueN
         answer = catalog.db.execute(_SOME, (json.dumps(sorted(among)),)).fetchone()
     return [
         DueNote(
-            id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, properties or {},
+            id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, hash_, properties or {},
             sorted((DueRow(*each) for each in rows), key=lambda each: each.line),
         )
-        for id_, path, title, day, journal, excluded, mtime_ns, properties, rows in json.loads(answer[0])
+        for id_, path, title, day, journal, excluded, mtime_ns, hash_, properties, rows in json.loads(answer[0])
     ]  # fmt: skip
 
 
@@ -252,7 +253,10 @@ class Agenda:
         for row in note.rows:
             if row.kind == OPENING:
                 own = self._own(note, str(row.fields.get("text") or note.title))
-                yield from schedules.of_properties(place, note.properties, own)
+                for one in schedules.of_properties(place, note.properties, own):
+                    yield one._replace(
+                        due=one.due._replace(content="" if own.memory else note.hash)
+                    )
             elif row.kind == TASK:
                 yield from filter(None, [schedules.of_task(place, row.fields, plain=plain)])
             elif row.kind == BLOCK:

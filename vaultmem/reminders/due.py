@@ -21,6 +21,7 @@ from vaultmem.memories.item_answers import (
     is_closed,
     item_id,
 )
+from vaultmem.notes.places import folded_name
 from vaultmem.paths import replace_private
 from vaultmem.text import recurrence
 from vaultmem.text.times import seconds
@@ -55,6 +56,7 @@ class Due(NamedTuple):
     author: str = ""  # the assistant that wrote it; "" for the person
     series: str = ""  # under which id the end of what rolls is recorded, vm-…
     task: str = ""  # its words without the time, where that would be wrong on another day
+    content: str = ""  # of a note that is due itself, by which it is the same under another name
 
     @property
     def words(self) -> str:
@@ -308,7 +310,11 @@ class Renames:
     def keep(self, dues: Iterable[Due], entries: Entries) -> None:
         """Store the state for the next process."""
         known = {*entries.answers, *entries.notified}
-        saved = [due for due in dues if due.id in known or due.series in entries.answers]
+        saved = [
+            due
+            for due in dues
+            if due.id in known or due.series in entries.answers or (due.rolls and not due.memory)
+        ]
         if saved == self._saved:
             return
         rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
@@ -346,7 +352,7 @@ def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entr
         mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
         pairs: Iterable[tuple[str, str]] = ()
         if len(gone) == 1:  # of two nobody knows which
-            pairs = zip(_ids(gone[0]), _ids(due), strict=True)
+            pairs = zip(_ids(_turn_of(gone[0], due)), _ids(due), strict=True)
         for one in mended:
             answer = entries.answers.get(one.id)
             pairs = [(one.id, due.id)] if answer and answer.state == SNOOZED else []
@@ -362,7 +368,15 @@ def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entr
 
 
 def _meaning(due: Due) -> tuple[object, ...]:
-    return due.kind, due.text, due.due, due.at, due.foreign
+    when = ("", due.due[10:]) if due.rolls else (due.due, due.at)
+    return due.kind, due.content or due.text, due.repeat, *when, due.foreign
+
+
+def _turn_of(gone: Due, due: Due) -> Due:
+    """Of what repeats by itself in a note, the turn at the time of another."""
+    if not gone.rolls or gone.due == due.due:
+        return gone
+    return with_id(_shift(gone, due.due), folded_name(gone.path)).due
 
 
 def _line(due: Due) -> tuple[object, ...]:
