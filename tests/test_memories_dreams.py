@@ -193,7 +193,9 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dream compares what is a few days old; what it found before must not go unnoticed."""
+    monkeypatch.setenv("VAULTMEM_NOW", str(time.time() - 60))
     opened.write("Project Atlas uses Postgres 14.")
+    monkeypatch.delenv("VAULTMEM_NOW")
     newer = opened.write("Project Atlas uses Postgres 16.")["id"]
     opened.dream(3)
     for days in (10, 40):
