@@ -277,7 +277,26 @@ def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write:
     (other,) = found(vault, NOW + timedelta(1))
     assert other.due == "2026-11-24"
     ledger = Ledger(str(vault.parent / "state" / "ledger.db"))
-    assert len(ledger.rows("SELECT id FROM met", tuple)) == 2  # when we began, and Eve
+    assert len(ledger.rows("SELECT id FROM met", tuple)) == 3  # when we began, the note, and Eve
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_relative_words_count_from_there_in_a_renamed_note_too(
+    vault: Path, write: Write, restarts: bool
+) -> None:
+    one = None if restarts else finder(vault)
+    text = "- [ ] call Bob tomorrow\n"
+    dated(write("Note.md", text), NOW)
+    assert [due.due for due in found(vault, by=one)] == ["2026-11-23"]
+    edited = NOW + timedelta(5)
+    dated(write("Note.md", f"{text}\nmore\n"), edited)
+    found(vault, edited, by=one)
+    dated(write("Copy.md", f"{text}\nmore\n"), edited)
+    days = {due.path: due.due for due in found(vault, edited, by=one)}
+    assert days == {"Note.md": "2026-11-23", "Copy.md": "2026-11-28"}, "as of a template"
+    (vault / "Note.md").rename(vault / "Other.md")
+    days = {due.path: due.due for due in found(vault, edited + timedelta(1), by=one)}
+    assert days == {"Other.md": "2026-11-23", "Copy.md": "2026-11-28"}
 
 
 def test_after_an_edit_it_is_as_if_it_were_looked_for_anew(vault: Path, write: Write) -> None:

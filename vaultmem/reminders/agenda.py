@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 
 from vaultmem.adapter import Value
 from vaultmem.errors import StateError
@@ -74,6 +75,8 @@ _SOME = _NOTES.format(copied=COPIED, chosen="AND t.note IN (SELECT value FROM js
 _PATHS = (
     "SELECT json_group_array(json_array(id, path)) FROM files WHERE id IN (SELECT note FROM tasks)"
 )
+
+_NOTE = "note "  # with the path behind it, the key of the content of a note whose words count from some day
 
 # A copy whose original is gone goes by its own name.
 _COPIES = """SELECT c.copy, c.original, coalesce(o.path, f.path) FROM conflicts c JOIN files f ON f.id = c.copy
@@ -212,7 +215,7 @@ class Agenda:
                 self._notes.pop(id_, None)
         used: dict[str, str] = {}
         for note in notes:
-            asks, own_used = self._read_note(note, now.tzinfo or UTC)
+            asks, own_used = self._read_note(catalog, note, now.tzinfo or UTC)
             if moving := [one for one in asks if not one.is_fixed]:
                 self._notes[note.id] = moving
             fixed = (with_id(one.due, one.source, one.key) for one in asks if one.is_fixed)
@@ -221,7 +224,17 @@ class Agenda:
         self._fixed.sort()
         self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
-    def _read_note(self, note: DueNote, zone: tzinfo) -> tuple[list[Schedule], dict[str, str]]:
+    def _former_name(self, catalog: Catalog, note: DueNote) -> str:
+        """The name that the note had before: that of a note with the same content that is gone."""
+        known = (self._met or {}).items()
+        paths = [key[len(_NOTE) :] for key, day in known if day == note.hash]
+        exists = "SELECT 1 FROM files WHERE path = ?"
+        gone = (path for path in paths if not catalog.db.execute(exists, (path,)).fetchone())
+        return folded_name(next(gone, ""))
+
+    def _read_note(
+        self, catalog: Catalog, note: DueNote, zone: tzinfo
+    ) -> tuple[list[Schedule], dict[str, str]]:
         """What a note asks for, and since when there are words whose meaning depends on that."""
         assert self._met is not None
         original, path = self._copies.get(note.id, (note.id, note.path))
@@ -229,6 +242,7 @@ class Agenda:
         is_own = bool(note.journal) or schedules.names_day(note.path, note.day)
         mtime = _local(note.mtime, zone)
         written = Written(name, note.journal or note.day, mtime, self._met, is_own=is_own)
+        written.former = partial(self._former_name, catalog, note)
         foreign = is_foreign(note.path, note.properties, self._folder)
         is_memory = note.path.startswith(f"{self._folder}/")
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
@@ -242,6 +256,8 @@ class Agenda:
                 one._replace(due=one.due._replace(private=private, scope=scope, author=author))
                 for one in asks
             ]
+        if written.used:
+            written.used[f"{_NOTE}{note.path}"] = note.hash
         return asks, written.used
 
     def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule]:
@@ -274,7 +290,11 @@ class Agenda:
     def _remember(self, used: dict[str, str], now: datetime, *, everything: bool) -> None:
         """Keep since when words are there, and forget those that are gone."""
         assert self._met is not None
-        new = {key: day for key, day in used.items() if key not in self._met}
+        new = {
+            key: day
+            for key, day in used.items()
+            if key not in self._met or (key.startswith(_NOTE) and day != self._met[key])
+        }
         if BEGAN not in self._met:
             new[BEGAN] = f"{now:%Y-%m-%dT%H:%M}"
         gone = (
@@ -284,7 +304,7 @@ class Agenda:
             try:
                 with self._ledger.writing(now.timestamp()) as db:
                     db.executemany("DELETE FROM met WHERE id = ?", [(key,) for key in gone])
-                    db.executemany("INSERT OR IGNORE INTO met VALUES (?, ?)", list(new.items()))
+                    db.executemany("INSERT OR REPLACE INTO met VALUES (?, ?)", list(new.items()))
             except StateError as error:  # what is due is known; the next one tries again
                 log.debug("since when words are there is not kept: %s", error)
             self._met = {key: day for key, day in (self._met | new).items() if key not in gone}

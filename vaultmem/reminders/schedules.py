@@ -58,6 +58,7 @@ class Written:
         self, stem: str, day: str, mtime: datetime, met: Mapping[str, str], *, is_own: bool
     ) -> None:
         self.stem = stem
+        self.former: Callable[[], str] = str  # the name that the note had before, if that is known
         self._day, self._mtime, self._met, self._is_own = day, mtime, met, is_own
         self.used: dict[str, str] = {}  # what this note has, to be remembered
 
@@ -73,18 +74,18 @@ class Written:
         if moment is None or abs((moment.when - written).days) > FURTHEST_DAYS:
             return None
         if moment.relative or moment.repeat:
-            self.used[self._key(text)] = f"{written:%Y-%m-%dT%H:%M}"
+            self.used[self._key(text, self.stem)] = f"{written:%Y-%m-%dT%H:%M}"
         return moment
 
     def first_seen(self, text: str) -> str:
         """The ISO day on which a text was there for the first time."""
-        key = self._key(text)
-        self.used[key] = self._met.get(key) or f"{self._mtime:%Y-%m-%dT%H:%M}"
-        return self.used[key][:10]
+        seen = self._known(text) or f"{self._mtime:%Y-%m-%dT%H:%M}"
+        self.used[self._key(text, self.stem)] = seen
+        return seen[:10]
 
     def since(self, text: str) -> datetime:
         """The day on which a text was written, as far as is known."""
-        known = self._met.get(self._key(text), "")
+        known = self._known(text)
         since = self._day_of_note() if self._day else self._mtime
         if not known or (self._is_own and known[:10] != self._day):
             return since
@@ -105,8 +106,12 @@ class Written:
         except ValueError:
             return None
 
-    def _key(self, text: str) -> str:
-        data = f"{self.stem}\0{text}".encode("utf-8", "surrogatepass")
+    def _known(self, text: str) -> str:
+        known = self._met.get(self._key(text, self.stem))
+        return known or self._met.get(self._key(text, self.former()), "")
+
+    def _key(self, text: str, stem: str) -> str:
+        data = f"{stem}\0{text}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(data).hexdigest()[:20]
 
 
