@@ -21,7 +21,7 @@ from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import NoteTexts
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Self
 
     from vaultmem.agent.agent import Agent
     from vaultmem.index.compare import Report
@@ -300,7 +300,7 @@ class AgentVault(Vault):
         finally:
             self._is_writing = False
 
-    def settled(self) -> Vault:
+    def settled(self) -> Self:
         """The vault, after waiting a moment for the latest edits to be indexed."""
         self._agent.reconciler.wait_until_current(SETTLED_WITHIN)
         return self

@@ -1,26 +1,33 @@
-"""The methods of a vault for memories: those of the verb table, and what takes several verbs, a source, or a file."""
+"""An open vault, and its methods for memories: those of the verb table, and what takes several verbs, a source, or a
+file."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from vaultmem import client
+from vaultmem import config as settings
 from vaultmem.api.methods import Methods
-from vaultmem.errors import ModelError, StateError
+from vaultmem.errors import DamagedError, ModelError, StateError, VaultmemError
+from vaultmem.index.catalog import as_state_error
+from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, BinaryIO, TypedDict, Unpack
+    from typing import Any, BinaryIO, Self, TypedDict, TypeVar, Unpack
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.config import Config
     from vaultmem.exchange.gathering import IngestReport
     from vaultmem.exchange.importing import ImportReport
-    from vaultmem.index.state import State
+    from vaultmem.index.compare import Report as SyncReport
     from vaultmem.memories.reports import PlanReport
     from vaultmem.operations.leaving import AnswerReport
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning, Second
 
+    T = TypeVar("T")
     Report = dict[str, Any]
 
     class Taking(TypedDict, total=False):
@@ -41,17 +48,98 @@ class MemoryVault(Methods):
     "changes" with a "diff" each.
     """
 
-    path: str
-    config: Config
-    state: State
+    def __init__(self, path: str | None = None) -> None:
+        self.path = settings.choose_vault(path)
+        self.config = settings.load(self.path)
+        self.state = State(self.path)
+        self._searcher: Searcher | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self.close()
+        if state_error := as_state_error(error):
+            raise state_error from error
+
+    def close(self) -> None:
+        """Let go of all files."""
+        if self._searcher:
+            self._searcher.close()
+            self._searcher = None
 
     def is_indexed(self) -> bool:
-        """Whether the vault was indexed completely at least once."""
-        raise NotImplementedError
+        """Whether there is an index that has once been whole."""
+        return self.state.is_complete()
+
+    def settled(self) -> Self:
+        """The vault; in the agent, with what was edited just now."""
+        return self
 
     def searcher(self) -> Searcher:
-        """The open index."""
-        raise NotImplementedError
+        """The open index, with what any process has written. Raises StateError when the vault was never synced."""
+        self._index_writes()
+        return self.mended(self._refresh)
+
+    def _refresh(self) -> Searcher:
+        held = self._searcher  # another index may have taken its place
+        if held and (held.generation != self.state.generation() or held.catalog.is_outdated()):
+            self.close()
+        if self._searcher is None:
+            from vaultmem.search.search import Searcher  # which memories are read without
+
+            self._searcher = Searcher(self.path, self.config)
+        else:
+            self._searcher.refresh()
+        return self._searcher
+
+    def mended(self, work: Callable[[], T]) -> T:
+        """What some work gives that needs the index; a damaged one is rebuilt first, but by who is writing."""
+        if self.state.is_behind() and not self.state.holds_lock():
+            with suppress(VaultmemError):  # an older answer beats none
+                self.sync()
+                self.state.catch_up()
+        generation = self.state.generation()
+        try:
+            return work()
+        except DamagedError as error:
+            if self.state.holds_lock():
+                raise
+            self.close()
+            if generation == self.state.generation():  # else somebody has just done so
+                import logging
+
+                # A person sees it, or the log of a program.
+                log = logging.getLogger("vaultmem.index")
+                log.warning("vaultmem: %s; rebuilding it", str(error).partition(" (")[0])
+                self.sync(rebuild=True)
+            return work()
+
+    def _index_writes(self) -> None:
+        """The agent puts many writes into the index at once, unless somebody looks."""
+        with suppress(client.AgentError):  # what there is beats no answer
+            client.call(self.path, "index-writes", {})
+
+    def sync(
+        self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
+    ) -> SyncReport:  # fmt: skip
+        """Bring the index up to date with the notes, or rebuild it. Keyword search is ready then. Where
+        a sync agent runs, it does the work, because it is the one writer.
+
+        Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
+        """
+        from vaultmem.index.compare import Report
+        from vaultmem.index.sync import sync
+
+        self.close()
+        how = {"rebuild": rebuild, "confirm_removals": confirm_removals}
+        wanted = {**how, "embed": False}
+        done = client.ask(self.path, "sync", wanted, timeout=None, progress=progress)
+        if done is not None:
+            if self.state.generation() is None:  # what the agent writes cannot be read here
+                raise StateError(client.OTHER_VERSION)
+            return Report(**{name: done[name] for name in Report._fields})
+        return sync(self.path, self.config, **how, progress=progress)
 
     def see_writes(self) -> None:
         """Let the next searcher see the latest writes; does nothing where they are indexed at once."""
@@ -63,10 +151,6 @@ class MemoryVault(Methods):
     def warm_meaning(self) -> Meaning | None:
         """The vectors and the model, if the model is in memory already."""
         return None
-
-    def mended(self, work: Callable[[], Any]) -> Any:
-        """The result of some work that needs the index; a damaged index is rebuilt first, if it can be."""
-        return work()
 
     def idle_seconds(self) -> float:
         """Seconds since the last edit or request; 0 where that is unknown."""

@@ -11,31 +11,20 @@ with Vault("~/notes") as vault:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 
 from vaultmem import client
-from vaultmem import config as settings
 from vaultmem.api.memory_vault import MemoryVault
-from vaultmem.errors import (
-    DamagedError,
-    ModelError,
-    NoteNotFoundError,
-    StateError,
-    VaultmemError,
-)
+from vaultmem.errors import ModelError, NoteNotFoundError, StateError
 from vaultmem.index import LOCAL, catalog_read
-from vaultmem.index.catalog import as_state_error, below, like
+from vaultmem.index.catalog import below, like
 from vaultmem.index.catalog_read import LinkView
-from vaultmem.index.state import State
 from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.notes.places import with_our_keys
 from vaultmem.settings import OFF
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from vaultmem.adapter import Note
     from vaultmem.index.compare import Report
     from vaultmem.notes.dialects import Rulebook
@@ -45,8 +34,6 @@ if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
     from vaultmem.service.agent_health import AgentStatus
     from vaultmem.vectors.shared_index import Health
-
-    T = TypeVar("T")
 
 WORDS_ALONE = "searched by words alone; --semantic searches by meaning too"
 BY_WORDS = f"{WORDS_ALONE}, and so does every search while the agent runs"
@@ -93,99 +80,6 @@ class Vault(MemoryVault):
     `path` may be left out: then it is VAULTMEM_VAULT, the vault at or above the working directory, or
     the one in the user's settings. Raises VaultNotFoundError when there is none.
     """
-
-    def __init__(self, path: str | None = None) -> None:
-        self.path = settings.choose_vault(path)
-        self.config = settings.load(self.path)
-        self.state = State(self.path)
-        self._searcher: Searcher | None = None
-
-    def __enter__(self) -> Vault:
-        return self
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        self.close()
-        if state_error := as_state_error(error):
-            raise state_error from error
-
-    def close(self) -> None:
-        """Let go of all files."""
-        if self._searcher:
-            self._searcher.close()
-            self._searcher = None
-
-    def is_indexed(self) -> bool:
-        """Whether there is an index that has once been whole."""
-        return self.state.is_complete()
-
-    def settled(self) -> Vault:
-        """The vault; in the agent, with what was edited just now."""
-        return self
-
-    def searcher(self) -> Searcher:
-        """The open index, with what any process has written. Raises StateError when the vault was never synced."""
-        self._index_writes()
-        return self.mended(self._refresh)
-
-    def _refresh(self) -> Searcher:
-        held = self._searcher  # another index may have taken its place
-        if held and (held.generation != self.state.generation() or held.catalog.is_outdated()):
-            self.close()
-        if self._searcher is None:
-            from vaultmem.search.search import Searcher  # which memories are read without
-
-            self._searcher = Searcher(self.path, self.config)
-        else:
-            self._searcher.refresh()
-        return self._searcher
-
-    def mended(self, work: Callable[[], T]) -> T:
-        """What some work gives that needs the index; a damaged one is rebuilt first, but by who is writing."""
-        if self.state.is_behind() and not self.state.holds_lock():
-            with suppress(VaultmemError):  # an older answer beats none
-                self.sync()
-                self.state.catch_up()
-        generation = self.state.generation()
-        try:
-            return work()
-        except DamagedError as error:
-            if self.state.holds_lock():
-                raise
-            self.close()
-            if generation == self.state.generation():  # else somebody has just done so
-                import logging
-
-                # A person sees it, or the log of a program.
-                log = logging.getLogger("vaultmem.index")
-                log.warning("vaultmem: %s; rebuilding it", str(error).partition(" (")[0])
-                self.sync(rebuild=True)
-            return work()
-
-    def _index_writes(self) -> None:
-        """The agent puts many writes into the index at once, unless somebody looks."""
-        with suppress(client.AgentError):  # what there is beats no answer
-            client.call(self.path, "index-writes", {})
-
-    def sync(
-        self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
-    ) -> Report:  # fmt: skip
-        """Bring the index up to date with the notes, or rebuild it. Keyword search is ready then. Where
-        a sync agent runs, it does the work, because it is the one writer.
-
-        Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
-        """
-        from vaultmem.index.compare import Report
-        from vaultmem.index.sync import sync
-
-        self.close()
-        how = {"rebuild": rebuild, "confirm_removals": confirm_removals}
-        wanted = {**how, "embed": False}
-        done = client.ask(self.path, "sync", wanted, timeout=None, progress=progress)
-        if done is not None:
-            if self.state.generation() is None:  # what the agent writes cannot be read here
-                raise StateError(client.OTHER_VERSION)
-            return Report(**{name: done[name] for name in Report._fields})
-        return sync(self.path, self.config, **how, progress=progress)
 
     def changes(self) -> Report:
         """What sync() would do, without doing it."""

@@ -168,7 +168,7 @@ VERBS = {
             BY.but(help="what this assistant, job or person did"),
             flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
         ),
-        run="operations.past:history", writes=False, slow=True, command="upkeep_views:history", gives="history: list[CommitReport]",
+        run="operations.past:history", writes=False, slow=True, show="upkeep_views:show_history", gives="history: list[CommitReport]",
         returns='entries, the newest first: "commit", "at", "by", "machine" (another one where it was done), "kind", "why", "files"',
     ),
     "diff": Verb(

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from vaultmem.memories.reports import CommitReport, PlanReport, Skipped, UndoReport
     from vaultmem.review.review import ProposalReport
 
-FEW = 100  # entries of the history, in which those of conversations are looked for
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
 
 
@@ -237,26 +236,15 @@ def _key() -> str:
 # --- history
 
 
-def history(args: Namespace, output: Output) -> int:
-    """List what was done to memories, the newest first."""
-    with vault_of(args, output) as vault:
-        entries = vault.history(**{**params_of("history", args), "id": args.id or None})
-        is_all = bool(entries or args.id or args.by or args.conversations)
-        is_hidden = not is_all and _has_conversations(vault, args.since)
-    output.answer({"history": entries, "count": len(entries)})
-    if not entries:
-        but = " but what conversations did, which --conversations shows" if is_hidden else ""
-        output.note(f"the history holds nothing of it{but}")
-    for one in entries:
+def show_history(answer: Answer, _args: Namespace, output: Output) -> None:
+    """history: an entry a line."""
+    if not answer["history"]:
+        but = (
+            " but what conversations did, which --conversations shows" if answer["left_out"] else ""
+        )
+        output.remark(f"the history holds nothing of it{but}")
+    for one in answer["history"]:
         output.line(_entry_line(one, output))
-    return 0
-
-
-def _has_conversations(vault: Vault, since: str | None) -> bool:
-    from vaultmem.memories.conversation import is_talk
-
-    entries = vault.history(limit=FEW, since=since, conversations=True)
-    return any(is_talk(one["by"]) for one in entries)
 
 
 def _entry_line(one: CommitReport, output: Output) -> str:

@@ -53,9 +53,10 @@ def history(session: Session, params: Arguments) -> JsonObject:
     limit, by = params.whole("limit"), _is_by(params.text("by"))
     every = bool(path or by or params.flag("conversations"))
     commits = session.store.history.log(path, limit if every else ALL, by, _since(session, params))
-    commits = [one for one in commits if every or not is_by_conversation(one)][:limit]
+    own = [one for one in commits if every or not is_by_conversation(one)]
     elsewhere = session.store.pending.record.written_elsewhere()
-    return {"history": [_commit_to_json(one, elsewhere) for one in commits], "count": len(commits)}
+    rows = [_commit_to_json(one, elsewhere) for one in own[:limit]]
+    return {"history": rows, "count": len(rows), "left_out": len(commits) - len(own)}
 
 
 def diff(session: Session, params: Arguments) -> CommitReport:
