@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from vaultmem.adapter import Completion, Note, Task
 from vaultmem.notes.frontmatter import split
 from vaultmem.text.recurrence import next_day
-from vaultmem_logseq.rules import LogseqRules
-from vaultmem_logseq.settings import Settings
+from vaultmem_logseq.config_edn import Settings
+from vaultmem_logseq.graph_rules import LogseqRules
 
 DONE = Completion("2026-11-22T10:00", next_day)
 RULES = LogseqRules(Settings())

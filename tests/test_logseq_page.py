@@ -7,8 +7,8 @@ from vaultmem.adapter import FrontMatter, Note
 from vaultmem.notes.frontmatter import split
 from vaultmem.text.sanitize import editor_uri
 from vaultmem_logseq import dialect
-from vaultmem_logseq.rules import LogseqRules
-from vaultmem_logseq.settings import Settings
+from vaultmem_logseq.config_edn import Settings
+from vaultmem_logseq.graph_rules import LogseqRules
 
 ID = "64a0b1c2-0000-4000-8000-000000000001"
 RULES = LogseqRules(Settings(triple_lowbar=True))

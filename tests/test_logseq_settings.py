@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem_logseq.settings import Settings, from_config, read_edn
+from vaultmem_logseq.config_edn import Settings, from_config, read_edn
 
 
 @pytest.mark.parametrize(

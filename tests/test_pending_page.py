@@ -15,8 +15,8 @@ from vaultmem.memories.item_answers import item_id, item_ids
 from vaultmem.notes.frontmatter import split
 from vaultmem.pending.ticks import read
 from vaultmem.reminders.items import FULL, SHOW_ALL, Item, render
-from vaultmem_logseq.rules import LogseqRules
-from vaultmem_logseq.settings import Settings
+from vaultmem_logseq.config_edn import Settings
+from vaultmem_logseq.graph_rules import LogseqRules
 
 STYLES = ["frontmatter", "outline"]
 HOSTILE = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))

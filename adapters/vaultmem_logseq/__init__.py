@@ -23,8 +23,8 @@ class LogseqDialect:
 
     def open(self, root: Folder) -> Rules:
         """The rules of this graph; an unreadable config.edn gives Logseq's defaults."""
-        from vaultmem_logseq.rules import LogseqRules
-        from vaultmem_logseq.settings import from_config
+        from vaultmem_logseq.config_edn import from_config
+        from vaultmem_logseq.graph_rules import LogseqRules
 
         return LogseqRules(from_config(root.read(CONFIG)))
 

@@ -13,9 +13,9 @@ from vaultmem_logseq.tasks import tasks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from vaultmem_logseq.config_edn import Settings
     from vaultmem_logseq.names import JournalDays
     from vaultmem_logseq.properties import Property
-    from vaultmem_logseq.settings import Settings
 
 _ALIAS_KEYS = ("alias", "aliases")
 

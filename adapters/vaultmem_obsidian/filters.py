@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 
-from vaultmem_obsidian.settings import COMPARED
+from vaultmem_obsidian.habits import COMPARED
 
 _LONGEST = 200
 _MOST = 50

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from vaultmem.adapter import Link, Properties
 from vaultmem.adapter.scan import blanks, line_at
 from vaultmem.light import TYPE_CHECKING
-from vaultmem_obsidian.settings import compose, fold
+from vaultmem_obsidian.habits import compose, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

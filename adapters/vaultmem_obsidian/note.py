@@ -9,6 +9,7 @@ from itertools import chain
 from vaultmem.adapter import Heading, Note, Piece
 from vaultmem.adapter.scan import blank_spans, hidden_spans, line_at, line_starts
 from vaultmem.light import TYPE_CHECKING
+from vaultmem_obsidian.habits import journal_day
 from vaultmem_obsidian.links import (
     find_links,
     find_tags,
@@ -17,15 +18,14 @@ from vaultmem_obsidian.links import (
     property_links,
     property_tags,
 )
-from vaultmem_obsidian.settings import journal_day
-from vaultmem_obsidian.tasks import find_tasks
+from vaultmem_obsidian.task_lines import find_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vaultmem.adapter import FrontMatter
     from vaultmem.adapter.scan import Hidden
-    from vaultmem_obsidian.settings import Settings
+    from vaultmem_obsidian.habits import Settings
 
 _ANCHOR = re.compile(r"\^(?<!\S\^)([A-Za-z0-9-]+)[ \t]*+$", re.MULTILINE)
 

@@ -7,7 +7,7 @@ import zlib
 
 from vaultmem.adapter import Note
 from vaultmem.light import TYPE_CHECKING
-from vaultmem_obsidian.settings import (
+from vaultmem_obsidian.habits import (
     COMPARED,
     Habits,
     fold,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from vaultmem.adapter import Completion, Folder, FrontMatter, Task
-    from vaultmem_obsidian.settings import Settings
+    from vaultmem_obsidian.habits import Settings
 
 NO_PLUGIN = Habits()
 _VERSION = 2  # raise it when the same note is read differently
@@ -90,7 +90,7 @@ class ObsidianRules:
         return choose(path, source, candidates) if key else source
 
     def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:  # noqa: ARG002 - the contract
-        from vaultmem_obsidian.completing import Ticking
+        from vaultmem_obsidian.ticking import Ticking
 
         return Ticking(self.settings, self.habits).completed(text, task, done)
 

@@ -8,12 +8,12 @@ from functools import lru_cache
 from vaultmem.adapter import Task
 from vaultmem.adapter.scan import line_at
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem_obsidian.settings import iso_day
+from vaultmem_obsidian.habits import iso_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from vaultmem_obsidian.settings import Settings
+    from vaultmem_obsidian.habits import Settings
 
 _TIME = r"(?:[01]?\d|2[0-3]):[0-5]\d"
 _DAY = r"\d{4}-\d{2}-\d{2}"

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from vaultmem.adapter.scan import blank_spans, hidden_spans, line_starts
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem_obsidian.tasks import (
+from vaultmem_obsidian.task_lines import (
     BEFORE_BOX,
     BLOCK_ID,
     DATES,
@@ -19,7 +19,7 @@ from vaultmem_obsidian.tasks import (
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Completion, Task
-    from vaultmem_obsidian.settings import Habits, Settings
+    from vaultmem_obsidian.habits import Habits, Settings
 
 _BODY = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from vaultmem.light import TYPE_CHECKING
 from vaultmem_logseq import HOME, MIRROR
+from vaultmem_logseq.config_edn import Settings
 from vaultmem_logseq.names import JournalDays, canonical, day_key, title_from_path
-from vaultmem_logseq.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
