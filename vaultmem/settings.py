@@ -182,6 +182,10 @@ def key_of(name: str) -> str:
     return key if canonical_key(key) else ""
 
 
+def _switch(default: str, harmless: bool, meaning: str) -> Setting:
+    return Setting(default, harmless, f"{meaning}: on or off", _one_of("on", OFF))
+
+
 # A table, in rows.
 # fmt: off
 SETTINGS = {
@@ -196,8 +200,7 @@ SETTINGS = {
     "index.chroma.database": Setting("default_database", False, "the database on it"),
     "index.chroma.collection": Setting("", False, "the collection on it; empty: COLLECTION_NAME, else vaultmem"),
     "index.chroma.token": Setting(OFF, False, "where its token is: env:NAME, keyring:SERVICE/USER, off", _key),
-    "index.chroma.texts": Setting(OFF, False,
-        "whether texts of notes that are not private are stored there too: off or on", _one_of(OFF, "on")),
+    "index.chroma.texts": _switch(OFF, False, "whether texts of notes that are not private are stored there too"),
     "embedding.model": Setting("default", False,
         "default, multilingual, off, a fastembed model name, a local folder; or a model of embedding.base_url",
         may_be_off=True),
@@ -208,8 +211,7 @@ SETTINGS = {
     "embedding.key": Setting("env:OPENAI_API_KEY", False,
         "where its key is: env:NAME, keyring:SERVICE/USER, off", _key),
     "embedding.timeout": Setting("60s", False, "the timeout of one answer of it", _span),
-    "embedding.private": Setting(OFF, False,
-        "whether private notes are sent to it too: off or on", _one_of(OFF, "on")),
+    "embedding.private": _switch(OFF, False, "whether private notes are sent to it too"),
     "embedding.threads": Setting(2, False, "processor threads for embedding", most=256),
     "vectors.hnsw_threshold": Setting(50_000, False, "number of blocks above which a graph index is built"),
     "search.limit": Setting(10, True, "how many results a search shows", most=1000),
@@ -224,8 +226,7 @@ SETTINGS = {
     "memories.half_life": Setting("30d", False, "how long until the confidence of a fading memory is 0", _span),
     "memories.min_confidence": Setting(0.3, False,
         "the confidence below which a memory is neither found nor recalled"),
-    "memories.history": Setting("on", False,
-        "whether changes are recorded in a git history: on or off", _one_of("on", OFF)),
+    "memories.history": _switch("on", False, "whether changes are recorded in a git history"),
     "memories.inbox_ttl": Setting("7d", False,
         "how long a memory may stay in the inbox before it is filed or archived", _span),
     "memories.decay_after": Setting("30d", False,
@@ -237,11 +238,9 @@ SETTINGS = {
     "dream.max_changes": Setting(500, False, "how many memories one job changes at most"),
     "dream.medium_after": Setting("1h", False, "idle time after which dreams also merge and link memories", _span),
     "dream.deep_after": Setting("6h", False, "idle time after which dreams also compare all of them", _span),
-    "dream.report": Setting("on", True,
-        "whether What changed.md is written into the memory folder: on or off", _one_of("on", OFF)),
-    "memories.pages": Setting("on", True,
-        "whether Memory.md, an index of memories, and a page for each conversation are written: on or off",
-        _one_of("on", OFF)),
+    "dream.report": _switch("on", True, "whether What changed.md is written into the memory folder"),
+    "memories.pages": _switch("on", True,
+        "whether Memory.md, an index of memories, and a page for each conversation are written"),
     "pending.path": Setting("", True,
         "the path of pending.md; empty: in the memory folder; off: no page", paths.page, may_be_off=True),
     "pending.complete_in_notes": Setting("ask", False,
@@ -255,16 +254,13 @@ SETTINGS = {
         "how long after its due time you are reminded of an item again, or never", _span_or_never),
     "notify.timezone": Setting("", False,
         "the time zone of reminders, such as Asia/Shanghai; empty: this machine's", _zone),
-    "sync.log": Setting("on", False,
-        "whether your machines share answers and reads by pages in the vault: on or off",
-        _one_of("on", OFF)),
+    "sync.log": _switch("on", False, "whether your machines share answers and reads by pages in the vault"),
     "agent.idle": Setting("10m", False, "how long without edits and requests until the vault counts as idle", _span),
     "agent.threads": Setting(1, False, "processor threads for embedding in the agent", most=256),
     "agent.unload": Setting("never", False,
         "idle time after which the agent unloads the model, or never", _span_or_never),
     "ingestion.NAME.path": Setting("", False, "where the source NAME is read, if not in its default folder"),
-    "ingestion.NAME.enabled": Setting("on", False,
-        "whether ingest --source all reads the source NAME: on or off", _one_of("on", OFF)),
+    "ingestion.NAME.enabled": _switch("on", False, "whether ingest --source all reads the source NAME"),
     "jobs.reconcile": Setting("5m", False, "when the whole vault is compared", schedule),
     "jobs.tidy": Setting("0 3 * * *", False, "when vectors without a text are dropped", schedule),
     "jobs.check": Setting("0 4 * * 0", False, "when the index is checked for damage", schedule),
@@ -300,8 +296,7 @@ SETTINGS = {
         "the number of entries of a conversation above which the least informative are put away into deleted/"),
     "conversations.compress_after": Setting(20, False, "the number of sessions above which the oldest are summed up"),
     "conversations.session_gap": Setting("6h", False, "the pause after which a new session begins", _span),
-    "conversations.summaries": Setting("on", False,
-        "whether conversations are summed up: on or off", _one_of("on", OFF)),
+    "conversations.summaries": _switch("on", False, "whether conversations are summed up"),
     "proxy.host": Setting("127.0.0.1", False, "where vaultmem proxy listens", _host),
     "proxy.port": Setting(8100, False, "its port", most=65_535),
     "proxy.key": Setting(OFF, False,

@@ -149,14 +149,8 @@ class _Dispatcher:
 
     def _command(self, request: Request) -> object:
         """The JSON that a reading command prints, for options by their long names."""
-        output = Captured()
-        self._run(from_params(request.method, request.params), output)
-        return output.value
-
-    def _run(self, args: Namespace, output: Output) -> int:
         with self._host.vault() as vault:
-            args.vault = vault
-            return run(args.command, args, output)
+            return _answer(vault, request.method, request.params)
 
     def _run_words(self, request: Request) -> object:
         """The method `run`: carry out words of a command line into texts. What the agent cannot do exactly as the
@@ -193,7 +187,8 @@ class _Dispatcher:
 
     def _carry_out(self, args: Namespace, output: Output) -> int:
         try:
-            return self._run(args, output)
+            with self._host.vault() as args.vault:
+                return run(args.command, args, output)
         except (UsageError, StateError):  # the caller may do better, and says it better
             raise
         except VaultmemError as error:
@@ -217,6 +212,13 @@ def _plain(work: Callable[[], object]) -> Answer:
         return work()
 
     return answer
+
+
+def _answer(vault: Vault, name: str, params: JsonObject) -> object:
+    output, args = Captured(), from_params(name, params)
+    args.vault = vault
+    run(name, args, output)
+    return output.value
 
 
 def _refusal(why: str) -> RequestError:
@@ -249,14 +251,11 @@ def reply(vault: Vault, line: bytes) -> str:
     """The line that answers a request for a search."""
     request = rpc.parse(line.decode())
     assert isinstance(request, dict)
-    output = Captured()
     try:
-        args = from_params("search", request["params"])
-        args.vault = vault
-        run("search", args, output)
+        answer = {"result": _answer(vault, "search", request["params"])}
     except VaultmemError as error:
-        return json_text({"id": request["id"], "error": rpc.as_json(error)})
-    return json_text({"id": request["id"], "result": output.value})
+        answer = {"error": rpc.as_json(error)}
+    return json_text({"id": request["id"], **answer})
 
 
 def main() -> None:

@@ -183,10 +183,9 @@ def export_lines(args: Namespace, output: Output) -> int:
     """Export memories as lines of JSON, the oldest first."""
     unreadable: list[int] = []
     with vault_of(args, output) as vault:
-        lines = vault.export_lines(
-            scope=args.scope, category=args.category, include_archived=args.include_archived,
-            shape=args.format if args.format in SHAPES else None, on_left_out=unreadable.append,
-        )  # fmt: skip
+        shape = args.format if args.format in SHAPES else None
+        how = {**params_of("export", args), "shape": shape}
+        lines = vault.export_lines(on_left_out=unreadable.append, **how)
         if args.output:
             count = _write_file(args.output, lines, force=args.force)
             output.remark(f"{count_of(count)} in {args.output}")
