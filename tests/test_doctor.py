@@ -198,6 +198,17 @@ def test_what_git_could_not_merge_is_named(indexed: Path, write: Write) -> None:
     ]
 
 
+def test_memories_in_a_folder_that_is_no_longer_the_memory_folder_are_named(indexed: Path) -> None:
+    with Vault(str(indexed)) as vault:
+        vault.write("A pear")
+    assert found(indexed) == []
+    (indexed / "vaultmem").rename(indexed / "Brain")
+    on(indexed, "sync")
+    assert found(indexed) == [
+        "warning: memories in the folder Brain are not read, as memory_folder is vaultmem"
+    ]
+
+
 def test_a_file_whose_name_is_not_utf_8_is_to_be_renamed(indexed: Path) -> None:
     try:
         Path(os.fsdecode(os.fsencode(indexed) + b"/caf\xe9.md")).write_bytes(b"latin name")

@@ -191,7 +191,8 @@ def _switch(default: str, harmless: bool, meaning: str) -> Setting:
 SETTINGS = {
     "vault": Setting("", False, "the vault to use when none is named and none is at or above the working directory"),
     "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
-    "memory_folder": Setting("vaultmem", True, "the folder of the vault that vaultmem writes into", paths.inside),
+    "memory_folder": Setting("vaultmem", True,
+        "the folder of the vault that vaultmem writes into; rename the folder, too, if you change it", paths.inside),
     "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
     "index.backend": Setting("local", False, "where vectors are searched: local, or a shared index such as chroma"),
     "index.chroma.url": Setting("", False,

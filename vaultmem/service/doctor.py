@@ -91,6 +91,13 @@ def _place(vault: Vault) -> Iterator[Finding]:
         identity.check(vault.path)
     except VaultGoneError as error:
         yield Finding("error", str(error), "see above")
+        return
+    own = vault.config.text("memory_folder")
+    for name in sorted(os.listdir(vault.path)):
+        if name != own and os.path.isfile(os.path.join(vault.path, name, identity.MARKER)):
+            advice = f"vaultmem stop, move them into {own}, vaultmem start; or set memory_folder to {name}"
+            what = f"memories in the folder {name} are not read, as memory_folder is {own}"
+            yield Finding("warning", what, advice)
 
 
 def _is_full(folder: str) -> bool:
