@@ -209,15 +209,23 @@ def test_memories_in_a_folder_that_is_no_longer_the_memory_folder_are_named(inde
     ]
 
 
-def test_a_file_whose_name_is_not_utf_8_is_to_be_renamed(indexed: Path) -> None:
-    try:
-        Path(os.fsdecode(os.fsencode(indexed) + b"/caf\xe9.md")).write_bytes(b"latin name")
-    except OSError:  # macOS
-        pytest.skip("this file system has UTF-8 names only")
+def test_what_cannot_be_read_is_mended_by_its_cause(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_INDEX_MAX_NOTE_BYTES", "1000000")
+    (indexed / "Long.md").write_text("An apple. " * 200_000)
+    (indexed / "Latin.md").write_bytes(b"sch\xf6n")
+    (indexed / "caf\u00e9.md").write_text("composed")
+    (indexed / "cafe\u0301.md").write_text("decomposed")
     on(indexed, "sync")
-    (told,) = on(indexed, "doctor", "--format", "json").data["findings"]
-    assert told["what"] == "1 note with a name that is not UTF-8"
-    assert told["advice"].startswith("rename the file")
+    advice = {
+        place.partition(":")[0]: one["advice"]
+        for one in on(indexed, "doctor", "--format", "json").data["findings"]
+        for place in one["places"]
+    }
+    assert "save it again as UTF-8" in advice["Latin.md"]
+    assert "index.max_note_bytes" in advice["Long.md"]
+    assert "caf\u00e9.md" not in advice or advice["caf\u00e9.md"].startswith("rename the file")
 
 
 def test_a_page_of_ours_that_is_called_like_one_of_the_person_is_named(

@@ -32,7 +32,9 @@ KINDS = {
         "open the note and mend the lines between the --- marks; its text is indexed all the same"),
     "symbolic link": ("note", "behind a symbolic link",
         "notes behind links are not read; move the notes into the vault if they should be"),
-    "its name": ("warning", "with a name that is not UTF-8", "rename the file or folder; until then it is not read"),
+    " name": ("warning", "with a name that cannot be used", "rename the file or folder; until then it is not read"),
+    "MB long": ("warning", "too long to be read to the end",
+        "divide it into several, or raise index.max_note_bytes in your settings"),
     "other": ("warning", "that cannot be read, or not wholly",
         "open the note in its editor and save it again as UTF-8 text; what can be read of it is indexed"),
 }  # fmt: skip
