@@ -201,7 +201,8 @@ class Sources:
         marker = Marker(telling(tokenize(plain(wanted.query))), tokenize)
         width = 8 * wanted.room
         while width >= FEW_WORDS:
-            yield one._replace(content=marker.snippet(one.content, width).text)
+            one = one._replace(content=marker.snippet(one.content, width).text)
+            yield one
             width = width * 7 // 8
 
     def _is_ours(self, hit: Hit) -> bool:
