@@ -1,5 +1,5 @@
-"""The client of the agent's socket. It imports little: an answer of the agent arrives before argparse would be
-loaded.
+"""The client of the agent's socket. It imports little: an answer of the agent arrives before the words would be
+read.
 
 No caller depends on an agent: where none listens, or one of another version does, the caller does the work itself.
 """

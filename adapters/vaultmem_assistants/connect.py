@@ -8,7 +8,7 @@ import difflib
 import os
 import shlex
 import sys
-from argparse import Namespace
+from types import SimpleNamespace as Namespace
 
 from vaultmem import config, paths, plugins
 from vaultmem.adapter import JsonObject

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from argparse import Namespace
+from types import SimpleNamespace as Namespace
 from typing import NamedTuple
 
 from vaultmem import config, paths, plugins

@@ -15,7 +15,7 @@ from vaultmem_assistants.context import DAYS, context, fact_line, holding, recal
 from vaultmem_assistants.programs import HARNESSES
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.api import Vault
     from vaultmem.pending.listing import Listed

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Callable
+from types import SimpleNamespace as Namespace
 from typing import TYPE_CHECKING
 
 from vaultmem import now as clock

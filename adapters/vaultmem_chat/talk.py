@@ -7,7 +7,7 @@ import logging
 import queue
 import sys
 import time
-from argparse import Namespace
+from types import SimpleNamespace as Namespace
 
 from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import open_vault

@@ -9,9 +9,9 @@ import re
 import socket
 import ssl
 import time
-from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace as Namespace
 
 from starlette.applications import Starlette
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
+from types import SimpleNamespace as Namespace
 
 from vaultmem import paths
 from vaultmem.api import Vault

@@ -7,9 +7,9 @@ import json
 import os
 import time
 import webbrowser
-from argparse import Namespace
 from pathlib import Path
 from subprocess import DEVNULL, Popen
+from types import SimpleNamespace as Namespace
 from urllib.parse import urlsplit
 
 from vaultmem import paths

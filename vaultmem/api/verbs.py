@@ -38,7 +38,7 @@ class Param:
     doors = "all"  # or command, json (and Python), agent (what parts of us tell each other)
     section = ""  # of the help; a section in brackets has options that exclude each other
 
-    def __init__(self, name: str, help: str = "", **fields: object) -> None:  # noqa: A002 - argparse calls it so
+    def __init__(self, name: str, help: str = "", **fields: object) -> None:  # noqa: A002 - it is called so everywhere
         self.name, self.help = name, help
         self.__dict__.update(fields)
 

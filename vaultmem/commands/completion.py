@@ -23,7 +23,7 @@ from vaultmem.output import Output
 from vaultmem.text.values import ARCHIVE, ENTRIES, file_text
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
 _UPKEEP = ("maintain", "one step of the upkeep")
 _HELP = ("help", "what a command does")

@@ -23,9 +23,9 @@ from vaultmem.service.life import send
 from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
     from types import FrameType
+    from types import SimpleNamespace as Namespace
 
 
 PATIENCE = 60.0  # seconds that something may take on a machine with much else to do
@@ -139,7 +139,7 @@ class Show:
         return line[:begin] + self.output.paint(result[0], "green") + line[end:]
 
 
-def run(args: argparse.Namespace, output: Output) -> int:
+def run(args: Namespace, output: Output) -> int:
     """Tell the story, then clean up, whatever happens."""
     began = time.monotonic()
     paced = is_terminal(sys.stdout) and not (args.fast or output.as_json)

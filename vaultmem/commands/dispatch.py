@@ -27,7 +27,7 @@ from vaultmem.progress import report_to
 from vaultmem.service.agent_health import freshness
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.adapter import JsonObject
     from vaultmem.agent.agent import Agent

@@ -25,7 +25,7 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.exchange.gathering import IngestReport
     from vaultmem.exchange.importing import ImportReport

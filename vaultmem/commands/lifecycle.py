@@ -22,7 +22,7 @@ from vaultmem.service.service import Service, agent_command
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.index.state import State
 

@@ -11,7 +11,7 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.adapter import JsonObject
     from vaultmem.api.vault import UnresolvedLink

@@ -16,8 +16,8 @@ from vaultmem import client
 
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
-    import argparse
     import typing
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.api.mcp import Protocol
     from vaultmem.output import Output
@@ -50,7 +50,7 @@ _BEGINNING = 1_000  # bytes of it
 _FAILED, _INTERNAL = -32000, -32603
 
 
-def run(args: argparse.Namespace, _output: Output) -> int:
+def run(args: Namespace, _output: Output) -> int:
     """Serve; called only with options that serve() does not know."""
     return serve(["--vault", args.vault] if args.vault else [])
 

@@ -23,7 +23,7 @@ from vaultmem.text.titles import safe_title, title_of
 from vaultmem.text.values import TEXT_PROPERTIES
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.adapter import JsonObject, Value
     from vaultmem.commands.rendering import Answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from types import SimpleNamespace as Namespace
 
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
@@ -14,12 +15,8 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import did_you_mean, lazy
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from vaultmem.adapter import JsonObject
     from vaultmem.output import Output
-else:
-    from types import SimpleNamespace as Namespace
 
 HELP = ("-h", "--help")
 _OPTION = lazy(r"(--[a-z][a-z-]*)(?:=|\Z)|(-[a-z])\d*\Z")

@@ -14,7 +14,7 @@ from vaultmem.pending import listing
 from vaultmem.text.values import LEAST_LISTED, TYPE_CHECKING, fit_sections, plural
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.adapter import JsonObject
     from vaultmem.commands.rendering import Answer

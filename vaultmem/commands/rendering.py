@@ -15,8 +15,8 @@ from vaultmem.output import PAIRS, Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterable, Iterator
+    from types import SimpleNamespace as Namespace
     from typing import Any
 
     from vaultmem.api.vault import Embedded, Vault

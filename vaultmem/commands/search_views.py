@@ -19,8 +19,8 @@ from vaultmem.settings import OFF
 from vaultmem.text.values import RECORDS, TEXT_PROPERTIES, TYPE_CHECKING, did_you_mean, lazy
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Iterator, Mapping
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.adapter import JsonObject
     from vaultmem.search.related import Why

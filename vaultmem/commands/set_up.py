@@ -19,7 +19,7 @@ from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.write import create
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
 TEMPLATE = """\
 # Settings of vaultmem for this vault. Only harmless keys count here; others belong into the user's own file.

@@ -17,7 +17,7 @@ from vaultmem.recall.recall_text import Recalled, block, entry
 from vaultmem.vectors.shared_index import Near, open_server
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.adapter import JsonObject
 

@@ -18,7 +18,7 @@ from vaultmem.output import Output, table
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
     from typing import Any
 
     from vaultmem.agent.jobs import Job, JobState

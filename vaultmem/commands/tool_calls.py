@@ -14,8 +14,8 @@ from vaultmem import client
 
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator
+    from types import SimpleNamespace as Namespace
     from typing import Protocol
 
     from vaultmem.adapter import JsonObject

@@ -28,7 +28,7 @@ from vaultmem.text.sanitize import one_line, one_line_or_placeholder
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from types import SimpleNamespace as Namespace
 
     from vaultmem.commands.rendering import Answer
     from vaultmem.memories.reports import CommitReport, PlanReport, Skipped, UndoReport
