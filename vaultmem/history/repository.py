@@ -19,7 +19,7 @@ from typing import IO
 from vaultmem.errors import StateError
 from vaultmem.history import objects
 from vaultmem.history.commits import Chain
-from vaultmem.paths import replace_private
+from vaultmem.paths import make_private, replace_private
 
 BRANCH, DAMAGED = "refs/heads/main", ".damaged-"
 NO_GIT = "git is not installed, so there is no history and no undo; install git to have both"
@@ -63,9 +63,8 @@ class Repository:
         new = f"{self.folder}.new"
         shutil.rmtree(new, ignore_errors=True)
         try:
-            os.makedirs(new, mode=0o700)
             for folder in ("objects/pack", "refs/heads"):
-                os.makedirs(f"{new}/{folder}")
+                make_private(f"{new}/{folder}")
             replace_private(f"{new}/HEAD", f"ref: {BRANCH}\n")
             replace_private(f"{new}/config", _CONFIG)
             os.replace(new, self.folder)
