@@ -48,7 +48,7 @@ PLANTED = [
      "else _latest(ends)}", "else stamp(min(end for end in ends if end))}"),
     ("vaultmem/dreams/dream.py", "tests/test_plan_adopt.py",
      "< QUIET and", "< 0 and"),
-    ("vaultmem/dreams/same.py", "tests/test_plan_merge.py",
+    ("vaultmem/dreams/same.py", "tests/test_plan_merge.py -k union",
      "elif _fold(unit) not in known:", "elif _fold(unit) not in known and len(unit[0]) > 8:"),
     ("vaultmem/history/undo.py", "tests/test_undo.py -k other_lines",
      "if data == new:", "if True:"),
