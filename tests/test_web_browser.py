@@ -154,6 +154,7 @@ def test_what_is_due_is_done_and_taken_back(page: Page, door: Door) -> None:
     )
     row = page.locator("#content .row", has_text="Sweep the chimney")
     row = page.locator(f"#{row.first.get_attribute('id')}")
+    expect(row.locator("time")).to_have_text("Nov 1, 2026")
     page.locator("body").press("a")  # no row is chosen
     page.locator("body").press("r")
     expect(page.locator("#notice")).to_be_empty()
@@ -288,7 +289,7 @@ def test_a_thousand_memories_scroll(page: Page, door: Door) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for n in range(1_000):
         (folder / f"Knot {n}.md").write_text(
-            f"---\nid: 00000000-0000-4000-8000-{n:012}\n---\nKnot {n} of the rope book\n"
+            f"---\nid: {n:08}-0000-4000-8000-000000000000\n---\nKnot {n} of the rope book\n"
         )
     until(lambda: door.ask("list", limit=2_000).data["count"] >= 1_000)
     at(page, "/memories?words=rope&view=table")
@@ -305,7 +306,18 @@ def test_a_thousand_memories_scroll(page: Page, door: Door) -> None:
     expect(page.get_by_role("button", name="Forget the chosen")).to_be_in_viewport()
     door.ask("write", content="One more knot for the rope book.")
     expect(page.locator(".count")).to_contain_text("1,001")  # shown again, and where it was
-    expect(page.locator(".list .row[data-at='998']")).to_be_in_viewport()
+    last = page.locator(".list .row[data-at='998']")
+    expect(last).to_be_in_viewport()
+    last.focus()
+
+    def focused() -> int:
+        return int(page.evaluate("document.activeElement.dataset.at ?? 0"))
+
+    until(lambda: page.keyboard.press("k") or 0 < focused() <= 900)
+    row = page.evaluate("document.activeElement.id")
+    door.ask("write", content="A second knot for the rope book.")
+    expect(page.locator(".count")).to_contain_text("1,002")
+    expect(page.locator(".list .row:focus")).to_have_id(row)
 
 
 # --- traps

@@ -84,7 +84,7 @@ def test_a_note_is_read_up_to_a_size_and_its_links_lead_on(me: Browser) -> None:
     (home / "Deep").mkdir()
     (home / "Deep" / "plan.pdf").write_bytes(b"%PDF")
     (home / "Deep" / "Pump.md").write_text(
-        "# Pump\n\nSee [[Valve]].\nAnd [it](../Boiler.md), [[Nowhere]], ![[gone.png]], [[plan.pdf]]."
+        "# Pump\n\nSee [[Valve]].\nAnd [it](../Boiler.md), [[Nowhere]], ![[gone.png|120]], [[plan.pdf|the plan]]."
     )
     (home / "Valve.md").write_text(
         "---\naliases: [tap]\n---\n" + "The valve sticks. " * 6_000 + "THE END"
@@ -96,6 +96,8 @@ def test_a_note_is_read_up_to_a_size_and_its_links_lead_on(me: Browser) -> None:
     assert 'href="obsidian://open?vault=' in text
     assert ('See <a href="/ui/note?path=Valve.md" rel="noopener noreferrer">Valve</a>.<br>\n'
             'And <a href="/ui/note?path=Boiler.md" rel="noopener noreferrer">it</a>') in text  # fmt: skip
+    shown = re.sub("<[^>]+>", "", text)
+    assert "it, Nowhere, gone.png, the plan." in shown
     assert not re.search('path=(Nowhere|gone|[^"]*plan)', text)
     targets = re.findall(
         r"<li>(?:<a[^>]*>)?([^<]+)", text.partition("Links to</h2>")[2].partition("</ul>")[0]

@@ -61,7 +61,7 @@ def _item(visit: Visit, item: Record) -> h.Element:
         "tomorrow": t("tomorrow"), "3d": t("in three days"), "monday": t("on Monday"), "7d": t("in a week"),
     }  # fmt: skip
     labels = h.p(".labels")[
-        item["due"] and h.time[item["due"].replace("T", " ")], item["repeat"] and h.span[item["repeat"]],
+        views.when(item["due"]), item["repeat"] and h.span[item["repeat"]],
         views.note_link(item["source"]), item["author"] and h.span[item["author"]],
     ]  # fmt: skip
     return views.row(
@@ -146,13 +146,13 @@ def _result(visit: Visit, query: str, one: Record) -> h.Element:
     place = f"{path}:{one['line']}" if one.get("line") else path
     snippet = one.get("snippet") or one.get("content", "")
     address = url("/memory", id=one["id"]) if one.get("id") else url("/note", path=path)
-    labels = [h.span[text] for key in ("day", "category", "agent") if (text := one.get(key))]
+    labels = [h.span[text] for key in ("category", "agent") if (text := one.get(key))]
     return views.row(
         f"r{abs(hash(place))}",
         [
             h.a(href=address)[one["title"]],
             h.p[views.with_matches(snippet, query)],
-            h.p(".labels")[labels, h.span[place]],
+            h.p(".labels")[views.when(one.get("day") or ""), labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],
         views.editor_link(one.get("uri"), t),

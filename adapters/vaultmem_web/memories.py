@@ -185,7 +185,7 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
         (t("ends"), when(record["expires_at"])),
         (t("told or read"), f"{record['access_count']:,} ×"),
         (t("by whom"), [
-            h.div[one["by"] or t("you"), " ", h.time[one["day"]], f" × {one['times']:,}"]
+            h.div[one["by"] or t("you"), " ", when(one["day"]), f" × {one['times']:,}"]
             for one in record["recalled"]
         ] or None),
         (t("links"), [[note_link(str(link)), " "] for link in record["links"]] or None),

@@ -47,7 +47,7 @@ _SCHEMES = {"http", "https", "mailto", "obsidian", "logseq"}
 _TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area", "center"}  # no images are loaded
 _TURNS = re.compile(f"[{''.join(map(chr, TURNING))}]")
 _ELSEWHERE = re.compile(r"[\w+.-]+:|[/#]")
-_WIKILINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:#[^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
+_WIKILINK = re.compile(r"(!?)\[\[([^\[\]|#]+)(?:#[^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
 
 
 class Clean:
@@ -87,13 +87,14 @@ def _parted(token: Token, links: Mapping[str, str] | None) -> list[Token]:
         token.attrs = _to_note(unquote(address).partition("#")[0], links)
     if token.type != "text" or "[[" not in token.content:
         return [token]
-    # after the first: a name, the displayed text, and the text up to the next
+    # after the first: the mark of an embed, whose label is a size; a name, its label, and the text up to the next
     first, *pieces = _WIKILINK.split(token.content)
     parts = [_text(first)]
-    for name, label, after in zip(*[iter(pieces)] * 3, strict=True):
+    for embeds, name, label, after in zip(*[iter(pieces)] * 4, strict=True):
         link = Token("link_open", "a", 1, attrs=_to_note(name.strip(), links))
         end = Token("link_close", "a", -1)
-        parts += [link, _text((label or name).strip()), end, _text(after)]
+        shown = name if embeds else label or name
+        parts += [link, _text(shown.strip()), end, _text(after)]
     return parts
 
 

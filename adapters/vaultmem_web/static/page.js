@@ -34,9 +34,18 @@ function put(into, from, sent) {
   Object.assign(into.dataset, from.dataset);
   for (const details of all("details", into)) if (opened.includes(handle(details))) details.open = true;
   for (const old of typed) for (const field of all(`textarea[name=${old.name}]`, into)) field.value = old.value;
-  if (id && !one(":focus")) document.getElementById(id)?.focus();
+  lost = id || lost;
+  refocus();
   ready(into);
   scrollTo(0, top); // a long list was short for a moment
+}
+
+let lost = ""; // the id of what had the focus; a row of a long list may still have to come
+function refocus() {
+  const back = lost && !one(":focus") && document.getElementById(lost);
+  if (!back) return;
+  back.focus({ preventScroll: true });
+  lost = "";
 }
 
 function handle(details) {
@@ -49,8 +58,10 @@ const locale = navigator.languages.find((name) => name.startsWith(language)) || 
 let chosen = []; // what a refresh has to choose again, also in rows that come later
 function ready(root) {
   for (const time of all("time[datetime]", root)) {
-    const moment = new Date(time.dateTime);
-    if (!Number.isNaN(+moment)) time.textContent = moment.toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" });
+    const isDay = !time.dateTime.includes("T");
+    const moment = new Date(isDay ? `${time.dateTime}T00:00` : time.dateTime); // a day alone would be that of Greenwich
+    const form = isDay ? { dateStyle: "medium" } : { dateStyle: "medium", timeStyle: "short" };
+    if (!Number.isNaN(+moment)) time.textContent = moment.toLocaleString(locale, form);
   }
   for (const box of all("input[type=checkbox]", root)) if (chosen.includes(box.value)) box.checked = true;
   for (const list of all(".list", root)) long(list);
@@ -131,8 +142,10 @@ function long(list) {
     for (const [at, row] of known) {
       const isNear = at >= from && at < to;
       if (!isNear && row.isConnected && !row.contains(document.activeElement) && !one(":checked", row)) row.remove();
-      if (isNear && !row.isConnected) list.append(row);
+      // In order, for keys and readers that go from one row to the next.
+      if (isNear && !row.isConnected) list.insertBefore(row, all(".row", list).find((each) => +each.dataset.at > at) ?? null);
     }
+    refocus();
     for (let start = Math.floor(from / 100) * 100; start < to; start += 100) {
       if (asked.has(start)) continue;
       asked.add(start);
@@ -166,8 +179,7 @@ document.addEventListener("keydown", (event) => {
   const at = rows.indexOf(row), key = event.key;
   if (field) field.blur(); // and no more: a field for searching would be emptied, and the results with it
   else if (key === "/") (one("#search input") || one("#find input"))?.focus();
-  else if (key === "j") rows[Math.min(rows.length - 1, at + 1)]?.focus();
-  else if (key === "k") rows[Math.max(0, at - 1)]?.focus();
+  else if (key === "j" || key === "k") step(row, rows[at + (key === "j" ? 1 : -1)], rows);
   else if (key === "x" && row) one("input[type=checkbox]", row)?.click();
   else if (key === "e" && one("#editor")) {
     one("#editor").open = true;
@@ -182,6 +194,12 @@ document.addEventListener("keydown", (event) => {
   } else return;
   event.preventDefault();
 });
+
+function step(from, to, rows) {
+  if (!from) rows.find((row) => row.getBoundingClientRect().bottom > 0)?.focus();
+  // Of a long list, the row beside this one may still have to come; the one that is there is far away.
+  else if (to && !(Math.abs(to.dataset.at - from.dataset.at) > 1)) to.focus();
+}
 
 // --- what changes elsewhere: one stream for all tabs, since a browser has six connections to a server
 
