@@ -37,7 +37,7 @@ from vaultmem.notes.places import in_conversation
 from vaultmem.pending.approving import attributions
 from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 from vaultmem.reminders.items import OLDER, WORDS
-from vaultmem.search.query import Ask, Filter, Hit, day_filter
+from vaultmem.search.query import Ask, Filter, Hit, filters_of
 from vaultmem.search.snippet import MAX_BYTES
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
@@ -293,21 +293,14 @@ def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Hit]:
     notes = call.flag("notes", default=True)
     limit = call.number("limit") * (MORE if semantic else 1) + _SPARE
     only_memories = () if notes else (Filter("path", f"{folder}/"),)
-    filters = (*only_memories, *_filters(call, by_tag=not semantic))
+    options = {**call.arguments, "since": call.text("from"), "until": call.text("to")}
+    filters = (*only_memories, *filters_of({**options, "tags": ()} if semantic else options))
     ask = Ask(call.text("query"), limit, semantic, "note", filters, viewer=call.viewer)
     for hit in vault.answer(ask).results:
         is_memory = hit.path.startswith(f"{folder}/")
         is_other = in_conversation(hit.path, folder) and not is_talk(call.text("scope"))
         if (notes or is_memory) and not is_other:
             yield hit
-
-
-def _filters(call: Call, *, by_tag: bool) -> Iterator[Filter]:
-    if by_tag:
-        yield from (Filter("tag", tag.lstrip("#")) for tag in call.texts("tags") if tag.strip("# "))
-    for name in ("scope", "phase", "category", "from", "to"):
-        if value := call.text(name):
-            yield (day_filter if name in ("from", "to") else Filter)(name, value)
 
 
 def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome:
