@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from vaultmem import __version__, screen
 from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, find_verb, resolve
-from vaultmem.commands.parsing import HELP, program, shared_options, takes_value
+from vaultmem.commands.parsing import HELP, names_of, program, shared_options, takes_value
 from vaultmem.text.values import file_text, toml_table
 
 _INDENT = 24  # columns of options with their values
@@ -27,7 +27,7 @@ def of_command(name: str) -> str:
     for param in (*_listed(one), *shared_options(one)):
         section = _OPTIONS if param.section[:1] in ("", "(") else param.section
         names = (
-            _value(param) if param.place else f"{', '.join(_names(param))}{_value_behind(param)}"
+            _value(param) if param.place else f"{', '.join(names_of(param))}{_value_behind(param)}"
         )
         row = _row(names, help_of(param), width)
         sections.setdefault(_ARGUMENTS if param.place else section, []).append(row)
@@ -43,7 +43,7 @@ def _usage(one: Verb) -> Iterator[str]:
     params = [*_listed(one), *shared_options(one)]
     options = {"": HELP[0]}
     for param in (each for each in params if not each.place):
-        names = _names(param) if param.kind == "switch" else _names(param)[:1]
+        names = names_of(param) if param.kind == "switch" else names_of(param)[:1]
         text = " | ".join(f"{name}{_value_behind(param)}" for name in names)
         key = param.section if param.section[:1] == "(" else param.name
         options[key] = f"{options[key]} | {text}" if key in options else text
@@ -69,12 +69,6 @@ def _filled(head: str, text: str, indent: int, width: int) -> str:
 
 def _listed(one: Verb) -> list[Param]:
     return [param for param in one.of(COMMAND) if param.section != "hidden"]
-
-
-def _names(param: Param) -> list[str]:
-    """How an option can be typed."""
-    negated = f"--no-{param.long[2:]}" if param.kind == "switch" else ""
-    return [name for name in (param.flag, param.long, negated) if name]
 
 
 def _value(param: Param) -> str:
@@ -135,7 +129,7 @@ def _command(name: str, one: Verb) -> Iterator[str]:
         if param.place and text:
             yield f".TP\n.I {_text(_value(param))}\n{text}\n"
         elif not param.place:
-            names = "\\fR, \\fB".join(map(_text, _names(param)))
+            names = "\\fR, \\fB".join(map(_text, names_of(param)))
             value = f" \\fI{_text(_value(param))}\\fR" if takes_value(param) else ""
             yield f".TP\n\\fB{names}\\fR{value}\n{text}\n"
     if details := screen.wrap_text(_details(name, one), _WIDTH).strip():

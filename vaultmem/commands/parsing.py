@@ -83,11 +83,9 @@ def read_words(one: Verb, words: Sequence[str]) -> JsonObject:
         param = options.get(name)
         if param is None:
             raise UsageError(f"unrecognized option {name}{did_you_mean(name, options)}")
-        if (
-            param.section[:1] == "("
-            and (one_of := chosen.setdefault(param.section, param)) != param
-        ):
-            raise UsageError(f"{name} is not allowed with {one_of.long}")
+        key = param.section if param.section[:1] == "(" else param.name
+        if (other := chosen.setdefault(key, param)) is not param:
+            raise UsageError(f"{name} is not allowed with {other.long}")
         joined = word.removeprefix(name)
         if takes_value(param):
             read[param.name] = _value(param, name, joined, rest, read[param.name])
@@ -161,14 +159,16 @@ def shared_options(one: Verb) -> tuple[Param, ...]:
     )  # fmt: skip
 
 
+def names_of(param: Param) -> list[str]:
+    """How an option can be typed."""
+    negated = f"--no-{param.long[2:]}" if param.kind == "switch" else ""
+    return [name for name in (param.flag, param.long, negated) if name]
+
+
 def options_of(one: Verb) -> dict[str, Param]:
     """The options of a command as they are typed."""
-    options: dict[str, Param] = {}
-    for param in (*one.of(COMMAND), *shared_options(one)):
-        if not param.place:
-            negated = f"--no-{param.long[2:]}" if param.kind == "switch" else ""
-            options |= dict.fromkeys(filter(None, (param.long, param.flag, negated)), param)
-    return options
+    options = (param for param in (*one.of(COMMAND), *shared_options(one)) if not param.place)
+    return {name: param for param in options for name in names_of(param)}
 
 
 def from_params(name: str, arguments: JsonObject) -> Namespace:
