@@ -91,6 +91,15 @@ def test_a_conversation_is_a_page_to_read(vault: Path, opened: Vault) -> None:
     assert "/Chat%202026-11-22%20garden" in uris.pop().replace("%2F", "/")
 
 
+def test_code_in_an_answer_is_shown_and_not_run(vault: Path, opened: Vault) -> None:
+    answer = entry(1, "assistant", "```dataviewjs\ndv.span(1)\n```\nor <% tp.x() %>, `$= x`")
+    opened.ask("converse", conversation="garden", new=[answer, entry(2, "memory", "Uses `$= y`.")])
+    opened.ask("pages")
+    text = page_of(vault).read_text("utf-8")
+    assert "> ```text dataviewjs\n> dv.span(1)\n> ```\n> or < % tp.x() %>, `$ = x`" in text
+    assert "- Uses `$ = y`." in text
+
+
 def test_what_is_forgotten_is_gone_from_the_page_at_once(vault: Path, opened: Vault) -> None:
     opened.ask("converse", conversation="garden", new=TALK)
     opened.ask("pages")

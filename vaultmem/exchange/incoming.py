@@ -15,6 +15,7 @@ from vaultmem.notes.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 from vaultmem.notes.places import KEYS, key_of
 from vaultmem.plugins import language
 from vaultmem.text import secrets
+from vaultmem.text.sanitize import BEFORE, not_run
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.values import EDITOR_LINE, lazy
 
@@ -146,10 +147,7 @@ class _Lines:
 
 # Markup of a note that only its editor understands; and lines of small talk.
 
-_BEFORE = (
-    r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # what a line of a list or a quotation begins with
-)
-_CODE = rf"(?P<code>{_BEFORE}(?P<mark>`{{3,}}+|~{{3,}}+).*?^[ \t>]*(?P=mark)|`[^`\n]+`)"
+_CODE = rf"(?P<code>{BEFORE}(?P<mark>`{{3,}}+|~{{3,}}+).*?^[ \t>]*(?P=mark)|`[^`\n]+`)"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _FLAGS = re.MULTILINE | re.DOTALL | re.IGNORECASE
 _MARKUP = re.compile(
@@ -159,16 +157,6 @@ _MARKUP = re.compile(
     _FLAGS,
 )
 _MACRO = re.compile(rf"{_CODE}|\{{(?=\{{)", _FLAGS)
-# Code that an editor runs when it shows or creates a note: Templater's, Dataview's inline, and fenced blocks in any
-# language but these. The list need not be complete: a block in another language only loses its colours.
-_RUN = re.compile(
-    r"(?P<template><(?=%))|(?P<inline>`\s*\$(?==))"
-    rf"|(?P<fence>{_BEFORE}(?:`{{3,}}+|~{{3,}}+)[ \t]*+)(?![ \t`~\n]"
-    r"|(?:te?xt|plain|python|py|[jt]sx?|javascript|typescript|jsonc?|ya?ml|toml|ini|xml|html|s?css|sql|diff|markdown|md"
-    r"|bash|zsh|fish|sh|shell|console|powershell|make|dockerfile|c|h|cpp|c\+\+|c#|cs|csharp|java|kotlin|swift|go|rust|rs"
-    r"|ruby|rb|php|perl|lua|r|julia|haskell|scala|clojure|elixir|lisp|latex|tex|math|mermaid)(?:[\s{,]|\Z))(?=.)",
-    re.MULTILINE | re.IGNORECASE,
-)
 _BULLET = re.compile(rf"{_CODE}|^[ \t]*[-*+][ \t]*\n", _FLAGS)
 _SMALL_TALK = lazy(
     lambda: (
@@ -187,11 +175,6 @@ def without_editor_markup(text: str) -> str:
     if "{{" in result:
         result = _MACRO.sub(lambda match: match["code"] or "{ ", result)
     return not_run(result)
-
-
-def not_run(text: str) -> str:
-    """The text with code that an editor would run made plain."""
-    return _RUN.sub(lambda match: f"{match[0]}text " if match["fence"] else f"{match[0]} ", text)
 
 
 def without_small_talk(text: str) -> str:

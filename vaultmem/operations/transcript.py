@@ -24,7 +24,7 @@ from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import CHAT, file_name
 from vaultmem.operations import generated
-from vaultmem.text.sanitize import quote_text
+from vaultmem.text.sanitize import not_run, quote_text
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.values import json_object
@@ -150,8 +150,8 @@ def _turns(entries: Sequence[Entry]) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    """The text with its own headings, tasks and rules escaped."""
-    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
+    """The text with its own headings, tasks and rules escaped, and code that an editor would run made plain."""
+    return "\n".join(f"> {line}".rstrip() for line in not_run(text.strip("\n")).split("\n"))
 
 
 # What only programs read: a comment at the end, with a line for each record whose words are on the page.
@@ -207,7 +207,7 @@ def _unquoted(text: str) -> str:
 
 
 def _fact(one: Entry) -> str:
-    return quote_text(one.content, len(one.content))
+    return not_run(quote_text(one.content, len(one.content)))
 
 
 # Records come back where only their page arrived, as with Obsidian Sync, which carries no hidden folders. There a page

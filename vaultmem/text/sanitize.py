@@ -185,6 +185,26 @@ def quote_text(text: str, longest: int = LONGEST) -> str:
     return _cut(" ".join(without_invisible(seen).split()), longest)
 
 
+# Code in a text that somebody else wrote, which an editor shows and does not run.
+
+BEFORE = r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # of lines in lists and quotations
+# Code that an editor runs when it shows or creates a note: Templater's, Dataview's inline, and fenced blocks in any
+# language but these. The list need not be complete: a block in another language only loses its colours.
+_RUN = lazy(
+    r"(?P<template><(?=%))|(?P<inline>`\s*\$(?==))"
+    rf"|(?P<fence>{BEFORE}(?:`{{3,}}+|~{{3,}}+)[ \t]*+)(?![ \t`~\n]"
+    r"|(?:te?xt|plain|python|py|[jt]sx?|javascript|typescript|jsonc?|ya?ml|toml|ini|xml|html|s?css|sql|diff|markdown|md"
+    r"|bash|zsh|fish|sh|shell|console|powershell|make|dockerfile|c|h|cpp|c\+\+|c#|cs|csharp|java|kotlin|swift|go|rust|rs"
+    r"|ruby|rb|php|perl|lua|r|julia|haskell|scala|clojure|elixir|lisp|latex|tex|math|mermaid)(?:[\s{,]|\Z))(?=.)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def not_run(text: str) -> str:
+    """The text with code that an editor would run made plain."""
+    return _RUN.sub(lambda match: f"{match[0]}text " if match["fence"] else f"{match[0]} ", text)
+
+
 # Links that open a note in its editor.
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
