@@ -223,6 +223,15 @@ def test_what_is_a_reminder_and_nothing_else_reminds_by_itself(content: str, rem
     assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
 
 
+@pytest.mark.parametrize(("days", "remind"), [(6, "2026-11-17"), (30, None)])
+def test_a_reminder_that_no_dream_saw_in_time_is_overdue(days: float, remind: str | None) -> None:
+    """The computer was switched off, or busy for days."""
+    view = StandInView(dict([memory_file("inbox/Call mum", "call mum tomorrow", days)]))
+    _, after = view.run(partial(dream, level=3, options=Options()))
+    (file,) = after.files.values()
+    assert file.properties.get("remind") == remind
+
+
 @pytest.mark.parametrize("place", ["people/A", "reminders/A"])
 def test_a_sentence_is_no_second_reminder_where_another_memory_reminds_of_it(place: str) -> None:
     files = dict([
