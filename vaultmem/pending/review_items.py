@@ -67,8 +67,6 @@ _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
     LOST: "{} expectations are not met: vaultmem expect --run",
-    "contradiction": "{} contradictions between memories",
-    "fading": "{} memories that notes build on are fading",
     "copies": "{} sync conflict copies: vaultmem doctor names them",
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
@@ -155,12 +153,15 @@ class Review:
         return self._drop_answered(listed)
 
     def chores(self) -> list[Item]:
-        """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line."""
+        """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line
+        where another command lists them."""
         return self._drop_answered(
             one
             for kind, items in {**self._kinds, "proposals": [], "advice": []}.items()
             for one in (
-                items if kind in PERSONAL else _summarize_many(items, _COUNTED.get(kind, "{}"))
+                _summarize_many(items, _COUNTED[kind])
+                if kind in _COUNTED and kind not in PERSONAL
+                else items
             )
         )
 
