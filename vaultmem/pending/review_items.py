@@ -64,9 +64,8 @@ MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
+_LOST = "{} expectations are not met: vaultmem expect --run"
 _COUNTED = {
-    HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
-    LOST: "{} expectations are not met: vaultmem expect --run",
     "copies": "{} sync conflict copies: vaultmem doctor names them",
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
@@ -140,7 +139,7 @@ class Review:
         # An answer brings up the next.
         first, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
-        lost = _summarize_many(kinds[LOST], _COUNTED[LOST])
+        lost = _summarize_many(kinds[LOST], _LOST)
         alone = ("vanished", "page", HALTED, "complete", "leaving")
         listed = [*(one for kind in alone for one in kinds[kind]), *lost, *first]
         if rest:
@@ -158,11 +157,7 @@ class Review:
         return self._drop_answered(
             one
             for kind, items in {**self._kinds, "proposals": [], "advice": []}.items()
-            for one in (
-                _summarize_many(items, _COUNTED[kind])
-                if kind in _COUNTED and kind not in PERSONAL
-                else items
-            )
+            for one in (_summarize_many(items, _COUNTED[kind]) if kind in _COUNTED else items)
         )
 
     def count(self) -> int:
@@ -249,10 +244,12 @@ class Review:
 
     @cached_property
     def _memories(self) -> list[Note]:
-        """Memories that live and have an id: those of the inbox, those of how to do things, and those with findings."""
-        subjects = json.dumps([each["subject"] for each in self._findings])
+        """Memories that live and have an id: those of the inbox, those of how to do things, and those in findings."""
+        found = [
+            path for one in self._findings for path in (one["subject"], *one.get("others", ()))
+        ]
         context = self.context
-        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, subjects)
+        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, json.dumps(found))
         return [one for one in every if one.id and not one.inner.startswith(f"{ENTRIES}/")]
 
     def _content(self, memory: Note) -> str:
@@ -302,14 +299,13 @@ class Review:
         by_path = {each.path: each for each in self._memories}
         items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
         for each in self._findings:
-            memory, kind = by_path.get(str(each.get("subject"))), str(each.get("kind"))
-            if memory is None or kind not in items:
+            kind, memory = each["kind"], by_path.get(each["subject"])
+            others = each.get("others", []) if kind == "contradiction" else []
+            if memory is None or kind not in items or not by_path.keys() >= {*others}:
                 continue
-            listed = each.get("others")
-            others = [str(other) for other in listed] if isinstance(listed, list) else []
-            ids = sorted(by_path[other].id if other in by_path else other for other in others)
-            id_ = item_id(memory.id, "\0".join([kind, *(ids if kind == "contradiction" else [])]))
-            text = f"{each.get('said')}{_advice(kind, memory.id[:8], others)}"
+            older = sorted(by_path[path].id for path in others)
+            id_ = item_id(memory.id, "\0".join([kind, *older]))
+            text = f"{each['said']}{_advice(kind, memory.id, older)}"
             items[kind].append(_item_of(memory, kind, id_, text))
         return items
 
@@ -390,10 +386,10 @@ def _preference_id(memory: Note) -> str:
     return item_id(memory.id, "preference")
 
 
-def _advice(kind: str, short: str, others: list[str]) -> str:
+def _advice(kind: str, newer: str, others: list[str]) -> str:
     if kind == "fading":
-        return f": vaultmem reinforce {short} keeps it"
-    return f" ({', '.join(others)})" if others else ""
+        return f": vaultmem reinforce {newer[:8]} keeps it"
+    return "".join(f"; vaultmem delete {older[:8]} archives the older one" for older in others)
 
 
 def _day(moment: object, zone: tzinfo | None) -> str:
