@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import re
 import socket
 import subprocess
@@ -119,7 +120,8 @@ def opened(folder: Path, *more: str) -> Iterator[Door]:
 def serving(words: list[str]) -> Iterator[int]:
     """A `vaultmem serve` with these words, until the end of the test; the port where it answers."""
     command = [sys.executable, "-m", "vaultmem", "serve", *words]
-    with started(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us) as process:
+    environ = {**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off"}
+    with started(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us, env=environ) as process:
         assert process.stderr
         line = process.stderr.readline().decode()
         port = int(re.findall(r":(\d+)/mcp", line)[0])
