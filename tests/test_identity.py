@@ -16,6 +16,8 @@ from tests.vault_sync import git_merge_markers
 from vaultmem.paths import state_folder, vault_id
 from vaultmem.vault.identity import MARKER, RECORD, shared_name
 
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 CALL = b'{"name": "memory_write", "params": {"content": "The roof was mended"}}\n'
 WRITES = (
     ("write", "The roof was mended by Anne"),
