@@ -14,6 +14,8 @@ CALLS = (
     "open write pwrite fsync replace rename link unlink mkdir chmod ftruncate close listdir".split()
 )
 
+MOST_CALLS = 1_000
+
 
 def killed_at(number: int, work: Callable[[], object]) -> bool:
     """Whether the work died at its n-th call, in the middle of a write; else it had fewer and is done."""
@@ -51,7 +53,7 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
 
 def kill_everywhere(work: Callable[[], object], check: Callable[[], None], step: int = 1) -> int:
     """Kill the work at each of its calls, or each few; `check` sees what is left and puts it back."""
-    for number in range(1, 400) if step == 1 else points(400, step):
+    for number in range(1, MOST_CALLS) if step == 1 else points(MOST_CALLS, step):
         if not killed_at(number, work):
             return number - 1
         check()
