@@ -34,12 +34,14 @@ def usage(*, everything: bool) -> str:
         "The memory that people and their AI agents keep for life, in their own notes.",
     ]  # fmt: skip
     listed = [
-        (name, one)
-        for name, one in sorted(every().items(), key=lambda pair: not pair[1].first)
-        if one.first or (everything and not one.upkeep)
+        (name, declared)
+        for name, declared in sorted(every().items(), key=lambda pair: not pair[1].first)
+        if declared.first or (everything and not declared.upkeep)
     ]
     for group in GROUPS:
-        rows = {name: one.summary for name, one in listed if group and one.group == group}
+        rows = {
+            name: declared.summary for name, declared in listed if group and declared.group == group
+        }
         lines += ["", f"{group}:", *_rows(rows)] if rows else []
         if group == LOOK_AFTER and everything:
             lines += _rows({_UPKEEP: f"run one step of maintenance: {', '.join(upkeep())}"})
@@ -49,7 +51,7 @@ def usage(*, everything: bool) -> str:
 
 def upkeep() -> dict[str, str]:
     """The summaries of the commands under `vaultmem maintain`, by name."""
-    return {name: one.summary for name, one in own().items() if one.upkeep}
+    return {name: declared.summary for name, declared in own().items() if declared.upkeep}
 
 
 def _rows(summaries: dict[str, str]) -> list[str]:
@@ -123,20 +125,20 @@ def _run(words: list[str]) -> int:
 
 def _command(name: str, words: list[str]) -> int:
     """Run a command: in the agent, if one runs and supports it, else in this process. Returns the exit code."""
-    one = verb(name)
+    declared = verb(name)
     if name.startswith("-"):
         message = f"options follow the command: vaultmem COMMAND {name} …; see vaultmem help"
         return _fail([name, *words], message, 2)
-    if one is None or not one.group:
+    if declared is None or not declared.group:
         from vaultmem.text.values import did_you_mean
 
         meant = did_you_mean(name, commands())
         message = f"unknown command {name!r}{meant}; see vaultmem help all"
         return _fail([name, *words], message, 2)
-    has_short_way = one.agent or name in ("agent", "mcp")
+    has_short_way = declared.agent or name in ("agent", "mcp")
     if has_short_way and (code := _short_way(name, words)) is not None:
         return code
-    return _run_command(one, name, words)
+    return _run_command(declared, name, words)
 
 
 def _help(about: list[str]) -> int:
@@ -194,7 +196,7 @@ def _fail(words: list[str], message: str, code: int) -> int:
     return code
 
 
-def _run_command(one: Verb, name: str, words: list[str]) -> int:
+def _run_command(declared: Verb, name: str, words: list[str]) -> int:
     from vaultmem.client import is_terminal
     from vaultmem.commands.parsing import asks_for_help, parse, requested_format, run
     from vaultmem.errors import UsageError, VaultmemError
@@ -208,13 +210,17 @@ def _run_command(one: Verb, name: str, words: list[str]) -> int:
     output = Output(requested_format(words))
     try:
         args = parse(name, words)
-        is_paged = (one.agent or one.pages) and is_terminal(sys.stdout) and "--batch" not in words
+        is_paged = (
+            (declared.agent or declared.pages)
+            and is_terminal(sys.stdout)
+            and "--batch" not in words
+        )
         output = Paged(args.format) if is_paged else Output(args.format)
         code = run(name, args, output)
         sys.stdout.flush()
     except VaultmemError as error:
         output.error(str(error))
-        if one.never_fails and isinstance(error, UsageError):
+        if declared.never_fails and isinstance(error, UsageError):
             output.data({})
             return 0
         return error.exit_code

@@ -78,10 +78,10 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
         )
         values.update(_vault_values(own, source, warnings))
     source = paths.config_file()
-    for key, one in _known_settings(
+    for key, value in _known_settings(
         _read(source, _own_text(source), None), source, unknown
     ).items():
-        values[key] = _check(key, one, source)
+        values[key] = _check(key, value, source)
     for name in sorted(environ):
         if not name.startswith("VAULTMEM_") or name in paths.NO_SETTINGS:
             continue

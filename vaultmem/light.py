@@ -31,13 +31,13 @@ else:
         def __new__(cls, *of_a_class, **fields):
             return type(of_a_class[0], (cls,), {}) if of_a_class else fields
 
-    def final(one):
+    def final(cls):
         """What is given."""
-        return one
+        return cls
 
-    def cast(_kind, one):
+    def cast(_kind, value):
         """The argument unchanged; a type checker takes it for `kind`."""
-        return one
+        return value
 
     class _Record(tuple):
         """The methods of all records."""
@@ -47,7 +47,7 @@ else:
 
         def __new__(cls, *args, **named):
             if named or len(args) != len(cls._fields):
-                kind = next(one for one in cls.__mro__ if "_fields" in one.__dict__)
+                kind = next(parent for parent in cls.__mro__ if "_fields" in parent.__dict__)
                 real = namedtuple(
                     kind.__name__, kind._fields, defaults=kind._field_defaults.values()
                 )
@@ -66,7 +66,7 @@ else:
             return dict(zip(self._fields, self, strict=True))
 
         def __repr__(self):
-            fields = ", ".join(f"{name}={one!r}" for name, one in self._asdict().items())
+            fields = ", ".join(f"{name}={value!r}" for name, value in self._asdict().items())
             return f"{type(self).__name__}({fields})"
 
         def __getnewargs__(self):

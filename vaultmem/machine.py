@@ -71,7 +71,7 @@ def command_line(pid: int) -> list[str]:
 def has_open(pid: int, path: str) -> bool:
     """Whether a process has a file open; False where that is not accessible."""
     files: list[str] = _unless_unknown(
-        [], lambda: [one.path for one in psutil.Process(pid).open_files()]
+        [], lambda: [file.path for file in psutil.Process(pid).open_files()]
     )
     return os.path.realpath(path) in files
 

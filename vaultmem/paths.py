@@ -200,8 +200,8 @@ def looks_like_vault(folder: str) -> bool:
 def find_vault(start: str) -> str | None:
     """The nearest folder at or above `start` that looks like a vault, or has a state folder; None without one."""
     return next(
-        (each for each in at_and_above(start)
-         if looks_like_vault(each) or os.path.isdir(state_folder(each))), None,
+        (folder for folder in at_and_above(start)
+         if looks_like_vault(folder) or os.path.isdir(state_folder(folder))), None,
     )  # fmt: skip
 
 
@@ -283,9 +283,9 @@ def project_names(folder: str) -> list[str]:
     home = os.path.expanduser("~")
     return [
         name
-        for each in dict.fromkeys((folder, repository(folder)))
-        if each and os.path.basename(each) and each != home
-        for name in (os.path.basename(each), _dash_digits(each.removeprefix(home)))
+        for place in dict.fromkeys((folder, repository(folder)))
+        if place and os.path.basename(place) and place != home
+        for name in (os.path.basename(place), _dash_digits(place.removeprefix(home)))
     ]
 
 

@@ -89,7 +89,7 @@ def load_each(
 ) -> None:
     """Load the entry points of a group by name, or `only` some, and call `use` with each. One that fails does not
     stop the others: `failed` is called with its name and the reason, in one line."""
-    for name in [one for one in registered(group) if not only or one in only]:
+    for name in [entry for entry in registered(group) if not only or entry in only]:
         try:
             use(name, load(group, name))
         except Exception as error:  # noqa: BLE001 - the border to code of third parties
@@ -131,4 +131,4 @@ def health() -> list[Health]:
 def assistants() -> list[Assistant]:
     """The programs that run assistants, of all packages."""
     result = (load("vaultmem.assistants", name) for name in registered("vaultmem.assistants"))
-    return [one for several in result for one in several]
+    return [assistant for several in result for assistant in several]

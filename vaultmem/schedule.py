@@ -81,7 +81,7 @@ def _cron_trigger(cron: Cron, zone: tzinfo) -> BaseTrigger:
         "minute": _listed(cron.minute),
     }
     fits = [days, weekdays] if cron.either else [days | weekdays]
-    return OrTrigger([CronTrigger(**rest, **each, timezone=zone) for each in fits])
+    return OrTrigger([CronTrigger(**rest, **fit, timezone=zone) for fit in fits])
 
 
 def _listed(numbers: list[int]) -> str:

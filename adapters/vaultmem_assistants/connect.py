@@ -179,7 +179,9 @@ class Connecting:
         # Earlier versions put it elsewhere, where it would now be a second skill of the same name.
         path, former = harness.skill(), os.path.join(harness.folder(), "skills", SKILL)
         text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")
-        others = (one for one in HARNESSES.values() if one != harness and one.skill() == path)
+        others = (
+            other for other in HARNESSES.values() if other != harness and other.skill() == path
+        )
         users = ", ".join(one.title for one in others if hooks.is_connected(one))
         try:
             if former != path and context.is_ours(hooks.read(former)):
@@ -231,7 +233,7 @@ class Connecting:
     def show(self, edits: dict[str, Edited | None]) -> None:
         """Print the edits."""
         args, output, harness = self._args, self._output, self._harness
-        (_, first), *more = made = [(name, one) for name, one in edits.items() if one]
+        (_, first), *more = made = [(name, edit) for name, edit in edits.items() if edit]
         if output.as_json:
             head = {"harness": harness.name, **_to_json(first)}
             tail = {name: _to_json(edited) for name, edited in more}

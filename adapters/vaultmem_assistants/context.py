@@ -64,20 +64,20 @@ def context(
 
 def holding(facts: Iterable[Fact], projects: Collection[str], to: Viewer, now: str) -> list[Fact]:
     """The valid facts about the person and the project of a session that its assistant may see."""
-    lasting = (one for one in facts if not one["ends"] or one["ends"] > now)
-    visible = [one for one in lasting if to.sees(one["scope"])]
-    person = [one for one in visible if not one["project"]]
-    named = {each.casefold() for each in projects}
-    project = [one for one in visible if one["project"].casefold() in named]
+    lasting = (fact for fact in facts if not fact["ends"] or fact["ends"] > now)
+    visible = [fact for fact in lasting if to.sees(fact["scope"])]
+    person = [fact for fact in visible if not fact["project"]]
+    named = {name.casefold() for name in projects}
+    project = [fact for fact in visible if fact["project"].casefold() in named]
     project = project[: MOST_FACTS - min(len(person), LEAST_OF_PERSON)]
     return [*project, *person[: MOST_FACTS - len(project)]]
 
 
-def fact_line(one: Fact, to: Viewer) -> str:
+def fact_line(fact: Fact, to: Viewer) -> str:
     """A fact with its day and, unless it is the reader's own, its author, as in a recall."""
-    author = attribution(Origin(one["author"]), to)
-    marks = ", ".join(filter(None, [one["day"], author]))
-    return f"({marks}) {one['text']}" if marks else one["text"]
+    author = attribution(Origin(fact["author"]), to)
+    marks = ", ".join(filter(None, [fact["day"], author]))
+    return f"({marks}) {fact['text']}" if marks else fact["text"]
 
 
 def _block(name: str, lines: list[str], room: int) -> list[str]:
@@ -148,14 +148,16 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     }  # fmt: skip
     result = carry_out(open_store(vault.state, vault.config), Reader(vault), "recall", params)
     assert isinstance(result, dict)
-    vouched = [(one, str(one["id"])) for one in result["memories"] if one["vouched"]]
-    fresh = [one for one, id_ in vouched if known.isdisjoint((id_, item_id(id_, "preference")))]
+    vouched = [(memory, str(memory["id"])) for memory in result["memories"] if memory["vouched"]]
+    fresh = [
+        memory for memory, id_ in vouched if known.isdisjoint((id_, item_id(id_, "preference")))
+    ]
     lines: dict[str, str] = {}
     left = BUDGET
-    for one in fresh[:MOST_RECALLED]:
-        left -= one["tokens"]
+    for memory in fresh[:MOST_RECALLED]:
+        left -= memory["tokens"]
         if left >= 0:
-            lines[str(one["id"])] = one_line(redact(one["content"]).text)
+            lines[str(memory["id"])] = one_line(redact(memory["content"]).text)
     return lines
 
 
@@ -280,7 +282,7 @@ def new_file_line(line: str) -> str:
 
 def is_made(text: str) -> bool:
     """Whether the file was created for the line."""
-    return any(MADE in each[0] for each in _OURS.finditer(text))
+    return any(MADE in match[0] for match in _OURS.finditer(text))
 
 
 def _sha256(text: str) -> str:

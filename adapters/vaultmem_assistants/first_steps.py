@@ -72,16 +72,20 @@ def vaults(home: str) -> list[str]:
         paths.find_vault(here) or (here if has_notes else ""),
         *vault_sources.obsidian.places(home), *named, *vault_sources.logseq.places(home),
     ]  # fmt: skip
-    real = dict.fromkeys(os.path.realpath(one) for one in listed if one and os.path.isdir(one))
-    return [one for one in real if one != os.path.realpath(home)]
+    real = dict.fromkeys(
+        os.path.realpath(folder) for folder in listed if folder and os.path.isdir(folder)
+    )
+    return [folder for folder in real if folder != os.path.realpath(home)]
 
 
 def assistants() -> list[str]:
     """The installed programs that run assistants."""
     result: list[str] = []
-    for name, one in HARNESSES.items():
+    for name, harness in HARNESSES.items():
         # It exists once the program has run; for some it is below a folder that programs share.
-        folder = one.folder() if one.servers.above else os.path.dirname(one.servers_path())
+        folder = (
+            harness.folder() if harness.servers.above else os.path.dirname(harness.servers_path())
+        )
         result += [name] if shutil.which(name) or os.path.isdir(folder) else []
     return result
 
@@ -120,8 +124,8 @@ class _Guide:
         self._agent(vault)
         for name in assistants():
             self._assistant(name, vault)
-        for one in plugins.models().local_models()[:1]:
-            self._model(one)
+        for model in plugins.models().local_models()[:1]:
+            self._model(model)
         if output.as_json:
             output.data({"vault": vault, "steps": self._planned, "dry_run": dry_run})
             return
@@ -131,7 +135,7 @@ class _Guide:
             return
         output.line(output.paint("done" if self._done else "nothing had to be done", "bold"))
         back = ["vaultmem setup --undo takes it back"] if self._done else []
-        for line in (*(f"  {each}" for each in self._done), *back):
+        for line in (*(f"  {step}" for step in self._done), *back):
             output.line(line)
         output.line('Next: vaultmem search "some words", vaultmem pending, vaultmem help')
 
@@ -143,13 +147,13 @@ class _Guide:
         results = vaults(os.path.expanduser("~"))
         with contextlib.suppress(VaultNotFoundError):
             known = paths.choose_vault(None, config.load(None).text("vault"))
-            results = [known, *(one for one in results if one != os.path.realpath(known))]
+            results = [known, *(result for result in results if result != os.path.realpath(known))]
         if not results:
             what = "no notes were found here, and Obsidian and Logseq list none"
             raise VaultNotFoundError(f"{what}: vaultmem setup FOLDER names them")
         self._say("vaults", bold=True)
-        for number, one in enumerate(results, 1):
-            self._say(f"  {number}  {one}  ({_about(one)})")
+        for number, candidate in enumerate(results, 1):
+            self._say(f"  {number}  {candidate}  ({_about(candidate)})")
         if len(results) == 1 or args.yes or args.dry_run:
             return results[0]
         while True:
@@ -215,7 +219,7 @@ class _Guide:
         what = f"connect {title}: hook, skill and MCP server"
 
         def do() -> Done:
-            changed = [part for part, one in edits(name, vault, output).items() if one.is_changed]
+            changed = [part for part, edit in edits(name, vault, output).items() if edit.is_changed]
             if advice := HARNESSES[name].advice:
                 output.remark(advice)
             return Done("assistant", what, vault, name, tuple(changed))
@@ -226,25 +230,25 @@ class _Guide:
         except VaultmemError as error:  # its settings cannot be edited safely; the others can
             output.remark(str(error))
 
-    def _model(self, one: Nearby) -> None:
+    def _model(self, nearby: Nearby) -> None:
         if config.load(None).text("llm.base_url"):
             return
-        what = f"use {one.model} of {one.program}, which runs here, for chats and maintenance"
-        self._settings(what, {"llm.base_url": one.address, "llm.model": one.model})
+        what = f"use {nearby.model} of {nearby.program}, which runs here, for chats and maintenance"
+        self._settings(what, {"llm.base_url": nearby.address, "llm.model": nearby.model})
 
     # --- one step
 
     def _step(self, what: str, planned: list[Edited], do: Callable[[], Done]) -> None:
         """Show a step, ask, carry it out and record it."""
-        changes = [one for one in planned if one.is_changed]
+        changes = [change for change in planned if change.is_changed]
         if planned and not changes:
             self._say(f"there already: {what}")
             return
         self._planned.append({"what": what, "diff": "".join(map(diff_of, changes))})
         self._say("")
         self._say(what, bold=True)
-        for one in changes:
-            show_diff(diff_of(one), self._output)
+        for change in changes:
+            show_diff(diff_of(change), self._output)
         if self._args.dry_run or not (self._args.yes or self._agrees()):
             return
         try:
@@ -279,7 +283,7 @@ def edits(
     work = Connecting(args, vault, output)
     parts = {"hook": work.hook, "skill": work.skill, "server": work.server}
     names = [part for part in reversed(parts) if part in remove] if remove else [*parts]
-    return {part: one for part in names if (one := parts[part]())}
+    return {part: edit for part in names if (edit := parts[part]())}
 
 
 def _can_serve() -> bool:
@@ -303,29 +307,29 @@ def _serve_at_login(vault: str) -> Done:
 def _undo(output: Output, *, dry_run: bool) -> None:
     """Undo the recorded steps, the last first; what a person has changed since stays."""
     steps = recorded_steps()
-    taken = [one.what for one in reversed(steps)]
-    for one in () if dry_run else reversed(steps):
-        _take_back(one, output)
-        steps.remove(one)
+    taken = [step.what for step in reversed(steps)]
+    for step in () if dry_run else reversed(steps):
+        _take_back(step, output)
+        steps.remove(step)
         keep(steps)
     would = "would be " if dry_run else ""
     output.result(
-        {"undone": taken, "dry_run": dry_run}, *(f"{would}undone: {one}" for one in taken)
+        {"undone": taken, "dry_run": dry_run}, *(f"{would}undone: {name}" for name in taken)
     )
     nothing = "setup has done nothing that could be undone"
     stays = "the index stays, and all that was written into the vault"
     output.note(stays if taken else nothing)
 
 
-def _take_back(one: Done, output: Output) -> None:
-    if one.kind == "setting":
-        hooks.edit(paths.config_file(), lambda text: former(text, one.lines), spare=False)
-    elif one.kind == "assistant":
-        edits(one.name, one.vault, output, remove=one.parts)
-    elif one.kind == "service":
-        services.uninstall(services.service_for(one.vault))
+def _take_back(step: Done, output: Output) -> None:
+    if step.kind == "setting":
+        hooks.edit(paths.config_file(), lambda text: former(text, step.lines), spare=False)
+    elif step.kind == "assistant":
+        edits(step.name, step.vault, output, remove=step.parts)
+    elif step.kind == "service":
+        services.uninstall(services.service_for(step.vault))
     else:
-        life.stop(one.vault)
+        life.stop(step.vault)
 
 
 # --- the record of steps, and lines in the person's own settings
@@ -358,15 +362,15 @@ def recorded_steps() -> list[Done]:
         what = f"{_record_file()}, the record of what setup did, cannot be read"
         raise VaultmemError(f"{what}: {error}") from error
     return [
-        Done(**{**one, "parts": tuple(one["parts"]), "lines": tuple(map(tuple, one["lines"]))})
-        for one in steps
+        Done(**{**step, "parts": tuple(step["parts"]), "lines": tuple(map(tuple, step["lines"]))})
+        for step in steps
     ]
 
 
 def keep(steps: list[Done]) -> None:
     """Atomically replace the record."""
     paths.make_private(paths.state_root())
-    rows = {"steps": [one._asdict() for one in steps]}
+    rows = {"steps": [step._asdict() for step in steps]}
     paths.replace_private(_record_file(), json.dumps(rows, ensure_ascii=False, indent=1))
 
 
@@ -375,7 +379,7 @@ def keep(steps: list[Done]) -> None:
 
 def line_of(text: str, key: str) -> str:
     """The line of a setting; "" where it has none."""
-    return next((one for one in text.splitlines() if one.startswith(f"{key}:")), "")
+    return next((line for line in text.splitlines() if line.startswith(f"{key}:")), "")
 
 
 def former(text: str, lines: tuple[tuple[str, str], ...]) -> str:

@@ -77,7 +77,7 @@ class _Context:
         sections = listing.by_section(listed.rows, DAYS, self._now, self._viewer)
         projects = {name for one in self._folders() for name in paths.project_names(one)}
         facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
-        memories = {one["id"]: fact_line(one, self._viewer) for one in facts}
+        memories = {fact["id"]: fact_line(fact, self._viewer) for fact in facts}
         if vault is not None and self._args.prompt:  # what fits it
             known = frozenset((*(row["id"] for row in sections["preferences"]), *memories))
             try:
@@ -139,4 +139,8 @@ def _folders_in(stdin: str) -> list[str]:
     event = json_object(stdin)
     roots = event.get("workspace_roots")
     named = [*(roots if isinstance(roots, list) else []), event.get("cwd")]
-    return [one for one in named if isinstance(one, str) and os.path.isabs(one) and "\0" not in one]
+    return [
+        folder
+        for folder in named
+        if isinstance(folder, str) and os.path.isabs(folder) and "\0" not in folder
+    ]

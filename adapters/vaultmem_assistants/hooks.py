@@ -87,7 +87,7 @@ def _was(text: str, harness: Harness) -> list[str]:
         own = way[-1][0].items[way[-1][1]].get(harness.command)
         words = shlex.split(own.text) if own else []
         raw = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
-        result |= dict.fromkeys(word for each in raw for word in each.split(",") if word)
+        result |= dict.fromkeys(word for part in raw for word in part.split(",") if word)
     return list(result)
 
 

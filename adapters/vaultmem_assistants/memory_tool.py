@@ -87,7 +87,7 @@ class _Tool:
         start = len(place.inner) + 1 if place.inner else 0
         inside = list(self.folder.inside(place, LEVELS))
         sizes = [*map(self.folder.size, inside[:MOST_LISTED]), *([0] * len(inside[MOST_LISTED:]))]
-        names = (each.inner[start:] + "/" * each.is_folder for each in inside)
+        names = (entry.inner[start:] + "/" * entry.is_folder for entry in inside)
         items = list(zip(sizes, names, strict=True))
         return _listing(path, self.folder.size(place), items)
 
@@ -161,10 +161,10 @@ class _Tool:
             raise VaultmemError(f"The path {path} does not exist")
         why = f"delete {path}"
         draft, others = self.session.draft(), []
-        for each in self._files_of(place):
-            memory = self._memory(each)
+        for file in self._files_of(place):
+            memory = self._memory(file)
             if memory is None:
-                others.append(self._put_away(each, why))
+                others.append(self._put_away(file, why))
             else:
                 draft.archive(memory, self.by, why)
         self._carry_out(why, [*draft.plan("tool").changes, *others])
@@ -188,13 +188,13 @@ class _Tool:
         why = f"rename {old} to {new}"
         files, start = self._files_of(place), len(place.inner)
         self._carry_out(
-            why, [self._relocate(one, target + one.inner[start:], why) for one in files]
+            why, [self._relocate(file, target + file.inner[start:], why) for file in files]
         )
         if place.is_folder:
             self.folder.new(f"{target}/x.md")  # refuses reserved paths
             vault, path = self.session.store.vault, f"{self.folder.path}/{target}"
-            for each, _, _ in os.walk(f"{vault}/{place.path}"):  # including empty folders
-                rest = each[len(f"{vault}/{place.path}") :]
+            for parent, _, _ in os.walk(f"{vault}/{place.path}"):  # including empty folders
+                rest = parent[len(f"{vault}/{place.path}") :]
                 os.makedirs(f"{vault}/{path}{rest}", exist_ok=True)
             _remove_empty(f"{vault}/{place.path}")
         return f"Successfully renamed {old} to {new}"
@@ -258,7 +258,7 @@ class _Tool:
         """The file, or all files in a folder."""
         if not place.is_folder:
             return [place]
-        return [each for each in self.folder.inside(place, 100) if not each.is_folder]
+        return [file for file in self.folder.inside(place, 100) if not file.is_folder]
 
     def _put_away(self, place: Place, why: str) -> Change:
         """Archive a file that is not a memory."""
@@ -328,7 +328,7 @@ def _listing(path: str, size: int, items: Sequence[tuple[int, str]]) -> str:
     """The listing of a folder, with sizes."""
     what = "files and directories up to 2 levels deep"
     head = f"Here're the {what} in {path}, excluding hidden items:"
-    lines = [f"{_size(each)}\t{path}/{name}" for each, name in items[:MOST_LISTED]]
+    lines = [f"{_size(entry)}\t{path}/{name}" for entry, name in items[:MOST_LISTED]]
     if len(items) > MOST_LISTED:
         lines.append(f"(and {len(items) - MOST_LISTED:,} more; view one of the directories)")
     return "\n".join([head, f"{_size(size)}\t{path}", *lines])

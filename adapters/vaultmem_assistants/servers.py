@@ -112,7 +112,7 @@ def _is_ours(entry: Json, harness: Harness) -> bool:
     if isinstance(url, str):
         return bool(_DOOR.search(url))
     raw = [entry.get("command"), entry.get("args")]
-    words = [str(w) for one in raw for w in (one if isinstance(one, list) else [one])]
+    words = [str(w) for item in raw for w in (item if isinstance(item, list) else [item])]
     places = [n for n, word in enumerate(words) if word == "mcp"]
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
@@ -213,7 +213,7 @@ def _cut_toml(text: str, key: str, fields: Collection[str]) -> str:
 def _as_toml(value: object) -> str:
     """A value on one line."""
     if isinstance(value, dict):
-        inner = (f"{name} = {_as_toml(one)}" for name, one in value.items())
+        inner = (f"{name} = {_as_toml(item)}" for name, item in value.items())
         return f"{{ {', '.join(inner)} }}"
     return _on_one_line(value)
 
@@ -274,7 +274,7 @@ class Door(NamedTuple):
             advice = "vaultmem token list, there, shows all"
             raise VaultmemError(f"{self.url} rejects this token; {advice}")
         try:
-            vaults = [str(one) for one in json.loads(body)["vaults"]]
+            vaults = [str(vault) for vault in json.loads(body)["vaults"]]
         except (ValueError, TypeError, KeyError):
             return f"{self.url} answers, but is not a door of vaultmem (status {status})"
         self._check_vault(vaults)

@@ -29,8 +29,8 @@ class Files:
         self.name, self.about = name, about
         self._folder, self._most = folder, most
         self._wanted = re.compile(wanted[0], re.IGNORECASE)
-        names = (rf"^(?!(?:.*/)?(?:{_OTHERS})/)(?:.*/)?(?:{each})$" for each in wanted[1:])
-        self._instructions = tuple(re.compile(each, re.IGNORECASE) for each in names)
+        names = (rf"^(?!(?:.*/)?(?:{_OTHERS})/)(?:.*/)?(?:{pattern})$" for pattern in wanted[1:])
+        self._instructions = tuple(re.compile(pattern, re.IGNORECASE) for pattern in names)
 
     def places(self, home: str) -> tuple[str, ...]:
         """Its folder below the home folder."""
@@ -40,14 +40,14 @@ class Files:
         """Yield the wanted files."""
         tree = Tree(root, excluded)
         below = self._below(tree.root)
-        for each in tree.texts(below.is_wanted):
-            if isinstance(each, Skipped):
-                yield each
+        for file in tree.texts(below.is_wanted):
+            if isinstance(file, Skipped):
+                yield file
                 continue
-            whole = below.prefix + each.path
-            result = read_properties(each.path, each.text, _kind(whole))
+            whole = below.prefix + file.path
+            result = read_properties(file.path, file.text, _kind(whole))
             own = {**result.properties, **_project(below.home, whole)}
-            result = result._replace(properties=own, written=each.written)
+            result = result._replace(properties=own, written=file.written)
             yield beginning(result, self._most) if self._most else result
 
     def _below(self, root: str) -> _Below:
@@ -71,7 +71,7 @@ class _Below(NamedTuple):
     def is_wanted(self, path: str) -> bool:
         """Whether a file is wanted."""
         whole = self.prefix + path
-        return any(one.search(whole) is not None for one in self.patterns)
+        return any(pattern.search(whole) is not None for pattern in self.patterns)
 
 
 def _kind(path: str) -> str:

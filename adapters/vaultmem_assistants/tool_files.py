@@ -69,13 +69,13 @@ class Folder:
         self._named: dict[tuple[str, str], str] = {}  # paths of files by folder and filename
         self._names: dict[str, str] = {}  # filenames by path
         self._private: dict[str, bool] = {}  # whether a file is private, by path
-        for each in session.store.collection.live():
-            self._private[each.path] = not session.sees(each)
-            name = "" if self._private[each.path] else each.text(FILENAME)
+        for memory in session.store.collection.live():
+            self._private[memory.path] = not session.sees(memory)
+            name = "" if self._private[memory.path] else memory.text(FILENAME)
             if name and "/" not in name:
-                where = each.path.rpartition("/")[0]
-                if self._named.setdefault((where, name), each.path) == each.path:
-                    self._names[each.path] = name
+                where = memory.path.rpartition("/")[0]
+                if self._named.setdefault((where, name), memory.path) == memory.path:
+                    self._names[memory.path] = name
 
     def find(self, inner: str) -> Place | None:
         """The file or folder at a path; None for hidden ones and links."""
@@ -143,7 +143,7 @@ class Folder:
         """Yield the contents of a folder, `depth` levels deep, by name."""
         try:
             with os.scandir(f"{self._session.store.vault}/{place.path}") as entries:
-                result = [each for each in entries if not each.is_symlink()]
+                result = [entry for entry in entries if not entry.is_symlink()]
         except OSError:
             return
         named = []
@@ -155,10 +155,10 @@ class Folder:
             inner = f"{place.inner}/{name}" if place.inner else name
             if not is_hidden(inner) and (each.is_dir() or each.is_file()):
                 named.append(Place(inner, path, each.is_dir()))
-        for one in sorted(named, key=lambda one: one.inner.rpartition("/")[2]):
-            yield one
-            if one.is_folder and depth > 1:
-                yield from self.inside(one, depth - 1)
+        for file in sorted(named, key=lambda place_: place_.inner.rpartition("/")[2]):
+            yield file
+            if file.is_folder and depth > 1:
+                yield from self.inside(file, depth - 1)
 
     def size(self, place: Place) -> int:
         """The size in bytes of the text of a file, or of a folder on disk."""

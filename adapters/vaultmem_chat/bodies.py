@@ -100,16 +100,16 @@ def _read(body: bytes, chat_of: Callable[[str, Members], Chat | None]) -> Chat |
 
 def _unambiguous(members: Sequence[Part], names: Sequence[str]) -> Members:
     """The members by name. Raises ValueError where one of `names` occurs twice, which programs read differently."""
-    if any(sum(one.name == name for one in members) > 1 for name in names):
+    if any(sum(member.name == name for member in members) > 1 for name in names):
         raise ValueError("a member occurs twice")
-    return {one.name: one for one in members}
+    return {member.name: member for member in members}
 
 
 def _completion(text: str, body: Members) -> Chat | None:
     if "messages" not in body or not isinstance(body["messages"].value, list):
         return None
     messages, _ = read_parts(text, body["messages"].start)
-    roles = [_speaker(one.value) for one in messages]
+    roles = [_speaker(message.value) for message in messages]
     if "user" not in roles or "" in roles:
         return None
     chat = _chat(text, body, messages, roles, guides=())
@@ -123,7 +123,7 @@ def _speaker(message: object) -> str:
         return ""
     content = message.get("content")
     parts = content if isinstance(content, list) else ()
-    holds_result = any(isinstance(one, dict) and one.get("type") == _RESULT for one in parts)
+    holds_result = any(isinstance(part, dict) and part.get("type") == _RESULT for part in parts)
     return "tool" if holds_result else str(message["role"])
 
 
@@ -140,7 +140,7 @@ def _response(text: str, body: Members) -> Chat | None:
     if not isinstance(raw.value, list):
         return None
     items, _ = read_parts(text, raw.start)
-    roles = [_role(one.value) for one in items]
+    roles = [_role(item.value) for item in items]
     if "user" not in roles:  # only results of tools: the server knows the question
         return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
     return _chat(text, body, items, roles, guides=_GUIDES)
@@ -154,8 +154,8 @@ def _chat(
     _unambiguous(read_parts(text, messages[last].start)[0], ("role", "content"))
     first, before = messages[0].start, messages[last].start
     at = len(text[:first].encode())
-    texts = [sound(text_of(one.value)) for one in messages]
-    words = [_REMINDER.sub("", one) for one in texts]
+    texts = [sound(text_of(message.value)) for message in messages]
+    words = [_REMINDER.sub("", value) for value in texts]
     previous = _string(body, "previous_response_id")
     started = ([previous], [""]) if guides else ([], [])
     return Chat(

@@ -63,17 +63,17 @@ def _show(args: Namespace, output: Output) -> None:
     kinds = {FACTS: args.facts, TURNS: args.turns, SUMMARIES: args.summary}
     with vault_of(args, output) as vault:
         every = vault.entries(name, [*filter(kinds.get, kinds)] or None, deleted=args.deleted)
-    entries = [one for one in every if one["deleted"] == args.deleted]
+    entries = [entry for entry in every if entry["deleted"] == args.deleted]
     entries = entries[-args.limit :] if args.limit else entries
     output.answer({"conversation_id": name, "entries": entries, "count": len(entries)})
     many = plural(len(entries), "entry", "entries")
     advice = f"; vaultmem conversations list shows the conversations besides {name}"
     output.note(f"{many}{f' of {name}' if entries else advice}")
-    for one in entries:
-        first, *more = one["content"].split("\n")
-        is_session = one["properties"].get("compression_source") is True
-        role = "session" if is_session else _ROLES.get(one["role"], one["role"])
-        head = f"{output.paint(short(one['id']), 'yellow')}  {local_time(one['created_at'])}"
+    for entry in entries:
+        first, *more = entry["content"].split("\n")
+        is_session = entry["properties"].get("compression_source") is True
+        role = "session" if is_session else _ROLES.get(entry["role"], entry["role"])
+        head = f"{output.paint(short(entry['id']), 'yellow')}  {local_time(entry['created_at'])}"
         output.line(f"{head}  {output.paint(role, 'cyan')}: {first}")
         for line in more:
             output.line(f"    {line}".rstrip())
@@ -110,10 +110,10 @@ def _learn(args: Namespace, output: Output) -> None:
         worker = Worker(vault, lambda _: open_model(vault.config), learned.append)
         waiting = worker.turns.count()
         done = 0 if args.dry_run else worker.work_once()
-    facts = [one._asdict() for one in learned]
+    facts = [fact._asdict() for fact in learned]
     output.answer({"waiting": waiting, "remembered": done, "learned": facts})
-    for one in learned:
-        show_learned(one, output, output.line)
+    for fact in learned:
+        show_learned(fact, output, output.line)
     is_left = waiting > done and not args.dry_run
     left = ", the others are still being answered, or another process is at it" if is_left else ""
     output.line(f"{plural(waiting, 'turn')} waited, {done:,} remembered{left}")
@@ -148,7 +148,7 @@ def _facts(words: list[str]) -> list[str]:
     facts = [word for word in words if word != "-"]
     if "-" in words or not words:
         facts += read_stdin(MOST_READ).splitlines()
-    facts = [one.strip() for one in facts if one.strip()]
+    facts = [fact.strip() for fact in facts if fact.strip()]
     if not facts:
         raise VaultmemError("there is nothing to add; give some text")
     if len(facts) > MOST_FACTS:

@@ -43,11 +43,12 @@ def entries(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
     limit = request.whole("limit", MOST)
     every = store.talks.entries(conversation)
     result = [
-        one
-        for one in every
-        if (not kinds or KINDS[one.role] in kinds) and (request.flag("deleted") or not one.deleted)
+        entry
+        for entry in every
+        if (not kinds or KINDS[entry.role] in kinds)
+        and (request.flag("deleted") or not entry.deleted)
     ]
-    listed = [_with_state(one, every) for one in result[-limit:]]
+    listed = [_with_state(entry, every) for entry in result[-limit:]]
     return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
 
@@ -57,40 +58,40 @@ def conversations(store: MemoryStore, _: Reader, request: Arguments) -> JsonObje
     troubles: list[list[str]] = []
     for each in store.talks.talks():
         troubles += [list(trouble) for trouble in each.troubles]
-        for one in each.entries:
-            result.setdefault((each.folder, one.conversation), []).append(one)
+        for entry in each.entries:
+            result.setdefault((each.folder, entry.conversation), []).append(entry)
     listed = [_totals(folder, name, some) for (folder, name), some in result.items()]
-    listed.sort(key=lambda one: (str(one["updated_at"]), str(one["folder"])), reverse=True)
+    listed.sort(key=lambda row: (str(row["updated_at"]), str(row["folder"])), reverse=True)
     return {"conversations": listed, "count": len(listed), "troubles": troubles}
 
 
 def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
-    living = [KINDS[one.role] for one in result if not one.deleted]
+    living = [KINDS[entry.role] for entry in result if not entry.deleted]
     counts = {kind: living.count(kind) for kind in (talk.TURNS, talk.FACTS, talk.SUMMARIES)}
     return {
         "conversation_id": conversation, "folder": folder, **counts,
-        "created_at": stamp(min(one.created for one in result)),
-        "updated_at": fine_stamp(max(max(one.created, one.updated) for one in result)),
+        "created_at": stamp(min(entry.created for entry in result)),
+        "updated_at": fine_stamp(max(max(entry.created, entry.updated) for entry in result)),
     }  # fmt: skip
 
 
-def _with_state(one: Entry, every: Sequence[Entry]) -> JsonObject:
+def _with_state(entry: Entry, every: Sequence[Entry]) -> JsonObject:
     """An entry as JSON; a summary with whether it may be disclosed, a fact with its turn and sentence."""
-    turn = turn_of(one, every) if one.role == MEMORY else None
+    turn = turn_of(entry, every) if entry.role == MEMORY else None
     if turn is not None:
-        sentence, _ = sentence_in(turn.content, one.content) or ("", 0)
-        return {**record(one), "of": turn.id, "sentence": sentence}
-    if one.role != SUMMARY or not one.path.endswith(f"/{talk.FINAL}.md"):
-        return record(one)
-    return {**record(one), "outdated": is_outdated(one, every)}
+        sentence, _ = sentence_in(turn.content, entry.content) or ("", 0)
+        return {**record(entry), "of": turn.id, "sentence": sentence}
+    if entry.role != SUMMARY or not entry.path.endswith(f"/{talk.FINAL}.md"):
+        return record(entry)
+    return {**record(entry), "outdated": is_outdated(entry, every)}
 
 
-def record(one: Entry) -> JsonObject:
+def record(entry: Entry) -> JsonObject:
     """An entry as JSON."""
     return {
-        "id": one.id, "path": one.path, "title": title(one), "conversation_id": one.conversation, "role": one.role,
-        "content": one.content, "created_at": fine_stamp(one.created), "updated_at": fine_stamp(one.updated),
-        "properties": dict(one.properties), "deleted": one.deleted,
+        "id": entry.id, "path": entry.path, "title": title(entry), "conversation_id": entry.conversation,
+        "role": entry.role, "content": entry.content, "created_at": fine_stamp(entry.created),
+        "updated_at": fine_stamp(entry.updated), "properties": dict(entry.properties), "deleted": entry.deleted,
     }  # fmt: skip
 
 
@@ -104,10 +105,10 @@ def entry_of(record: JsonObject) -> Entry:
     )  # fmt: skip
 
 
-def title(one: Entry) -> str:
+def title(entry: Entry) -> str:
     """The title of an entry, from its properties or its file."""
-    value = one.properties.get("title")
-    return value if isinstance(value, str) and value else file_name(one.path)
+    value = entry.properties.get("title")
+    return value if isinstance(value, str) and value else file_name(entry.path)
 
 
 def promote(session: Session, request: Arguments) -> JsonObject:
@@ -142,7 +143,9 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     if request.flag("dry_run"):
         return report_planned(session, plan)
     session.make(plan, who)
-    living = (one for one in session.store.collection.live() if one.id == memory_id)
+    living = (
+        candidate for candidate in session.store.collection.live() if candidate.id == memory_id
+    )
     memory = result.same or next(living, None)
     if memory is None:
         raise NoteChangedError("the memory was gone as soon as it was written")
@@ -155,61 +158,65 @@ def promote(session: Session, request: Arguments) -> JsonObject:
 def forget(session: Session, request: Arguments) -> JsonObject:
     """Put an entry away, together with the summaries that repeat it; they are written again without it. With
     `derived`, also the facts and memories derived from it."""
-    one = _living(session, request)
-    who = header(request, f"forget an entry of conversation {one.conversation}"[:200], session.now)
-    facts, memories = drawn_from(session, one) if request.flag("derived") else ([], [])
+    chosen = _living(session, request)
+    who = header(
+        request, f"forget an entry of conversation {chosen.conversation}"[:200], session.now
+    )
+    facts, memories = drawn_from(session, chosen) if request.flag("derived") else ([], [])
     draft = session.draft()
     for memory in memories:
-        draft.archive(memory, who.by, f"made of what was said in {one.conversation}")
+        draft.archive(memory, who.by, f"made of what was said in {chosen.conversation}")
     removed = [
-        each for entry in (one, *facts) for each in (entry, *_summaries_with(session, entry))
+        item for entry in (chosen, *facts) for item in (entry, *_summaries_with(session, entry))
     ]
-    gone = {each.id: each for each in removed}
-    away = tuple(put_away(session, each, who.by) for each in gone.values())
+    gone = {item.id: item for item in removed}
+    away = tuple(put_away(session, item, who.by) for item in gone.values())
     plan = Plan("forget", (*away, *draft.plan("forget").changes))
     if request.flag("dry_run"):
         return report_planned(session, plan)
     session.make(plan, who)
     overviews.keep_index(session)  # the page of the conversation no longer shows it
     return {
-        "id": one.id, "deleted": True, "title": title(one), "path": plan.changes[0].target,
-        "conversation_id": one.conversation, "content": one.content,
+        "id": chosen.id, "deleted": True, "title": title(chosen), "path": plan.changes[0].target,
+        "conversation_id": chosen.conversation, "content": chosen.content,
     }  # fmt: skip
 
 
-def _summaries_with(session: Session, one: Entry) -> list[Entry]:
+def _summaries_with(session: Session, entry: Entry) -> list[Entry]:
     """The summaries that repeat an entry, except private ones and those that a person has written."""
-    if one.role == SUMMARY:
+    if entry.role == SUMMARY:
         return []
-    link = f"[[{file_name(one.path)}]]"
+    link = f"[[{file_name(entry.path)}]]"
     return [
-        each
-        for each in session.store.talks.entries(one.conversation)
-        if not (each.deleted or each.id == one.id or is_edited(each) or each.is_private)
-        and (_is_final_of(each, one) or _is_session_of(each, link))
+        entry
+        for entry in session.store.talks.entries(entry.conversation)
+        if not (entry.deleted or entry.id == entry.id or is_edited(entry) or entry.is_private)
+        and (_is_final_of(entry, entry) or _is_session_of(entry, link))
     ]
 
 
-def _is_final_of(each: Entry, one: Entry) -> bool:
-    until = seconds(each.properties.get("covers_until"))
-    is_final = each.role == SUMMARY and each.path.endswith(f"/{talk.SUMMARIES}/{talk.FINAL}.md")
-    return is_final and until is not None and until >= one.created
+def _is_final_of(summary: Entry, entry: Entry) -> bool:
+    until = seconds(summary.properties.get("covers_until"))
+    is_final = summary.role == SUMMARY and summary.path.endswith(
+        f"/{talk.SUMMARIES}/{talk.FINAL}.md"
+    )
+    return is_final and until is not None and until >= entry.created
 
 
-def _is_session_of(each: Entry, link: str) -> bool:
-    links = each.properties.get("links")
-    return each.is_of_session and isinstance(links, list) and link in links
+def _is_session_of(summary: Entry, link: str) -> bool:
+    links = summary.properties.get("links")
+    return summary.is_of_session and isinstance(links, list) and link in links
 
 
 def _living(session: Session, request: Arguments) -> Entry:
     """The live entry that the request names. Raises NoteNotFoundError."""
     id_ = request.needed("id")
     result = session.store.talks.find(id_)
-    living = [one for one in result if not one.deleted]
+    living = [entry for entry in result if not entry.deleted]
     if len(living) == 1:
         return living[0]
     if living:
-        some = ", ".join(one.id for one in living[:3])
+        some = ", ".join(entry.id for entry in living[:3])
         raise NoteNotFoundError(f"several entries have ids beginning with {id_[:80]!r}: {some}")
     if result:
         raise NoteNotFoundError(f"{id_[:80]!r} is already put away; vaultmem undo brings it back")

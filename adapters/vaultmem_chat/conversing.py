@@ -75,16 +75,18 @@ def conversation_of(params: Arguments) -> str:
     return conversation
 
 
-def put_away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Change:
+def put_away(session: Session, entry: Entry, by: str, replaced_by: str = "") -> Change:
     """The change that puts an entry away."""
     folder = session.store.folder
-    wanted = f"{folder}/{talk.put_away(one.path[len(folder) + 1 :])}"
-    target = free_path(wanted, one.id, session.view.exists)
+    wanted = f"{folder}/{talk.put_away(entry.path[len(folder) + 1 :])}"
+    target = free_path(wanted, entry.id, session.view.exists)
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
     if replaced_by:
         sets["replaced_by"] = replaced_by
     why = f"{'replaced' if replaced_by else 'put away'} by {by}"
-    return Change(TO_ARCHIVE, one.id, one.path, target, sets, None, content_hash(one.content), why)
+    return Change(
+        TO_ARCHIVE, entry.id, entry.path, target, sets, None, content_hash(entry.content), why
+    )
 
 
 class _Batch:
@@ -103,7 +105,7 @@ class _Batch:
     def _entries(self) -> dict[str, Entry]:
         """All entries of the conversation by id; live ones take precedence over those put away."""
         result = self._session.store.talks.entries(self._conversation)
-        return {one.id: one for one in sorted(result, key=lambda one: not one.deleted)}
+        return {entry.id: entry for entry in sorted(result, key=lambda entry: not entry.deleted)}
 
     @cached_property
     def _who(self) -> Header:
@@ -112,11 +114,11 @@ class _Batch:
         return header(self._params, why[:LONGEST_WHY], self._session.now)
 
     def _own(self, id_: str) -> Entry:
-        one = self._entries.get(id_)
-        if one is None:
+        entry = self._entries.get(id_)
+        if entry is None:
             what = f"{id_[:80]!r} is not an entry of the conversation {self._conversation}"
             raise NoteNotFoundError(f"{what}; nothing was written")
-        return one
+        return entry
 
     # --- New entries
 
@@ -140,7 +142,7 @@ class _Batch:
                 f"{own[:40]!r} is not a valid id: letters, digits, - and _, 80 at most"
             )
         of = record.get("of") or ()
-        if not isinstance(of, (list, tuple)) or not all(isinstance(one, str) for one in of):
+        if not isinstance(of, (list, tuple)) or not all(isinstance(link, str) for link in of):
             raise UsageError('"of" must be a list of ids')
         created = seconds(record.get("created_at"))
         return _New(
@@ -187,9 +189,11 @@ class _Batch:
         self._add("written", change)
 
     def _summary(self, new: _New, place: str) -> Entry | None:
-        living = [one for one in self._entries.values() if not one.deleted and one.role == SUMMARY]
-        result = {one.path: one for one in living}.get(place)
-        return result or next((one for one in living if one.id == new.id), None)
+        living = [
+            entry for entry in self._entries.values() if not entry.deleted and entry.role == SUMMARY
+        ]
+        result = {entry.path: entry for entry in living}.get(place)
+        return result or next((entry for entry in living if entry.id == new.id), None)
 
     def _replace(self, before: Entry, new: _New, why: str) -> None:
         if is_edited(before):
@@ -229,32 +233,32 @@ class _Batch:
 
     def retire(self, record: JsonObject) -> None:
         """Put an entry away."""
-        one = self._own(_text(record, "id"))
-        if one.deleted:
-            self._known[one.id] = None
+        entry = self._own(_text(record, "id"))
+        if entry.deleted:
+            self._known[entry.id] = None
             return
         replaced_by = _text(record, "replaced_by")
         if replaced_by and not talk.is_entry_id(replaced_by):
             raise UsageError(f"{replaced_by[:40]!r} is not a valid id")
-        change = put_away(self._session, one, self._who.by, replaced_by)
+        change = put_away(self._session, entry, self._who.by, replaced_by)
         sets = {**change.properties, **_properties(record)}
         self._add("retired", change._replace(properties=sets))
 
     def mark(self, record: JsonObject) -> None:
         """Set properties of an entry."""
-        one = self._own(_text(record, "id"))
+        entry = self._own(_text(record, "id"))
         wanted = _properties(record)
-        sets = {key: value for key, value in wanted.items() if one.properties.get(key) != value}
-        if one.deleted or not sets:
-            self._known[one.id] = None
+        sets = {key: value for key, value in wanted.items() if entry.properties.get(key) != value}
+        if entry.deleted or not sets:
+            self._known[entry.id] = None
             return
         for kind, other in self._changes.values():
-            if other.path == one.path:
+            if other.path == entry.path:
                 own = other._replace(properties={**other.properties, **sets})
                 self._changes[other.target] = kind, own
                 return
         why = f"marked in {self._conversation}"
-        self._add("marked", Change(EDIT, one.id, one.path, one.path, sets, None, None, why))
+        self._add("marked", Change(EDIT, entry.id, entry.path, entry.path, sets, None, None, why))
 
     def _add(self, kind: str, change: Change) -> None:
         if change.id not in self._ids(kind):
@@ -321,9 +325,9 @@ def _printable(value: Value) -> Value:
     if isinstance(value, str):
         return CONTROL.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_printable(each) for each in value]
+        return [_printable(item) for item in value]
     if isinstance(value, dict):
-        return {key: _printable(each) for key, each in value.items()}
+        return {key: _printable(item) for key, item in value.items()}
     return value
 
 

@@ -23,10 +23,10 @@ Finding = tuple[str, str, str, list[str], str]
 
 def findings(vault: Vault) -> Iterator[Finding]:
     """Yield problems without changing anything; configured services get one short request."""
-    yield from ((*one, [], "") for one in _language_model(vault))
+    yield from ((*finding, [], "") for finding in _language_model(vault))
     yield from _turns(vault)
     yield from _entries(vault)
-    yield from ((*one, [], "") for one in _embedding(vault))
+    yield from ((*finding, [], "") for finding in _embedding(vault))
 
 
 def _language_model(vault: Vault) -> Iterator[tuple[str, str, str]]:

@@ -91,7 +91,7 @@ def final(
 ) -> Question:
     """The question for the summary of everything: from the previous one, newer facts, and newer turns or the
     parts."""
-    pieces = [("Summary so far", before), ("Facts", "\n".join(f"- {one}" for one in facts))]
+    pieces = [("Summary so far", before), ("Facts", "\n".join(f"- {fact}" for fact in facts))]
     title = "What was said since" if level in (BRIEF, STANDARD) else "Parts"
     return question(_task(level), [*pieces, (title, "\n\n".join(parts))], most)
 
@@ -100,7 +100,7 @@ def part(entries: Sequence[Entry], most: int) -> Question:
     """The question for the summary of one part, from its turns, or of a group of parts, from their summaries."""
     if entries[0].role != SUMMARY:
         return question(_task("part"), [("Part", spoken(entries))], most)
-    text = "\n\n".join(one.content for one in entries)
+    text = "\n\n".join(entry.content for entry in entries)
     return question(_task("group"), [("Parts", text)], most)
 
 
@@ -112,8 +112,8 @@ def session(turns: Iterable[Entry], most: int) -> Question:
 def spoken(turns: Iterable[Entry]) -> str:
     """Turns as lines with their speakers."""
     return "\n".join(
-        f"{'Assistant' if one.role == ASSISTANT else 'User'}: {one.content.strip()}"
-        for one in turns
+        f"{'Assistant' if turn.role == ASSISTANT else 'User'}: {turn.content.strip()}"
+        for turn in turns
     )
 
 
@@ -123,9 +123,9 @@ def sentence(
     """The most informative sentence of at most `most` tokens: a fact if one fits (of similar ones the newest), else a
     sentence of the texts, but no question."""
     for group in (sentences(" ".join(fact.split()) for fact in reversed(facts)), sentences(texts)):
-        for one in rank(statements(group)):
-            if count(one) <= most:
-                return one
+        for statement in rank(statements(group)):
+            if count(statement) <= most:
+                return statement
     return ""
 
 
@@ -146,7 +146,10 @@ class Session(NamedTuple):
 
 def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
     """The sessions, oldest first: by the session that turns name, else separated by a silence of `gap` seconds."""
-    turns = sorted((one for one in entries if one.is_turn), key=lambda one: (one.created, one.path))
+    turns = sorted(
+        (entry for entry in entries if entry.is_turn),
+        key=lambda sitting: (sitting.created, sitting.path),
+    )
     named: dict[str, list[Entry]] = {}
     unnamed: list[Entry] = []
     for turn in turns:
@@ -155,9 +158,9 @@ def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
             named.setdefault(str(name), []).append(turn)
         else:
             unnamed.append(turn)
-    every = [Session(name, tuple(each)) for name, each in named.items()]
+    every = [Session(name, tuple(group)) for name, group in named.items()]
     runs = _apart(unnamed, gap)
-    every += [Session(derived_id(one[0].id, "session"), tuple(one)) for one in runs]
+    every += [Session(derived_id(run[0].id, "session"), tuple(run)) for run in runs]
     return sorted(every, key=lambda one: (one.turns[0].created, one.turns[0].path))
 
 

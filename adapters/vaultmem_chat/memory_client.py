@@ -208,7 +208,7 @@ def _check_messages(messages: Messages) -> list[JsonObject]:
     """The messages in the format of the service. Raises UsageError."""
     listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     is_list = isinstance(listed, (list, tuple))
-    if not is_list or not all(isinstance(one, Mapping) for one in listed):
+    if not is_list or not all(isinstance(message, Mapping) for message in listed):
         raise UsageError("messages must be text, or a list of messages with a role and content")
     if not listed or (isinstance(messages, str) and not messages.strip()):
         raise UsageError("there is nothing to say; give some text")
@@ -221,7 +221,7 @@ def _facts(facts: str | Iterable[str]) -> list[str]:
     if isinstance(facts, (bytes, Mapping)) or not isinstance(facts, Iterable):
         raise UsageError(wrong)
     texts = [facts] if isinstance(facts, str) else list(facts)
-    if not all(isinstance(one, str) for one in texts):
+    if not all(isinstance(text, str) for text in texts):
         raise UsageError(wrong)
     return texts
 

@@ -78,7 +78,7 @@ def context_for(
     summary = _summary(vault, conversation, limits.budget)
     left = limits.budget - (wordpieces.count(summary) if summary else 0)
     result = recall(vault, conversation, question, limits._replace(budget=max(left, 1)))
-    text = compose(summary, [(_role(one), one["content"]) for one in result], earlier)
+    text = compose(summary, [(_role(memory), memory["content"]) for memory in result], earlier)
     return text._replace(places=tuple(_place(result[at]) for at in text.chosen))
 
 
@@ -101,7 +101,7 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
     except VaultmemError as error:
         log.warning("a request goes without summary: %s", error)
         return ""
-    whole = [one for one in result if str(one["path"]).endswith(_FINAL)]
+    whole = [memory for memory in result if str(memory["path"]).endswith(_FINAL)]
     if not whole or is_private(whole[0]["properties"]) or whole[0].get("outdated"):
         return ""
     summary = str(whole[0]["content"])[: 8 * budget]
@@ -110,20 +110,20 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
     return summary
 
 
-def _role(one: Recalled) -> str:
+def _role(memory: Recalled) -> str:
     """The label of an entry; for a block of a note, its place. Texts by others are attributed."""
-    role = one.get("role") or "memory"
-    if one.get("kind") == "note":
-        role = f"note {one_line(place(one))}"
-    if one.get("attribution"):
-        role = f"{role} {one['attribution']}"
+    role = memory.get("role") or "memory"
+    if memory.get("kind") == "note":
+        role = f"note {one_line(place(memory))}"
+    if memory.get("attribution"):
+        role = f"{role} {memory['attribution']}"
     return role.replace("]", ")")
 
 
-def _place(one: Recalled) -> str:
+def _place(memory: Recalled) -> str:
     """Its place: the path of a memory, path and line of a note."""
-    path = one.get("path", "")
-    return f"{path}:{one['line']}" if one.get("kind") == "note" else path
+    path = memory.get("path", "")
+    return f"{path}:{memory['line']}" if memory.get("kind") == "note" else path
 
 
 # The text
@@ -132,7 +132,7 @@ def _place(one: Recalled) -> str:
 def compose(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence[str]) -> Context:
     """The context from a summary and pairs of role and content, without text that the messages already hold."""
     there = _words("\n".join(earlier)[-_LOOKED_AT:])
-    fresh = {at: one for at, one in enumerate(memories) if not _contains(there, one[1])}
+    fresh = {at: memory for at, memory in enumerate(memories) if not _contains(there, memory[1])}
     lines = [f"[{role}] {harmless(redact(content).text)}" for role, content in fresh.values()]
     if summary := summary.strip():
         lines.insert(0, f"[summary] {harmless(_cut(redact(summary).text))}")

@@ -61,9 +61,9 @@ def update(vault: Vault, conversation: str, model: Model | None, until: float | 
         config.seconds("conversations.session_gap"),
         config.text("conversations.summaries") == "on",
     )
-    every = [entry_of(one) for one in vault.entries(conversation, deleted=True)]
+    every = [entry_of(entry) for entry in vault.entries(conversation, deleted=True)]
     if until is not None:
-        every = [one for one in every if not one.is_turn or one.created <= until]
+        every = [entry for entry in every if not entry.is_turn or entry.created <= until]
     changes = next_round(every, model, limits, wordpieces.count)
     if changes is None:
         return False
@@ -103,15 +103,15 @@ class _Round:
     def __init__(
         self, entries: Sequence[Entry], model: Model | None, limits: Limits, count: Callable[[str], int]
     ) -> None:  # fmt: skip
-        ordered = sorted(entries, key=lambda one: (one.created, one.path))
-        visible = [one for one in ordered if not one.is_private]
-        self._entries = [one for one in visible if not one.deleted]
-        self._turns = [one for one in self._entries if one.is_turn]
-        self._facts = [one for one in self._entries if one.role == MEMORY]
+        ordered = sorted(entries, key=lambda entry: (entry.created, entry.path))
+        visible = [entry for entry in ordered if not entry.is_private]
+        self._entries = [entry for entry in visible if not entry.deleted]
+        self._turns = [entry for entry in self._entries if entry.is_turn]
+        self._facts = [entry for entry in self._entries if entry.role == MEMORY]
         self._sources = summaries.sources(visible)
-        living = [one for one in ordered if not one.deleted]
-        self._sums = {_name(one): one for one in living if one.role == SUMMARY}
-        self._ids = {name: one.id for name, one in self._sums.items()}
+        living = [entry for entry in ordered if not entry.deleted]
+        self._sums = {_name(entry): entry for entry in living if entry.role == SUMMARY}
+        self._ids = {name: entry.id for name, entry in self._sums.items()}
         self._model, self._limits, self._count = model, limits, count
         self._new: list[Record] = []
         self._marks: list[Record] = []
@@ -121,14 +121,14 @@ class _Round:
         """The changes of the round; summaries first, so that entries are summed up before they are put away."""
         if self._limits.summaries:
             self._sum_up()
-        for one in self._facts:
-            self._renew_session(one)
+        for fact in self._facts:
+            self._renew_session(fact)
         every = sessions(self._entries, self._limits.gap)
         for session in talk.to_compress(every, self._limits.threshold)[:MOST_AT_ONCE]:
             self._compress(session)
-        gone = {one.id for one in talk.to_evict(self._entries, self._limits.most)}
+        gone = {entry.id for entry in talk.to_evict(self._entries, self._limits.most)}
         evict: list[Record] = [{"id": id_, "properties": {"evicted": True}} for id_ in sorted(gone)]
-        marks = [one for one in self._marks if one["id"] not in gone]
+        marks = [mark for mark in self._marks if mark["id"] not in gone]
         result = Changes(self._new, marks, self._retire, evict)
         return result if any(result) else None
 
@@ -150,7 +150,9 @@ class _Round:
             self._retire.append({"id": before.id})  # unless it is rewritten
             before = None
         facts = [
-            one for one in self._sources_by(MEMORY) if one.created > summaries.sums_up_to(before)
+            entry
+            for entry in self._sources_by(MEMORY)
+            if entry.created > summaries.sums_up_to(before)
         ]
         summed = _number(before, "input_tokens")
         is_due = before is None or levels.is_stale(tokens, summed, new_facts=bool(facts))
@@ -159,34 +161,34 @@ class _Round:
 
     def _sources_by(self, *roles: str) -> list[Entry]:
         """The entries that summaries are made of."""
-        return [one for one in self._sources if one.role in roles]
+        return [source for source in self._sources if source.role in roles]
 
     def _renew(self) -> bool:
         """Rewrite the parts with removed sources. Returns whether there were any."""
         turns = self._sources_by(USER, ASSISTANT)
-        chunks = [self._renew_part(one, turns) for one in self._level("L1")]
-        parts = [one for one in self._level("L1") if not one.is_private]
-        return any([*chunks, *[self._renew_part(one, parts) for one in self._level("L2")]])
+        chunks = [self._renew_part(summary, turns) for summary in self._level("L1")]
+        parts = [summary for summary in self._level("L1") if not summary.is_private]
+        return any([*chunks, *[self._renew_part(summary, parts) for summary in self._level("L2")]])
 
-    def _renew_part(self, one: Entry, there: Sequence[Entry]) -> bool:
-        left = _linked_entries(one, there)
-        if not summaries.is_ours(one) or not summaries.is_other(one, left):
+    def _renew_part(self, summary: Entry, there: Sequence[Entry]) -> bool:
+        left = _linked_entries(summary, there)
+        if not summaries.is_ours(summary) or not summaries.is_other(summary, left):
             return False
-        del self._sums[_name(one)]
-        self._retire.append({"id": one.id})  # unless it is rewritten
+        del self._sums[_name(summary)]
+        self._retire.append({"id": summary.id})  # unless it is rewritten
         if left:
-            self._write_part(_name(one), left)
+            self._write_part(_name(summary), left)
         return True
 
     def _tokens(self) -> int:
         """The tokens of the whole conversation, including turns that were summed up or put away."""
-        summed = sum(_number(one, "input_tokens") for one in self._level("L1"))
-        return summed + sum(self._count(one.content) for one in self._uncovered_turns())
+        summed = sum(_number(summary, "input_tokens") for summary in self._level("L1"))
+        return summed + sum(self._count(turn.content) for turn in self._uncovered_turns())
 
     def _uncovered_turns(self) -> list[Entry]:
         """The turns that are in no chunk."""
-        covered = max((summaries.sums_up_to(one) for one in self._level("L1")), default=0.0)
-        return [one for one in self._turns if one.created > covered]
+        covered = max((summaries.sums_up_to(summary) for summary in self._level("L1")), default=0.0)
+        return [turn for turn in self._turns if turn.created > covered]
 
     def _add_chunks(self) -> None:
         chunks = levels.full_chunks(self._uncovered_turns(), self._count)[:MOST_AT_ONCE]
@@ -194,7 +196,7 @@ class _Round:
             self._write_part(f"L1/chunk_{number}", chunk)
 
     def _add_groups(self) -> None:
-        numbers = {_number_of(one): one for one in self._level("L1")}
+        numbers = {_number_of(summary): summary for summary in self._level("L1")}
         full = levels.full_groups(max(numbers, default=-1) + 1, self._next("L2"))
         for group in full[:MOST_AT_ONCE]:
             parts = [numbers[n] for n in group if n in numbers and not numbers[n].is_private]
@@ -204,9 +206,9 @@ class _Round:
     def _write_part(self, name: str, parts: Sequence[Entry]) -> None:
         """The summary of a part of the turns, or of a group of such summaries."""
         is_group = parts[0].role == SUMMARY
-        tokens = sum(_number(one, "output_tokens") or self._count(one.content) for one in parts)
+        tokens = sum(_number(part, "output_tokens") or self._count(part.content) for part in parts)
         most = max(1, round(tokens * PART * (2 if is_group else 1)))
-        texts = [one.content for one in parts]
+        texts = [part.content for part in parts]
         text, by = self._answer(levels.part(parts, most), (), texts, most)
         until = summaries.sums_up_to(parts[-1]) if is_group else parts[-1].created
         self._write(_Sum(name, text, by, tokens, until, parts))
@@ -217,40 +219,40 @@ class _Round:
         most = levels.aim(level, tokens)
         parts = self._parts() if levels.is_chunked(level) else []
         turns = self._sources_by(USER, ASSISTANT)
-        since = [one for one in turns if one.created > summaries.sums_up_to(before)]
-        texts = [one.content for one in parts] or [levels.spoken(since)[-LATELY:]]
-        new = [one.content for one in facts]
+        since = [turn for turn in turns if turn.created > summaries.sums_up_to(before)]
+        texts = [part.content for part in parts] or [levels.spoken(since)[-LATELY:]]
+        new = [fact.content for fact in facts]
         question = levels.final(level, before.content if before else "", new, texts, most)
         # Without a model all of them are considered again.
-        known = [one.content for one in self._facts]
-        words = [one.content for one in parts or self._turns]
+        known = [fact.content for fact in self._facts]
+        words = [part.content for part in parts or self._turns]
         if level == BRIEF:
             text, by = self._ask(question), MODEL
             if not text:
                 text, by = levels.sentence(known, words, most, self._count), EXTRACTIVE
         else:
             text, by = self._answer(question, known, words, most)
-        newest = max(one.created for one in self._sources)
+        newest = max(source.created for source in self._sources)
         linked = parts or self._sources_by(MEMORY)[-LINKED:]
         self._write(_Sum(talk.FINAL, text, by, tokens, newest, linked, level))
 
     def _parts(self) -> list[Entry]:
         """The sources of the final summary: groups, and chunks that are in no group yet."""
         groups = self._level("L2")
-        grouped = max((summaries.sums_up_to(one) for one in groups), default=0.0)
+        grouped = max((summaries.sums_up_to(group) for group in groups), default=0.0)
         every = [
             *groups,
-            *(one for one in self._level("L1") if summaries.sums_up_to(one) > grouped),
+            *(entry for entry in self._level("L1") if summaries.sums_up_to(entry) > grouped),
         ]
-        return [one for one in every if not one.is_private]
+        return [entry for entry in every if not entry.is_private]
 
     def _level(self, level: str) -> list[Entry]:
         """The summaries of a level in their order, including those of this round."""
-        result = [one for name, one in self._sums.items() if name.startswith(f"{level}/")]
+        result = [entry for name, entry in self._sums.items() if name.startswith(f"{level}/")]
         return sorted(result, key=_number_of)
 
     def _next(self, level: str) -> int:
-        return max((_number_of(one) for one in self._level(level)), default=-1) + 1
+        return max((_number_of(entry) for entry in self._level(level)), default=-1) + 1
 
     def _write(self, made: _Sum) -> None:
         if not made.text:
@@ -264,7 +266,7 @@ class _Round:
             "covers_until": fine_stamp(made.until),
             "covers": summaries.covers(self._sources if made.name == talk.FINAL else made.parts),
             "made_by": made.by,
-            "links": [f"[[{summaries.name(one)}]]" for one in made.parts],
+            "links": [f"[[{summaries.name(part)}]]" for part in made.parts],
         }
         if made.level:
             properties["summary_level"] = made.level
@@ -272,7 +274,7 @@ class _Round:
             {"role": SUMMARY, "name": made.name, "content": made.text, "properties": properties}
         )
         own = self._ids.get(made.name)
-        self._retire = [one for one in self._retire if one["id"] != own]
+        self._retire = [record for record in self._retire if record["id"] != own]
         conversation = self._entries[0].conversation
         folder = self._entries[0].path.partition(f"/{ENTRIES}/")[0]
         path = f"{folder}/{talk.place_of(conversation, SUMMARY, made.name)}"
@@ -285,33 +287,33 @@ class _Round:
 
     def _compress(self, session: Session) -> None:
         """Compress a session, unless it is not longer than its summary would be."""
-        if sum(self._count(one.content) for one in session.turns) > talk.TOKENS:
+        if sum(self._count(turn.content) for turn in session.turns) > talk.TOKENS:
             summary = self._session(session.id, session.turns)
             self._new.append({**summary, "id": talk.derived_id(session.id, "session")})
         self._marks += [
-            {"id": one.id, "properties": {"compressed": True, "session_id": session.id}}
-            for one in session.turns
+            {"id": turn.id, "properties": {"compressed": True, "session_id": session.id}}
+            for turn in session.turns
         ]
 
-    def _renew_session(self, one: Entry) -> None:
+    def _renew_session(self, summary: Entry) -> None:
         """Rewrite the summary of a session if a source of it was removed."""
-        if not (one.is_of_session and summaries.is_ours(one)):
+        if not (summary.is_of_session and summaries.is_ours(summary)):
             return
-        left = _linked_entries(one, self._sources_by(USER, ASSISTANT))
-        if not summaries.is_other(one, left):
+        left = _linked_entries(summary, self._sources_by(USER, ASSISTANT))
+        if not summaries.is_other(summary, left):
             return
-        self._retire.append({"id": one.id})
+        self._retire.append({"id": summary.id})
         if left:  # under another id: that of the one put away stays known
-            self._new.append(self._session(str(one.properties.get("source_session_id")), left))
+            self._new.append(self._session(str(summary.properties.get("source_session_id")), left))
 
     def _session(self, id_: str, turns: Sequence[Entry]) -> Record:
         """The summary that replaces a session."""
-        texts = [one.content for one in turns]
+        texts = [turn.content for turn in turns]
         text, by = self._answer(levels.session(turns, talk.TOKENS), (), texts, talk.TOKENS)
         properties: dict[str, Value] = {
             "memory_type": "semantic", "compression_source": True, "source_session_id": id_,
             "covers": summaries.covers(turns), "made_by": by,
-            "links": [f"[[{summaries.name(one)}]]" for one in turns],
+            "links": [f"[[{summaries.name(turn)}]]" for turn in turns],
         }  # fmt: skip
         created = stamp(turns[0].created)
         return {
@@ -343,19 +345,19 @@ class _Round:
 def _linked_entries(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
     """The entries that a summary links to."""
     wanted = summaries.links(summary)
-    return [one for one in there if f"[[{summaries.name(one)}]]" in wanted]
+    return [entry for entry in there if f"[[{summaries.name(entry)}]]" in wanted]
 
 
-def _name(one: Entry) -> str:
+def _name(entry: Entry) -> str:
     """The name of a summary, with its level: the last two parts of its path."""
-    return "/".join(one.path.removesuffix(".md").rsplit("/", 2)[1:])
+    return "/".join(entry.path.removesuffix(".md").rsplit("/", 2)[1:])
 
 
-def _number_of(one: Entry) -> int:
-    digits = one.path.removesuffix(".md").rpartition("_")[2]
+def _number_of(entry: Entry) -> int:
+    digits = entry.path.removesuffix(".md").rpartition("_")[2]
     return int(digits) if digits.isdecimal() and len(digits) < 9 else -1
 
 
-def _number(one: Entry | None, key: str) -> int:
-    result = one.properties.get(key) if one is not None else 0
+def _number(entry: Entry | None, key: str) -> int:
+    result = entry.properties.get(key) if entry is not None else 0
     return result if isinstance(result, int) and not isinstance(result, bool) and result > 0 else 0

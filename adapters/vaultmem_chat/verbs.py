@@ -36,7 +36,7 @@ VERBS = {
             flag("derived", "with forget: also the facts and memories that were made of it", doors=COMMAND),
             LIMIT.but(help="with show: how many of the newest", doors=COMMAND),
             Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known="memories.model:CATEGORIES"),
-            *(one.but(doors=COMMAND) for one in WRITES),
+            *(write.but(doors=COMMAND) for write in WRITES),
         ),
         run="vaultmem_chat.conversations:conversations", writes=False, apart=True, command="vaultmem_chat.conversation_views:conversations",
         gives="conversations: list[dict[str, Any]]",

@@ -82,7 +82,7 @@ class Remote:
         answer = self.ask(
             "query", query_embeddings=[vector], n_results=count, include=[], where={"vault": vault}
         )  # fmt: skip
-        return [_hash_of(one) for one in _column(answer, "ids", nested=True)]
+        return [_hash_of(id_) for id_ in _column(answer, "ids", nested=True)]
 
     def search(self, vector: list[float], count: int, facts: Mapping[str, Fact]) -> list[Near]:
         """See Server."""
@@ -100,15 +100,17 @@ class Remote:
 
     def put(self, vault: str, records: Sequence[Record], vectors: list[list[float]]) -> None:
         """See Server."""
-        texts = [one.text for one in records] if any(one.text for one in records) else None
+        texts = (
+            [record.text for record in records] if any(record.text for record in records) else None
+        )
         self.ask(
-            "upsert", ids=[_id(vault, one.hash) for one in records], embeddings=vectors,
-            metadatas=[one.metadata for one in records], documents=texts,
+            "upsert", ids=[_id(vault, record.hash) for record in records], embeddings=vectors,
+            metadatas=[record.metadata for record in records], documents=texts,
         )  # fmt: skip
 
     def remove(self, vault: str, hashes: Sequence[bytes]) -> None:
         """See Server."""
-        self.ask("delete", ids=[_id(vault, one) for one in hashes])
+        self.ask("delete", ids=[_id(vault, hash_) for hash_ in hashes])
 
     def listed(self, vault: str) -> Iterator[tuple[bytes, int]]:
         """See Server."""
@@ -118,8 +120,8 @@ class Remote:
                 "get", where={"vault": vault}, include=["metadatas"], limit=AT_ONCE, offset=start
             )
             ids = _column(page, "ids")
-            for one, facts in zip(ids, _column(page, "metadatas"), strict=True):
-                yield _hash_of(one), int(facts["seal"])
+            for id_, facts in zip(ids, _column(page, "metadatas"), strict=True):
+                yield _hash_of(id_), int(facts["seal"])
             if not ids:
                 return
             start += len(ids)
@@ -250,5 +252,5 @@ def _id(vault: str, digest: bytes) -> str:
     return f"{vault}:{digest.hex()}"
 
 
-def _hash_of(one: str) -> bytes:
-    return bytes.fromhex(one.rpartition(":")[2])
+def _hash_of(id_: str) -> bytes:
+    return bytes.fromhex(id_.rpartition(":")[2])

@@ -30,10 +30,10 @@ def facts_in(message: str, now: datetime | None = None) -> list[str]:
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
     result: dict[str, str] = {}
-    for one in (part for sentence in _lasting_sentences(message) for part in _split(sentence)):
-        if len(one) <= LONGEST:
-            result.setdefault(one.casefold(), one)
-    return [_with_date(one, now) for one in result.values()][:MOST]
+    for clause in (part for sentence in _lasting_sentences(message) for part in _split(sentence)):
+        if len(clause) <= LONGEST:
+            result.setdefault(clause.casefold(), clause)
+    return [_with_date(fact, now) for fact in result.values()][:MOST]
 
 
 def _with_date(fact: str, now: datetime | None) -> str:
@@ -105,8 +105,8 @@ def _rules(language: str) -> _Rules:
 
 def _lasting_sentences(message: str) -> list[str]:
     """The lasting sentences about the writer; first those that they ask to remember."""
-    result = [(not one.is_request, _lasting(one)) for one in _own_sentences(message)]
-    return [text for _, text in sorted(result, key=lambda each: each[0]) if text]
+    result = [(not sentence.is_request, _lasting(sentence)) for sentence in _own_sentences(message)]
+    return [text for _, text in sorted(result, key=lambda pair: pair[0]) if text]
 
 
 def _own_sentences(message: str) -> list[_Sentence]:
@@ -139,7 +139,7 @@ def _lasting(sentence: _Sentence) -> str:
         del clauses[-1:]
         if _TAG.fullmatch(text[clauses[-1][1] :] if clauses else text):
             return ""
-    runs = [list(run) for good, run in groupby(clauses, key=lambda one: one[2]) if good]
+    runs = [list(run) for good, run in groupby(clauses, key=lambda clause: clause[2]) if good]
     texts = (_TAIL.sub("", text[run[0][0] : run[-1][1]]).strip(" ,;:，；：!") for run in runs)
     stated = [one for one in texts if rules.first_person.search(one) and not _is_short(one)]
     return max(stated, key=len, default="")

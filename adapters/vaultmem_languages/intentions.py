@@ -213,8 +213,8 @@ def _places(low: str) -> Iterator[int]:
         while at >= 0:
             yield at
             at = low.find(word, at + 1)
-    for each in (_DUE, _BY) if low.isascii() else (_DUE, _BY, _HAN_BEFORE):
-        yield from (match.start() for match in each.finditer(low))
+    for marker in (_DUE, _BY) if low.isascii() else (_DUE, _BY, _HAN_BEFORE):
+        yield from (match.start() for match in marker.finditer(low))
 
 
 class _Lines:
@@ -255,7 +255,7 @@ def moment(sentence: str, written: datetime) -> Moment | None:
     if _EXAMPLE.match(sentence.lower()):
         return None
     text = _QUOTED.sub(lambda quoted: "\0" * len(quoted[0]), sentence)
-    return next((each for each in _times(text, written) if _is_meant(text, each, written)), None)
+    return next((time for time in _times(text, written) if _is_meant(text, time, written)), None)
 
 
 def task_moment(text: str, written: datetime) -> Moment | None:
@@ -268,8 +268,8 @@ def _times(text: str, written: datetime) -> list[Moment]:
     from vaultmem_languages.when import find
 
     times = find(prose(text), written)
-    times = [one for one in times if not text.startswith(("'s", "’s"), one.end)]  # today's date
-    return [one for one in times if one.is_to_come(written)] if len(times) <= _MOST_TIMES else []
+    times = [time for time in times if not text.startswith(("'s", "’s"), time.end)]  # today's date
+    return [time for time in times if time.is_to_come(written)] if len(times) <= _MOST_TIMES else []
 
 
 def _is_meant(text: str, time: Moment, written: datetime) -> bool:

@@ -40,7 +40,7 @@ def read(text: str, now: datetime) -> Phrase:
 
     low = normalize(text)
     every = _with_bare_days(low, _with_small_names(text, low, now))
-    result = [each for each in every if when.moment_of(each, now)]
+    result = [reading for reading in every if when.moment_of(reading, now)]
     main = _main(low, result, now)
     unread = _unread(low, every)
     if main is None or _is_clock(main):
@@ -56,12 +56,14 @@ def read(text: str, now: datetime) -> Phrase:
     spans = [*_left(low, used, repeats), *unread]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly a single time
         spans.append((main.start, main.end))
-    for each in result:
-        says = not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays)
-        if says and _is_apart(each, used) and _counts(low, each, used, repeats, now):
-            spans.append((each.start, each.end))
+    for reading in result:
+        says = not reading.sense.weak or (reading.sense.repeat and reading.sense.repeat.weekdays)
+        if says and _is_apart(reading, used) and _counts(low, reading, used, repeats, now):
+            spans.append((reading.start, reading.end))
     if main.sense.weak:  # 15:00 bis 16:00
-        clocks = [(each.start, each.end) for each in every if each.sense.clock is not None]
+        clocks = [
+            (reading.start, reading.end) for reading in every if reading.sense.clock is not None
+        ]
         spans += [span for span in clocks if span not in used]
     rest = quote(_join(text, sorted(spans)))
     task = _task(written, [*stood, len(written)], low, used)
@@ -99,17 +101,17 @@ def _with_small_names(text: str, low: str, now: datetime) -> list[Reading]:
     end of a reminder, they are days."""
     usual = list(when.readings(text, now))
     added = [
-        each
-        for each in when.readings(text.translate(_CAPITALS), now)
-        if each not in usual and (each.sense.clock is not None or _stands_apart(low, each))
+        reading
+        for reading in when.readings(text.translate(_CAPITALS), now)
+        if reading not in usual and (reading.sense.clock is not None or _stands_apart(low, reading))
     ]
-    covered = [(each.start, each.end) for each in added]
-    return sorted([*(each for each in usual if _is_apart(each, covered)), *added])
+    covered = [(reading.start, reading.end) for reading in added]
+    return sorted([*(reading for reading in usual if _is_apart(reading, covered)), *added])
 
 
-def _is_apart(each: Reading, spans: Iterable[Span]) -> bool:
+def _is_apart(reading: Reading, spans: Iterable[Span]) -> bool:
     """Whether it shares no character with any of these."""
-    return all(each.end <= start or end <= each.start for start, end in spans)
+    return all(reading.end <= start or end <= reading.start for start, end in spans)
 
 
 # A day in figures, the 5th at the beginning, and an hour at the end: in a note a fraction, a floor and a number; in a
@@ -136,13 +138,13 @@ def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
     if (match := _HOUR_LAST.search(low)) and any(r.end == match.start() for r in readings):
         clock = Sense(clock=60 * int(match["hour"]), dial="bare", weak=True)
         bare += [Reading(*match.span("hour"), clock)] if int(match["hour"]) < 24 else []
-    taken = [(each.start, each.end) for each in readings]
-    bare = [each for each in bare if _is_apart(each, taken)]
+    taken = [(reading.start, reading.end) for reading in readings]
+    bare = [reading for reading in bare if _is_apart(reading, taken)]
     result: list[Reading] = []
-    for each in sorted([*readings, *bare]):
-        beside = result and (each in bare or result[-1] in bare)
-        joined = when.join(low, result[-1], each) if beside else None
-        result[-1:] = [joined] if joined else [*result[-1:], each]
+    for reading in sorted([*readings, *bare]):
+        beside = result and (reading in bare or result[-1] in bare)
+        joined = when.join(low, result[-1], reading) if beside else None
+        result[-1:] = [joined] if joined else [*result[-1:], reading]
     return result
 
 
@@ -152,7 +154,7 @@ def _either(low: str, used: Sequence[Span], today: date) -> tuple[str, ...]:
         return ()
     for start, end in used:
         for match in _IN_FIGURES.finditer(low, start, end):
-            days = [str(day_of(each, today)) for each in days_in_figures(match)]
+            days = [str(day_of(figure, today)) for figure in days_in_figures(match)]
             if len(days) > 1:
                 return tuple(days)
     return ()
@@ -168,42 +170,48 @@ def alone(text: str, now: datetime) -> Phrase:
             continue
         low = normalize(phrase)
         pieces = re.split("|".join(map(re.escape, normalize(result.words).split(" "))), low)
-        more = tuple(each.strip(" ,.") for each in pieces if not _FILLS.fullmatch(each))
+        more = tuple(piece.strip(" ,.") for piece in pieces if not _FILLS.fullmatch(piece))
         return result._replace(rest=result.rest or more)
     return Phrase(None, "", (text,))
 
 
 def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | None:
     """The reading that says when: a rule, else the first future time, else a separate word such as biweekly."""
-    strong = [each for each in readings if not each.sense.weak]
-    rules = [each for each in strong if each.sense.repeat]
+    strong = [reading for reading in readings if not reading.sense.weak]
+    rules = [reading for reading in strong if reading.sense.repeat]
     if rules:
         return rules[0]
-    coming = [each for each in strong if _is_to_come(each, now)]
-    coming = [each for each in coming if not _is_noun(low, each.start, each.end)] or coming
-    weak = [each for each in readings if each.sense.repeat and not each.sense.repeat.weekdays]
-    apart = next((each for each in weak if _stands_apart(low, each)), None)
+    coming = [reading for reading in strong if _is_to_come(reading, now)]
+    coming = [
+        reading for reading in coming if not _is_noun(low, reading.start, reading.end)
+    ] or coming
+    weak = [
+        reading
+        for reading in readings
+        if reading.sense.repeat and not reading.sense.repeat.weekdays
+    ]
+    apart = next((reading for reading in weak if _stands_apart(low, reading)), None)
     if apart and all(map(_is_clock, coming)):
         return apart
     if coming:
         first = coming[0]
-        dated = [each for each in coming if each.sense.dated]
+        dated = [reading for reading in coming if reading.sense.dated]
         return dated[0] if dated and _is_first(low, first) and _is_clock(first) else first
-    weak = [each for each in readings if each.sense.weak and _is_to_come(each, now)]
-    return next((each for each in weak if _counts_alone(low, each)), None)
+    weak = [reading for reading in readings if reading.sense.weak and _is_to_come(reading, now)]
+    return next((reading for reading in weak if _counts_alone(low, reading)), None)
 
 
-def _counts_alone(low: str, each: Reading) -> bool:
+def _counts_alone(low: str, reading: Reading) -> bool:
     """Whether a weak clock opens the words, or a day in figures or an hour after noon opens or ends them: noon lunch,
     call Mum 12/25, call Bob 14:30."""
-    opens = each.sense.clock is not None and _is_first(low, each)
-    if each.sense.dial == "open" and (each.sense.clock or 0) >= _ONE_MEANING:
-        return _stands_apart(low, each)
-    return opens or bool(_IN_FIGURES.match(low, each.start) and _stands_apart(low, each))
+    opens = reading.sense.clock is not None and _is_first(low, reading)
+    if reading.sense.dial == "open" and (reading.sense.clock or 0) >= _ONE_MEANING:
+        return _stands_apart(low, reading)
+    return opens or bool(_IN_FIGURES.match(low, reading.start) and _stands_apart(low, reading))
 
 
-def _is_first(low: str, each: Reading) -> bool:
-    return _OPENING.fullmatch(low, 0, each.start) is not None
+def _is_first(low: str, reading: Reading) -> bool:
+    return _OPENING.fullmatch(low, 0, reading.start) is not None
 
 
 def _is_to_come(reading: Reading, now: datetime) -> bool:
@@ -211,42 +219,44 @@ def _is_to_come(reading: Reading, now: datetime) -> bool:
     return moment is not None and moment.is_to_come(now)
 
 
-def _stands_apart(low: str, each: Reading) -> bool:
-    return _is_first(low, each) or (
-        bool(_ENDS.match(low, each.end)) and not _is_noun(low, each.start, each.end)
+def _stands_apart(low: str, reading: Reading) -> bool:
+    return _is_first(low, reading) or (
+        bool(_ENDS.match(low, reading.end)) and not _is_noun(low, reading.start, reading.end)
     )
 
 
-def _is_clock(each: Reading) -> bool:
-    sense = each.sense
+def _is_clock(reading: Reading) -> bool:
+    sense = reading.sense
     return not (sense.dated or sense.repeat or sense.at)
 
 
 def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
     """The reading with a separate time of day: tomorrow call Bob at 3pm."""
-    for each in readings:
-        if each == main or not _is_clock(each):
+    for reading in readings:
+        if reading == main or not _is_clock(reading):
             continue
         if (
-            each.sense.weak
+            reading.sense.weak
         ):  # it must open or end the words, away from the day: tomorrow call Bob 14:30
-            beside = _touches(low, [(main.start, main.end), *main.others], each.start, each.end)
-            if each.sense.clock is None or beside or not _stands_apart(low, each):
+            beside = _touches(
+                low, [(main.start, main.end), *main.others], reading.start, reading.end
+            )
+            if reading.sense.clock is None or beside or not _stands_apart(low, reading):
                 continue
-        both = merge(main.sense, each.sense._replace(weak=False))
-        if both and not _is_noun(low, each.start, each.end):
+        both = merge(main.sense, reading.sense._replace(weak=False))
+        if both and not _is_noun(low, reading.start, reading.end):
             sense = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
-            return main._replace(sense=sense, others=(*main.others, (each.start, each.end)))
+            return main._replace(sense=sense, others=(*main.others, (reading.start, reading.end)))
     return main
 
 
 def _with_day(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
     """A rule with a separate day: Monday 9am standup every week."""
-    for each in readings:
-        span = each.start, each.end
-        if span in main.others or not each.sense.dated or _is_noun(low, *span):
+    for reading in readings:
+        span = reading.start, reading.end
+        if span in main.others or not reading.sense.dated or _is_noun(low, *span):
             continue
-        sense, both = main.sense, merge(main.sense, each.sense)
+        sense, both = main.sense, merge(main.sense, reading.sense)
         if both and both.repeat:
             both = both._replace(since=sense.since, until=sense.until, times=sense.times)
             both = both._replace(length=sense.length, weak=False)
@@ -254,13 +264,13 @@ def _with_day(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
     return main
 
 
-def _counts(low: str, each: Reading, used: list[Span], repeats: str, now: datetime) -> bool:
+def _counts(low: str, reading: Reading, used: list[Span], repeats: str, now: datetime) -> bool:
     """Whether another time belongs to the first: it repeats, touches it, or is beside a rule and not a noun."""
-    if _touches(low, used, each.start, each.end):
-        return not low.startswith("'s", each.end)
-    if each.sense.repeat:
+    if _touches(low, used, reading.start, reading.end):
+        return not low.startswith("'s", reading.end)
+    if reading.sense.repeat:
         return True
-    is_text = _is_noun(low, each.start, each.end) or not _is_to_come(each, now)
+    is_text = _is_noun(low, reading.start, reading.end) or not _is_to_come(reading, now)
     return bool(repeats) and not is_text
 
 
@@ -305,7 +315,9 @@ _NEAR = 32
 
 def _unread(low: str, readings: Sequence[Reading]) -> list[Span]:
     """The spans of invalid times and dates: 25:00, 13pm, Feb 30."""
-    read_spans = [span for each in readings for span in ((each.start, each.end), *each.others)]
+    read_spans = [
+        span for reading in readings for span in ((reading.start, reading.end), *reading.others)
+    ]
     return [
         match.span()
         for match in _SHAPES.finditer(low)

@@ -59,9 +59,9 @@ _SETTLED = lazy(
 def find(text: str, now: datetime) -> list[Moment]:
     """All times that a text names, in order, anywhere in it."""
     result: list[Moment] = []
-    for each in readings(text, now):
-        is_age = each.sense.grain == "year" and when_chinese.AGE.match(text, each.end)
-        moment = None if each.sense.weak or is_age else moment_of(each, now)
+    for reading in readings(text, now):
+        is_age = reading.sense.grain == "year" and when_chinese.AGE.match(text, reading.end)
+        moment = None if reading.sense.weak or is_age else moment_of(reading, now)
         result += [moment] if moment else []
     return result
 
@@ -83,7 +83,9 @@ def _to_come(text: str, now: datetime, fits: Callable[[str, int, int], bool]) ->
     """The first future time whose position in the plain prose of a text fits."""
     open_text = intentions.prose(text)
     coming = (moment for moment in find(open_text, now) if moment.is_to_come(now))
-    return next((one for one in coming if fits(open_text, one.start, one.end)), None)
+    return next(
+        (reading for reading in coming if fits(open_text, reading.start, reading.end)), None
+    )
 
 
 def absolute(text: str, written: datetime) -> str:
@@ -131,11 +133,11 @@ def readings(text: str, now: datetime) -> Iterator[Reading]:
     english, stood = when_german.in_english(text)
     compact, gaps = _without_gaps(english)
     places = [stood[at] for at in gaps]
-    for each in when_english_repeat.with_bounds(
+    for bound in when_english_repeat.with_bounds(
         normalize(compact), list(_read(compact, now)), now.date()
     ):
-        others = tuple((places[start], places[end - 1] + 1) for start, end in each.others)
-        yield Reading(places[each.start], places[each.end - 1] + 1, each.sense, others)
+        others = tuple((places[start], places[end - 1] + 1) for start, end in bound.others)
+        yield Reading(places[bound.start], places[bound.end - 1] + 1, bound.sense, others)
 
 
 def _without_gaps(text: str) -> tuple[str, Sequence[int]]:

@@ -196,7 +196,7 @@ def _two_numbers(match: re.Match[str], _: datetime) -> Sense | None:
     """At five thirty, at seven forty-five."""
     return _sense(
         int(amount(match["hour"])),
-        sum(int(amount(each)) for each in re.split(r"[\s-]", match["minute"])),
+        sum(int(amount(word)) for word in re.split(r"[\s-]", match["minute"])),
         match["half"],
     )
 

@@ -181,32 +181,32 @@ def with_bounds(low: str, readings: Sequence[Reading], today: date) -> list[Read
         joined = rule and _join(rule, limit, bound, low[limit.start : limit.end], today)
         if rule_at is not None and joined:
             read[rule_at], read[at] = joined, None
-    return [_count(low, each) for each in read if each]
+    return [_count(low, reading) for reading in read if reading]
 
 
 def _bounds(low: str, readings: Sequence[Reading]) -> dict[int, _Bound]:
     """The readings that are bounds, by index, if any other reading is a rule."""
-    if not any(each.sense.repeat for each in readings):
+    if not any(reading.sense.repeat for reading in readings):
         return {}
     bounds: dict[int, _Bound] = {}
-    for at, each in enumerate(readings):
+    for at, reading in enumerate(readings):
         last = readings[at - 1].end if at else 0
-        led = _LED_END.search(low, max(last, each.start - _NEAR), each.start)
+        led = _LED_END.search(low, max(last, reading.start - _NEAR), reading.start)
         role = (led and led.lastgroup) or ""
         before = bounds.get(at - 1)
-        if role == _AND and each.sense.repeat and not each.sense.weak:
+        if role == _AND and reading.sense.repeat and not reading.sense.weak:
             role = ""
         if role in {"to", _AND}:
             first, then = (_SINCE, _UNTIL) if role == "to" else (_EXCEPT, _EXCEPT)
             beside = before is not None and led is not None and led.start() <= before.end + 1
             role = then if beside and before and before.role == first else ""
-        followed = _FOLLOWED.match(low, each.end)
+        followed = _FOLLOWED.match(low, reading.end)
         after = (followed and followed.lastgroup) or ""
         if after == _SINCE and followed and followed[0].strip() == "on" and role != _SINCE:
             after = ""  # Friday on the phone
         if role or after:
-            begin = led.start() if led and role else each.start
-            end = followed.end() if followed and after else each.end
+            begin = led.start() if led and role else reading.start
+            end = followed.end() if followed and after else reading.end
             bounds[at] = _Bound(after if after and role != _EXCEPT else role, begin, end)
     for at in [at for at in bounds if _are_days(at, bounds, readings)]:
         del bounds[at], bounds[at - 1]  # from Monday to Friday, every day: which week?
@@ -216,7 +216,7 @@ def _bounds(low: str, readings: Sequence[Reading]) -> dict[int, _Bound]:
 def _are_days(at: int, bounds: dict[int, _Bound], readings: Sequence[Reading]) -> bool:
     if at - 1 not in bounds or (bounds[at - 1].role, bounds[at].role) != (_SINCE, _UNTIL):
         return False
-    return all(each.sense.weekday is not None for each in readings[at - 1 : at + 1])
+    return all(reading.sense.weekday is not None for reading in readings[at - 1 : at + 1])
 
 
 def _nearest(

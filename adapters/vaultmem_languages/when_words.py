@@ -31,7 +31,7 @@ _PHRASE = lazy(
 
 def _word(match: re.Match[str]) -> str:
     if match["days"]:
-        return "".join(_DAYS.get(each, "、") for each in match["days"])
+        return "".join(_DAYS.get(character, "、") for character in match["days"])
     if match["day"]:
         return ("星期" if match["long"] else "周") + _DAYS[match["day"]]
     if match["hours"] or match["weeks"]:
@@ -76,10 +76,10 @@ def day_spans(question: str) -> list[DaySpan]:
             for m1, y1, m2, y2 in re.findall(_MONTH, low)
         ]
     for year, month, day, alone in re.findall(_HAN, low):
-        numbers = (han_number(each) or None for each in (year or alone, month, day))
+        numbers = (han_number(part) or None for part in (year or alone, month, day))
         result.append(DaySpan(*numbers))
     months, days = (None, *range(1, 13)), (None, *range(1, 32))
-    return [one for one in result if one.month in months and one.day in days][:8]
+    return [span for span in result if span.month in months and span.day in days][:8]
 
 
 def _year(text: str) -> int | None:

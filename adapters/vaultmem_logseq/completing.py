@@ -132,7 +132,7 @@ def _shift(
             line = lines[at][:start] + _advance_stamp(written, following) + lines[at][end:]
             now = [*lines[:at], line, *lines[at + 1 :]]
             blocks = _blocks(path, "\n".join(now).replace("\r\n", "\n"))
-            read = next((one for one in blocks if one.line == block.line), None)
+            read = next((other for other in blocks if other.line == block.line), None)
             if read and (read.deadline if stamp.deadline else read.scheduled) != stamp:
                 return now
     return None

@@ -120,7 +120,7 @@ class JournalDays:
         """The ISO day of a page title or reference, or None for an ordinary page."""
         if len(title) > _LONGEST_TITLE or not _DIGIT.search(title):
             return None
-        return next((day for each in self._formats if (day := each.day(title))), None)
+        return next((day for format_ in self._formats if (day := format_.day(title))), None)
 
     def key(self, name: str) -> str:
         """The key of a page: its canonical name, or its day for a journal."""

@@ -89,30 +89,30 @@ class _OrgBody(Body):
         super().__init__(indent)
         self.drawer = ""
 
-    def take(self, each: str, visible: str, line: int, offset: int) -> None:
-        name = each.strip().upper()
+    def take(self, raw: str, visible: str, line: int, offset: int) -> None:
+        name = raw.strip().upper()
         hidden = not visible.strip()
         if self.drawer:
-            self._in_drawer(each, name, line, offset)
+            self._in_drawer(raw, name, line, offset)
         elif hidden and name in {":PROPERTIES:", ":LOGBOOK:"}:
             self.drawer = name
         elif tasks.DATE_LINE.match(visible):
             self.date(visible)
         elif not self.indent and (match := _KEYWORD.fullmatch(visible)):
-            self._add(match, each, line, offset)
+            self._add(match, raw, line, offset)
         else:
-            self.rows.append(self.unindented(each))
+            self.rows.append(self.unindented(raw))
             self.numbers.append(line)
 
-    def _in_drawer(self, each: str, name: str, line: int, offset: int) -> None:
+    def _in_drawer(self, raw: str, name: str, line: int, offset: int) -> None:
         if name == ":END:":
             self.drawer = ""
-        elif self.drawer == ":PROPERTIES:" and (match := _DRAWER_LINE.fullmatch(each)):
-            self._add(match, each, line, offset)
+        elif self.drawer == ":PROPERTIES:" and (match := _DRAWER_LINE.fullmatch(raw)):
+            self._add(match, raw, line, offset)
 
-    def _add(self, match: re.Match[str], each: str, line: int, offset: int) -> None:
+    def _add(self, match: re.Match[str], raw: str, line: int, offset: int) -> None:
         value = (match[2] or "").strip()
-        begin = offset + (match.start(2) if match[2] else len(each))
+        begin = offset + (match.start(2) if match[2] else len(raw))
         key = properties.key_of(match[1])
         self.properties.append(Property(key, value, line, begin, begin + len(value)))
 

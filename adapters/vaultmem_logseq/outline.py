@@ -180,27 +180,27 @@ class Body:
     def read(self, raw: str, shape: str, line: int, offset: int) -> None:
         """All lines after the first: as they stand, and with code and comments blanked out."""
         if not self.special.search(raw):
-            self.rows = [self.unindented(each) for each in raw.split("\n")]
+            self.rows = [self.unindented(row) for row in raw.split("\n")]
             self.numbers = list(range(line, line + len(self.rows)))
             return
-        for each, visible in zip(raw.split("\n"), shape.split("\n"), strict=True):
-            self.take(each, visible, line, offset)
+        for line_text, visible in zip(raw.split("\n"), shape.split("\n"), strict=True):
+            self.take(line_text, visible, line, offset)
             line += 1
-            offset += len(each) + 1
+            offset += len(line_text) + 1
 
-    def take(self, each: str, visible: str, line: int, offset: int) -> None:
+    def take(self, raw: str, visible: str, line: int, offset: int) -> None:
         """A line that may be a property, a date or part of the log book."""
-        if self.in_logbook or (not visible.strip() and each.strip().upper() == ":LOGBOOK:"):
-            self.in_logbook = each.strip().upper() != ":END:"
+        if self.in_logbook or (not visible.strip() and raw.strip().upper() == ":LOGBOOK:"):
+            self.in_logbook = raw.strip().upper() != ":END:"
             self.in_paragraph = False
         elif tasks.DATE_LINE.match(visible):
             if not self.in_paragraph:
                 self.date(visible)
-        elif "::" in visible and (own := _property(each, line, offset)):
+        elif "::" in visible and (own := _property(raw, line, offset)):
             self.properties.append(own)
             self.in_paragraph = False
         else:
-            self.rows.append(self.unindented(each))
+            self.rows.append(self.unindented(raw))
             self.numbers.append(line)
             self.in_paragraph = not _STRUCTURE.match(visible)
 
@@ -230,9 +230,9 @@ def _property(line: str, number: int, offset: int) -> Property | None:
 
 def block_id(properties: Iterable[Property]) -> str | None:
     """The uuid by which references find the block (R-LS-10)."""
-    for each in properties:
-        if each.key == "id" and _UUID.fullmatch(each.value):
-            return each.value.lower()
+    for field in properties:
+        if field.key == "id" and _UUID.fullmatch(field.value):
+            return field.value.lower()
     return None
 
 
@@ -277,7 +277,7 @@ def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
     kind = "list" if block.bullet and not block.heading else "text"
     if not block.level:  # its properties are those of the page
         return _paragraphs(block, headings, kind) if block.text else []
-    own = [one for one in block.properties if _says_more(one)]
+    own = [field for field in block.properties if _says_more(field)]
     if len(block.text) <= _LONG:
         text = "\n".join((*filter(None, [block.text]), *(f"{p.key}:: {p.value}" for p in own)))
         return [Piece(text, block.line, block.end_line, headings, kind)] if text else []
@@ -285,9 +285,9 @@ def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
     return [*_paragraphs(block, headings, kind), *below]
 
 
-def _says_more(one: Property) -> bool:
+def _says_more(field: Property) -> bool:
     """Whether a person may search for a property of a block: it has words and is not one of Logseq's own."""
-    return bool(_WORD.search(one.value)) and not properties.is_own(one.key)
+    return bool(_WORD.search(field.value)) and not properties.is_own(field.key)
 
 
 def _paragraphs(block: Block, headings: tuple[str, ...], kind: str) -> list[Piece]:

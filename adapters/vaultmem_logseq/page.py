@@ -76,43 +76,47 @@ class _Reading:
             self.page_properties(_at_the_top(self.blocks[0]))
 
     def yaml(self, front: FrontMatter) -> None:
-        for each in yaml_properties(self.text[: front.body], front.properties):
-            self.properties[each.key] = each.value
-            if each.key in self.reader.settings.comma_properties:
-                listed = properties.list_names(each.source)
-                self.properties[each.key] = list(listed)
-                self._list_links(each.key, listed, each.line)
-            elif each.has_references:
-                self._reference_links(each.key, references(each.source), each.line)
+        for field in yaml_properties(self.text[: front.body], front.properties):
+            self.properties[field.key] = field.value
+            if field.key in self.reader.settings.comma_properties:
+                listed = properties.list_names(field.source)
+                self.properties[field.key] = list(listed)
+                self._list_links(field.key, listed, field.line)
+            elif field.has_references:
+                self._reference_links(field.key, references(field.source), field.line)
 
     def page_properties(self, lines: Iterable[Property]) -> None:
-        for each in lines:
-            self.at_top.add(each.line)
-            if each.value:
-                self.properties[each.key] = self._value(each)
+        for field in lines:
+            self.at_top.add(field.line)
+            if field.value:
+                self.properties[field.key] = self._value(field)
 
-    def _value(self, each: Property) -> Value:
-        if each.key in self.reader.settings.comma_properties:
-            return list(properties.list_names(each.value))
-        if properties.is_own(each.key):
-            return properties.parse_value(each.value, ()) if each.key != "title" else each.value
+    def _value(self, field: Property) -> Value:
+        if field.key in self.reader.settings.comma_properties:
+            return list(properties.list_names(field.value))
+        if properties.is_own(field.key):
+            return properties.parse_value(field.value, ()) if field.key != "title" else field.value
         visible = self.seen.references
         return properties.parse_value(
-            each.value,
-            (ref.path for ref in references(visible, each.start, each.end) if ref.kind != "block"),
+            field.value,
+            (
+                ref.path
+                for ref in references(visible, field.start, field.end)
+                if ref.kind != "block"
+            ),
         )
 
-    def _links_of(self, each: Property) -> None:
+    def _links_of(self, field: Property) -> None:
         settings = self.reader.settings
-        if each.key in settings.comma_properties:
-            self._list_links(each.key, properties.list_names(each.value), each.line)
+        if field.key in settings.comma_properties:
+            self._list_links(field.key, properties.list_names(field.value), field.line)
         elif not (
-            properties.is_own(each.key)
-            or properties.is_quoted(each.value)
-            or each.key in settings.plain_properties
+            properties.is_own(field.key)
+            or properties.is_quoted(field.value)
+            or field.key in settings.plain_properties
         ):
-            refs = references(self.seen.references, each.start, each.end)
-            self._reference_links(each.key, refs, each.line)
+            refs = references(self.seen.references, field.start, field.end)
+            self._reference_links(field.key, refs, field.line)
 
     def _list_links(self, key: str, listed: Iterable[str], line: int) -> None:
         if key in _ALIAS_KEYS:
@@ -139,7 +143,7 @@ class _Reading:
         visible = self.seen.references
         if not ("[" in visible or "#" in visible or "((" in visible or "{{" in visible):
             return []
-        values = [(each.start, each.end) for block in self.blocks for each in block.properties]
+        values = [(field.start, field.end) for block in self.blocks for field in block.properties]
         begin = self.blocks[0].start if self.blocks else 0
         line, counted = 1, 0
         results = []
@@ -154,8 +158,8 @@ class _Reading:
 
     def note(self, path: str, front: FrontMatter) -> Note:
         for block in self.blocks:
-            for each in block.properties:
-                self._links_of(each)
+            for field in block.properties:
+                self._links_of(field)
         text_links = self._text_links()
         title, day = self.reader.title(path, str(self.properties.get("title") or ""))
         aliases = self._aliases(title)
@@ -208,13 +212,13 @@ class _Reading:
 
 
 def _texts(value: Value) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _at_the_top(preface: Block) -> list[Property]:
     """The property lines before any other text of the page."""
     first_text = preface.line_of(0) if preface.text else preface.end_line + 1
-    return [each for each in preface.properties if each.line < first_text]
+    return [field for field in preface.properties if field.line < first_text]
 
 
 def _between(spans: Iterable[tuple[int, int]], begin: int, end: int) -> Iterable[tuple[int, int]]:

@@ -133,7 +133,7 @@ def _source(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return ", ".join(_item(each) for each in value)
+        return ", ".join(_item(item) for item in value)
     return str(value) if isinstance(value, (str, int, float)) else ""
 
 

@@ -207,7 +207,7 @@ class _NoTags:
             end = self.text.find("\n", offset)
             self.line_end = end if end >= 0 else len(self.text)
             matches = _NO_TAGS.finditer(self.text, begin, self.line_end)
-            self.spans = [each.span() for each in matches][::-1]
+            self.spans = [match.span() for match in matches][::-1]
         while self.spans and self.spans[-1][1] <= offset:
             self.spans.pop()
         return bool(self.spans) and self.spans[-1][0] < offset

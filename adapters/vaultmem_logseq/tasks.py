@@ -110,9 +110,9 @@ def _task(block: Block) -> Task:
 def _with_properties(task: Task, block: Block, day: Callable[[str], str | None]) -> Task:
     """The task with the times in its properties, where it has no date lines."""
     moments: dict[str, str] = {}
-    for each in block.properties:
-        key = _TIMES.get(each.key)
-        if key and (when := _moment(each.value, day)):
+    for field in block.properties:
+        key = _TIMES.get(field.key)
+        if key and (when := _moment(field.value, day)):
             moments.setdefault(key, when)
     if not moments:
         return task

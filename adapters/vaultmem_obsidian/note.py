@@ -283,7 +283,7 @@ class _Content:
             parts = list(turns(self.lines, begin, end, self.names))
         if len(parts) == 1 and not parts[0][2] and len(text) > _SHORT_LIST:
             starts = sorted({begin, *self.items})
-            parts = [(*one, None) for one in zip(starts, [*starts[1:], end], strict=True)]
+            parts = [(*span, None) for span in zip(starts, [*starts[1:], end], strict=True)]
         for first, last, label in parts:
             self._add(self.run(first, last), first, last, "list", label)
 

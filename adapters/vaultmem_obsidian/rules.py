@@ -64,7 +64,7 @@ class ObsidianRules:
         if path.startswith(self.settings.ignored or ("\0",)):
             return True
         patterns = self.settings.ignored_patterns
-        return bool(patterns) and any(each.search(path, 0, COMPARED) for each in patterns)
+        return bool(patterns) and any(pattern.search(path, 0, COMPARED) for pattern in patterns)
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
         if not (text or front.properties):

@@ -115,7 +115,7 @@ class Ticking:
 
     def _stamp(self, place: _Place, task: Task, day: str) -> str:
         """The day of completion, in the format of the line, or else of the plugin."""
-        fields = [one for one in place.pieces if one.name]
+        fields = [piece for piece in place.pieces if piece.name]
         if not self.habits.stamps_done or task.completed:
             return ""
         if not fields and (not self.habits.plugin or task.remind):

@@ -120,18 +120,18 @@ def _lifespan(door: Door) -> http_app.Lifespan:
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         serve = [*paths.program(), "serve", "--vault"]
         companions = [Companion(folder, [*serve, folder]) for folder in door.vaults.values()]
-        watching = [asyncio.create_task(each.watch()) for each in companions]
+        watching = [asyncio.create_task(companion.watch()) for companion in companions]
         known = life.OpenDoor(
             door.url, os.getpid(), dict(door.vaults), door.is_private, door.until_stop
         )
         try:
-            await asyncio.gather(*(each.ready() for each in companions))
+            await asyncio.gather(*(companion.ready() for companion in companions))
             processors = 1 if door.until_stop else os.cpu_count() or 1  # the agent uses one
             for link in [*door.links.values()][: processors - 1]:
                 link.reader.wake()
             async with contextlib.AsyncExitStack() as stack:
-                for one in door.beside:
-                    await stack.enter_async_context(one())
+                for service in door.beside:
+                    await stack.enter_async_context(service())
                 stack.enter_context(life.announced(known))
                 yield
         finally:
@@ -139,7 +139,7 @@ def _lifespan(door: Door) -> http_app.Lifespan:
                 task.cancel()
             for link in door.links.values():
                 link.close()
-            await asyncio.gather(*(asyncio.to_thread(each.end) for each in companions))
+            await asyncio.gather(*(asyncio.to_thread(companion.end) for companion in companions))
 
     return lifespan
 

@@ -101,7 +101,7 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
 
     mounted = _mounted_routes(door)
     paths = [route.path for route in mounted if hasattr(route, "path")]
-    prefixes = tuple(one for one in paths if not _guarded(one, door))
+    prefixes = tuple(path for path in paths if not _guarded(path, door))
     app = Starlette(
         routes=[Route(HEALTH, health), *rest.routes(door), *streamable.routes(door), *mounted],
         middleware=[Middleware(_Door, door, (HEALTH, *prefixes))],
@@ -173,7 +173,7 @@ class _Door:
         path = request.scope["path"]
         if refusal := self._odd(request, _most(path, self._door)):
             return refusal
-        if any(path == one or path.startswith(f"{one}/") for one in self._free):
+        if any(path == prefix or path.startswith(f"{prefix}/") for prefix in self._free):
             return None
         caller = caller_of(request, self._door)
         if caller is None:
@@ -213,7 +213,7 @@ def _foreign(request: Request, door: Door) -> str:
 
 def _guarded(path: str, door: Door) -> str:
     """The path of the mounted package with tokens that a path belongs to; "" for none."""
-    return next((one for one in door.guarded if path.startswith(f"{one}/")), "")
+    return next((prefix for prefix in door.guarded if path.startswith(f"{prefix}/")), "")
 
 
 def _most(path: str, door: Door) -> int:

@@ -43,18 +43,18 @@ def exposed_verbs() -> dict[str, Verb]:
     """The verbs that requests may call: those on memories, and searches. Internal verbs, and those that need an
     internal parameter, are excluded."""
     return {
-        name: one
-        for name, one in every().items()
-        if (one.group or one.tool or one.method not in ("", "-"))
-        and (one.run or one.agent)
+        name: verb
+        for name, verb in every().items()
+        if (verb.group or verb.tool or verb.method not in ("", "-"))
+        and (verb.run or verb.agent)
         and name not in ("hook", "agent")
-        and not any(each.needed and each.doors == "agent" for each in one.params)
+        and not any(param.needed and param.doors == "agent" for param in verb.params)
     }
 
 
 def knows_who_asks(verb: Verb) -> bool:
     """Whether a verb respects what an assistant may see, and records its name."""
-    return any(one.name == "by" for one in verb.of(JSON))
+    return any(param.name == "by" for param in verb.of(JSON))
 
 
 def scope_of(verb: Verb) -> str:
@@ -66,16 +66,18 @@ def scope_of(verb: Verb) -> str:
 
 def params_for(verb: Verb, scope: str) -> list[Param]:
     """The parameters that a request with this scope may use: for an assistant, those of its tool."""
-    own = [one for one in verb.of(JSON) if one.doors != "agent" and one.outside not in _UNTOLD]
+    own = [
+        param for param in verb.of(JSON) if param.doors != "agent" and param.outside not in _UNTOLD
+    ]
     if scope == ADMIN or verb.tool is None:
         return own
     listed = {*verb.tool.params, *verb.tool.quiet}
-    return [one for one in own if one.outside in listed]
+    return [param for param in own if param.outside in listed]
 
 
 @cache
 def _allowed_params(name: str, scope: str) -> frozenset[str]:
-    return frozenset(one.outside for one in params_for(exposed_verbs()[name], scope))
+    return frozenset(param.outside for param in params_for(exposed_verbs()[name], scope))
 
 
 def routes(door: Door) -> list[BaseRoute]:
@@ -187,7 +189,7 @@ async def _gauges(door: Door, vaults: Sequence[str]) -> dict[str, tuple[str, dic
             "agent_memory_bytes": _count(status.get("memory_bytes")),
             "agent_requests": _count(status.get("requests")),
             "index_age_seconds": max(0.0, time.time() - _count(fresh.get("synced"))),
-            "recalls_skipped": sum(_count(inside(fresh, "recalls", one)) for one in _SKIPPED),
+            "recalls_skipped": sum(_count(inside(fresh, "recalls", reason)) for reason in _SKIPPED),
         }
     about = {
         "up": "Whether the agent answers", "requests_waiting": "Requests that the agent has not answered yet",
@@ -218,8 +220,8 @@ def description(verbs: Mapping[str, Verb]) -> JsonObject:
         scope = scope_of(verb)
         own = [VAULT, VAULTS] if name == SEARCH else [VAULT]
         schema = object_of([*params_for(verb, scope), *own])
-        for one in schema["properties"].values():
-            one.pop("unchecked", None)  # our own: the verb checks it itself
+        for property_ in schema["properties"].values():
+            property_.pop("unchecked", None)  # our own: the verb checks it itself
         paths[f"{API}/{name}"] = {
             "post": {
                 "operationId": name,
@@ -314,7 +316,7 @@ async def merged_search(
             best = await best_with(more, params)
     if missing and not by_vault:
         raise missing[vaults[0]]
-    results = [{"vault": one.vault, **one.result} for one in best]
+    results = [{"vault": hit.vault, **hit.result} for hit in best]
     problems = {vault: str(error) for vault, error in missing.items()}
     return {
         "results": results,
@@ -325,8 +327,12 @@ async def merged_search(
 
 def _scale(vault: str, answer: object) -> list[Scored]:
     results = inside(answer, "results")
-    rows = [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
-    raw = (one.get("score") for one in rows)
+    rows = (
+        [result for result in results if isinstance(result, dict)]
+        if isinstance(results, list)
+        else []
+    )
+    raw = (row.get("score") for row in rows)
     scores = [float(score) if isinstance(score, (int, float)) else 0.0 for score in raw]
     best = max(scores, default=0.0)
     return [

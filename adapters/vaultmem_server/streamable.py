@@ -45,7 +45,7 @@ _CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"
 _ENVELOPE = "io.modelcontextprotocol/protocolVersion"
 _EVENT = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")  # the id of an event: stream and index
 _INTERNAL = -32603
-_WRITERS = {name.replace("-", "_") for name, one in every().items() if one.tool and one.writes}
+_WRITERS = {name.replace("-", "_") for name, verb in every().items() if verb.tool and verb.writes}
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Session:
         """A new stream, which replaces the oldest finished one if there are too many."""
         self._count += 1
         new = self.streams[self._count] = Stream(self._count, request)
-        over = [number for number, one in self.streams.items() if one.is_over]
+        over = [number for number, stream in self.streams.items() if stream.is_over]
         for number in over[: max(0, len(self.streams) - MOST_STREAMS)]:
             del self.streams[number]
         if len(self.streams) > MOST_STREAMS:
@@ -124,9 +124,9 @@ class Sessions:
     def begin(self, caller: Caller, vault: str) -> Session:
         """A new session."""
         now = time.monotonic()
-        for id_ in [id_ for id_, one in self._sessions.items() if now - one.used > IDLE]:
+        for id_ in [id_ for id_, session in self._sessions.items() if now - session.used > IDLE]:
             self.end(self._sessions[id_])
-        own = [one for one in self._sessions.values() if one.token == caller.token.key]
+        own = [session for session in self._sessions.values() if session.token == caller.token.key]
         if len(own) >= MOST_OF_TOKEN:  # no token can end the sessions of another
             self.end(own[0])
         while len(self._sessions) >= MOST_SESSIONS:
@@ -251,8 +251,8 @@ class _Endpoint:
             link = self._door.links[session.vault]
             reply = await link.call("mcp", request, on_progress if wants_progress else None)
             assert isinstance(reply, dict)
-            for one in reply["lines"]:
-                stream.send(str(one))
+            for reply_line in reply["lines"]:
+                stream.send(str(reply_line))
             if isinstance(message, dict) and message.get("method") == "initialize":
                 session.settled = reply["settled"]
             status = 200
@@ -295,11 +295,13 @@ def _writes(message: object, events: list[str], status: int) -> Iterator[tuple[s
     batch = message if isinstance(message, list) else [message]
     if calls := [(tool, inside(one, "id")) for one in batch if (tool := _tool_of(one))]:
         sent = [json.loads(event) for event in events]
-        answers = [one for each in sent for one in (each if isinstance(each, list) else [each])]
+        answers = [
+            answer for each in sent for answer in (each if isinstance(each, list) else [each])
+        ]
         refused = [
-            inside(one, "id")
-            for one in answers
-            if inside(one, "error") or inside(one, "result", "isError")
+            inside(answer, "id")
+            for answer in answers
+            if inside(answer, "error") or inside(answer, "result", "isError")
         ]
         for tool, id_ in calls:
             yield tool, 422 if status == 200 and id_ in refused else status

@@ -74,16 +74,16 @@ def _list(store: TokenStore, _: Namespace, output: Output) -> None:
     heads = ("name", "scope", "acts as", "made", "valid until", "vaults")
     lines = table([heads, *map(_row, known)]) if known else []
     output.result(
-        {"tokens": [one.to_json() for one in known], "count": len(known)},
+        {"tokens": [row.to_json() for row in known], "count": len(known)},
         *(lines or ["no tokens; vaultmem token add NAME makes one"]),
     )
 
 
-def _row(one: Token) -> tuple[str, ...]:
-    ends = "for ever" if one.expires is None else _day(one.expires)
-    ends = f"{ends} (over)" if one.is_expired(time.time()) else ends
-    vaults = ", ".join(one.vaults) or "all"
-    return one.name, one.scope, one.client or "you", _day(one.created), ends, vaults
+def _row(row: Token) -> tuple[str, ...]:
+    ends = "for ever" if row.expires is None else _day(row.expires)
+    ends = f"{ends} (over)" if row.is_expired(time.time()) else ends
+    vaults = ", ".join(row.vaults) or "all"
+    return row.name, row.scope, row.client or "you", _day(row.created), ends, vaults
 
 
 def _day(seconds: float) -> str:

@@ -160,8 +160,10 @@ class TokenStore:
             with open(self.path, encoding="utf-8") as file:
                 listed = json.load(file)["tokens"]
             return [
-                Token(**{**{name: one[name] for name in _FIELDS}, "vaults": tuple(one["vaults"])})
-                for one in listed
+                Token(
+                    **{**{name: token[name] for name in _FIELDS}, "vaults": tuple(token["vaults"])}
+                )
+                for token in listed
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StateError(

@@ -57,7 +57,7 @@ class Metrics:
             lines.append(f"{name}_count{{{label}}} {sum(counts)}")
         for name, (about, values) in gauges.items():
             lines += _head(name, "gauge", about)
-            lines += (f'{name}{{vault="{_escape(one)}"}} {n:g}' for one, n in values.items())
+            lines += (f'{name}{{vault="{_escape(vault)}"}} {n:g}' for vault, n in values.items())
         return "\n".join(lines) + "\n"
 
 

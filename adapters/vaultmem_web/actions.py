@@ -31,7 +31,7 @@ async def _done(reader: Reader, text: str, count: int = 1) -> Notice:
     if not count:
         return Notice(text)
     past = await reader.ask("history", limit=4 * count + 20)
-    own = [one["commit"] for one in past["history"] if one["kind"] == "person"]
+    own = [entry["commit"] for entry in past["history"] if entry["kind"] == "person"]
     return Notice(text, "undo", {"commits": " ".join(own[:count])})
 
 

@@ -27,13 +27,13 @@ async def note(visit: Visit) -> Page:
     title, notes = str(known["title"]), {*known["links"].values()}
     targets = sorted([*notes, *known["files"]])
     out = notes - {path}
-    into = {str(one["source"]) for one in back["backlinks"]} - {path}
-    like = {str(one["path"]): str(one["title"]) for one in related["related"]}
-    linked = {one: views.name_of(one) for one in sorted(out | into)}
-    unlinked = {one: name for one, name in like.items() if one not in linked}
+    into = {str(link["source"]) for link in back["backlinks"]} - {path}
+    like = {str(other["path"]): str(other["title"]) for other in related["related"]}
+    linked = {other: views.name_of(other) for other in sorted(out | into)}
+    unlinked = {other: name for other, name in like.items() if other not in linked}
     alike = (
-        views.row("", [note_link(one["path"], one["title"]), h.p(".labels")[", ".join(one["reasons"])]])
-        for one in related["related"]
+        views.row("", [note_link(other["path"], other["title"]), h.p(".labels")[", ".join(other["reasons"])]])
+        for other in related["related"]
     )  # fmt: skip
     return Page(
         title,
@@ -43,7 +43,7 @@ async def note(visit: Visit) -> Page:
             _places(t("Linked from"), back["backlinks"], "source"),
             _places(t("Mentioned without a link"), back.get("mentions", ()), "path"),
             bool(targets) and views.section(
-                t("Links to"), h.ul[(h.li[note_link(one) if one in notes else one] for one in targets)]
+                t("Links to"), h.ul[(h.li[note_link(target) if target in notes else target] for target in targets)]
             ),
             bool(like) and views.section(t("Alike"), views.rows(alike)),
             bool(drawn) and views.section(t("Memories drawn from it"), h.ul[(h.li[views.memory_link(row)] for row in drawn)]),
@@ -70,8 +70,8 @@ async def _text(visit: Visit, known: Record) -> h.Node:
 
 
 def _places(heading: str, rows: Iterable[Record], key: str) -> h.Node:
-    links = {f"{one[key]}:{one['line']}" for one in rows}
-    return links and views.section(heading, h.ul[(h.li[note_link(one)] for one in sorted(links))])
+    links = {f"{row[key]}:{row['line']}" for row in rows}
+    return links and views.section(heading, h.ul[(h.li[note_link(link)] for link in sorted(links))])
 
 
 # --- conversations
@@ -84,16 +84,16 @@ async def conversations(visit: Visit) -> Page:
     return Page(
         t("Conversations"),
         views.rows(
-            (_talk(visit, one) for one in answer["conversations"]),
+            (_talk(visit, talk) for talk in answer["conversations"]),
             t("No conversation was kept yet: vaultmem chat and the proxy keep them."),
         ),
         "/conversations", "notes memories",
     )  # fmt: skip
 
 
-def _talk(visit: Visit, one: Record) -> h.Element:
-    id_, counts = str(one["conversation_id"]), {name: one[name] for name in ("turns", "facts")}
-    labels = visit.t("turns: {turns}, facts: {facts}", **counts), when(str(one["updated_at"]))
+def _talk(visit: Visit, talk: Record) -> h.Element:
+    id_, counts = str(talk["conversation_id"]), {name: talk[name] for name in ("turns", "facts")}
+    labels = visit.t("turns: {turns}, facts: {facts}", **counts), when(str(talk["updated_at"]))
     link = h.a(href=url("/conversation", id=id_))[id_]
     return views.row(f"t-{id_}", [link, h.p(".labels")[labels]])
 
@@ -103,29 +103,29 @@ async def conversation(visit: Visit) -> Page:
     t, name = visit.t, visit.text("id")
     answer = await visit.reader.ask("entries", conversation=name)
     entries = answer["entries"]
-    turns = [one for one in entries if one["role"] in ("user", "assistant")]
+    turns = [entry for entry in entries if entry["role"] in ("user", "assistant")]
     learned: dict[str, list[Record]] = {}
-    for one in entries:
-        if one["role"] == "memory":
-            learned.setdefault(str(one.get("of", "")), []).append(one)
-    summaries = [one for one in entries if one["role"] == "summary"]
+    for entry in entries:
+        if entry["role"] == "memory":
+            learned.setdefault(str(entry.get("of", "")), []).append(entry)
+    summaries = [entry for entry in entries if entry["role"] == "summary"]
     return Page(
         name,
         [
             summaries and views.section(t("In short"), h.div(".prose")[prose(str(summaries[-1]["content"]))]),
             learned.get("") and views.section(t("Learned"), _learned(visit, learned[""])),
-            h.ol(".turns")[(_turn(visit, one, learned.get(str(one["id"]), [])) for one in turns)],
+            h.ol(".turns")[(_turn(visit, turn, learned.get(str(turn["id"]), [])) for turn in turns)],
             not entries and h.p(".empty")[t("Nothing is there.")],
         ],
         "/conversations", "notes memories",
     )  # fmt: skip
 
 
-def _turn(visit: Visit, one: Record, learned: Sequence[Record]) -> h.Element:
-    t, text, id_ = visit.t, str(one["content"]), str(one["id"])
+def _turn(visit: Visit, turn: Record, learned: Sequence[Record]) -> h.Element:
+    t, text, id_ = visit.t, str(turn["content"]), str(turn["id"])
     sources = [str(fact["sentence"]) for fact in learned if fact["sentence"]]
-    return h.li(f".turn.{one['role']}", tabindex="0", id=f"e{id_}")[
-        h.p(".labels")[h.strong[t("you") if one["role"] == "user" else t("assistant")], when(one["created_at"])],
+    return h.li(f".turn.{turn['role']}", tabindex="0", id=f"e{id_}")[
+        h.p(".labels")[h.strong[t("you") if turn["role"] == "user" else t("assistant")], when(turn["created_at"])],
         h.div(".prose")[views.marked(text, sources) if sources else prose(text)],
         learned and _learned(visit, learned),
         button(visit, "forget", t("Forget this and what was learned from it"), id=id_, derived="1"),

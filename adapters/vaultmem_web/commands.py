@@ -47,7 +47,7 @@ def ui(args: Namespace, output: Output) -> int:
 
 def _door_for(folder: str) -> str | None:
     """The URL of a door on this machine that serves the page of this vault; None without one."""
-    return next((one.url for one in life.open_doors(folder) if one.is_private), None)
+    return next((door.url for door in life.open_doors(folder) if door.is_private), None)
 
 
 def _opened(folder: str) -> str:

@@ -37,13 +37,13 @@ class Feed:
     @contextlib.contextmanager
     def opened(self) -> Iterator[News]:
         """Listen for a while."""
-        one: News = asyncio.Queue()
-        self._listeners.add(one)
+        queue: News = asyncio.Queue()
+        self._listeners.add(queue)
         self._task = self._task or asyncio.create_task(self._listen())
         try:
-            yield one
+            yield queue
         finally:
-            self._listeners.discard(one)
+            self._listeners.discard(queue)
             if not self._listeners:
                 self._task.cancel()
                 self._task = None
@@ -59,8 +59,8 @@ class Feed:
             assert isinstance(counts, dict)
             kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
             if seen:  # nothing has changed: a keep-alive
-                for one in self._listeners:
-                    one.put_nowait(kinds)
+                for listener in self._listeners:
+                    listener.put_nowait(kinds)
             seen = counts
 
 
@@ -82,7 +82,7 @@ class Reader:
     async def list(self, **wanted: object) -> Record:
         """The answer of the verb list, with an id for every memory."""
         answer = await self.ask("list", **wanted)
-        return {**answer, "memories": [named(one) for one in answer["memories"]]}
+        return {**answer, "memories": [named(memory) for memory in answer["memories"]]}
 
     async def command(self, *words: str) -> Record:
         """The JSON of a command that the agent does not run."""

@@ -44,7 +44,7 @@ async def _due(visit: Visit) -> h.Node:
         if (section := known.get(item["section"])) and not item["counts_others"]:
             sections.setdefault(section, {})[item["id"]] = item
     return [
-        (h.h2[t(name)], views.rows(_item(visit, one) for one in some.values())) for name, some in sections.items()
+        (h.h2[t(name)], views.rows(_item(visit, entry) for entry in some.values())) for name, some in sections.items()
     ] or h.p(".empty")[t("Nothing is due.")]  # fmt: skip
 
 
@@ -86,14 +86,14 @@ def _to_approve(visit: Visit, row: Record) -> h.Element:
 async def _done(visit: Visit) -> h.Node:
     since = (datetime.now().astimezone() - timedelta(days=1)).isoformat(timespec="seconds")
     past = await visit.reader.ask("history", since=since, limit=200)
-    done = [one for one in past["history"] if one["kind"] != "person"][:30]
-    return views.rows((_deed(visit, one) for one in done), visit.t("Nothing was done."))
+    done = [entry for entry in past["history"] if entry["kind"] != "person"][:30]
+    return views.rows((_deed(visit, entry) for entry in done), visit.t("Nothing was done."))
 
 
-def _deed(visit: Visit, one: Record) -> h.Node:
-    paths = [str(file["target"] or file["path"]) for file in one["files"][:3]]
+def _deed(visit: Visit, deed: Record) -> h.Node:
+    paths = [str(file["target"] or file["path"]) for file in deed["files"][:3]]
     links = (h.a(href=url("/memory", id=path))[views.name_of(path)] for path in paths)
-    return views.entry(visit, one, links)
+    return views.entry(visit, deed, links)
 
 
 # --- search
@@ -137,25 +137,25 @@ async def _results(visit: Visit, query: str, wanted: dict[str, str], how: str) -
     )
     return [
         h.p(".count")[count],
-        h.ol(".rows")[(_result(visit, query, one) for one in results)],
+        h.ol(".rows")[(_result(visit, query, result) for result in results)],
     ]
 
 
-def _result(visit: Visit, query: str, one: Record) -> h.Element:
-    t, path = visit.t, one["path"]
-    place = f"{path}:{one['line']}" if one.get("line") else path
-    snippet = one.get("snippet") or one.get("content", "")
-    address = url("/memory", id=one["id"]) if one.get("id") else url("/note", path=path)
-    labels = [h.span[text] for key in ("category", "agent") if (text := one.get(key))]
+def _result(visit: Visit, query: str, hit: Record) -> h.Element:
+    t, path = visit.t, hit["path"]
+    place = f"{path}:{hit['line']}" if hit.get("line") else path
+    snippet = hit.get("snippet") or hit.get("content", "")
+    address = url("/memory", id=hit["id"]) if hit.get("id") else url("/note", path=path)
+    labels = [h.span[text] for key in ("category", "agent") if (text := hit.get(key))]
     return views.row(
         f"r{abs(hash(place))}",
         [
-            h.a(href=address)[one["title"]],
+            h.a(href=address)[hit["title"]],
             h.p[views.with_matches(snippet, query)],
-            h.p(".labels")[views.when(one.get("day") or ""), labels, h.span[place]],
+            h.p(".labels")[views.when(hit.get("day") or ""), labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],
-        views.editor_link(one.get("uri"), t),
+        views.editor_link(hit.get("uri"), t),
     )
 
 

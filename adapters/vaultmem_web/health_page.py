@@ -19,7 +19,7 @@ async def health(visit: Visit) -> Page:
     """The findings of doctor with remedies, the jobs, sizes, and connected assistants."""
     t, reader = visit.t, visit.reader
     jobs, status = await asyncio.gather(reader.call("jobs"), reader.call("status"))
-    titles = [one.title for one in plugins.assistants() if one.is_connected()]
+    titles = [assistant.title for assistant in plugins.assistants() if assistant.is_connected()]
     return Page(
         t("Health"),
         [
@@ -27,7 +27,7 @@ async def health(visit: Visit) -> Page:
             views.section(t("Findings"), views.later(_findings(visit))),
             views.section(t("Jobs"), views.table(
                 (t(name) if name else "" for name in ("job", "last run", "next run", "result", "")),
-                (_job(visit, one) for one in jobs["jobs"]),
+                (_job(visit, job) for job in jobs["jobs"]),
             )),
             views.section(t("Connected assistants"), views.rows(
                 (h.li[title] for title in titles), t("None: vaultmem connect claude, or another."),
@@ -55,16 +55,18 @@ def _index(visit: Visit, status: Record) -> h.Element:
 
 async def _findings(visit: Visit) -> h.Element:
     doctor = await visit.reader.command("doctor")
-    return views.rows((_finding(visit, one) for one in doctor["findings"]), visit.t("All is well."))
+    return views.rows(
+        (_finding(visit, finding) for finding in doctor["findings"]), visit.t("All is well.")
+    )
 
 
-def _finding(visit: Visit, one: Record) -> h.Element:
+def _finding(visit: Visit, finding: Record) -> h.Element:
     t = visit.t
-    places = h.details[h.summary[t("Where")], h.ul[(h.li[place] for place in one["places"])]]
+    places = h.details[h.summary[t("Where")], h.ul[(h.li[place] for place in finding["places"])]]
     return views.row(
-        "", [h.strong[one["what"]], h.p[one["advice"]], one["places"] and places],
-        _remedy(visit, str(one["command"])),
-        kind=f".{one['severity']}",
+        "", [h.strong[finding["what"]], h.p[finding["advice"]], finding["places"] and places],
+        _remedy(visit, str(finding["command"])),
+        kind=f".{finding['severity']}",
     )  # fmt: skip
 
 
@@ -76,11 +78,11 @@ def _remedy(visit: Visit, command: str) -> h.Node:
     return command and h.code[command]
 
 
-def _job(visit: Visit, one: Record) -> Sequence[h.Node]:
+def _job(visit: Visit, job: Record) -> Sequence[h.Node]:
     return (
-        [h.strong[one["name"]], h.p(".labels")[one["meaning"]]],
-        day(one["last_run"]), day(one["next_run"]), one["waiting_for"] or one["last_result"],
-        button(visit, "job", visit.t("Run"), name=one["name"]),
+        [h.strong[job["name"]], h.p(".labels")[job["meaning"]]],
+        day(job["last_run"]), day(job["next_run"]), job["waiting_for"] or job["last_result"],
+        button(visit, "job", visit.t("Run"), name=job["name"]),
     )  # fmt: skip
 
 
@@ -90,5 +92,5 @@ def _tokens(visit: Visit) -> h.Node:
         return h.p(".empty")[t("No token was made: vaultmem token add NAME.")]
     return views.table(
         map(t, ("name", "scope", "acts as", "made", "ends")),
-        ((one.name, one.scope, one.client or t("you"), day(one.created), day(one.expires)) for one in known),
+        ((token.name, token.scope, token.client or t("you"), day(token.created), day(token.expires)) for token in known),
     )  # fmt: skip

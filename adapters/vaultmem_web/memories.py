@@ -161,10 +161,10 @@ async def _forget_derived(visit: Visit, row: Record) -> h.Node:
     """A button to forget it together with all memories derived from it."""
     known = {row["path"]: row["id"]}
     for path in (sources := [row["path"]]):
-        for one in (await visit.reader.list(source=path, limit=MOST_ROWS))["memories"]:
-            if one["path"] not in known:
-                known[one["path"]] = one["id"]
-                sources.append(one["path"])
+        for derived in (await visit.reader.list(source=path, limit=MOST_ROWS))["memories"]:
+            if derived["path"] not in known:
+                known[derived["path"]] = derived["id"]
+                sources.append(derived["path"])
     text = visit.t("Forget with what was derived from it: {count}", count=len(known) - 1)
     return len(known) > 1 and button(visit, "delete", text, id="\n".join(known.values()))
 
@@ -185,8 +185,8 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
         (t("ends"), when(record["expires_at"])),
         (t("told or read"), f"{record['access_count']:,} ×"),
         (t("by whom"), [
-            h.div[one["by"] or t("you"), " ", when(one["day"]), f" × {one['times']:,}"]
-            for one in record["recalled"]
+            h.div[row["by"] or t("you"), " ", when(row["day"]), f" × {row['times']:,}"]
+            for row in record["recalled"]
         ] or None),
         (t("links"), [[note_link(str(link)), " "] for link in record["links"]] or None),
         (t("file"), note_link(record["path"])),
@@ -206,7 +206,9 @@ def _origin(known: Record | None) -> h.Node:
 
 async def _life(visit: Visit, path: str) -> h.Element:
     past = await visit.reader.ask("history", id=path, limit=12)
-    return h.ol(".rows")[(await asyncio.gather(*(_change(visit, one) for one in past["history"])))]
+    return h.ol(".rows")[
+        (await asyncio.gather(*(_change(visit, change) for change in past["history"])))
+    ]
 
 
 async def _change(visit: Visit, entry: Record) -> h.Element:
@@ -222,14 +224,14 @@ async def merge(visit: Visit) -> Page:
     records = await asyncio.gather(*(visit.reader.ask("read", id=id_, counts=False) for id_ in ids))
     if len(records) < 2:
         return Page(t("Merge"), h.p(".problem")[t("Choose two memories or more.")], "/memories")
-    joined = "\n\n".join(dict.fromkeys(str(one["content"]) for one in records))
+    joined = "\n\n".join(dict.fromkeys(str(record["content"]) for record in records))
     return Page(
         t("Merge"),
         [
             h.div(".beside")[
                 (
-                    h.article[h.h2[one["title"]], h.div(".prose")[prose(str(one["content"]))], views.labels(one)]
-                    for one in records
+                    h.article[h.h2[record["title"]], h.div(".prose")[prose(str(record["content"]))], views.labels(record)]
+                    for record in records
                 )
             ],
             form(
@@ -237,7 +239,7 @@ async def merge(visit: Visit) -> Page:
                 h.label[h.span[t("The one text that stays; the others go to the archive")],
                         h.textarea(name="content", rows="8")[joined]],
                 h.button[t("Merge")],
-                id="\n".join(str(one["id"]) for one in records), seen=str(records[0]["content_hash"]),
+                id="\n".join(str(record["id"]) for record in records), seen=str(records[0]["content_hash"]),
                 back="/ui/memories",
             ),
         ],

@@ -107,7 +107,7 @@ class Sessions:
 
     def open(self, vault: str, host: str) -> str:
         """Begin a session. Returns its cookie."""
-        self._open = {key: one for key, one in self._open.items() if not one.is_over()}
+        self._open = {key: session for key, session in self._open.items() if not session.is_over()}
         while len(self._open) >= _MOST:
             self._open.pop(min(self._open, key=lambda key: self._open[key].used))
         cookie = secrets.token_urlsafe(32)

@@ -39,13 +39,13 @@ async def review(visit: Visit) -> Page:
         t("Review"),
         [
             answer["rules"]
-            and views.section(t("Your rules"), views.rows(_rule(visit, *one) for one in answer["rules"].items())),
+            and views.section(t("Your rules"), views.rows(_rule(visit, *rule) for rule in answer["rules"].items())),
             views.rows(
-                (_proposal(visit, one, answer["kinds"]) for one in answer["proposals"]),
+                (_proposal(visit, proposal, answer["kinds"]) for proposal in answer["proposals"]),
                 t("Nothing is proposed. Dreams look for something every night."),
             ),
             waiting["findings"]
-            and views.section(t("Noticed"), views.rows(_finding(visit, one) for one in waiting["findings"])),
+            and views.section(t("Noticed"), views.rows(_finding(visit, finding) for finding in waiting["findings"])),
         ],
         "/review", "jobs memories",
     )  # fmt: skip
@@ -56,8 +56,8 @@ def _rule(visit: Visit, kind: str, says: str) -> h.Element:
     return views.row("", text, button(visit, "rule", visit.t("Ask again"), kind=kind, says="ask"))
 
 
-def _proposal(visit: Visit, one: Record, kinds: Sequence[str]) -> h.Element:
-    t, id_, kind = visit.t, str(one["id"]), str(one["kind"])
+def _proposal(visit: Visit, proposal: Record, kinds: Sequence[str]) -> h.Element:
+    t, id_, kind = visit.t, str(proposal["id"]), str(proposal["kind"])
     rules = kind in kinds and [
         button(visit, "rule", t("Always: {kind}", kind=kind), kind=kind, says="always", id=id_),
         button(visit, "rule", t("Never: {kind}", kind=kind), kind=kind, says="never"),
@@ -65,10 +65,10 @@ def _proposal(visit: Visit, one: Record, kinds: Sequence[str]) -> h.Element:
     return views.row(
         f"p{id_}",
         [
-            h.strong[one["said"]],
-            h.p(".labels")[note_link(str(one["path"])), kind],
-            views.difference(str(one["diff"]), t),
-            one.get("evidence") and h.details[h.summary[t("Why")], [h.p[text] for text in one["evidence"]]],
+            h.strong[proposal["said"]],
+            h.p(".labels")[note_link(str(proposal["path"])), kind],
+            views.difference(str(proposal["diff"]), t),
+            proposal.get("evidence") and h.details[h.summary[t("Why")], [h.p[text] for text in proposal["evidence"]]],
         ],
         button(visit, "decide", t("Accept"), "a", id=id_, accept="1"),
         button(visit, "decide", t("Not this"), "r", id=id_),
@@ -76,11 +76,11 @@ def _proposal(visit: Visit, one: Record, kinds: Sequence[str]) -> h.Element:
     )  # fmt: skip
 
 
-def _finding(visit: Visit, one: Record) -> h.Element:
+def _finding(visit: Visit, finding: Record) -> h.Element:
     """Memories that may contradict each other, side by side."""
-    paths = dict.fromkeys([str(one["subject"]), *map(str, one.get("others", ()))])
+    paths = dict.fromkeys([str(finding["subject"]), *map(str, finding.get("others", ()))])
     sides = h.div(".beside")[(_side(visit, path) for path in paths)]
-    return views.row("", [h.strong[one["said"]], sides])
+    return views.row("", [h.strong[finding["said"]], sides])
 
 
 def _side(visit: Visit, path: str) -> h.Element:
@@ -136,7 +136,9 @@ async def tell(visit: Visit) -> Page:
 
 async def _askers(visit: Visit) -> h.Node:
     listed = await visit.reader.list(limit=1, facets=True)
-    authors = sorted({*(one.name for one in plugins.assistants()), *listed["facets"]["agent"]})
+    authors = sorted(
+        {*(assistant.name for assistant in plugins.assistants()), *listed["facets"]["agent"]}
+    )
     who = {"": visit.t("you"), **{name: name for name in authors}}
     return views.select("as", visit.t("asked by"), who, visit.text("as"))
 
@@ -162,11 +164,11 @@ async def _recalled(visit: Visit, wanted: Record, budget: int) -> h.Node:
         ],
         (reasons or held_back)
         and views.section(
-            t("Not told"), views.facts(reasons), h.ul[(_held(visit, one) for one in held_back)]
+            t("Not told"), views.facts(reasons), h.ul[(_held(visit, memory) for memory in held_back)]
         ),
         views.section(
             t("Why these"),
-            views.table(map(t, ("what", "score", "tokens", "parts")), (_share(one, t) for one in memories)),
+            views.table(map(t, ("what", "score", "tokens", "parts")), (_share(memory, t) for memory in memories)),
             h.ol[(h.li[h.strong[_named(step["step"], t)], ": ", step["did"]] for step in answer.get("explain", ()))],
         ),
     ]  # fmt: skip
@@ -176,16 +178,16 @@ def _named(step: str, t: Translator) -> str:
     return t(_SWITCHES[step]) if step in _SWITCHES else step
 
 
-def _share(one: Record, t: Translator) -> tuple[h.Node, ...]:
+def _share(row: Record, t: Translator) -> tuple[h.Node, ...]:
     """A row of the table: a memory, and the parts of its score."""
-    note = note_link(f"{one['path']}:{one['line']}")
-    what = h.a(href=url("/memory", id=one["id"]))[one["title"]] if one["id"] else note
-    parts = ", ".join(f"{_named(name, t)} {value:.2f}" for name, value in one["parts"].items())
-    return what, f"{one['score']:.2f}", str(one["tokens"]), parts
+    note = note_link(f"{row['path']}:{row['line']}")
+    what = h.a(href=url("/memory", id=row["id"]))[row["title"]] if row["id"] else note
+    parts = ", ".join(f"{_named(name, t)} {value:.2f}" for name, value in row["parts"].items())
+    return what, f"{row['score']:.2f}", str(row["tokens"]), parts
 
 
-def _held(visit: Visit, one: Record) -> h.Element:
-    id_ = str(one.get("id") or "")
-    name = one.get("title") or id_ or one.get("path", "")
-    why = one.get("reason") or one.get("attribution") or ""
+def _held(visit: Visit, memory: Record) -> h.Element:
+    id_ = str(memory.get("id") or "")
+    name = memory.get("title") or id_ or memory.get("path", "")
+    why = memory.get("reason") or memory.get("attribution") or ""
     return h.li[f"{name} {why}", id_ and button(visit, "approve", visit.t("Approve"), id=id_)]

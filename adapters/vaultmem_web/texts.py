@@ -79,7 +79,7 @@ def _link_notes(state: StateCore) -> None:
         if block.type in ("heading_open", "heading_close"):
             block.tag = f"h{min(6, int(block.tag[1]) + 1)}"
         if block.type == "inline" and block.children:
-            block.children = [new for one in block.children for new in _parted(one, links)]
+            block.children = [new for child in block.children for new in _parted(child, links)]
 
 
 def _parted(token: Token, links: Mapping[str, str] | None) -> list[Token]:

@@ -190,7 +190,7 @@ def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") 
     return h.label[
         h.span[label],
         h.select(name=name)[
-            (h.option(value=one, selected=one == chosen)[text] for one, text in options.items())
+            (h.option(value=key, selected=key == chosen)[text] for key, text in options.items())
         ],
     ]
 
@@ -200,7 +200,10 @@ def facets(visit: Visit, known: Mapping[str, Mapping[str, int]]) -> h.Node:
     t = visit.t
     labels = (t("category"), t("assistant"), t("tag"), t("from"), t("to"))
     numbers = {
-        name: {"": t("any"), **{one: f"{one} ({count:,})" for one, count in sorted(values.items())}}
+        name: {
+            "": t("any"),
+            **{value: f"{value} ({count:,})" for value, count in sorted(values.items())},
+        }
         for name, values in known.items()
     }
     return [
@@ -276,12 +279,12 @@ def name_of(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".md")
 
 
-def entry(visit: Visit, one: Record, labels: h.Node, more: h.Node = None) -> h.Element:
+def entry(visit: Visit, memory: Record, labels: h.Node, more: h.Node = None) -> h.Element:
     """An entry of the history, with its undo button."""
-    why = one["why"].removeprefix(f"{one['by']} ")  # dream 3: 1 changed
-    text = [h.strong[one["by"]], " ", why, h.p(".labels")[when(one["at"]), labels], more]
-    undo = button(visit, "undo", visit.t("Undo"), "u", commits=one["commit"])
-    return row(f"c{one['commit'][:12]}", text, undo)
+    why = memory["why"].removeprefix(f"{memory['by']} ")  # dream 3: 1 changed
+    text = [h.strong[memory["by"]], " ", why, h.p(".labels")[when(memory["at"]), labels], more]
+    undo = button(visit, "undo", visit.t("Undo"), "u", commits=memory["commit"])
+    return row(f"c{memory['commit'][:12]}", text, undo)
 
 
 def memory_link(row: Record) -> h.Element:

@@ -142,9 +142,9 @@ def json_lines(items: Sequence[object]) -> str:
 def records(answer: object) -> list[Mapping[object, object]]:
     """The objects in an answer: those of a list, of the only list in an object, or the object itself."""
     if isinstance(answer, Mapping):
-        lists = [one for one in answer.values() if isinstance(one, list)]
+        lists = [value for value in answer.values() if isinstance(value, list)]
         answer = lists[0] if len(lists) == 1 else [answer] if answer else []
-    return [one for one in answer if isinstance(one, Mapping)] if isinstance(answer, list) else []
+    return [row for row in answer if isinstance(row, Mapping)] if isinstance(answer, list) else []
 
 
 def short_id(value: object) -> int | None:

@@ -127,13 +127,13 @@ class Both:
 
     def stage(self, name: str, total: int) -> None:
         """A stage begins."""
-        for each in self._both:
-            each.stage(name, total)
+        for progress in self._both:
+            progress.stage(name, total)
 
     def advance(self, count: int = 1) -> None:
         """That many more are done."""
-        for each in self._both:
-            each.advance(count)
+        for progress in self._both:
+            progress.advance(count)
 
 
 # Background work yields while a request is answered: a person waits for the request.

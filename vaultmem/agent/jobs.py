@@ -87,7 +87,7 @@ def _dream(vault: Vault) -> str:
 def _depth(vault: Vault) -> int:
     """How deep a dream goes depends on how long the vault has been left alone."""
     idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
-    return 1 + sum(idle >= vault.config.seconds(one) for one in settings)
+    return 1 + sum(idle >= vault.config.seconds(setting) for setting in settings)
 
 
 def _summarize_report(report: PlanReport) -> str:
@@ -115,7 +115,7 @@ def _expect(vault: Vault) -> str:
         return "nothing to do: nothing is expected"
     if known["checked"] == vault.basis_of_checks():
         return "nothing to do: nothing has changed since the last check"
-    met = sum(one["found"] for one in vault.check_expectations())
+    met = sum(expectation["found"] for expectation in vault.check_expectations())
     return f"{met:,} of {plural(count, 'expectation')} met"
 
 
@@ -229,7 +229,7 @@ def plan_jobs(config: Config) -> list[Planned]:
     """The table for a Scheduler, by the settings in force."""
     every = JOBS.values()
     return [
-        Planned(one.name, config.text(f"jobs.{one.name}"), _waits(one, config)) for one in every
+        Planned(job.name, config.text(f"jobs.{job.name}"), _waits(job, config)) for job in every
     ]
 
 

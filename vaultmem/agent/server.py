@@ -164,7 +164,9 @@ class Server:
 
     def _make_room(self) -> bool:
         """Send away the client that has been idle for the longest time."""
-        idle = [(since, id(one), one) for one in self._clients if (since := one.idle_since)]
+        idle = [
+            (since, id(client), client) for client in self._clients if (since := client.idle_since)
+        ]
         if not idle:
             return False
         _, _, longest = min(idle)

@@ -152,7 +152,7 @@ class Protocol:
     def _list_tools(self, _params: JsonObject, settled: Settled) -> JsonObject:
         hidden = ("title",) if settled.version in UNTITLED else ()
         tools = [tool.to_json() for tool in self._service.tools()]
-        return {"tools": [{key: one[key] for key in one if key not in hidden} for one in tools]}
+        return {"tools": [{key: tool[key] for key in tool if key not in hidden} for tool in tools]}
 
     def _call_tool(self, params: JsonObject, settled: Settled) -> JsonObject:
         """An error of a tool is for the model, which can do better; an unknown tool is for its client."""

@@ -115,14 +115,18 @@ def _clashes(record: Record, data: Record) -> str:
     lines = ""
     for name in ("contradicts", "similar"):
         if others := _records(record, name):
-            data[name] = [{"id": one.get("id")} for one in others]
-            titles = (f"{quote(str(one['title']))} ({short_id(one.get('id'))})" for one in others)
+            data[name] = [{"id": memory.get("id")} for memory in others]
+            titles = (
+                f"{quote(str(memory['title']))} ({short_id(memory.get('id'))})" for memory in others
+            )
             lines += f"\n{name}: " + "; ".join(titles)
     if same := _records(record, "same_as"):
-        data["same_as"] = [{"id": one["id"], "merges": one["merges"]} for one in same]
-    for one in same:
-        then = "a dream merges the two, undo takes that back" if one["merges"] else "both stay"
-        lines += f"\nsays the same as {quote(str(one['title']))} ({short_id(one['id'])}): {then}"
+        data["same_as"] = [{"id": memory["id"], "merges": memory["merges"]} for memory in same]
+    for memory in same:
+        then = "a dream merges the two, undo takes that back" if memory["merges"] else "both stay"
+        lines += (
+            f"\nsays the same as {quote(str(memory['title']))} ({short_id(memory['id'])}): {then}"
+        )
     if record.get("replaced"):
         lines += "\nreplaced: what this contradicts went to the archive"
     if taken := _records(record, "redacted"):
@@ -162,7 +166,7 @@ def delete(vault: Vault, call: Call) -> Outcome:
 def list_memories(vault: Vault, call: Call) -> Outcome:
     """memory_list."""
     records = _records(vault.ask("list", **call.arguments, by=call.client), "memories")
-    places = [{"id": one["id"], "path": one["path"]} for one in records]
+    places = [{"id": record["id"], "path": record["path"]} for record in records]
     title = plural(len(records), "memory", "memories")
     text = listing(title, map(memory_line, records), "no memories")
     return Outcome(text, {"memories": places, "count": len(records)})
@@ -182,14 +186,17 @@ def recall(vault: Vault, call: Call) -> Outcome:
     answer = ensure_indexed(vault).ask("recall", **call.arguments, by=call.client)
     memories = answer["memories"]
     text = block(map(entry, memories))
-    if ids := [short_id(one["id"]) for one in memories if one["kind"] == "memory"]:
+    if ids := [short_id(memory["id"]) for memory in memories if memory["kind"] == "memory"]:
         text += f"\nids of the memories, in this order: {', '.join(ids)}"
     held_back = held_back_line(answer.get("held_back", ()), typed=False)
-    remarks = [f"({one_line(one)})" for one in answer.get("remarks", ())]
+    remarks = [f"({one_line(remark)})" for remark in answer.get("remarks", ())]
     for line in filter(None, (held_back, older_line(answer["left_out"], typed=False), *remarks)):
         text += f"\n{line}"
     names = "id path line end_line memory_type score tokens vouched".split()
-    places = [{name: one[name] for name in names if one.get(name) is not None} for one in memories]
+    places = [
+        {name: memory[name] for name in names if memory.get(name) is not None}
+        for memory in memories
+    ]
     names = "tokens budget_used left_out held_back remarks".split()
     counts = {name: answer[name] for name in names if name in answer}
     return Outcome(text, {"memories": places, "count": len(memories), **counts})
@@ -211,13 +218,13 @@ def remind(vault: Vault, call: Call) -> Outcome:
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     every = ensure_indexed(vault).pending(days=call.number("days"), by=call.client)
-    items = [one for one in every if not is_hidden(vault, _note_of(one), call.viewer)]
-    recent = [one for one in items if one["section"] != OLDER]
-    lines = [_pending_line(one) for one in recent]
+    items = [item for item in every if not is_hidden(vault, _note_of(item), call.viewer)]
+    recent = [item for item in items if item["section"] != OLDER]
+    lines = [_pending_line(item) for item in recent]
     if older := len(items) - len(recent):
         lines.append(f"- and {older} overdue for more than two weeks")
     names = ("id", "section", "due", "source")
-    data = [{name: one[name] for name in names if one.get(name)} for one in recent]
+    data = [{name: item[name] for name in names if item.get(name)} for item in recent]
     text = listing(f"{len(items)} pending", lines, "nothing is pending")
     return Outcome(text, {"items": data, "count": len(items)})
 
@@ -260,7 +267,7 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
     hits = list(islice(_hits(ensure_indexed(vault), call, semantic=True), limit * MORE))
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     few = [hit.path for hit in hits[:LINKING] if not hit.archived]
-    linked = {one.target for path in few for one in vault.links(path) if one.target != path}
+    linked = {link.target for path in few for link in vault.links(path) if link.target != path}
     words = {word.lower().strip("#.,?!") for word in call.text("query").split() if len(word) > 2}
     tags = words | {tag.lower().lstrip("#") for tag in call.texts("tags")}
     now = clock.seconds()
@@ -269,7 +276,7 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
         score = hit.score / best + RECENT_SHARE * _recency(hit, now)
         score += TAG_SHARE * bool(tags & _tags(hit)) + LINK_SHARE * (hit.path in linked)
         weighed.append((hit, round(score, 3)))
-    weighed.sort(key=lambda one: (bool(one[0].archived), -one[1]))
+    weighed.sort(key=lambda pair: (bool(pair[0].archived), -pair[1]))
     return _results(vault, call, weighed[:limit])
 
 
@@ -278,10 +285,10 @@ def related(vault: Vault, call: Call) -> Outcome:
     path = note_path(vault, call.text("id"), call.viewer)
     every = vault.related(path, limit=call.number("limit"))
     # The words that both share would be told.
-    near = [one for one in every if not is_hidden(vault, one.path, call.viewer)]
-    data = [{"path": one.path, "score": one.score} for one in near]
+    near = [note for note in every if not is_hidden(vault, note.path, call.viewer)]
+    data = [{"path": note.path, "score": note.score} for note in near]
     lines = [
-        f"- {_place(one.title, one.path)}: {'; '.join(map(quote, one.reasons))}" for one in near
+        f"- {_place(note.title, note.path)}: {'; '.join(map(quote, note.reasons))}" for note in near
     ]
     text = listing(f"near {quote(path)}", lines, "nothing is near")
     return Outcome(text, {"path": path, "related": data, "count": len(near)})

@@ -232,13 +232,15 @@ class MemoryVault(Methods):
 
         basis = self.basis_of_checks()  # before: what comes meanwhile is checked next time
         rows = []
-        for one in self.expectations():
-            expected = Expectation(one["question"], one["answer"])
+        for expectation in self.expectations():
+            expected = Expectation(expectation["question"], expectation["answer"])
             recalled = self.ask("recall", query=expected.question, counts=False)["memories"]
-            texts = ((each.get("title", ""), each["path"], each["content"]) for each in recalled)
-            path = next((one[1] for one in texts if expected.fits(*one)), None)
-            rows.append({**one, "found": path is not None, "path": path})
-        lost = [one for one in rows if not one["found"]]
+            texts = (
+                (memory.get("title", ""), memory["path"], memory["content"]) for memory in recalled
+            )
+            path = next((text[1] for text in texts if expected.fits(*text)), None)
+            rows.append({**expectation, "found": path is not None, "path": path})
+        lost = [row for row in rows if not row["found"]]
         self.ask("keep-lost", lost=lost, checked=basis)
         return rows
 

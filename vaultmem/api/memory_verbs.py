@@ -122,7 +122,7 @@ _INGEST = (
     TAGS.but(help="tags for all of the text"), Param("scope", _OF_TEXT + _WHO_SEES),
     AGENT.but(help=f"{_OF_TEXT}the assistant that brings it"), PROJECT.but(help=_OF_TEXT + PROJECT.help),
     MEMORY_TYPE.but(help=f"{_OF_TEXT}episodic, semantic, procedural or working; guessed part by part if left out"),
-    *(one.but(**_JSON_ONLY) for one in (ROLE, TYPE, GLOBAL, CATEGORY)), *WRITES,
+    *(param.but(**_JSON_ONLY) for param in (ROLE, TYPE, GLOBAL, CATEGORY)), *WRITES,
 )
 
 VERBS = {
@@ -133,7 +133,7 @@ VERBS = {
             Param("group", "one result a note (default), or every block", choices=("note", "block")),
             flag("open", "open the best result in its editor", doors=COMMAND),
             flag("batch", "many queries from stdin, see below", doors=COMMAND),
-            *(one.but(section=_NARROW) for one in (
+            *(param.but(section=_NARROW) for param in (
                 TAGS.but(help="notes that have all these tags"), Param("path", "notes with this text in their path"), FROM, TO,
                 *_narrow("source", "agent", "personality", "project", "type", "scope", "phase", "category"), GLOBAL,
                 Param("min_confidence", "leave out faded memories (default 0.3, a setting)", kind="float", least=0, most=1),
@@ -177,7 +177,7 @@ VERBS = {
             Param("repeat", 'such as "every day", "every 2 weeks on Monday" or "every day until 2026-12-31"', metavar="RULE"),
             TAGS, Param("scope", "who sees it: global (the default), agent:NAME and so on"), PROJECT,
             AGENT.but(help="the assistant that sets it"), PRIVATE, *WRITES,
-            *(one.but(**_JSON_ONLY) for one in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
+            *(param.but(**_JSON_ONLY) for param in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
         ),
         run="reminders.schedules:remind", first=True, show="reminder_views:show_reminder",
         remarks="reminder_views:remark_reminder",
@@ -203,7 +203,7 @@ VERBS = {
     "list": Verb(
         "list memories, the newest first", REMEMBER,
         (
-            *(one.but(choices=one.known) for one in _narrow("phase", "category")),
+            *(param.but(choices=param.known) for param in _narrow("phase", "category")),
             *_narrow("scope", "source", "agent", "personality", "project", "type"), GLOBAL,
             TAGS.but(help="memories that have all these tags"),
             FROM.but(help="written on this day or later, such as 2026-11, yesterday or last week", kind="text"),

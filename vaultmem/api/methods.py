@@ -26,8 +26,8 @@ class Methods:
 
 
 def _method(name, verb):
-    places = [one for one in verb.of(PYTHON) if one.place or one.leads]
-    lists = {one.name for one in verb.params if one.kind in LISTS}
+    places = [param for param in verb.of(PYTHON) if param.place or param.leads]
+    lists = {param.name for param in verb.params if param.kind in LISTS}
     key = verb.gives.partition(":")[0] if ":" in verb.gives else ""
 
     def method(self, *args, **named):
@@ -38,7 +38,9 @@ def _method(name, verb):
             named[places[-1].name] = rest
         elif len(args) > len(places):
             raise TypeError(f"{method.__name__}() takes {len(places)} positional arguments")
-        params = {one: _plain(value, one in lists) for one, value in named.items()}
+        params = {
+            param_name: _plain(value, param_name in lists) for param_name, value in named.items()
+        }
         answer = self.ask(name, **params)
         return answer[key] if key else answer
 

@@ -68,27 +68,32 @@ def property_of(param: Param, about: str) -> Schema:
 
 def object_of(params: Iterable[Param], about: Mapping[str, str] | None = None) -> Schema:
     """Parameters as JSON Schema, by their names in JSON."""
-    each = {one.outside: one for one in params}
+    by_name = {param.outside: param for param in params}
     words = about or {}
-    properties = {name: property_of(one, words.get(name, "")) for name, one in each.items()}
+    properties = {name: property_of(param, words.get(name, "")) for name, param in by_name.items()}
     made: Schema = {"type": "object", "properties": properties}
-    if needed := [name for name, one in each.items() if one.needed]:
+    if needed := [name for name, param in by_name.items() if param.needed]:
         made["required"] = needed
     return made
 
 
 def of_tool(verb: Verb, tool: Exposed) -> Schema:
     """The schema of the tool that a verb is exposed as."""
-    own = {one.outside: one for one in verb.params}
-    chosen = [one if isinstance(one, Param) else own[name] for name, one in tool.params.items()]
-    about = {name: one.help if isinstance(one, Param) else one for name, one in tool.params.items()}
+    own = {param.outside: param for param in verb.params}
+    chosen = [
+        param if isinstance(param, Param) else own[name] for name, param in tool.params.items()
+    ]
+    about = {
+        name: param.help if isinstance(param, Param) else param
+        for name, param in tool.params.items()
+    }
     return object_of(chosen, about)
 
 
 def compact_schema(schema: Schema, quiet: Collection[str]) -> JsonObject:
     """The schema for a list of tools: without `quiet` parameters, limits, and choices that the description names."""
     properties = schema.get("properties", {})
-    shorter = {name: _shorten(one) for name, one in properties.items() if name not in quiet}
+    shorter = {name: _shorten(prop) for name, prop in properties.items() if name not in quiet}
     return {**schema, "properties": shorter} if properties else {**schema}
 
 
@@ -121,9 +126,9 @@ class Declared:
     def __init__(
         self, params: Iterable[Param], as_checked: Callable[[Param], Param] = lenient
     ) -> None:
-        outside = {one.outside: one for one in params}
+        outside = {param.outside: param for param in params}
         self._schema = object_of(map(as_checked, outside.values()))
-        self._known = {**{one.name: one for one in outside.values()}, **outside}
+        self._known = {**{param.name: param for param in outside.values()}, **outside}
 
     def check(self, arguments: JsonObject) -> JsonObject:
         """The arguments by their names in Python, with defaults. Raises UsageError."""
@@ -150,7 +155,7 @@ def of_verb(name: str) -> Declared:
     """The parameters of a memory verb. Raises UsageError."""
     declared = verb(name)
     if declared is None or not declared.run:
-        runnable = (known for known, one in every().items() if one.run)
+        runnable = (known for known, other in every().items() if other.run)
         raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
     return in_json(name)
 
@@ -172,7 +177,7 @@ def _normalize(param: Param, value: object) -> object:
         elif isinstance(value, Iterable):
             value = [*value]
         if param.choices and isinstance(value, list):
-            return [one.strip().lower() if isinstance(one, str) else one for one in value]
+            return [item.strip().lower() if isinstance(item, str) else item for item in value]
     elif param.choices and isinstance(value, str):
         return value.strip().lower() or None
     return value
@@ -197,14 +202,14 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
         _check_known(properties, own, spell)
     for name in schema.get("required", ()):
         if name not in own:
-            near = nearest(name, [each[:_MOST_NAME] for each in own])
+            near = nearest(name, [field[:_MOST_NAME] for field in own])
             meant = f'; did you mean it by "{near}"?' if near else ""
             raise UsageError(f"{spell(name)} is missing{meant}")
         if isinstance(own[name], str) and not str(own[name]).strip():
             raise UsageError(f"{spell(name)} is empty")
     for name, value in own.items():
         _check(spell(name[:_MOST_NAME]), properties.get(name, {}), value)
-    defaults = {name: one.get("default") for name, one in properties.items()}
+    defaults = {name: prop.get("default") for name, prop in properties.items()}
     return {**{name: value for name, value in defaults.items() if value is not None}, **own}
 
 
@@ -219,7 +224,7 @@ def _own_name(name: str, properties: Collection[str], arguments: Collection[str]
 
 
 def _check_known(properties: Collection[str], arguments: Iterable[str], spell: Spell) -> None:
-    for name in (one for one in arguments if one not in properties):
+    for name in (argument for argument in arguments if argument not in properties):
         near = nearest(name, properties)
         known = f"known: {', '.join(properties) or 'none'}"
         advice = f"did you mean {spell(near)}?" if near else known
@@ -234,14 +239,14 @@ def _check(where: str, schema: Schema, value: object) -> None:
         raise UsageError(f"{where} must be {_TYPES[wanted][0]}, not {_kind(value)}")
     choices = schema.get("enum")
     if choices is not None and value not in choices:
-        near = nearest(str(value), [str(one) for one in choices])
+        near = nearest(str(value), [str(choice) for choice in choices])
         meant = f" (did you mean {near}?)" if near else ""
         raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}{meant}")
     if isinstance(value, str):
         _check_text(where, schema, value)
     elif isinstance(value, list):
-        for number, one in enumerate(value):
-            _check(f"{where}[{number}]", schema.get("items", {}), one)
+        for number, item in enumerate(value):
+            _check(f"{where}[{number}]", schema.get("items", {}), item)
     elif isinstance(value, (int, float)):
         _check_number(where, schema, value)
 
@@ -292,10 +297,10 @@ def nearest(name: str, known: Collection[str]) -> str:
     """The known name that was meant by an unknown one, or "": a typing error, its first part, or it without the part
     that all names begin with. Rather none than a far-fetched one, which an assistant would use."""
     wanted, names = name.strip().lower()[:_MOST_NAME], sorted(known)
-    errors = [(_typing_errors(wanted, one.lower()), one) for one in names]
-    if rated := [(count, one) for count, one in errors if count is not None]:
+    errors = [(_typing_errors(wanted, candidate.lower()), candidate) for candidate in names]
+    if rated := [(count, candidate) for count, candidate in errors if count is not None]:
         return min(rated)[1]
-    longer = [one for one in names if one.lower().startswith(wanted)]
+    longer = [candidate for candidate in names if candidate.lower().startswith(wanted)]
     return longer[0] if len(longer) == 1 and len(_own_part(wanted, longer[0])) >= 3 else ""
 
 

@@ -149,8 +149,8 @@ def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject)
     from vaultmem.memories import access
 
     arguments = _check(name, params)
-    one = declared_verb(name)
-    writers = [param for param in ("by", "agent") if one.writes and arguments.text(param)]
+    declaration = declared_verb(name)
+    writers = [param for param in ("by", "agent") if declaration.writes and arguments.text(param)]
     for param in writers:
         if access.names_person(who := arguments.text(param)):
             raise UsageError(
@@ -159,25 +159,25 @@ def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject)
             )
     if writers:
         arguments = arguments.without_secrets()
-    run: Callable[..., object] = resolve(one.run)
+    run: Callable[..., object] = resolve(declaration.run)
     with store.ledger.held():
-        if one.apart:
+        if declaration.apart:
             return run(store, reader, arguments)
-        with store.session(reader, writes=one.writes) as session:
+        with store.session(reader, writes=declaration.writes) as session:
             session.viewer = access.viewer(arguments.text("by"), arguments.texts("scope"))
             return run(session, arguments)
 
 
 def only_reads(name: str) -> bool:
     """Whether the verb needs no lock."""
-    one = verb(name)
-    return one is not None and bool(one.run) and not one.writes
+    declaration = verb(name)
+    return declaration is not None and bool(declaration.run) and not declaration.writes
 
 
 def takes(name: str, param: str) -> bool:
     """Whether the verb has a parameter, at any door."""
-    one = verb(name)
-    return one is not None and any(each.name == param for each in one.params)
+    declaration = verb(name)
+    return declaration is not None and any(each.name == param for each in declaration.params)
 
 
 def _check(name: str, params: JsonObject) -> Arguments:
@@ -189,7 +189,7 @@ def _check(name: str, params: JsonObject) -> Arguments:
 
 def _check_size(name: str, params: JsonObject) -> None:
     """Check large texts here: the agent refuses a request of a megabyte without saying which part is too large."""
-    if any(isinstance(one, str) and len(one) > LARGE for one in params.values()):
+    if any(isinstance(param, str) and len(param) > LARGE for param in params.values()):
         arguments = _check(name, params)
         if "content" in params:
             arguments.content()
@@ -198,13 +198,13 @@ def _check_size(name: str, params: JsonObject) -> None:
 
 
 def _by_agent(folder: str, name: str, params: JsonObject) -> object:
-    own = {key: one for key, one in params.items() if one is not None}
+    own = {key: argument for key, argument in params.items() if argument is not None}
     request = {"verb": name, "params": own, "door": declared.door.get()}
-    one = verb(name)
+    declaration = verb(name)
     heard = current_progress()
     shown = None if isinstance(heard, Silent) else heard
     try:
-        method = "memory.job" if one is not None and one.slow else "memory"
+        method = "memory.job" if declaration is not None and declaration.slow else "memory"
         return client.call(folder, method, request, timeout=None, progress=shown)
     except client.AgentError as error:
         is_odd = error.code in (WRONG_PARAMS, INTERNAL_ERROR)

@@ -98,7 +98,7 @@ class Call(NamedTuple):
     def texts(self, name: str) -> list[str]:
         """An argument that is a list of texts."""
         value = self.arguments.get(name)
-        return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+        return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 class Outcome(NamedTuple):
@@ -168,8 +168,8 @@ def memory_line(record: JsonObject) -> str:
 def facts(record: JsonObject) -> str:
     """The id of a memory, its category, its day and its attribution."""
     day = str(record.get("created_at") or "")[:10]
-    each = (short_id(record.get("id")), record.get("category"), day, record.get("attribution"))
-    return ", ".join(str(one) for one in each if one)
+    details = (short_id(record.get("id")), record.get("category"), day, record.get("attribution"))
+    return ", ".join(str(detail) for detail in details if detail)
 
 
 def short_id(value: object) -> str:
@@ -187,7 +187,7 @@ def to_data(record: JsonObject) -> JsonObject:
 
 def _harmless(value: object) -> object:
     if isinstance(value, list):
-        return [quote(str(one), _TITLE) for one in value]
+        return [quote(str(item), _TITLE) for item in value]
     return quote(value, LINE) if isinstance(value, str) else value
 
 

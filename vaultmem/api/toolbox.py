@@ -109,7 +109,9 @@ class Toolbox:
 
     def _leave(self, gone: Subscription) -> None:
         with self._lock:
-            self._subscriptions = tuple(one for one in self._subscriptions if one is not gone)
+            self._subscriptions = tuple(
+                subscription for subscription in self._subscriptions if subscription is not gone
+            )
 
     def tell(self, event: Event) -> None:
         """Announce an event to subscriptions and hooks. Any thread may tell."""
@@ -298,7 +300,7 @@ class Limiter:
 
 # What these commands do, a tool does too.
 _COMMAND = re.compile(
-    rf"\bvaultmem ({'|'.join(name for name, one in own().items() if one.tool)})\b(?! --)"
+    rf"\bvaultmem ({'|'.join(name for name, verb in own().items() if verb.tool)})\b(?! --)"
 )
 # An option is a parameter of the tool, but for that of a command, which is to be typed as it stands.
 _OPTION = re.compile(
@@ -312,8 +314,11 @@ _TYPED = re.compile(r"\bvaultmem [a-z]+\b")
 def for_tools(message: str) -> str:
     """A message for a client that can call tools and type nothing: without advice that only helps at a command line."""
     first, *advice = " ".join(message.split()).split("; ")
-    calls = (_COMMAND.sub(r"memory_\1", one) for one in advice)
-    useful = [first, *(one for one in calls if not _TYPED.search(one) or _OF_PERSON.search(one))]
+    calls = (_COMMAND.sub(r"memory_\1", text) for text in advice)
+    useful = [
+        first,
+        *(call for call in calls if not _TYPED.search(call) or _OF_PERSON.search(call)),
+    ]
     return _OPTION.sub(_as_parameter, "; ".join(useful))
 
 
@@ -342,7 +347,7 @@ class ToolService:
     def tools(self) -> list[Tool]:
         """The tools that the client may call."""
         known = self.toolbox.tools()
-        return [one for one in known if one.annotations.read_only or not self._reads_only]
+        return [tool for tool in known if tool.annotations.read_only or not self._reads_only]
 
     def call(self, name: str, arguments: JsonObject, client: str) -> Outcome:
         """Call a tool; errors as Toolbox.call()."""

@@ -252,7 +252,7 @@ class Vault(MemoryVault):
         folder = self.config.text("memory_folder")
         every = catalog_read.tasks(self.searcher().catalog, everything=everything)
         # What is said in a chat is no task yet.
-        return [each for each in every if not in_conversation(each[0], folder)]
+        return [task for task in every if not in_conversation(task[0], folder)]
 
     def agent(self) -> AgentStatus | None:
         """How the sync agent of this vault is (what it does, its queues and jobs); None when none is running."""

@@ -114,7 +114,7 @@ class Verb:
 
     def of(self, door: str) -> tuple[Param, ...]:
         """The parameters at a door."""
-        return tuple(one for one in self.params if one.fits(door))
+        return tuple(param for param in self.params if param.fits(door))
 
 
 def resolve(name: object) -> Any:
@@ -163,9 +163,9 @@ def _installed(*wanted: str) -> dict[str, Verb]:
 
 def find_verb(name: str) -> Verb:
     """The verb of a name that is in the table."""
-    one = verb(name)
-    assert one is not None, name
-    return one
+    declared = verb(name)
+    assert declared is not None, name
+    return declared
 
 
 def own() -> dict[str, Verb]:
@@ -178,14 +178,21 @@ def own() -> dict[str, Verb]:
 
 def every() -> dict[str, Verb]:
     """All verbs by name, with those of other packages."""
-    return {**own(), **{name: one for name, one in _installed().items() if name not in own()}}
+    return {
+        **own(),
+        **{name: declared for name, declared in _installed().items() if name not in own()},
+    }
 
 
 def commands() -> dict[str, Verb]:
     """Those that can be typed, by name."""
-    return {name: one for name, one in every().items() if one.group}
+    return {name: declared for name, declared in every().items() if declared.group}
 
 
 def memory_verbs(verbs: dict[str, Verb] | None = None) -> dict[str, Verb]:
     """Those that are carried out on memories, by name; of all verbs, or of these."""
-    return {name: one for name, one in (every() if verbs is None else verbs).items() if one.run}
+    return {
+        name: declared
+        for name, declared in (every() if verbs is None else verbs).items()
+        if declared.run
+    }

@@ -96,33 +96,37 @@ def _unquoted(word: str) -> str:
 
 def complete(line: Sequence[str]) -> Iterator[Candidate]:
     """The completions of the last word of a line."""
-    *before, word = [each for each in line[:-1] if each != "="] + [line[-1].removeprefix("=")]
+    *before, word = [part for part in line[:-1] if part != "="] + [line[-1].removeprefix("=")]
     if before and before[0] in (_HELP[0], _UPKEEP[0]):
         first, before = before[0], before[1:]
         if not before:
             every = commands().items()
-            rows = [(name, one.summary) for name, one in every if one.upkeep or first == _HELP[0]]
+            rows = [
+                (name, declared.summary)
+                for name, declared in every
+                if declared.upkeep or first == _HELP[0]
+            ]
             yield from _fitting(rows, word)
             return
     if not before:
         by_group = sorted(commands().items(), key=lambda item: GROUPS.index(item[1].group))
-        rows = [(name, one.summary) for name, one in by_group if not one.upkeep]
+        rows = [(name, declared.summary) for name, declared in by_group if not declared.upkeep]
         yield from _fitting([*rows, _UPKEEP, _HELP], word)
         return
-    one = verb(before[0])
-    if one is not None:
-        yield from _after(one, before[1:], word)
+    declared = verb(before[0])
+    if declared is not None:
+        yield from _after(declared, before[1:], word)
 
 
-def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
+def _after(declared: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
     """The completions after a command and some of its words."""
-    options = {"--help": _ASIDE, **options_of(one)}
+    options = {"--help": _ASIDE, **options_of(declared)}
     vault = next((value for name, value in pairwise(before) if name == "--vault"), None)
     open_option = options.get(before[-1]) if before else None
     name, is_joined, value = word.partition("=")
     if word.startswith("--") and is_joined and name in options:
         rows = _values(options[name], value, vault)
-        yield from ((f"{name}={each}", about) for each, about in rows)
+        yield from ((f"{name}={choice}", about) for choice, about in rows)
     elif open_option is not None and takes_value(open_option):
         yield from _values(open_option, word, vault)
     elif word.startswith("-"):
@@ -130,10 +134,10 @@ def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
         rows = [(name, param.help.split(";")[0]) for name, param in left]
         yield from _fitting([(name, about) for name, about in rows if "{" not in about], word)
     else:
-        places = [param for param in one.of(COMMAND) if param.place]
+        places = [param for param in declared.of(COMMAND) if param.place]
         before_values = {name for name, option in options.items() if takes_value(option)}
         pairs = pairwise(["", *before])
-        count = sum(ahead not in before_values and each[:1] != "-" for ahead, each in pairs)
+        count = sum(ahead not in before_values and choice[:1] != "-" for ahead, choice in pairs)
         if places and (count < len(places) or places[-1].place in "*+"):
             yield from _values(places[min(count, len(places) - 1)], word, vault)
 
@@ -147,9 +151,9 @@ def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:
         rows: Iterable[Candidate] = known(last, vault)
     elif known:
         abouts = known if isinstance(known, dict) else {}
-        values = ((str(one), abouts.get(one, "")) for one in known)
+        values = ((str(choice), abouts.get(choice, "")) for choice in known)
         rows = _fitting(
-            ((one, about if isinstance(about, str) else "") for one, about in values), last
+            ((choice, about if isinstance(about, str) else "") for choice, about in values), last
         )
     else:
         rows = files(last, folders=param.metavar != "FILE") if param.metavar in _FILES else ()
@@ -243,10 +247,10 @@ def files(word: str, *, folders: bool) -> Iterator[Candidate]:
     """Folders, and files where they are wanted, as the file system has them."""
     head, name = os.path.split(word)
     with suppress(OSError):
-        for each in sorted(os.scandir(os.path.expanduser(head) or "."), key=lambda one: one.name):
-            is_offered = name.startswith(".") or not each.name.startswith(".")
-            if is_offered and each.name.startswith(name) and (each.is_dir() or not folders):
-                yield os.path.join(head, each.name) + ("/" if each.is_dir() else ""), ""
+        for entry in sorted(os.scandir(os.path.expanduser(head) or "."), key=lambda one: one.name):
+            is_offered = name.startswith(".") or not entry.name.startswith(".")
+            if is_offered and entry.name.startswith(name) and (entry.is_dir() or not folders):
+                yield os.path.join(head, entry.name) + ("/" if entry.is_dir() else ""), ""
 
 
 def _rows(

@@ -57,7 +57,7 @@ class _Dispatcher:
         self._host = host
         self._lock = threading.Lock()
         self._toolbox: Toolbox | None = None
-        self._readers = {name for name, one in commands().items() if one.agent}
+        self._readers = {name for name, verb in commands().items() if verb.agent}
         self._table: dict[str, Answer] = {
             **dict.fromkeys(self._readers, self._command),
             "status": self._command,
@@ -227,7 +227,7 @@ def _refusal(why: str) -> RequestError:
 
 def _output(parts: Texts, params: JsonObject, wanted: str) -> Output:
     """An Output that collects parts for the caller's terminal."""
-    terminal, colour, links = (params.get(one) is True for one in ("terminal", "colour", "links"))
+    terminal, colour, links = (params.get(key) is True for key in ("terminal", "colour", "links"))
     columns = params.get("columns")
     columns = columns if isinstance(columns, int) and 0 < columns < MOST_COLUMNS else 0
     out, err = Parts("out", parts), Parts("err", parts)

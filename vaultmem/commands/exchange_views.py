@@ -69,24 +69,24 @@ def _advice(args: Namespace) -> str:
         return f"--text takes one text; put quotes around all of it (what is too much begins with {name[:40]!r})"
     if args.source is None and name in (*installed()[0], ALL):
         return f"name the source with its option: vaultmem ingest --source {name}"
-    marks = (one for one, mark in _DIALECTS.items() if os.path.exists(f"{name}/{mark}"))
+    marks = (dialect for dialect, mark in _DIALECTS.items() if os.path.exists(f"{name}/{mark}"))
     source = args.source or next(marks, "text")
-    each = "; one at a time" if more else ""
-    return f"name the file or folder with --path: vaultmem ingest --source {source} --path {shlex.quote(name)}{each}"
+    hint = "; one at a time" if more else ""
+    return f"name the file or folder with --path: vaultmem ingest --source {source} --path {shlex.quote(name)}{hint}"
 
 
 def _show_ingested(report: IngestReport, output: Output) -> None:
     """Print new memories on stdout, and on stderr what was left out, and why."""
     for remark in report["remarks"]:
         output.note(remark)
-    for one in (each for each in report["files"] if each["result"] == "new"):
-        cut = f"; {one['cut']}" if "cut" in one else ""
-        gone = f"; redacted: {', '.join(one['redacted'])}" if one["redacted"] else ""
-        path, many = output.paint(one["path"], "cyan"), count_of(len(one["memories"]))
-        output.line(f"{path} ({one['source']}): {many}{cut}{gone}")
-    skipped = [each for each in report["files"] if each["result"] == "skipped"]
-    for one in skipped[:MOST_ROWS]:
-        output.note(f"left out: {one['path']}: {one['reason']}")
+    for file in (file for file in report["files"] if file["result"] == "new"):
+        cut = f"; {file['cut']}" if "cut" in file else ""
+        gone = f"; redacted: {', '.join(file['redacted'])}" if file["redacted"] else ""
+        path, many = output.paint(file["path"], "cyan"), count_of(len(file["memories"]))
+        output.line(f"{path} ({file['source']}): {many}{cut}{gone}")
+    skipped = [file for file in report["files"] if file["result"] == "skipped"]
+    for file in skipped[:MOST_ROWS]:
+        output.note(f"left out: {file['path']}: {file['reason']}")
     if len(skipped) > MOST_ROWS:
         count = len(skipped) - MOST_ROWS
         output.note(f"{count:,} more left out; --json has all")
@@ -98,7 +98,7 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
     head = "dry run, nothing was done" if report["dry_run"] else "ingest"
     output.note(f"{head}: {', '.join(totals)}")
     if report["left"]:
-        begun = sum(each["rest"] > 0 for each in report["files"])
+        begun = sum(file["rest"] > 0 for file in report["files"])
         more = f", {begun:,} of them begun" if begun else ""
         left = f"{plural(report['left'], 'file')} left{more}"
         output.note(f"--limit is reached; {left}: run the same again to go on")
@@ -128,7 +128,7 @@ def _ingest_text(args: Namespace, output: Output) -> int:
 
 def import_lines(args: Namespace, output: Output) -> int:
     """Import memories from lines of JSON, and report what became of them."""
-    places = [each for each in (args.file, args.input, args.store) if each]
+    places = [place for place in (args.file, args.input, args.store) if place]
     if len(places) != 1:
         raise UsageError("name one file, - for what stands on stdin, or --from a folder")
     shape = args.format if args.format in SHAPES else None
@@ -148,14 +148,16 @@ def import_lines(args: Namespace, output: Output) -> int:
             except OSError as error:
                 raise VaultmemError(f"{places[0]} cannot be read: {error.strerror}") from error
     if store:  # name its file instead of the line
-        for one in (*report["kept"], *report["failed"]):
-            one["reason"] = f"{store.paths[one['line'] - 1]}: {one['reason']}"
+        for record in (*report["kept"], *report["failed"]):
+            record["reason"] = f"{store.paths[record['line'] - 1]}: {record['reason']}"
     _show_imported(report, Output("json") if args.json else output)
     if store and store.settings:
         from vaultmem.text.sanitize import quote_text
 
-        each = (f"{key}: {quote_text(str(value))}" for key, value in store.settings.items())
-        lines = "\n  ".join(each)
+        setting_lines = (
+            f"{key}: {quote_text(str(value))}" for key, value in store.settings.items()
+        )
+        lines = "\n  ".join(setting_lines)
         output.remark(f"its settings, for {paths.config_file()}:\n  {lines}")
     return 1 if report["failures"] else 0
 
@@ -167,8 +169,8 @@ def _show_imported(report: ImportReport, output: Output) -> None:
     )
     output.result(report, f"{would}imported: {counts}")
     for rows, what in ((report["kept"], "left as it is"), (report["failed"], "not imported")):
-        for one in rows[:MOST_ROWS]:
-            output.remark(f"line {one['line']}: {what}: {one['reason']}")
+        for row in rows[:MOST_ROWS]:
+            output.remark(f"line {row['line']}: {what}: {row['reason']}")
         if len(rows) > MOST_ROWS:
             output.remark(f"and {plural(len(rows) - MOST_ROWS, 'line')} more")
     if report["entries"] > 1:

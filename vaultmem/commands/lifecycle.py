@@ -156,7 +156,7 @@ def stop(args: Namespace, output: Output) -> int:
     """Stop the agent and the door of the page, and wait until they are gone."""
     vault = life.vault_of(args.vault)
     serving = life.open_doors(vault)
-    ours = [one for one in serving if one.until_stop]
+    ours = [process for process in serving if process.until_stop]
     held = holder(paths.state_folder(vault))
     pid = life.ping(vault) or (held.pid if held and held.is_agent else None)
     if args.dry_run:
@@ -168,10 +168,10 @@ def stop(args: Namespace, output: Output) -> int:
         if pid and ended.status == "none":
             ended = Life("stopped", pid, 0.0, None)
     _show_ended(ended, ours, vault, args, output)
-    for one in serving:
-        if not one.until_stop and ended.pid:
+    for process in serving:
+        if not process.until_stop and ended.pid:
             output.remark(
-                f"serve --http at {one.url} (process {one.pid}) starts it again; end that where it runs"
+                f"serve --http at {process.url} (process {process.pid}) starts it again; end that where it runs"
             )
     if ended.by:
         output.remark(

@@ -60,7 +60,7 @@ def backlinks(args: Namespace, output: Output) -> int:
         path = vault.find_note(args.note)
         rows = vault.backlinks(path)
         mentions = vault.mentions(path) if args.mentions else []
-    more = {"mentions": [one.__dict__ for one in mentions]} if args.mentions else {}
+    more = {"mentions": [mention.__dict__ for mention in mentions]} if args.mentions else {}
     output.answer({**_data("backlinks", rows, note=path), **more})
     sources = plural(len({link.source for link in rows}), "note")
     output.note(f"{plural(len(rows), 'link')} from {sources} to {path}")
@@ -70,8 +70,12 @@ def backlinks(args: Namespace, output: Output) -> int:
         output.line(f"{output.place(link.source, link.line, room=room)}  {text}")
     if args.mentions:
         output.note(f"named {plural(len(mentions), 'time')} without a link")
-    for one in mentions:
-        show_words(f"{output.place(one.path, one.line, room=output.room(8))}  ", one.text, output)
+    for mention in mentions:
+        show_words(
+            f"{output.place(mention.path, mention.line, room=output.room(8))}  ",
+            mention.text,
+            output,
+        )
     return 0
 
 
@@ -83,11 +87,11 @@ def related(args: Namespace, output: Output) -> int:
     output.answer(_data("related", rows, note=path))
     if not rows:
         output.note(f"nothing is near {path}")
-    for one in rows:
-        room = output.room(screen.columns(one.title) + 8)
-        title = f"{output.paint(one.title, 'bold')}  {output.place(one.path, room=room)}"
-        output.line(f"{title}  {one.score:.2f}")
-        show_words("    ", "; ".join(one.reasons), output, "dim")
+    for row in rows:
+        room = output.room(screen.columns(row.title) + 8)
+        title = f"{output.paint(row.title, 'bold')}  {output.place(row.path, room=room)}"
+        output.line(f"{title}  {row.score:.2f}")
+        show_words("    ", "; ".join(row.reasons), output, "dim")
     return 0
 
 

@@ -136,7 +136,7 @@ class Out:
 
     def send(self, lines: list[str]) -> None:
         """Send lines; waits for a client that is slow to read."""
-        text = "".join(f"{each}\n" for each in lines)
+        text = "".join(f"{line}\n" for line in lines)
         data = memoryview(text.encode("utf-8", "backslashreplace"))
         with self._lock:
             while data and not self.is_over:
@@ -223,7 +223,7 @@ class Service:
         return len(ready) > (answered in ready)
 
     def _has_room(self) -> bool:
-        return sum(len(each.line) for each in self._waiting) < MOST
+        return sum(len(request.line) for request in self._waiting) < MOST
 
     def _read(self) -> None:
         self._lines.fill()
@@ -247,7 +247,7 @@ class Service:
         if message.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
             return False
         wanted = params.get("requestId")
-        self._waiting = [each for each in self._waiting if not each.has_id(wanted)]
+        self._waiting = [waiting for waiting in self._waiting if not waiting.has_id(wanted)]
         with self._lock:
             for request in self._running:
                 request.is_cancelled |= request.has_id(wanted)
@@ -321,7 +321,7 @@ class _Relay:
         lines = reply and reply.get("lines")
         if not reply or not isinstance(lines, list):
             return None
-        return [str(each) for each in lines], reply.get("settled")
+        return [str(text) for text in lines], reply.get("settled")
 
     def _by_us(self, line: str) -> tuple[list[str], object]:
         from vaultmem.api.mcp import Settled

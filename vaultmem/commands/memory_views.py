@@ -46,17 +46,17 @@ def remark_similar(answer: Answer, output: Output) -> None:
         output.remark(f"the same text is there already: {place(answer, output)}")
     remark_secrets(answer, output)
     same = answer.get("same_as", ())
-    for one in same:
+    for memory in same:
         then = "a dream merges the two, vaultmem undo takes that back"
-        then = then if one["merges"] else "both stay"
-        output.remark(f"says the same as {place(one, output)}; {then}")
-    ids = {one["id"] for one in same}
-    for one in (each for each in answer["similar"] if each["id"] not in ids):
-        output.remark(f"similar to {place(one, output)} ({one['similarity']:.0%} alike)")
+        then = then if memory["merges"] else "both stay"
+        output.remark(f"says the same as {place(memory, output)}; {then}")
+    ids = {memory["id"] for memory in same}
+    for memory in (memory for memory in answer["similar"] if memory["id"] not in ids):
+        output.remark(f"similar to {place(memory, output)} ({memory['similarity']:.0%} alike)")
     replaced = answer.get("replaced", ())
-    for one in answer["contradicts"]:
-        verb = "replaces" if one["id"] in replaced else "may contradict"
-        output.remark(f"{verb} {place(one, output)}: {one['why']}")
+    for memory in answer["contradicts"]:
+        verb = "replaces" if memory["id"] in replaced else "may contradict"
+        output.remark(f"{verb} {place(memory, output)}: {memory['why']}")
     if replaced:
         back = "vaultmem undo --last takes that back"
         output.remark(f"what is replaced is in the archive; {back}")
@@ -76,12 +76,12 @@ def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
     """read: all fields of a memory."""
     fields: JsonObject = {name: answer.get(name) for name in _FIELDS}
     fields = {
-        **{name: ", ".join(map(str, one)) if isinstance(one, list) else one for name, one in fields.items()},
+        **{name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()},
         "confidence": f"{answer['confidence']:.2f} ({answer['decay_policy']})",
         "read": f"{answer['access_count']:,} ×",
     }  # fmt: skip
     output.line(output.paint(answer["title"], "bold"))
-    filled = ((name, str(one)) for name, one in fields.items() if one not in (None, ""))
+    filled = ((name, str(value)) for name, value in fields.items() if value not in (None, ""))
     for row in table([*filled, *_provenance(answer)]):
         output.line(output.paint(row, "dim"))
     output.line()
@@ -94,10 +94,10 @@ def _provenance(answer: Answer) -> Iterator[tuple[str, str]]:
     if origin := answer.get("drawn_from"):
         line = f":{origin['line']}" if origin["line"] else ""
         yield "drawn from", f"{origin['path']}{line}  “{one_line(origin['sentence'])}”"
-    for one in answer.get("replaced", ()):
-        yield "replaced", f"{short(one['id'])} {one['title']}"
-    for one in answer.get("recalled", ()):
-        yield f"recalled {one['day']}", f"by {one['by'] or 'you'}, {one['times']:,} ×"
+    for memory in answer.get("replaced", ()):
+        yield "replaced", f"{short(memory['id'])} {memory['title']}"
+    for memory in answer.get("recalled", ()):
+        yield f"recalled {memory['day']}", f"by {memory['by'] or 'you'}, {memory['times']:,} ×"
 
 
 def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
@@ -105,21 +105,22 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
     memories = answer["memories"]
     output.remark(f"{count_of(len(memories))}{' in the archive' if args.deleted else ''}")
     for full in table(
-        (short(one["id"]), one["created_at"][:10], one["category"], _title(one)) for one in memories
+        (short(memory["id"]), memory["created_at"][:10], memory["category"], _title(memory))
+        for memory in memories
     ):
         row = screen.cut(full, output.columns) if output.columns else full
         output.line(output.paint(row[:8], "yellow") + row[8:])
 
 
-def _title(one: Answer) -> str:
+def _title(memory: Answer) -> str:
     """The title, and what it says where that is something else, with the tags, when it reminds, and the attribution of
     words that no person has approved."""
-    says = title_of(one["content"])
-    is_else = not one["title"].lower().startswith(safe_title(says).lower())
-    title = f"{one['title']}: {says}" if says and is_else else one["title"]
-    whose = [f"({one['attribution']})"] if "attribution" in one else []
-    reminds = (f"({when})" for when in _reminds(one))
-    return " ".join([title, *(f"#{tag}" for tag in one["tags"]), *reminds, *whose])
+    says = title_of(memory["content"])
+    is_else = not memory["title"].lower().startswith(safe_title(says).lower())
+    title = f"{memory['title']}: {says}" if says and is_else else memory["title"]
+    whose = [f"({memory['attribution']})"] if "attribution" in memory else []
+    reminds = (f"({when})" for when in _reminds(memory))
+    return " ".join([title, *(f"#{tag}" for tag in memory["tags"]), *reminds, *whose])
 
 
 def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
@@ -133,9 +134,11 @@ def show_edited(answer: Answer, _args: Namespace, output: Output) -> None:
     output.line(f"{place(answer, output)}: {'; '.join(says)}")
 
 
-def _reminds(one: Answer) -> list[str]:
+def _reminds(memory: Answer) -> list[str]:
     """When a reminder reminds, and how often."""
-    when = ", ".join(filter(None, (one.get("remind", "").replace("T", " "), one.get("repeat"))))
+    when = ", ".join(
+        filter(None, (memory.get("remind", "").replace("T", " "), memory.get("repeat")))
+    )
     return [f"reminds on {when}"] if when else []
 
 
@@ -161,8 +164,8 @@ def show_reinforced(answer: Answer, _args: Namespace, output: Output) -> None:
 
 def show_approved(answer: Answer, args: Namespace, output: Output) -> None:
     """approve: the memories."""
-    for one in answer["memories"]:
-        output.line(place(one, output))
+    for memory in answer["memories"]:
+        output.line(place(memory, output))
     done = "no longer approved" if args.undo else "approved"
     done = f"would be {done}" if args.dry_run else done
     many = f"{done}: {count_of(len(answer['memories']))}"

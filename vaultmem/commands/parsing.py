@@ -147,13 +147,13 @@ def _read_places(one: Verb, words: list[str]) -> JsonObject:
 
 
 @cache
-def shared_options(one: Verb) -> tuple[Param, ...]:
+def shared_options(verb: Verb) -> tuple[Param, ...]:
     """The options that each command has."""
-    section, formats = "shared options", ("text", "json", *resolve(one.formats))
+    section, formats = "shared options", ("text", "json", *resolve(verb.formats))
     help_ = "the folder that holds the notes"
     vault = Param("vault", help_, metavar="FOLDER", section=section)
     return (
-        *([] if any(param.name == "vault" for param in one.params) else [vault]),
+        *([] if any(param.name == "vault" for param in verb.params) else [vault]),
         Param("format", "text for people, json for programs", default="text", choices=formats, section=section),
         Param("json", "the same as --format json", kind="flag", default=False, section=section),
     )  # fmt: skip

@@ -184,8 +184,8 @@ def answer(args: Namespace, output: Output) -> int:
         output.answer({"items": reports, "count": len(reports)})
     for report in reports:
         _show_answered(report, output)
-    for each in errors[:-1]:
-        output.error(str(each))
+    for message in errors[:-1]:
+        output.error(str(message))
     if errors:
         raise errors[-1]
     return 0
@@ -220,8 +220,8 @@ def _consequence(report: AnswerReport, output: Output) -> str:
     if restored := report.get("restored"):
         return f"; back in {output.paint(restored, 'cyan')}"
     done = report.get("carried_out", ())
-    moments = [f"; next on {one['next'].replace('T', ' ')}" for one in done if one.get("next")]
-    paths = dict.fromkeys(one["path"] for one in done)
+    moments = [f"; next on {item['next'].replace('T', ' ')}" for item in done if item.get("next")]
+    paths = dict.fromkeys(item["path"] for item in done)
     return "".join([*moments, *(f"; {output.paint(path, 'cyan')}" for path in paths)])
 
 
@@ -262,9 +262,9 @@ def notify(args: Namespace, output: Output) -> int:
             if settled["done"] or settled["reopened"]:
                 report["written"] |= vault.notify()["written"]
     output.answer(report)
-    for one in report["told"]:
-        title = output.paint(one["title"], "bold")
-        output.line(f"{title}  {' · '.join(one['body'].splitlines())}")
+    for item in report["told"]:
+        title = output.paint(item["title"], "bold")
+        output.line(f"{title}  {' · '.join(item['body'].splitlines())}")
     many = plural(len(report["told"]), "notification") if report["told"] else "nothing to tell"
     if report["dry_run"]:
         output.note(f"dry run, nothing was done: {many}")

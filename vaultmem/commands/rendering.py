@@ -57,8 +57,8 @@ def run(name: str, args: Namespace, output: Output) -> int:
 
 def params_of(name: str, args: Namespace) -> Answer:
     """The arguments of a command that its verb takes, by their names in Python."""
-    own = (one for one in find_verb(name).params if one.fits(COMMAND) and one.fits(JSON))
-    return {one.name: getattr(args, one.name) for one in own}
+    own = (param for param in find_verb(name).params if param.fits(COMMAND) and param.fits(JSON))
+    return {param.name: getattr(args, param.name) for param in own}
 
 
 def text_or_stdin(text: object, output: Output) -> str:
@@ -331,7 +331,7 @@ def _words_that_differ(line: str, other: str, output: Output) -> str:
     from difflib import SequenceMatcher
 
     colour = _COLOURS[line[0]]
-    own, theirs = (re.findall(r"\s+|\w+|[^\w\s]", one[1:]) for one in (line, other))
+    own, theirs = (re.findall(r"\s+|\w+|[^\w\s]", side[1:]) for side in (line, other))
     text, at = output.paint(line[0], colour), 0
     for start, _, size in SequenceMatcher(None, own, theirs, autojunk=False).get_matching_blocks():
         text += output.paint("".join(own[at:start]), colour, "reverse")

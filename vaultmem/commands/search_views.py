@@ -72,7 +72,7 @@ def search(args: Namespace, output: Output) -> int:
             output.remark(remark)
         whose = _attributions(vault, answer, ask.viewer)
         if output.as_json:
-            results = [result_to_json(one, whose) for one in answer.results]
+            results = [result_to_json(result, whose) for result in answer.results]
             output.data({"results": results, "count": len(results)})
         else:
             _show_results(answer, whose, output)
@@ -90,8 +90,8 @@ def _by_meaning(args: Namespace) -> bool | None:
 def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     """Whose words the memories among the results have, where nobody has approved them, by id."""
     inside = vault.config.text("memory_folder") + "/"
-    own = [one.properties for one in answer.results if one.path.startswith(inside)]
-    if not any(one.get(key) for one in own for key in ("agent", "source", "url")):
+    own = [result.properties for result in answer.results if result.path.startswith(inside)]
+    if not any(properties.get(key) for properties in own for key in ("agent", "source", "url")):
         return {}
     from vaultmem.pending.approving import attributions
 
@@ -111,7 +111,9 @@ def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
         "score": round(result.score, 2), "similarity": result.similarity,
         "more": [list(lines) for lines in result.more], "conflict_copy_of": result.original, "uri": result.uri,
     }  # fmt: skip
-    return {name: one for name, one in fields.items() if one or one not in (None, "", False, [])}
+    return {
+        name: value for name, value in fields.items() if value or value not in (None, "", False, [])
+    }
 
 
 def _words(result: Hit) -> JsonObject:
@@ -142,7 +144,7 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
             result.original and "sync conflict copy",
             result.more and "also lines " + ", ".join(f"{a}-{b}" for a, b in result.more),
         ]
-        behind = "  ".join(str(one) for one in details if one)
+        behind = "  ".join(str(detail) for detail in details if detail)
         room = output.room(screen.columns(behind) + 4)
         lines = f"{result.line}-{result.end_line}"
         where = output.place(result.path, lines, room=room, style="dim")
@@ -214,7 +216,7 @@ def recall(args: Namespace, output: Output) -> int:
     query = args.query or ""
     if not args.batch and not query.strip():
         raise UsageError("nothing to recall; type some words, or see vaultmem recall --help")
-    params = {name: one for name, one in params_of("recall", args).items() if one is not None}
+    params = {name: value for name, value in params_of("recall", args).items() if value is not None}
     with open_vault(args, output) as vault:
         if vault is not args.vault and "meaning" not in (args.without or ()):
             embed_first(vault, output)  # the agent embeds by itself
@@ -284,7 +286,7 @@ def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
     own = ask.but(semantic=bool(ask.semantic), text=text, limit=limit)
     answer = vault.answer(own)
     whose = _attributions(vault, answer, ask.viewer)
-    reply: JsonObject = {"results": [result_to_json(one, whose) for one in answer.results]}
+    reply: JsonObject = {"results": [result_to_json(result, whose) for result in answer.results]}
     return {**reply, "remarks": answer.remarks} if answer.remarks else reply
 
 
@@ -310,8 +312,8 @@ def _recall_params(line: JsonObject) -> JsonObject:
         if key not in _RECALL_KEYS:
             meant = did_you_mean(key.lower().replace("-", "_"), _RECALL_KEYS)
             raise UsageError(f"unknown: {key[:40]!r}{meant}; known: {', '.join(_RECALL_KEYS)}")
-    own = {_RECALL_KEYS[key]: one for key, one in line.items() if one is not None}
-    return {key: one for key, one in own.items() if key}
+    own = {_RECALL_KEYS[key]: value for key, value in line.items() if value is not None}
+    return {key: value for key, value in own.items() if key}
 
 
 # --- why

@@ -36,8 +36,8 @@ def init(args: Namespace, output: Output) -> int:
         if args.dry_run:
             written = [own] if args.write_config and not os.path.exists(own) else []
             output.remark(f"would index {vault.path} into {state}")
-            for one in written:
-                output.remark(f"would write {one}")
+            for written_path in written:
+                output.remark(f"would write {written_path}")
             plan = {"vault": vault.path, "state": state, "written": written}
             output.answer({**plan, "dry_run": True})
             return 0
@@ -186,7 +186,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     if vault.is_indexed():
         rows = catalog_read.block_hashes(vault.searcher().catalog, None, args.other_scripts or None)
         total = len({row[2] for row in rows})
-    size = sum(one.stat().st_size for one in Path(resolved.folder).iterdir())
+    size = sum(file.stat().st_size for file in Path(resolved.folder).iterdir())
     facts = {"model": resolved.name, "bytes": size, "texts_per_second": round(pace)}
     long = f"; about {total / pace / 60:.0f} minutes for {plural(total, 'block')}" if total else ""
     output.result(

@@ -38,12 +38,14 @@ def run(args: Namespace, output: Output) -> int:
     results = list(map(_to_json, near))
     if args.recall:
         memory = {"kind": "note", "memory_type": "semantic"}
-        notes = [{**one, "content": one["text"], **memory} for one in results if one["text"]]
-        output.exact(f"{block(entry(cast('Recalled', one)) for one in notes)}\n")
+        notes = [
+            {**result, "content": result["text"], **memory} for result in results if result["text"]
+        ]
+        output.exact(f"{block(entry(cast('Recalled', note)) for note in notes)}\n")
     else:
         output.answer({"results": results, "count": len(results)})
         _show(results, output)
-    if results and not any(one["text"] for one in results):
+    if results and not any(result["text"] for result in results):
         output.remark(_TEXTLESS)
     return 0
 
@@ -59,20 +61,20 @@ def _nearest(query: str, limit: int, to: Viewer, settings: Config) -> list[Near]
         near = server.search(embedder.query(query).tolist(), limit * (MORE if to.name else 1), {})
     finally:
         server.close()
-    return [one for one in near if to.sees(str(one.record.metadata.get("scope")))][:limit]
+    return [match for match in near if to.sees(str(match.record.metadata.get("scope")))][:limit]
 
 
-def _to_json(one: Near) -> JsonObject:
-    facts = one.record.metadata
+def _to_json(match: Near) -> JsonObject:
+    facts = match.record.metadata
     places = {name: facts.get(name) for name in ("vault", "path", "line", "end_line")}
-    return {**places, "text": (one.record.text or "").strip(), "score": round(one.cosine, 3)}
+    return {**places, "text": (match.record.text or "").strip(), "score": round(match.cosine, 3)}
 
 
 def _show(results: list[JsonObject], output: Output) -> None:
     if not results:
         output.note("nothing found")
-    for one in results:
-        lines = f"{one['line']}-{one['end_line']}"
-        output.line(f"{output.place(str(one['path']), lines)}  score {one['score']}")
-        if one["text"]:
-            output.line(f"  {' '.join(str(one['text']).split())}")
+    for result in results:
+        lines = f"{result['line']}-{result['end_line']}"
+        output.line(f"{output.place(str(result['path']), lines)}  score {result['score']}")
+        if result["text"]:
+            output.line(f"  {' '.join(str(result['text']).split())}")

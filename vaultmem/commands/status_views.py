@@ -63,7 +63,10 @@ def status(args: Namespace, output: Output) -> int:
             if is_of_other_version(vault.path):
                 advice = OTHER_VERSION
             output.line(f"{vault.path} is not indexed yet; {advice}")
-    rows = [*_memory_rows(memories), *(row for one in packages for row in one.rows(facts))]
+    rows = [
+        *_memory_rows(memories),
+        *(row for installed in packages for row in installed.rows(facts)),
+    ]
     _show_rows([*rows, *agent_rows(agent, problem)], output)
     return int(facts["status"] == UNHEALTHY)
 
@@ -156,7 +159,7 @@ def agent_rows(agent: AgentStatus | None, problem: str) -> Rows:
     if reminders := agent.get("reminders"):
         if reminders["next"]:
             rows.append(("next reminder", reminders["next"].replace("T", " ")))
-        rows += [("reminders", one) for one in reminders["troubles"]]
+        rows += [("reminders", reason) for reason in reminders["troubles"]]
     if last := agent.get("last_error"):
         when = ago(clock.seconds() - last["time"])
         rows.append((f"last {last['level']}", f"{when}: {last['message']}"))
@@ -209,20 +212,20 @@ def doctor(args: Namespace, output: Output) -> int:
 
     with Vault(args.vault) as vault:
         findings = examine(vault)
-        sound = all(one.severity != "error" for one in findings)
+        sound = all(finding.severity != "error" for finding in findings)
         findings = worst_first([*findings, *agent_health.examine(vault, readable=sound)])
-    healthy = all(one.severity != "error" for one in findings)
-    output.answer({"healthy": healthy, "findings": [one._asdict() for one in findings]})
+    healthy = all(finding.severity != "error" for finding in findings)
+    output.answer({"healthy": healthy, "findings": [finding._asdict() for finding in findings]})
     if not findings:
         output.line("all is well")
-    for one in findings:
-        most = len(one.places) if args.all else MOST_PLACES
-        output.line(f"{output.paint(one.severity, _STYLES[one.severity])}  {one.what}")
-        for place in one.places[:most]:
+    for finding in findings:
+        most = len(finding.places) if args.all else MOST_PLACES
+        output.line(f"{output.paint(finding.severity, _STYLES[finding.severity])}  {finding.what}")
+        for place in finding.places[:most]:
             output.line(output.paint(f"    {place}", "dim"))
-        if len(one.places) > most:
-            output.line(output.paint(f"    and {len(one.places) - most} more (--all)", "dim"))
-        output.line(f"    → {one.advice}")
+        if len(finding.places) > most:
+            output.line(output.paint(f"    and {len(finding.places) - most} more (--all)", "dim"))
+        output.line(f"    → {finding.advice}")
     return 0 if healthy else 1
 
 
@@ -263,7 +266,7 @@ def _list_jobs(args: Namespace, output: Output) -> int:
     now = clock.seconds()
     listed = reply["jobs"] if reply else agent_jobs.listing(settings.load(vault), ledger, now)
     output.answer({"jobs": listed, "count": len(listed), "agent": ping and ping["pid"]})
-    rows = [_job_row(one, now) for one in listed]
+    rows = [_job_row(job, now) for job in listed]
     for row in table([("job", "when", "next", "last", "result"), *rows]):
         output.line(row)
     for _, notice in ledger.notices():
@@ -319,4 +322,4 @@ def _run_here(folder: str, job: Job, output: Output) -> JobState:
         runs.remember([job.name])
         runs.carry_out(job.name, lambda: job.run(vault))
         listed = agent_jobs.listing(vault.config, runs, clock.seconds())
-    return next(one for one in listed if one["name"] == job.name)
+    return next(entry for entry in listed if entry["name"] == job.name)

@@ -129,7 +129,7 @@ def _carry_out(
     if args.list_tools:
         _list(tools, output)
         return 0
-    results = [_result(tools, one, args.client) for one in calls]
+    results = [_result(tools, call, args.client) for call in calls]
     for result in results:
         if output.as_json or _wants_stdin(args):  # a program asks
             output.record(result)
@@ -157,10 +157,10 @@ def _calls(args: Namespace, stdin: str | None) -> Iterator[JsonObject | RequestE
         yield {"prompt": text.strip()}
         return
     for value in _values(text):
-        for one in value if isinstance(value, list) else [value]:
-            if not isinstance(one, dict | RequestError):
+        for call in value if isinstance(value, list) else [value]:
+            if not isinstance(call, dict | RequestError):
                 raise UsageError("a call is an object; see vaultmem agent --help")
-            yield one
+            yield call
 
 
 def _stdin_text() -> str:
@@ -195,7 +195,7 @@ def _values(text: str) -> list[object]:
             values.append(parse(line))
         except ValueError as error:
             values.append(RequestError(PARSE_ERROR, f"line {number} is not JSON: {error}"))
-    if all(isinstance(one, RequestError) for one in values):
+    if all(isinstance(call, RequestError) for call in values):
         raise UsageError(f"stdin is not JSON: {whole}")
     return values
 
@@ -210,16 +210,16 @@ def _list(tools: Answers, output: Output) -> None:
         output.line(f"  {tool['description']}")
 
 
-def _result(tools: Answers, one: JsonObject | RequestError, name: str) -> JsonObject:
+def _result(tools: Answers, call: JsonObject | RequestError, name: str) -> JsonObject:
     """The result of one call in any of its shapes."""
     from vaultmem.api.rpc import RequestError, as_json
     from vaultmem.errors import VaultmemError
 
-    if isinstance(one, RequestError):
-        return {"name": None, "ok": False, "error": as_json(one)}
-    method, params = _request(one, name)
+    if isinstance(call, RequestError):
+        return {"name": None, "ok": False, "error": as_json(call)}
+    method, params = _request(call, name)
     named = str((params.get("name") or "") if method == "tools/call" else method)
-    head = {"id": one["id"]} if "id" in one else {}
+    head = {"id": call["id"]} if "id" in call else {}
     try:
         answer = tools.answer(method, params)
     except VaultmemError as error:
@@ -228,17 +228,17 @@ def _result(tools: Answers, one: JsonObject | RequestError, name: str) -> JsonOb
     return {**head, "name": named, "ok": True, **own}
 
 
-def _request(one: JsonObject, name: str) -> tuple[str, JsonObject]:
+def _request(call: JsonObject, name: str) -> tuple[str, JsonObject]:
     """The method and its parameters: of {"name", "params"}, {"method", "params"} or {"prompt"}."""
-    arguments = one.get("params", one.get("arguments"))
-    if "prompt" in one and "name" not in one:
-        return "prompt", {"prompt": one["prompt"], "client": name}
-    method = one.get("method")
+    arguments = call.get("params", call.get("arguments"))
+    if "prompt" in call and "name" not in call:
+        return "prompt", {"prompt": call["prompt"], "client": name}
+    method = call.get("method")
     if method == "tools/list":
         return method, {}
     if method == "tools/call":
         return method, {**(arguments if isinstance(arguments, dict) else {}), "client": name}
-    tool = one.get("name") if method is None else method
+    tool = call.get("name") if method is None else method
     return "tools/call", {"name": tool, "arguments": arguments, "client": name}
 
 

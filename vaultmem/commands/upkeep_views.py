@@ -73,11 +73,11 @@ def expect(args: Namespace, output: Output) -> int:
     opened = open_vault if args.run else vault_of
     with opened(args, output) as vault:
         rows = vault.check_expectations() if args.run else vault.expectations()
-    lost = [one for one in rows if not one.get("found", True)]
+    lost = [row for row in rows if not row.get("found", True)]
     counts = {"lost": len(lost)} if args.run else {}
     output.answer({"expectations": rows, "count": len(rows), **counts})
-    for one in rows:
-        output.line(_expectation_line(one, output))
+    for row in rows:
+        output.line(_expectation_line(row, output))
     met = f", {len(rows) - len(lost):,} met" if args.run else ""
     output.note(f"{plural(len(rows), 'expectation')}{met}")
     return 1 if lost else 0
@@ -100,11 +100,13 @@ def _change_expectation(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _expectation_line(one: Answer, output: Output) -> str:
-    line = f"{one['question']} → {one['answer']}"
-    if "found" not in one:
+def _expectation_line(expectation: Answer, output: Output) -> str:
+    line = f"{expectation['question']} → {expectation['answer']}"
+    if "found" not in expectation:
         return line
-    place_ = output.paint(one["path"] or "not found", "cyan" if one["found"] else "red")
+    place_ = output.paint(
+        expectation["path"] or "not found", "cyan" if expectation["found"] else "red"
+    )
     return f"{line}  {place_}"
 
 
@@ -136,16 +138,16 @@ def review(args: Namespace, output: Output) -> int:
             output.remark(f"{says} {kind} (vaultmem review --ask {kind} ends that rule)")
         if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
             output.remark(f"{count} to review")
-            for one in proposals:
-                output.line(_proposal_line(one, output))
+            for proposal in proposals:
+                output.line(_proposal_line(proposal, output))
         else:
             _go_through(vault, proposals, args, output)
-    for one in chores:
+    for proposal in chores:
         text, source = (
-            one_line_or_placeholder(one["text"], WORDS),
-            output.paint(one_line(one["source"]), "dim"),
+            one_line_or_placeholder(proposal["text"], WORDS),
+            output.paint(one_line(proposal["source"]), "dim"),
         )
-        output.line("  ".join(filter(None, (output.paint(one["id"], "yellow"), text, source))))
+        output.line("  ".join(filter(None, (output.paint(proposal["id"], "yellow"), text, source))))
     return 0
 
 
@@ -162,24 +164,24 @@ def _decide(vault: Vault, args: Namespace, output: Output) -> None:
         report = (vault.accept if args.accept else vault.reject)(args.id, by=args.by)
         output.result(report, f"{'accepted' if args.accept else 'rejected'}: {report['said']}")
         return
-    (one,) = vault.ask("proposals", id=args.id)["proposals"]
-    output.answer({**one, "dry_run": True})
+    (proposal,) = vault.ask("proposals", id=args.id)["proposals"]
+    output.answer({**proposal, "dry_run": True})
     if not output.as_json:
-        _show_proposal(one, output)
+        _show_proposal(proposal, output)
 
 
-def _proposal_line(one: ProposalReport, output: Output) -> str:
-    line = f":{one['line']}" if one.get("line") else ""
-    where = output.paint(f"{one['path']}{line}", "cyan")
-    reason = f" ({one['reason']})" if one.get("reason") else ""
-    return f"{output.paint(one['id'], 'yellow')}  {one['kind']}  {where}  {one['said']}{reason}"
+def _proposal_line(proposal: ProposalReport, output: Output) -> str:
+    line = f":{proposal['line']}" if proposal.get("line") else ""
+    where = output.paint(f"{proposal['path']}{line}", "cyan")
+    reason = f" ({proposal['reason']})" if proposal.get("reason") else ""
+    return f"{output.paint(proposal['id'], 'yellow')}  {proposal['kind']}  {where}  {proposal['said']}{reason}"
 
 
-def _show_proposal(one: ProposalReport, output: Output) -> None:
-    output.line(_proposal_line(one, output))
-    for each in one["evidence"]:
-        output.line(f"    {each}")
-    show_diff(one.get("diff"), output)
+def _show_proposal(proposal: ProposalReport, output: Output) -> None:
+    output.line(_proposal_line(proposal, output))
+    for piece in proposal["evidence"]:
+        output.line(f"    {piece}")
+    show_diff(proposal.get("diff"), output)
 
 
 def _go_through(
@@ -187,17 +189,17 @@ def _go_through(
 ) -> None:
     if not proposals:
         output.remark("nothing to review; vaultmem dream --level 3 looks for something")
-    for number, one in enumerate(proposals, 1):
+    for number, proposal in enumerate(proposals, 1):
         output.line(output.paint(f"{number} of {len(proposals)}", "bold"))
-        _show_proposal(one, output)
+        _show_proposal(proposal, output)
         answer = _ask(output)
         if answer == "q":
             return
         try:
             if answer == "a":
-                vault.accept(one["id"], by=args.by, dry_run=args.dry_run)
+                vault.accept(proposal["id"], by=args.by, dry_run=args.dry_run)
             elif answer == "r" and not args.dry_run:
-                vault.reject(one["id"], by=args.by)
+                vault.reject(proposal["id"], by=args.by)
         except VaultmemError as error:  # the note was changed meanwhile; the others are still good
             output.remark(str(error))
 
@@ -247,24 +249,24 @@ def show_history(answer: Answer, _args: Namespace, output: Output) -> None:
         output.line(_entry_line(one, output))
 
 
-def _entry_line(one: CommitReport, output: Output) -> str:
-    files = one.get("files", ())
+def _entry_line(entry: CommitReport, output: Output) -> str:
+    files = entry.get("files", ())
     many = f"  {output.paint(plural(len(files), 'file'), 'dim')}" if len(files) > 1 else ""
-    commit, by = output.paint(short(one["commit"]), "yellow"), output.paint(one["by"], "cyan")
-    machine = f" on {one['machine']}" if one.get("machine") else ""
-    ahead = f"{commit}  {local_time(one['at'])}  {by}{machine}  "
-    why = one["why"] + _by_hand(one)
+    commit, by = output.paint(short(entry["commit"]), "yellow"), output.paint(entry["by"], "cyan")
+    machine = f" on {entry['machine']}" if entry.get("machine") else ""
+    ahead = f"{commit}  {local_time(entry['at'])}  {by}{machine}  "
+    why = entry["why"] + _by_hand(entry)
     if output.columns:
         why = screen.cut(why, output.room(output.width_of(ahead + many), 16))
     return f"{ahead}{why}{many}"
 
 
-def _by_hand(one: CommitReport) -> str:
+def _by_hand(commit: CommitReport) -> str:
     """The file of an entry of what somebody did without vaultmem, if it is one."""
     from vaultmem.history.commits import OUTSIDE
 
-    files = one.get("files", [])
-    if len(files) != 1 or not one["why"].endswith(OUTSIDE):
+    files = commit.get("files", [])
+    if len(files) != 1 or not commit["why"].endswith(OUTSIDE):
         return ""
     names = dict.fromkeys(filter(None, (files[0]["path"], files[0]["target"])))
     return f": {one_line(' → '.join(names))}"
@@ -292,15 +294,17 @@ def _show_undone(report: UndoReport, output: Output) -> None:
     if refused and not (changes or answers):
         before = report["before"]
         more = f"; what was done before it: vaultmem undo {short(before)}" if before else ""
-        entries = [f" of {short(one['commit'])} ({one['why']})" for one in report["undone"]]
+        entries = [
+            f" of {short(commit['commit'])} ({commit['why']})" for commit in report["undone"]
+        ]
         what = entries[0] if len(entries) == 1 else ""
         raise VaultmemError(f"nothing was undone{what}: {_reason(refused[0])}{more}")
     if not (changes or answers):
         output.remark("already undone: nothing was changed")
         return
     would, done = would_be(dry_run=report["dry_run"]), "redone" if report["redone"] else "undone"
-    for one in report["undone"]:
-        output.line(f"{would}{done}: {_entry_line(one, output)}")
+    for commit in report["undone"]:
+        output.line(f"{would}{done}: {_entry_line(commit, output)}")
     for it in answers:
         output.line(f"  {output.paint(it['id'], 'yellow')} {would}{it['state']}: {it['text']}")
     for change in changes:

@@ -47,7 +47,7 @@ def shares_only_its_subject(old: str, new: str) -> bool:
     share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
     numbers or names."""
     a, b = (read(text[:CAP]).tokens for text in (old, new))
-    mine, theirs = ([token.stem for token in each] for each in (a, b))
+    mine, theirs = ([token.stem for token in tokens] for tokens in (a, b))
     head = paraphrase.difference(mine, theirs).head
     is_headed = 0 < head < len(mine) and set(mine) & set(theirs) == set(mine[:head])
     if not is_headed or _EXCHANGED.search(new):
@@ -83,7 +83,7 @@ def _states_something_else(old: str, new: str) -> bool:
     """Whether the two state two properties of one subject, or one of two subjects, of what there is one of."""
     a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
     pairs = [(one, other, one.property == other.property) for one in a for other in b]
-    near = [each for each in pairs if each[2] or each[0].subject == each[1].subject]
+    near = [pair for pair in pairs if pair[2] or pair[0].subject == pair[1].subject]
     apart = (not is_one or _are_apart(one.subject, other.subject) for one, other, is_one in near)
     return bool(near) and all(apart)
 

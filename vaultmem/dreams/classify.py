@@ -64,8 +64,8 @@ class Signal(NamedTuple):
 def signals() -> tuple[Signal, ...]:
     """The words of each language that hint at a category, with their weights."""
     tables = language().table("categories")
-    own = [(name, one) for name, one in tables.items() if "signals" in one]
-    return tuple(each for name, one in own for each in _read(one, han=name == "chinese"))
+    own = [(name, table) for name, table in tables.items() if "signals" in table]
+    return tuple(signal for name, table in own for signal in _read(table, han=name == "chinese"))
 
 
 def _read(language: Mapping[str, Mapping[str, str]], *, han: bool) -> Iterator[Signal]:
@@ -142,7 +142,12 @@ def _of_somebody(text: str) -> str:
     """What a text states of another person that is true of people alone, in other words than the signals know."""
     stated = facts(text[:SHORT])
     return next(
-        (one.property for one in stated if one.property in _OF_PEOPLE and one.subject != "user"), ""
+        (
+            statement.property
+            for statement in stated
+            if statement.property in _OF_PEOPLE and statement.subject != "user"
+        ),
+        "",
     )
 
 
@@ -217,7 +222,7 @@ def guesses(verdict: Verdict) -> list[tuple[str, float]]:
         for name, score in verdict.scores.items()
         if score > 0 and name in CATEGORIES and name not in (INBOX, REMINDERS)
     ]
-    return sorted(rated, key=lambda each: (-each[1], each[0]))
+    return sorted(rated, key=lambda guess: (-guess[1], guess[0]))
 
 
 def best(verdict: Verdict) -> str:

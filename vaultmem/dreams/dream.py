@@ -100,7 +100,7 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
     """Repeat the steps until nothing changes; a memory is filed or merged only once."""
     for _ in range(ROUNDS):
         before = draft.revision
-        draft.findings = [one for one in draft.findings if one.kind in (MERGED, UNSURE)]
+        draft.findings = [finding for finding in draft.findings if finding.kind in (MERGED, UNSURE)]
         for step in steps:
             step(draft)
         if draft.revision == before:
@@ -199,12 +199,19 @@ def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
     """Let the draft leave alone what a person may be typing in, and what a sync program may be moving: a second file
     with the same id has come, and the first one is not gone yet. The paths of such files."""
     now, memories = draft.view.now.timestamp(), draft.view.memories()
-    fresh = [each for each in memories if abs(now - each.mtime) < QUIET and _is_theirs(each, seen)]
-    ids = {each.properties.get("id", each.id) for each in fresh}
-    at_work = [*fresh, *(each for each in memories if each.adopted and each.id in ids)]
+    fresh = [
+        candidate
+        for candidate in memories
+        if abs(now - candidate.mtime) < QUIET and _is_theirs(candidate, seen)
+    ]
+    ids = {candidate.properties.get("id", candidate.id) for candidate in fresh}
+    at_work = [
+        *fresh,
+        *(candidate for candidate in memories if candidate.adopted and candidate.id in ids),
+    ]
     for memory in at_work:
         draft.leave(memory)
-    paths = {each.path for each in at_work}
+    paths = {candidate.path for candidate in at_work}
     draft.at_work |= paths
     return paths
 

@@ -90,7 +90,7 @@ def retarget_links(content: str, old: str, new: str) -> str:
 
     parts: list[str] = []
     at = 0
-    spans = [(one.begin, one.end) for one in hidden_spans(content)]
+    spans = [(span.begin, span.end) for span in hidden_spans(content)]
     for begin, end in [*spans, (len(content), len(content))]:
         parts += [_WIKILINK.sub(link, content[at:begin]), content[begin:end]]
         at = end
@@ -112,7 +112,7 @@ class Linkers:
 
     def of(self, title: str) -> list[Memory]:
         """Those that link to a title, by path."""
-        return [each for _, each in sorted(self._paths.get(fold(title), {}).items())]
+        return [memory for _, memory in sorted(self._paths.get(fold(title), {}).items())]
 
 
 def resolve(draft: Draft) -> None:
@@ -132,7 +132,7 @@ def resolve(draft: Draft) -> None:
 
 def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory]) -> None:
     before = entries(memory)
-    after = [entry for each in before if (entry := _resolve_entry(each, memory, names))]
+    after = [entry for value in before if (entry := _resolve_entry(value, memory, names))]
     known = {fold(name) for entry in after for name in link_targets(entry) or (entry,)}
     added = [other for _, other in sorted(wanted.items()) if fold(other.title) not in known]
     after = list(dict.fromkeys([*after, *map(link_to, added)]))
@@ -163,11 +163,11 @@ def entries(memory: Memory) -> list[str]:
     """The entries of its property `links`, each with one link where it has any."""
     value = memory.properties.get("links")
     texts: list[str] = []
-    for each in value if isinstance(value, list) else [value]:
-        if each is None or each == "":
+    for item in value if isinstance(value, list) else [value]:
+        if item is None or item == "":
             continue
-        targets = link_targets(each)
-        texts += [f"[[{name}]]" for name in targets] if len(targets) > 1 else [str(each)]
+        targets = link_targets(item)
+        texts += [f"[[{name}]]" for name in targets] if len(targets) > 1 else [str(item)]
     return texts
 
 
@@ -175,7 +175,9 @@ def link(draft: Draft, one: Memory, other: Memory) -> None:
     """Link two memories with each other."""
     for memory, target in ((one, other), (other, one)):
         before = entries(draft.see(memory))
-        if fold(target.title) not in {fold(name) for each in before for name in link_targets(each)}:
+        if fold(target.title) not in {
+            fold(name) for value in before for name in link_targets(value)
+        }:
             links: list[Value] = [*before, link_to(target)]
             draft.set(memory, f"linked with “{target.title}”", links=links)
 
@@ -184,7 +186,7 @@ def unlink(draft: Draft, one: Memory, other: Memory) -> None:
     """Take the link between two memories out of both; what their contents say stays."""
     for memory, target in ((one, other), (other, one)):
         before = entries(draft.see(memory))
-        links: list[Value] = [each for each in before if not _leads_to(each, target)]
+        links: list[Value] = [value for value in before if not _leads_to(value, target)]
         if len(links) != len(before):
             draft.set(memory, f"no longer linked with “{target.title}”", links=links or None)
 
@@ -192,11 +194,13 @@ def unlink(draft: Draft, one: Memory, other: Memory) -> None:
 def redirect_link(memory: Memory, old: Memory, new: Memory) -> Value:
     """The property `links` of a memory with another target in one's place, once; as it is where nothing changes."""
     before = entries(memory)
-    if not any(_leads_to(each, old) or _leads_to(each, new) for each in before):
+    if not any(_leads_to(value, old) or _leads_to(value, new) for value in before):
         return memory.properties.get("links")
-    after = [link_to(new) if _leads_to(each, old) else each for each in before]
+    after = [link_to(new) if _leads_to(value, old) else value for value in before]
     after = [
-        each for each in dict.fromkeys(after) if memory.path != new.path or not _leads_to(each, new)
+        value
+        for value in dict.fromkeys(after)
+        if memory.path != new.path or not _leads_to(value, new)
     ]
     links: list[Value] = [*after]
     return links or None

@@ -68,8 +68,8 @@ def _rank(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
 def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
     """Merge the other into the one it matches, unless that would be more changes than one run may make."""
     survivor = draft.see(match.memory)
-    pointing = [draft.see(each) for each in linkers.of(other.title)]
-    pointing = [each for each in pointing if not each.archived and each.path != other.path]
+    pointing = [draft.see(memory) for memory in linkers.of(other.title)]
+    pointing = [memory for memory in pointing if not memory.archived and memory.path != other.path]
     if not draft.may(survivor, other, *pointing):
         return False
     why = f"takes in “{other.title}”: {match.reason}"
@@ -81,7 +81,7 @@ def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
         draft.move(survivor, other.category, why)
     draft.archive(other, "merge", f"in “{survivor.title}”: {match.reason}", survivor.id)
     linkers.add(draft.see(survivor))
-    for linker in {each.path: each for each in [*pointing, survivor]}.values():
+    for linker in {memory.path: memory for memory in [*pointing, survivor]}.values():
         _redirect(draft, linker, other, survivor)
         linkers.add(draft.see(linker))
     _mention_user_notes(draft, other, survivor)
@@ -129,16 +129,16 @@ def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Valu
     both = (survivor, other)
     is_same_writer = is_of_one_writer(*both)
     names = (other.title, *_texts(other, "aliases")) if is_same_writer else ()
-    ratings = [each.importance for each in both if each.importance is not None]
-    ends = [each.expires for each in both]
+    ratings = [memory.importance for memory in both if memory.importance is not None]
+    ends = [memory.expires for memory in both]
     sets: dict[str, Value] = {
         "tags": _together(survivor.tags, other.tags),
         "aliases": _together(_texts(survivor, "aliases"), names, survivor.title),
         "links": _together(_texts(survivor, "links"), _texts(other, "links")),
-        "created_at": stamp(min(each.created for each in both)),
+        "created_at": stamp(min(memory.created for memory in both)),
         "access_count": sum(map(draft.reads, both)) or None,
         "importance": max(ratings, default=None),
-        "last_reinforced_at": _latest([each.reinforced for each in both]),
+        "last_reinforced_at": _latest([memory.reinforced for memory in both]),
     }
     if other.decay_policy == "stable" != survivor.decay_policy:
         sets["decay_policy"] = "stable"
@@ -167,7 +167,7 @@ def _texts(memory: Memory, key: str) -> tuple[str, ...]:
 
 def _together(one: tuple[str, ...], other: tuple[str, ...], without: str = "") -> list[Value]:
     first: dict[str, str] = {}
-    for each in (*one, *other):
-        if fold(each) != fold(without):
-            first.setdefault(each.casefold(), each)
+    for value in (*one, *other):
+        if fold(value) != fold(without):
+            first.setdefault(value.casefold(), value)
     return list(first.values())

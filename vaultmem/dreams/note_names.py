@@ -251,7 +251,7 @@ def _ending(name: str) -> str:
 
 def _words_agree(name: str, title: str) -> bool:
     """Whether each word is the other's, with one slip at most; a short one has none."""
-    one, other = (_LETTERS.findall(each.casefold()) for each in (name, title))
+    one, other = (_LETTERS.findall(text.casefold()) for text in (name, title))
     return len(one) == len(other) and all(
         a == b or (min(len(a), len(b)) > SHORT_WORD and a[0] == b[0] and edits(a, b, 1) is not None)
         for a, b in zip(one, other, strict=True)

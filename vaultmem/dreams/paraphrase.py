@@ -142,9 +142,9 @@ def may_say(text: str, other: str) -> bool:
 
 def keys(text: str) -> frozenset[str]:
     """What two texts that state the same have in common: words that carry meaning, pairs of Chinese characters."""
-    one = plain(text)
-    return (one.pairs or one.signs) | {
-        word[: _PREFIX + 1] for word in one.known if not _is_han(word)
+    parsed = plain(text)
+    return (parsed.pairs or parsed.signs) | {
+        word[: _PREFIX + 1] for word in parsed.known if not _is_han(word)
     }
 
 
@@ -192,8 +192,8 @@ def _places(a: Plain, b: Plain, alone: set[str]) -> dict[str, float]:
     at = difference(a.words, b.words)
     swapped = 0 < at.mine <= _STRETCH and 0 < at.theirs <= _STRETCH
     longer = not at.mine or not at.theirs
-    first = [bool(each.words) and each.words[0] in alone for each in (a, b)]
-    last = [bool(each.words) and each.words[-1] in alone for each in (a, b)]
+    first = [bool(side.words) and side.words[0] in alone for side in (a, b)]
+    last = [bool(side.words) and side.words[-1] in alone for side in (a, b)]
     inverted, turned = _order(a, b)
     han = bool(a.signs and b.signs)
     return {
@@ -286,7 +286,7 @@ def _missing(one: Plain, other: Plain) -> list[str]:
         word
         for word in alone
         if (near := forms.get(word[:_PREFIX])) is None
-        or not any(_is_form(word, each) for each in near)
+        or not any(_is_form(word, near_word) for near_word in near)
     ]
 
 

@@ -112,7 +112,7 @@ def kin(memory: Memory, is_approved: Callable[[Memory], bool]) -> tuple[str, ...
         "reminds" if memory.category == REMINDERS else "",
         memory.id if is_approved(memory) else "",
         str(is_private(memory.properties)),
-        *("" if each is None else repr(each) for each in apart),
+        *("" if part is None else repr(part) for part in apart),
     )
 
 
@@ -177,7 +177,9 @@ class Likes:
         return None
 
     def _near(self, memory: Memory) -> list[Memory]:
-        candidates = {each.path: each for key in _keys(memory) for each in self._by_key[key]}
+        candidates = {
+            candidate.path: candidate for key in _keys(memory) for candidate in self._by_key[key]
+        }
         rated = []
         for number, other in enumerate(candidates.values()):
             share = resemblance(memory.sketch, other.sketch)

@@ -77,7 +77,9 @@ def sentences(texts: Iterable[str]) -> list[str]:
     """All sentences, without what is no sentence: marks, greetings, whole pages of code."""
     parts = (part.strip(" \t>*-#") for part in _ENDS.split("\n".join(texts)[:CAP]))
     proper = (
-        one for one in parts if len(one) <= LONGEST and _WORDS.search(one) and not _CHAT.match(one)
+        sentence
+        for sentence in parts
+        if len(sentence) <= LONGEST and _WORDS.search(sentence) and not _CHAT.match(sentence)
     )
     return list(islice(proper, MOST))
 
@@ -90,8 +92,10 @@ def summary(
     chosen, left = _fitting(newest, most, count)
     every = sentences(texts)
     candidates = statements(every) or ([] if facts else every)
-    more, _ = _fitting([one for one in rank(candidates) if one not in chosen], left, count)
-    ordered = [*reversed(chosen), *(one for one in candidates if one in more)]
+    more, _ = _fitting(
+        [sentence for sentence in rank(candidates) if sentence not in chosen], left, count
+    )
+    ordered = [*reversed(chosen), *(candidate for candidate in candidates if candidate in more)]
     return "\n".join(dict.fromkeys(ordered))
 
 
@@ -107,13 +111,13 @@ def _fitting(lines: Iterable[str], most: int, count: Callable[[str], int]) -> tu
 
 def statements(lines: list[str]) -> list[str]:
     """The sentences that are no questions."""
-    return [one for one in lines if not _QUESTION.search(one)]
+    return [line for line in lines if not _QUESTION.search(line)]
 
 
 def rank(lines: Sequence[str]) -> list[str]:
     """The sentences, those that say most first: what is salient, and what the others speak of, too."""
-    words = [frozenset(word.lower() for word in _WORDS.findall(one)) for one in lines]
-    often = Counter(word for each in words for word in each)
+    words = [frozenset(word.lower() for word in _WORDS.findall(line)) for line in lines]
+    often = Counter(word for tokens in words for word in tokens)
     total = max(1, len(lines))
 
     def worth(place: int) -> float:
@@ -130,26 +134,26 @@ def rank(lines: Sequence[str]) -> list[str]:
 def sources(entries: Iterable[Entry]) -> list[Entry]:
     """The turns and facts that summaries are made of: those that live, and those that only had to make room."""
     usable = [
-        one
-        for one in entries
-        if one.role != SUMMARY
-        and not one.is_of_session
-        and (not one.deleted or one.properties.get("evicted") is True)
+        entry
+        for entry in entries
+        if entry.role != SUMMARY
+        and not entry.is_of_session
+        and (not entry.deleted or entry.properties.get("evicted") is True)
     ]
-    living = {one.id for one in usable if not one.deleted}
-    return [one for one in usable if not one.deleted or one.id not in living]
+    living = {entry.id for entry in usable if not entry.deleted}
+    return [entry for entry in usable if not entry.deleted or entry.id not in living]
 
 
 def covers(entries: Iterable[Entry]) -> str:
     """A digest of a summary's sources, by which a change of them shows."""
-    lines = sorted(f"{name(one)} {content_hash(one.content)}" for one in entries)
+    lines = sorted(f"{name(entry)} {content_hash(entry.content)}" for entry in entries)
     return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def name(one: Entry) -> str:
+def name(entry: Entry) -> str:
     """What links lead to an entry by: names of turns and facts are unique, those of summaries are not."""
-    path = without_records(one.path).removesuffix(".md")
-    return path if one.role == SUMMARY else path.rpartition("/")[2]
+    path = without_records(entry.path).removesuffix(".md")
+    return path if entry.role == SUMMARY else path.rpartition("/")[2]
 
 
 def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
@@ -160,11 +164,11 @@ def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
 
 def reveals_removed(final: Entry, entries: Iterable[Entry]) -> bool:
     """Whether the summary of all reveals what is private or deleted by now."""
-    visible = [one for one in entries if not one.is_private]
+    visible = [entry for entry in entries if not entry.is_private]
     turns = sources(visible)
-    sums = [one for one in visible if one.role == SUMMARY and not one.deleted]
-    parts = {f"[[{name(one)}]]" for one in (*sums, *turns)}
-    covered = [one for one in turns if one.created <= sums_up_to(final)]
+    sums = [entry for entry in visible if entry.role == SUMMARY and not entry.deleted]
+    parts = {f"[[{name(entry)}]]" for entry in (*sums, *turns)}
+    covered = [turn for turn in turns if turn.created <= sums_up_to(final)]
     return is_other(final, covered) or not parts.issuperset(links(final))
 
 
@@ -172,41 +176,41 @@ def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
     """Whether something in it was taken back since it was written; not what was only learned or corrected."""
     if not is_ours(final):
         return False
-    then = [_as_it_was(one, final.updated) for one in entries]
-    return reveals_removed(final, [one for one in then if one is not None])
+    then = [_as_it_was(entry, final.updated) for entry in entries]
+    return reveals_removed(final, [entry for entry in then if entry is not None])
 
 
-def _as_it_was(one: Entry, at: float) -> Entry | None:
+def _as_it_was(entry: Entry, at: float) -> Entry | None:
     """An entry as the summary of that time knows it; None for what is newer."""
-    if one.role == SUMMARY:
-        return one
-    if not one.deleted:
-        return one if one.updated <= at else None
-    deleted_at = seconds(one.properties.get("deleted_at")) or one.updated
-    is_corrected = "replaced_by" in one.properties and deleted_at >= at
-    return one._replace(deleted=False) if is_corrected else one
+    if entry.role == SUMMARY:
+        return entry
+    if not entry.deleted:
+        return entry if entry.updated <= at else None
+    deleted_at = seconds(entry.properties.get("deleted_at")) or entry.updated
+    is_corrected = "replaced_by" in entry.properties and deleted_at >= at
+    return entry._replace(deleted=False) if is_corrected else entry
 
 
-def sums_up_to(one: Entry | None) -> float:
+def sums_up_to(entry: Entry | None) -> float:
     """Up to when a summary sums up what was said."""
-    return 0.0 if one is None else seconds(one.properties.get("covers_until")) or 0.0
+    return 0.0 if entry is None else seconds(entry.properties.get("covers_until")) or 0.0
 
 
-def is_edited(one: Entry) -> bool:
+def is_edited(entry: Entry) -> bool:
     """Whether a person has changed the words of a summary, which are theirs from then on."""
-    written = one.properties.get("content_hash")
-    return isinstance(written, str) and written != content_hash(one.content)
+    written = entry.properties.get("content_hash")
+    return isinstance(written, str) and written != content_hash(entry.content)
 
 
-def is_ours(one: Entry) -> bool:
+def is_ours(entry: Entry) -> bool:
     """Whether it may be rewritten: a person has neither changed it nor made it private."""
-    return not (one.is_private or is_edited(one))
+    return not (entry.is_private or is_edited(entry))
 
 
-def links(one: Entry) -> set[str]:
+def links(entry: Entry) -> set[str]:
     """Its links as they are written."""
-    value = one.properties.get("links")
-    return {str(each) for each in value} if isinstance(value, list) else set()
+    value = entry.properties.get("links")
+    return {str(item) for item in value} if isinstance(value, list) else set()
 
 
 # Old sessions among the memories are summed up: one new memory stands for many.
@@ -272,7 +276,7 @@ def parts(draft: Draft, threshold: int) -> list[Part]:
     """What is to be summed up now, the oldest first; without summaries that a person has archived."""
     archived = {memory.id for memory in draft.view.archived()}
     sittings = to_compress(_sittings(draft), threshold)
-    return [part for one in sittings for part in _parts(one) if part.id not in archived]
+    return [part for sitting in sittings for part in _parts(sitting) if part.id not in archived]
 
 
 def texts(draft: Draft, part: Part) -> list[str]:
@@ -297,7 +301,12 @@ def _sittings(draft: Draft) -> list[Sitting]:
         if name := _session_of(memory):
             groups[memory.scope, name].append(memory)
     sittings = [Sitting(*key, tuple(group)) for key, group in groups.items() if len(group) > 1]
-    return sorted(sittings, key=lambda one: (one.memories[0].created, one.memories[0].path, *one[:2]))  # fmt: skip
+    return sorted(sittings, key=_sitting_order)
+
+
+def _sitting_order(sitting: Sitting) -> tuple[float, str, str, str]:
+    first = sitting.memories[0]
+    return first.created, first.path, sitting[0], sitting[1]
 
 
 def _session_of(memory: Memory) -> str:
@@ -319,7 +328,7 @@ def _parts(sitting: Sitting) -> list[Part]:
     for memory in sitting.memories:
         if not _is_compressed(memory):
             own = memory.properties
-            groups[*(repr(own.get(each) or "") for each in _COPIED), str(is_private(own))].append(memory)  # fmt: skip
+            groups[*(repr(own.get(key) or "") for key in _COPIED), str(is_private(own))].append(memory)  # fmt: skip
     return [
         Part(_id(sitting, key, group), sitting.name, tuple(group))
         for key, group in sorted(groups.items())
@@ -350,11 +359,11 @@ def _sum_up(draft: Draft, part: Part, means: Means) -> None:
 def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
     first = part.memories[0]
     now = stamp(draft.view.now.timestamp())
-    ratings = [one.importance for one in part.memories if one.importance is not None]
+    ratings = [memory.importance for memory in part.memories if memory.importance is not None]
     optional: dict[str, Value] = {key: first.properties.get(key) for key in _COPIED}
     optional |= {"private": part.is_private, "importance": max(ratings, default=None)}
-    filled = ((key, each) for key, each in optional.items() if each is not False)
-    known = {key: each for key, each in filled if each not in (None, "")}
+    filled = ((key, value) for key, value in optional.items() if value is not False)
+    known = {key: value for key, value in filled if value not in (None, "")}
     return {
         "id": part.id,
         "phase": "organized",
@@ -374,7 +383,7 @@ def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
 def _mark(draft: Draft, part: Part, why: str, title: str = "") -> None:
     for memory in part.memories:
         before = entries(memory)
-        known = {fold(name) for each in before for name in link_targets(each)}
+        known = {fold(name) for value in before for name in link_targets(value)}
         links: list[Value] = [*before, f"[[{title}]]"]
         is_new = bool(title) and fold(title) not in known
         draft.set(memory, why, compressed=True, **({"links": links} if is_new else {}))

@@ -96,14 +96,16 @@ def relations(
     cosines to the newer one, where a model knows."""
     if not olds:
         return []
-    new, olds = plain(new), [plain(each) for each in olds]
+    new, olds = plain(new), [plain(text) for text in olds]
     known = similarities or [None] * len(olds)
     whole = _relations(new, olds, known)
     for part in short_texts.changes(new):  # "Katrin left; my new editor is Tom"
         parts = _relations(part, olds, [None] * len(olds))
         whole = [
-            one if one.kind == REPLACES and (one.contradicts or _names(part, old)) else before
-            for old, before, one in zip(olds, whole, parts, strict=True)
+            clauses
+            if clauses.kind == REPLACES and (clauses.contradicts or _names(part, old))
+            else before
+            for old, before, clauses in zip(olds, whole, parts, strict=True)
         ]
     return whole
 
@@ -117,7 +119,8 @@ def _names(part: str, old: str) -> bool:
 def _relations(new: str, olds: Sequence[str], known: Sequence[float | None]) -> list[Relation]:
     shared = widespread(olds)
     near = [
-        alike(old, new) if each is None else each for old, each in zip(olds, known, strict=True)
+        alike(old, new) if relation is None else relation
+        for old, relation in zip(olds, known, strict=True)
     ]
     nearest = max(near)
     pairs = [
@@ -129,16 +132,19 @@ def _relations(new: str, olds: Sequence[str], known: Sequence[float | None]) -> 
     # Where there is no second text to be far from, a distance proves nothing: it has to be likely by itself.
     is_certain = best.replaces > DOUBTFUL and _certainty(new, pairs, best) > _CERTAIN
     if is_event(new) or not (best.contradicts or is_certain) or not best.is_likelier:
-        return [each.relation(replaces=False) for each in pairs]
+        return [pair.relation(replaces=False) for pair in pairs]
     return [
-        each.relation(
+        relation.relation(
             replaces=not states_more(old, new)
             and (
-                each is best
-                or (each.is_likelier and (each.contradicts or paraphrase.is_same(old, replaced)))
+                relation is best
+                or (
+                    relation.is_likelier
+                    and (relation.contradicts or paraphrase.is_same(old, replaced))
+                )
             )
         )
-        for old, each in zip(olds, pairs, strict=True)
+        for old, relation in zip(olds, pairs, strict=True)
     ]
 
 
@@ -151,10 +157,10 @@ def _speaks_otherwise(old: str, new: str) -> bool:
     """Whether what contradicts is in two languages, which may have two names for one place: Vienna, Wien."""
     news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
     return all(
-        one.language != other.language
-        for one in news
+        fact.language != other.language
+        for fact in news
         for other in stated
-        if language().contradicts(one, other)
+        if language().contradicts(fact, other)
     )
 
 
@@ -175,7 +181,7 @@ def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[floa
 
 
 def _certainty(new: str, scored: Sequence[_Pair], best: _Pair) -> float:
-    result = signs(new, [each.replaces for each in scored], contradicts=best.contradicts)
+    result = signs(new, [relation.replaces for relation in scored], contradicts=best.contradicts)
     return math.fsum(weight * part for weight, part in zip(_CERTAINTY, (*result, 1.0), strict=True))
 
 
@@ -221,7 +227,7 @@ def features(
     a, b = _read_without(old, common), _read_without(new, common)
     lost, gained, shared = a.stems - b.stems, b.stems - a.stems, a.stems & b.stems
     place = paraphrase.difference(
-        [each.stem for each in a.tokens], [each.stem for each in b.tokens]
+        [token.stem for token in a.tokens], [token.stem for token in b.tokens]
     )
     is_value = place.head > 0 and all(0 < n <= LONGEST_VALUE for n in (place.mine, place.theirs))
     news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
@@ -289,15 +295,15 @@ NEAR = 0.6  # cosine
 
 def supersede(draft: Draft) -> None:
     """Archive memories that a newer one replaces."""
-    for old, new, each in _compared(draft):
-        if each.kind == REPLACES and not draft.see(old).archived and draft.may(old, new):
+    for old, new, relation in _compared(draft):
+        if relation.kind == REPLACES and not draft.see(old).archived and draft.may(old, new):
             replace(draft, old, new.id, f"“{new.title}” is newer")
 
 
 def doubts(draft: Draft) -> None:
     """Find "contradiction" where a newer memory may replace an older one, and no rule of the language says so."""
-    for old, new, each in _compared(draft):
-        if each.kind == APART and each.is_doubtful and not each.contradicts:
+    for old, new, relation in _compared(draft):
+        if relation.kind == APART and relation.is_doubtful and not relation.contradicts:
             words = [quote_text(draft.content(memory)) for memory in (new, old)]
             text = f"“{words[0]}” against “{words[1]}” in [[{old.title}]]"
             draft.find(Finding("contradiction", new.path, text, (old.path,)))
@@ -325,7 +331,7 @@ def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
             [texts[old.path] for old in olds],
             [close.get(old.path) for old in olds],
         )
-        yield from ((old, new, each) for old, each in zip(olds, compared, strict=True))
+        yield from ((old, new, relation) for old, relation in zip(olds, compared, strict=True))
 
 
 def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:

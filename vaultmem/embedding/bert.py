@@ -73,7 +73,7 @@ class Bert(NamedTuple):
 
 def side_by_side(parts: list[Linear]) -> Linear:
     """Several matrices with the same inputs, joined into one."""
-    return Linear(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+    return Linear(*(np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)))
 
 
 def graph(model: Bert, *, exact: bool = False) -> bytes:
@@ -84,10 +84,10 @@ def graph(model: Bert, *, exact: bool = False) -> bytes:
 
     def added(before: str, value: str, part: Linear, norm: Norm) -> str:
         product = times(writer, value, part)
-        numbers = [writer.constant(each) for each in (*norm, part.bias)]
+        numbers = [writer.constant(weights) for weights in (*norm, part.bias)]
         return writer.add_own("SkipLayerNormalization", [before, product, *numbers], **how)
 
-    norm = [writer.constant(each) for each in model.norm]
+    norm = [writer.constant(weights) for weights in model.norm]
     now = writer.add("LayerNormalization", [_TAKES, *norm], axis=-1, **how)
     for layer in model.layers:
         mixed = attention(writer, now, layer.attention, model.heads)

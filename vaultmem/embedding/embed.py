@@ -36,7 +36,7 @@ for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISAB
 BATCH_TOKENS = 512
 LETTERS_PER_TOKEN = 64  # the model never reads beyond this; avoids copying megabytes of text
 MOST_QUESTIONS = 64  # cached: a question is often repeated, with other filters or for `why`
-OWN = {one.NAME: one for one in (minilm, multilingual)}  # models that our own graph runs
+OWN = {model.NAME: model for model in (minilm, multilingual)}  # models that our own graph runs
 _registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
 
 

@@ -128,7 +128,7 @@ def read(weights: Path) -> Bert:
         return named[f"{full}_q"][ids].astype(np.float32) * floats(f"{full}_scale")[ids]
 
     # The matrices are named by numbers in the order of their use, six per layer.
-    matrices = sorted((one[4:-2] for one in named if _MATRIX.fullmatch(one)), key=int)
+    matrices = sorted((name[4:-2] for name in named if _MATRIX.fullmatch(name)), key=int)
     for start in range(0, len(matrices), len(_PARTS)):
         layer = f"inner.encoder.layer.{start // len(_PARTS)}"
         parts = [

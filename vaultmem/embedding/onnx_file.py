@@ -128,7 +128,7 @@ class GraphWriter:
         attributes: Mapping[str, float],
     ) -> list[str]:
         outputs = [self._name() for _ in range(count)]
-        parts = [_text(1, one) for one in inputs] + [_text(2, one) for one in outputs]
+        parts = [_text(1, name) for name in inputs] + [_text(2, name) for name in outputs]
         parts += [_text(4, operator)]
         parts += [_part(5, _attribute(name, value)) for name, value in attributes.items()]
         self._nodes.append(b"".join([*parts, _text(7, domain)]))

@@ -39,7 +39,7 @@ class Reranker:
         pieces = [normalize_text(text[:LONGEST]) for text in texts]
         with _usable(self.setting):
             results = [
-                float(one) for one in running.rerank(normalize_text(question[:LONGEST]), pieces)
+                float(score) for score in running.rerank(normalize_text(question[:LONGEST]), pieces)
             ]
         if len(results) != len(pieces) or any(map(math.isnan, results)):
             raise ModelError(f"The reranker {self.setting} gives no number for some texts.")

@@ -31,9 +31,9 @@ class Unigram:
         lengths = np.diff(places)
         self._longest = int(lengths.max())
         codes, hashes = _codes(pieces.decode()), np.zeros(len(lengths), np.uint64)
-        for length, each in enumerate(_hashes(codes, self._longest), 1):
+        for length, row in enumerate(_hashes(codes, self._longest), 1):
             some = lengths == length
-            hashes[some] = each[places[:-1][some]]
+            hashes[some] = row[places[:-1][some]]
         order = np.argsort(hashes)
         self._hashes, self._ids = hashes[order], order.astype(np.int32)
         self._scores = scores
@@ -94,10 +94,10 @@ class Unigram:
             numbers.append(self._ids[places[is_known]])
         if not starts:
             return []
-        begin, end, piece = (np.concatenate(each) for each in (starts, ends, numbers))
+        begin, end, piece = (np.concatenate(arrays) for arrays in (starts, ends, numbers))
         order = np.lexsort((end, begin))
         columns = begin, end, piece, self._scores[piece].astype(np.float64)
-        return list(zip(*(each[order].tolist() for each in columns), strict=True))
+        return list(zip(*(column[order].tolist() for column in columns), strict=True))
 
 
 def _codes(text: str) -> Codes:

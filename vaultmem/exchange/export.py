@@ -62,11 +62,11 @@ def export(session: Session, params: Arguments) -> Page:
     after = _after(params)
     lines: list[str] = []
     size = 0
-    for place, each in _chosen(session, params):
+    for place, entry in _chosen(session, params):
         if after is not None and place <= after:
             continue
         try:
-            lines.append(_line(session, each, shape))
+            lines.append(_line(session, entry, shape))
         except (NoteNotFoundError, OSError):  # deleted by a person just now
             continue
         size += len(lines[-1])
@@ -96,29 +96,29 @@ def _chosen(session: Session, params: Arguments) -> list[tuple[_Place, Memory]]:
         result += collection.archived()
     scope, category = params.scope(), params.text("category")
     places = [
-        (_Place(_created(each), each.id, each.path), each)
-        for each in result
-        if (not scope or each.scope == scope) and (not category or each.category == category)
+        (_Place(_created(entry), entry.id, entry.path), entry)
+        for entry in result
+        if (not scope or entry.scope == scope) and (not category or entry.category == category)
     ]
     return sorted(places, key=lambda pair: pair[0])
 
 
-def _created(each: Memory) -> float:
+def _created(entry: Memory) -> float:
     """When a memory was written, by its property: the time of its file differs in another vault."""
-    result = seconds(each.properties.get("created_at"))
+    result = seconds(entry.properties.get("created_at"))
     return _UNKNOWN if result is None else result
 
 
-def _line(session: Session, each: Memory, shape: str) -> str:
+def _line(session: Session, entry: Memory, shape: str) -> str:
     if shape != JSONL:
-        return json_line(WRITERS[shape](session.record(each)))
-    data = session.store.bytes_of(each.path)
+        return json_line(WRITERS[shape](session.record(entry)))
+    data = session.store.bytes_of(entry.path)
     if data is None:
-        raise NoteNotFoundError(f"there is no note {each.path}")
-    style = session.store.rules.page_style(each.path)
+        raise NoteNotFoundError(f"there is no note {entry.path}")
+    style = session.store.rules.page_style(entry.path)
     page = pages.read(style, decode(data)[0])
-    inner = each.path[len(session.store.folder) + 1 :]
-    plain = Exchanged(each.id, inner, each.archived, page.properties, page.content)
+    inner = entry.path[len(session.store.folder) + 1 :]
+    plain = Exchanged(entry.id, inner, entry.archived, page.properties, page.content)
     line = line_of(plain)
     if _comes_back(line, style, data):
         return line

@@ -113,8 +113,9 @@ def ingest(
                 f"{place.root} has nothing that this source reads: {place.source.about}"
             )
     return {
-        "job": "ingest", "source": source, "dry_run": wish.dry_run, "places": [each.root for each in selection.places],
-        "counts": run.counts(), "files": run.files, "left": len(run.left), "remarks": selection.remarks,
+        "job": "ingest", "source": source, "dry_run": wish.dry_run,
+        "places": [folder.root for folder in selection.places], "counts": run.counts(), "files": run.files,
+        "left": len(run.left), "remarks": selection.remarks,
     }  # fmt: skip
 
 
@@ -135,7 +136,7 @@ class _Run:
             results: list[FileReport] = []
             if self._room() != 0:
                 results = self._vault.ask(
-                    "take-in", source=name, items=[each.record() for each in batch], by=self._wish.by,
+                    "take-in", source=name, items=[item.record() for item in batch], by=self._wish.by,
                     dry_run=self._wish.dry_run, limit=self._room(),
                 )["results"]  # fmt: skip
             for piece, result in zip(batch, results, strict=False):
@@ -151,15 +152,15 @@ class _Run:
     def _pieces(self, place: Place) -> Iterator[Piece]:
         """Yield the pieces to send, while there is room for more."""
         name = place.source.name
-        for each in place.read():
-            if isinstance(each, Skipped):
-                self._skip(name, each.path, each.reason)
-            elif not each.text.strip():
-                self._skip(name, each.path, "it is empty")
+        for content in place.read():
+            if isinstance(content, Skipped):
+                self._skip(name, content.path, content.reason)
+            elif not content.text.strip():
+                self._skip(name, content.path, "it is empty")
             else:
-                for piece in pieces(each):
+                for piece in pieces(content):
                     if self._room() == 0:
-                        self.left.add((name, each.path))
+                        self.left.add((name, content.path))
                         break
                     yield piece
 
@@ -187,21 +188,21 @@ class _Run:
 
     def counts(self) -> dict[str, int]:
         """The counts for the report."""
-        results = Counter(each["result"] for each in self.files)
+        results = Counter(file["result"] for file in self.files)
         return {
             "new": results["new"], "known": results["known"], "skipped": results["skipped"],
-            "memories": self._written, "cut": sum("cut" in each for each in self.files),
-            "redacted": sum(len(each["redacted"]) for each in self.files),
+            "memories": self._written, "cut": sum("cut" in file for file in self.files),
+            "redacted": sum(len(file["redacted"]) for file in self.files),
         }  # fmt: skip
 
 
-def _join(one: FileReport, more: FileReport) -> FileReport:
+def _join(report: FileReport, more: FileReport) -> FileReport:
     """Two results of one file, joined."""
-    joined: FileReport = {**one}
-    joined["result"] = min(one["result"], more["result"], key=("new", "known", "skipped").index)
-    joined["memories"] = [*one["memories"], *more["memories"]]
-    joined["known"] = [*one["known"], *more["known"]]
-    joined["redacted"] = [*one["redacted"], *more["redacted"]]
-    joined["rest"] = one["rest"] + more["rest"]
-    joined["reason"] = "; ".join(dict.fromkeys(filter(None, (one["reason"], more["reason"]))))
+    joined: FileReport = {**report}
+    joined["result"] = min(report["result"], more["result"], key=("new", "known", "skipped").index)
+    joined["memories"] = [*report["memories"], *more["memories"]]
+    joined["known"] = [*report["known"], *more["known"]]
+    joined["redacted"] = [*report["redacted"], *more["redacted"]]
+    joined["rest"] = report["rest"] + more["rest"]
+    joined["reason"] = "; ".join(dict.fromkeys(filter(None, (report["reason"], more["reason"]))))
     return joined

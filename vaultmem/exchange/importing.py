@@ -89,7 +89,7 @@ def import_lines(store: MemoryStore, reader: Reader, params: Arguments) -> Impor
     shape = params.text("shape") or JSONL
     run = _Run(params)
     with store.session(reader, writes=False) as session:
-        run.hashes = {(each.hash, each.scope) for each in session.store.collection.live()}
+        run.hashes = {(memory.hash, memory.scope) for memory in session.store.collection.live()}
     try:
         with open(os.path.join(store.state.path(FOLDER), name), "rb") as file:
             heard, done = current_progress(), 0
@@ -323,7 +323,7 @@ class _Batch:
 
 def _by_id(session: Session) -> dict[str, Memory]:
     collection = session.store.collection
-    return {each.id: each for each in (*collection.archived(), *collection.live())}
+    return {memory.id: memory for memory in (*collection.archived(), *collection.live())}
 
 
 def _link(session: Session, run: _Run) -> None:
@@ -331,13 +331,13 @@ def _link(session: Session, run: _Run) -> None:
     there = _by_id(session)
     changes = []
     for own, others in run.links.items():
-        each = there.get(own)
+        memory = there.get(own)
         titles = [f"[[{there[other].title}]]" for other in others if other in there]
-        if each is not None and titles and each.properties.get("links") != titles:
+        if memory is not None and titles and memory.properties.get("links") != titles:
             left = [f"[[{safe_title(other)}]]" for other in others if other not in there]
             sets: dict[str, Value] = {"links": [*titles, *left]}
             why = "linked as imported"
-            changes.append(Change(EDIT, own, each.path, each.path, sets, None, None, why))
+            changes.append(Change(EDIT, own, memory.path, memory.path, sets, None, None, why))
     if changes:
         who = header(run.params, "import: links", session.now)
         run.entries += bool(session.carry_out(Plan("import", tuple(changes)), who).done)
@@ -361,7 +361,7 @@ class ImportReport(TypedDict):
 def _report(run: _Run) -> ImportReport:
     changes = [change for report in run.reports for change in report["changes"]]
     actions = [change["action"] for change in changes]
-    failed = sorted(run.failed, key=lambda one: (one["line"], one["reason"]))
+    failed = sorted(run.failed, key=lambda failure: (failure["line"], failure["reason"]))
     return {
         "job": "import", "dry_run": run.params.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
         "changed": len(actions) - actions.count(CREATE), "known": run.known, "kept": run.conflicts[:MOST_LISTED],

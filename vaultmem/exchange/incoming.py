@@ -57,7 +57,7 @@ def item_of(params: Arguments, record: JsonObject) -> Item:
         "project": lines.line(properties.pop("project", "")), "type": lines.line(properties.pop("type", "")),
     }  # fmt: skip
     links: list[Value] = [
-        f"[[{each}]]" for each in lines.names(record.get("links")) if "]]" not in each
+        f"[[{link}]]" for link in lines.names(record.get("links")) if "]]" not in link
     ]
     aliases: list[Value] = [*lines.names(record.get("aliases"))]
     path, title = _line(record.get("path"), 1_000), _line(record.get("title"))
@@ -104,17 +104,17 @@ class _Lines:
     def listed(self, value: object) -> list[str]:
         """The lines of a list, each once."""
         items = value if isinstance(value, (list, tuple)) else []
-        result = (self.line(each) for each in items if isinstance(each, (str, int)))
-        return [*dict.fromkeys(each for each in result if each)][:_MOST_LISTED]
+        result = (self.line(item) for item in items if isinstance(item, (str, int)))
+        return [*dict.fromkeys(entry for entry in result if entry)][:_MOST_LISTED]
 
     def names(self, value: object) -> list[str]:
         """The names in a list; the mark of a removed secret is not a name."""
         names = map(secrets.title_without_marks, self.listed(value))
-        return [*dict.fromkeys(each for each in names if each)]
+        return [*dict.fromkeys(name for name in names if name)]
 
     def tags(self, value: object) -> list[str]:
         """The valid tags in a list."""
-        dashed = (each.replace(" ", "-") for each in self.names(value))
+        dashed = (name.replace(" ", "-") for name in self.names(value))
         return [tag for tag in dashed if _TAG.fullmatch(tag) and not tag.isdigit()][:_MOST_TAGS]
 
     def properties(self, held: JsonObject) -> dict[str, Value]:

@@ -127,7 +127,7 @@ def judge(
 
     def weigh_fresh() -> None:
         parts.extend(
-            known(each) or _weigh(session, params, each) for each in incoming.join_short(fresh)
+            known(item) or _weigh(session, params, item) for item in incoming.join_short(fresh)
         )
         fresh.clear()
 
@@ -245,7 +245,8 @@ class _Seen:
             return Part(text, reason="it was examined before", seen=True)
         own = similarity.sketch(text)
         if any(
-            is_same(text, each, similarity.resemblance(own, sketch)) for sketch, each in self._texts
+            is_same(text, known_text, similarity.resemblance(own, sketch))
+            for sketch, known_text in self._texts
         ):
             return Part(text, reason="another text of this run says nearly the same", seen=True)
         return None
@@ -287,8 +288,12 @@ def take_in(session: Session, params: Arguments) -> JsonObject:
         why = f"ingest from {params.needed('source')}: {len(plan.changes)} memories"
         failed = dict(session.carry_out(plan, header(params, why, session.now)).skipped)
         ids = {change.id for change in plan.changes if change.target in failed}
-        whole = [one for one in results if not any(p.new and p.new.id in ids for p in one.parts)]
-        take(session.store.ledger, {each for one in whole for each in one.hashes}, session.now)
+        whole = [
+            judged for judged in results if not any(p.new and p.new.id in ids for p in judged.parts)
+        ]
+        take(
+            session.store.ledger, {each for judged in whole for each in judged.hashes}, session.now
+        )
     places = {change.id: change.target for change in plan.changes}
     reports = [_item_report(result, places, failed) for result in results]
     return {"results": reports, "left": len(items) - len(results)}
@@ -320,7 +325,7 @@ def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) ->
     else:
         parts = judge(session, item.about, text, seen.part)
     is_known = any(part.is_known for part in parts)
-    begins = None if is_known else next((each for each in parts if each.new), None)
+    begins = None if is_known else next((part for part in parts if part.new), None)
     placed = [_add_origin(part, item, first=part is begins) for part in parts]
     hashes = [hash_of(text), *(hash_of(part.text) for part in parts)]
     return _Result(placed, hashes, (*clean.kinds, *item.redacted))
@@ -359,6 +364,6 @@ def _item_report(
     reason = "; ".join([*lost, *(f"{n} × {why}" if n > 1 else why for why, n in reasons.items())])
     return {
         "result": "new" if memories else "known" if is_known else "skipped", "memories": memories,
-        "known": [one.known for one in result.parts if one.known], "reason": reason, "rest": result.rest,
+        "known": [part.known for part in result.parts if part.known], "reason": reason, "rest": result.rest,
         "redacted": list(result.redacted) if memories else [],
     }  # fmt: skip

@@ -88,7 +88,7 @@ def _finite(result: object) -> object:
         return result if result - result == 0 else None
     if isinstance(result, dict):
         return {key: _finite(value) for key, value in result.items()}
-    return [_finite(each) for each in result] if isinstance(result, list) else result
+    return [_finite(item) for item in result] if isinstance(result, list) else result
 
 
 def parse_line(line: str) -> Json:
@@ -190,7 +190,7 @@ def checked_properties(raw: object) -> dict[str, Value]:
         if depth > _DEEPEST or count > _MOST_VALUES:
             raise VaultmemError("it has too many properties, or they are nested too deeply")
         inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()  # fmt: skip
-        left += [(each, depth + 1) for each in inner]
+        left += [(inner_value, depth + 1) for inner_value in inner]
     return raw
 
 
@@ -251,12 +251,12 @@ def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
     results = result.get("results") if shape == MEMORIES and "content" not in result else None
     if not isinstance(results, list):
         results = [result]
-    for each in results:
-        if not isinstance(each, dict):
+    for item in results:
+        if not isinstance(item, dict):
             yield Line(number, 0, None, "one of its results is not a JSON object")
             continue
         try:
-            yield Line(number, len(data) // len(results), READERS[shape](each))
+            yield Line(number, len(data) // len(results), READERS[shape](item))
         except VaultmemError as error:
             yield Line(number, 0, None, str(error))
 
@@ -332,7 +332,7 @@ def from_memory_cli(result: Json) -> Exchanged:
         **{name: _count(fields, name) or None for name in ("access_count", "version")},
         **_moments(fields, "created_at", "updated_at", "expires_at"),
     }
-    links = tuple(checked_id(each) for each in _texts(fields, "links"))
+    links = tuple(checked_id(text) for text in _texts(fields, "links"))
     return Exchanged(own, "", False, _with_id(own, properties), content, links=links)
 
 
@@ -395,6 +395,6 @@ def _count(result: Json, name: str) -> int:
 
 def _texts(result: Json, name: str) -> list[str]:
     value = result.get(name) or []
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise VaultmemError(f'"{name}" is not a list of texts')
-    return [each for each in value if each.strip()]
+    return [text for text in value if text.strip()]

@@ -184,7 +184,7 @@ def is_inside(path: str, folder: str) -> bool:
     real = Path(os.path.realpath(path))
     with suppress(OSError):
         root = os.stat(folder)
-        return any(os.path.samestat(one.stat(), root) for one in (real, *real.parents))
+        return any(os.path.samestat(parent.stat(), root) for parent in (real, *real.parents))
     return False
 
 
@@ -231,7 +231,9 @@ class Tree:
             return
         troubles: list[Trouble] = []
         try:
-            entries = [one for one in walk(self.root, troubles, below) if self._wants(one, wanted)]
+            entries = [
+                file for file in walk(self.root, troubles, below) if self._wants(file, wanted)
+            ]
         except VaultGoneError as error:
             raise VaultmemError(f"{self.root} cannot be read: {_reason(error)}") from error
         yield from sorted(entries, key=lambda one: one.path)

@@ -63,7 +63,7 @@ def _as_line(value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(line for one in value if (line := _as_line(one)))
+        return ", ".join(line for item in value if (line := _as_line(item)))
     return " ".join(str(value).split()) if isinstance(value, (str, int, float)) else ""
 
 
@@ -72,7 +72,7 @@ def names_in(raw: Value) -> tuple[str, ...]:
     listed = raw.split(",") if isinstance(raw, str) else raw
     if not isinstance(listed, list):
         return ()
-    texts = (str(one).strip().lstrip("#") for one in listed if isinstance(one, (str, int)))
+    texts = (str(name).strip().lstrip("#") for name in listed if isinstance(name, (str, int)))
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
@@ -97,7 +97,7 @@ class Notes(NamedTuple):
         if self.name == "logseq":
             return (os.path.join(home, "logseq"),)
         return tuple(
-            dict.fromkeys(path for each in _KNOWN_VAULTS for path in _list_vaults(home, each))
+            dict.fromkeys(path for vault in _KNOWN_VAULTS for path in _list_vaults(home, vault))
         )
 
     def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
@@ -123,7 +123,7 @@ def _note(rules: Rulebook, path: str, read: Text) -> SourceText:
     if not text.strip():
         text = text_of_properties(note.title, page.properties)
     links = tuple(
-        dict.fromkeys(each.path for each in note.links if each.kind in ("frontmatter", "property"))
+        dict.fromkeys(link.path for link in note.links if link.kind in ("frontmatter", "property"))
     )
     kind = "journal" if note.journal else "note"
     aliases, tags = note.aliases, note.tags
@@ -138,7 +138,7 @@ def _list_vaults(home: str, folder: str) -> list[str]:
     try:
         raw = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
         known = raw["vaults"].values()
-        return sorted(each["path"] for each in known if isinstance(each["path"], str))
+        return sorted(vault["path"] for vault in known if isinstance(vault["path"], str))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 
@@ -156,12 +156,12 @@ class Texts(NamedTuple):
     def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
         """Yield all text files; a file that is named may have any ending."""
         wanted = re.compile("") if os.path.isfile(root) else _TEXT
-        for each in Tree(root, excluded).texts(wanted.search):
-            if isinstance(each, Skipped):
-                yield each
+        for source in Tree(root, excluded).texts(wanted.search):
+            if isinstance(source, Skipped):
+                yield source
             else:
-                result = read_properties(each.path, each.text, "text")
-                yield result._replace(written=each.written)
+                result = read_properties(source.path, source.text, "text")
+                yield result._replace(written=source.written)
 
 
 obsidian = Notes("obsidian", "notes of an Obsidian vault")
@@ -201,12 +201,12 @@ def read_store(folder: str) -> Store:
         raise VaultmemError(f"{folder} is not a store of memory-cli: it has no folder categories")
     lines: list[str] = []
     result: list[str] = []
-    for each in Tree(f"{root}/categories").texts(_MEMORY.search):
-        result.append(f"categories/{each.path}")
-        if isinstance(each, Skipped):
+    for source in Tree(f"{root}/categories").texts(_MEMORY.search):
+        result.append(f"categories/{source.path}")
+        if isinstance(source, Skipped):
             lines.append("{}")
             continue
-        page = pages.read("frontmatter", each.text)
+        page = pages.read("frontmatter", source.text)
         lines.append(json_line({**page.properties, "content": page.content.strip("\n")}))
     return Store("".join(f"{line}\n" for line in lines).encode(), result, _translate_keys(config))
 

@@ -65,7 +65,7 @@ class Commit(NamedTuple):
     @property
     def contents(self) -> tuple[str, ...]:
         """The ids of its files' contents after it, see repository.short_id."""
-        return tuple(one.new[:SHORT] for one in self.files if one.new)
+        return tuple(file.new[:SHORT] for file in self.files if file.new)
 
 
 def one_line(text: str) -> str:
@@ -90,8 +90,8 @@ def format_message(message: Commit) -> bytes:
     if message.token:
         lines.append(f"Batch: {message.token}")
     lines += [f"Undoes: {one}" for one in message.undoes]
-    lines += [f"Answer: {json.dumps(one)}" for one in message.answers]
-    lines += [f"File: {json.dumps(one if one.old else one[:3])}" for one in message.files]
+    lines += [f"Answer: {json.dumps(answer)}" for answer in message.answers]
+    lines += [f"File: {json.dumps(file if file.old else file[:3])}" for file in message.files]
     return "\n".join(lines).encode() + b"\n"
 
 
@@ -121,9 +121,9 @@ def all_files(
 ) -> tuple[FileChange, ...]:
     """The files of a commit, a moved one as a single entry: combines the files `named` in its message with Git's blob
     ids by path, `before` and `after`."""
-    moved = [one for one in named if one.old]
-    whys = {one.target: one.why for one in named}
-    sources, targets = {one.path for one in moved}, {one.target for one in moved}
+    moved = [change for change in named if change.old]
+    whys = {change.target: change.why for change in named}
+    sources, targets = {change.path for change in moved}, {change.target for change in moved}
     old = {path: id_ for path, id_ in before.items() if path not in sources}
     new = {path: id_ for path, id_ in after.items() if path not in targets}
     others = (
@@ -266,10 +266,10 @@ class Intake:
             for path in created
             if puts[path] in lost
         ]
-        moves += self._renamed(puts, held, set(created) - {one.target for one in moves}, lost)
+        moves += self._renamed(puts, held, set(created) - {move.target for move in moves}, lost)
         done = {
             "created": len(created) > len(moves),
-            "edited": len(puts) > len(created) or any(one.old != one.new for one in moves),
+            "edited": len(puts) > len(created) or any(move.old != move.new for move in moves),
             "moved": bool(moves),
             "removed": len(drops) > len(moves),
         }
@@ -306,7 +306,7 @@ class Intake:
 
 
 def _to_file(step: Step) -> FileChange:
-    one = FileChange(step.path, step.target, step.why)
+    change = FileChange(step.path, step.target, step.why)
     if step.path is None or step.path == step.target or step.old is None:
-        return one
-    return one._replace(old=blob_id(step.old), new=blob_id(step.new))
+        return change
+    return change._replace(old=blob_id(step.old), new=blob_id(step.new))

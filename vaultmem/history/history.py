@@ -118,7 +118,7 @@ class History:
         if tip is None or tip == self._settled:
             return set()
         messages = self._repository.messages(tip, count)
-        return {commits.parse_message(one.lstrip("\n")).token for one in messages} - {""}
+        return {commits.parse_message(message.lstrip("\n")).token for message in messages} - {""}
 
     # What there is
 
@@ -136,9 +136,9 @@ class History:
             return []
         every = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
         wanted = (
-            one
-            for one in every
-            if (by is None or by(one.by)) and (since is None or one.at >= since)
+            commit
+            for commit in every
+            if (by is None or by(commit.by)) and (since is None or commit.at >= since)
         )
         return [*islice(wanted, limit)]
 
@@ -149,11 +149,11 @@ class History:
     def files(self, commit: Commit) -> list[Difference]:
         """The files of a commit with their bytes before and after."""
         data = self._repository.blobs(
-            [id_ for one in commit.files for id_ in (one.old, one.new) if id_]
+            [id_ for file in commit.files for id_ in (file.old, file.new) if id_]
         )
         return [
-            Difference(one.path, data.get(one.old), one.target, data.get(one.new))
-            for one in commit.files
+            Difference(file.path, data.get(file.old), file.target, data.get(file.new))
+            for file in commit.files
         ]
 
     def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
@@ -168,10 +168,10 @@ class History:
             and not os.path.lexists(f"{self._vault}/{path}")
         ]
         gone += [
-            (one.path, one.old, commit.at)
+            (file.path, file.old, commit.at)
             for commit in every
-            for one in commit.files
-            if not commit.is_ours and one.path is not None and one.target is None and one.old
+            for file in commit.files
+            if not commit.is_ours and file.path is not None and file.target is None and file.old
         ]
         data = self._repository.blobs([old for _, old, _ in gone])
         return [(path, data[old], at) for path, old, at in gone]
@@ -188,7 +188,7 @@ class History:
             if commit in after:
                 after[commit] = dict(places)
             files = commits.parse_message(text).files
-            moves = [(one.path, one.target) for one in files if one.path and one.target]
+            moves = [(file.path, file.target) for file in files if file.path and file.target]
             places |= {path: places.get(to, to) for path, to in moves if path != to}
         return [*after.values()]
 
@@ -204,7 +204,7 @@ class History:
             if code == 0:
                 return output.decode("ascii").strip()
             hashes = self._repository.ask("rev-list", BRANCH)[1].decode("ascii").split()
-            if sum(one.startswith(wanted) for one in hashes) > 1:
+            if sum(hash_.startswith(wanted) for hash_ in hashes) > 1:
                 raise VaultmemError(f"{prefix} matches several commits; type more of it")
         raise VaultmemError(f"there is no commit {prefix}; vaultmem history lists them")
 
@@ -267,8 +267,8 @@ class History:
             at, start = start, ""
             for record in self._read(at, "--full-diff", "--", before):
                 yield record
-                moved = (one for one in record.files if one.target == before != one.path)
-                former = next((one.path for one in moved if one.path), None)
+                moved = (file for file in record.files if file.target == before != file.path)
+                former = next((change.path for change in moved if change.path), None)
                 if former:
                     start, before = f"{record.commit}^", former
                     break

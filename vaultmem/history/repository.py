@@ -193,7 +193,7 @@ class Repository:
     def set_aside(self) -> None:
         """Rename the repository, so that a new one can begin."""
         digits = [place.rpartition(DAMAGED)[2] for place in self.damaged()]
-        number = 1 + max((int(one) for one in digits if one.isdecimal()), default=0)
+        number = 1 + max((int(digit) for digit in digits if digit.isdecimal()), default=0)
         try:
             os.replace(self.folder, f"{self.folder}{DAMAGED}{number}")
         except OSError as error:
@@ -204,7 +204,7 @@ class Repository:
         """The paths of repositories that were set aside."""
         folder, name = os.path.split(self.folder)
         names = os.listdir(folder) if os.path.isdir(folder) else []
-        return sorted(f"{folder}/{one}" for one in names if one.startswith(name + DAMAGED))
+        return sorted(f"{folder}/{entry}" for entry in names if entry.startswith(name + DAMAGED))
 
     def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         """Run git and return its output. Raises StateError when it fails."""

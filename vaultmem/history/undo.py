@@ -67,11 +67,11 @@ def planned_writes(
     """
     undo = _Undo(means)
     for commit in commits:
-        for one in commit.files:
+        for file in commit.files:
             try:
-                undo.take(one, commit.moved_since)
+                undo.take(file, commit.moved_since)
             except NoteChangedError as error:
-                undo.refuse(one, commit.moved_since, str(error))
+                undo.refuse(file, commit.moved_since, str(error))
     return undo.ordered(why), undo.refused
 
 
@@ -85,36 +85,44 @@ class _Undo:
         self._stays: set[str] = set()  # places of files with changes that could not be undone
         self.refused: list[Refused] = []
 
-    def refuse(self, one: Difference, moved: Mapping[str, str], why: str) -> None:
+    def refuse(self, difference: Difference, moved: Mapping[str, str], why: str) -> None:
         """Record that a file of a commit cannot be undone; earlier changes to that file stay, too."""
-        self._stays |= {path for path in (one.path, one.target) if path is not None}
-        if one.target is not None:
-            self._stays.add(moved.get(one.target, one.target))
-        self.refused.append((one.target or one.path or "", why))
+        self._stays |= {path for path in (difference.path, difference.target) if path is not None}
+        if difference.target is not None:
+            self._stays.add(moved.get(difference.target, difference.target))
+        self.refused.append((difference.target or difference.path or "", why))
 
-    def take(self, one: Difference, moved: Mapping[str, str]) -> None:
+    def take(self, difference: Difference, moved: Mapping[str, str]) -> None:
         """Undo one file of a commit. Raises NoteChangedError when it cannot."""
-        if one.target is None:
-            self._bring_back(one)
+        if difference.target is None:
+            self._bring_back(difference)
             return
-        file = self._now(moved.get(one.target, one.target)) or self._at(one.target)
-        if file is None and one.path is None:
+        file = self._now(moved.get(difference.target, difference.target)) or self._at(
+            difference.target
+        )
+        if file is None and difference.path is None:
             return  # what was written is gone
         if file is None:
-            raise NoteChangedError(f"{one.target} no longer exists")
+            raise NoteChangedError(f"{difference.target} no longer exists")
         inside = f"{self._means.folder}/"
-        is_inside = one.target.startswith(inside)
-        if one.path is None and is_inside and is_our_page(one.target.removeprefix(inside)):
-            file.edit(self._reverse(one.target, one.new or b"", b""))  # it is empty, and no memory
+        is_inside = difference.target.startswith(inside)
+        if (
+            difference.path is None
+            and is_inside
+            and is_our_page(difference.target.removeprefix(inside))
+        ):
+            file.edit(
+                self._reverse(difference.target, difference.new or b"", b"")
+            )  # it is empty, and no memory
             return
-        if one.path is None or one.old is None or one.new is None:
-            self._expect_ours(one, file)
+        if difference.path is None or difference.old is None or difference.new is None:
+            self._expect_ours(difference, file)
             self._archive(file)
             return
-        self._expect_free(one, file.place)
-        file.edit(self._reverse(one.target, one.new, one.old))
-        if one.path != one.target:
-            self._move(file, one.path)
+        self._expect_free(difference, file.place)
+        file.edit(self._reverse(difference.target, difference.new, difference.old))
+        if difference.path != difference.target:
+            self._move(file, difference.path)
 
     def _reverse(self, name: str, new: bytes, old: bytes) -> Callable[[bytes], bytes]:
         def reverse(data: bytes) -> bytes:
@@ -127,37 +135,37 @@ class _Undo:
 
         return reverse
 
-    def _expect_ours(self, one: Difference, file: _File) -> None:
+    def _expect_ours(self, difference: Difference, file: _File) -> None:
         """Raise NoteChangedError unless the file is the memory that was written and may be archived."""
         if not file.place.startswith(f"{self._means.folder}/"):
             raise NoteChangedError(f"{file.place} is a note outside the memory folder, so it stays")
-        if one.new is not None and not self._means.same(one.new, file.data):
+        if difference.new is not None and not self._means.same(difference.new, file.data):
             raise NoteChangedError(f"{file.place} is now another file, so it stays")
         if file.place in self._stays:
             raise NoteChangedError(
                 f"{file.place} stays, because a later change to it could not be undone"
             )
 
-    def _expect_free(self, one: Difference, place: str) -> None:
+    def _expect_free(self, difference: Difference, place: str) -> None:
         """Raise NoteChangedError unless a file that was moved can go back."""
-        if one.path is None or one.path == one.target:
+        if difference.path is None or difference.path == difference.target:
             return
-        if place != one.target:
-            raise NoteChangedError(f"{one.target} was moved on to {place}; undo that first")
-        if self._at(one.path) is not None:
-            raise NoteChangedError(f"{place} cannot go back: another file is at {one.path}")
+        if place != difference.target:
+            raise NoteChangedError(f"{difference.target} was moved on to {place}; undo that first")
+        if self._at(difference.path) is not None:
+            raise NoteChangedError(f"{place} cannot go back: another file is at {difference.path}")
 
-    def _bring_back(self, one: Difference) -> None:
+    def _bring_back(self, difference: Difference) -> None:
         """Restore a file that a person removed."""
-        assert one.path is not None
-        there = self._at(one.path)
-        if there is not None and there.data == one.old:
+        assert difference.path is not None
+        there = self._at(difference.path)
+        if there is not None and there.data == difference.old:
             return
         if there is not None:
-            raise NoteChangedError(f"another file is at {one.path}")
-        file = _File(None, one.old or b"")
-        file.place = one.path
-        self._files[one.path] = file
+            raise NoteChangedError(f"another file is at {difference.path}")
+        file = _File(None, difference.old or b"")
+        file.place = difference.path
+        self._files[difference.path] = file
         self._all.append(file)
 
     def _archive(self, file: _File) -> None:

@@ -130,7 +130,7 @@ def find_notes(
         lambda: [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
         lambda: [path for path, _ in rows if path.lower().endswith("/" + low)],
         lambda: alias_owners(catalog, wanted),
-        lambda: rules().follow_anywhere(wanted, lambda one: files_named(catalog, one)),
+        lambda: rules().follow_anywhere(wanted, lambda key: files_named(catalog, key)),
     )
     results = ([str(path) for path in stage() if path not in but] for stage in stages)
     return next(filter(None, results), [])
@@ -387,7 +387,7 @@ _LINKED = (
 def linked_notes(catalog: Catalog, note: int) -> list[set[int]]:
     """What links to a note, what it links to, and what is linked from notes that link to it. Each link is looked at
     once, however many there are of one kind."""
-    return [{int(row[0]) for row in catalog.db.execute(each, {"note": note})} for each in _LINKED]
+    return [{int(row[0]) for row in catalog.db.execute(query, {"note": note})} for query in _LINKED]
 
 
 def is_excluded(catalog: Catalog, path: str) -> bool:

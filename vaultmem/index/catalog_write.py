@@ -170,7 +170,7 @@ class Batch:
         self._rows["tasks"] += [_task_row(file, task, task=True) for task in note.tasks]
         self._rows["tasks"] += [_task_row(file, dated, task=False) for dated in note.dates]
         self._rows["tasks"] += [
-            _words_row(file, line, SAID, said=each) for line, each in row.said.items()
+            _words_row(file, line, SAID, said=text) for line, text in row.said.items()
         ]
         if row.opening is not None:
             self._rows["tasks"].append(_words_row(file, 0, OPENING, text=row.opening))

@@ -142,8 +142,8 @@ def _sort_in(diff: Diff, entry: Entry, known: Known | None, *, must: bool) -> No
     diff.before[entry.path] = known
 
 
-def _stamps(one: Known | Entry) -> tuple[int, int, int]:
-    return one.mtime_ns, one.inode, one.ctime_ns
+def _stamps(file: Known | Entry) -> tuple[int, int, int]:
+    return file.mtime_ns, file.inode, file.ctime_ns
 
 
 _ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy, ctime_ns FROM files"

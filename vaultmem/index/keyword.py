@@ -38,7 +38,7 @@ _STEMMED = {
     "greek": lazy("[\u0370-\u03ff]"), "russian": lazy("[\u0400-\u04ff]"), "arabic": lazy("[\u0600-\u06ff]"),
     "tamil": lazy("[\u0b80-\u0bff]"),
 }  # fmt: skip
-_ANY_STEMMED = lazy("|".join(one.pattern for one in _STEMMED.values()))
+_ANY_STEMMED = lazy("|".join(stemmed.pattern for stemmed in _STEMMED.values()))
 
 TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 
@@ -53,8 +53,8 @@ def analyzer() -> tantivy.TextAnalyzer:
 
 def _between_blanks(*filters: tantivy.Filter) -> tantivy.TextAnalyzer:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    for each in filters:
-        builder = builder.filter(each)
+    for filter_ in filters:
+        builder = builder.filter(filter_)
     return builder.build()
 
 

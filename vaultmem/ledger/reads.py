@@ -92,12 +92,12 @@ def own_shares(ledger: Ledger) -> list[Share]:
 def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
     """Count what machines say that they have read: of each, the highest number that it ever said."""
     with ledger.writing(now) as db:
-        for one in heard:
-            before = _read_count(db, one.id, one.last)
-            numbers = _shares(db, one.id, before.number)
-            if one.number <= numbers.get(one.machine, 0):
+        for read in heard:
+            before = _read_count(db, read.id, read.last)
+            numbers = _shares(db, read.id, before.number)
+            if read.number <= numbers.get(read.machine, 0):
                 continue
-            _keep_count(db, one.id, before, {**numbers, one.machine: one.number}, one.last)
+            _keep_count(db, read.id, before, {**numbers, read.machine: read.number}, read.last)
 
 
 def _shares(db: sqlite3.Connection, memory: str, number: int) -> dict[str, int]:
@@ -185,7 +185,7 @@ def left_states(ledger: Ledger) -> dict[str, Left]:
 
 def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
     """Store the state of written memories."""
-    rows = ((id_, *one) for id_, one in left)
+    rows = ((id_, *row) for id_, row in left)
     ledger.put("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows, now)
 
 
@@ -207,7 +207,7 @@ def _read_count(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
 
 def _count(row: tuple[object, ...]) -> tuple[str, ReadCount]:
     id_, count, last, times = row
-    moments = tuple(float(each) for each in json.loads(str(times)))
+    moments = tuple(float(load) for load in json.loads(str(times)))
     return str(id_), ReadCount(int(str(count)), float(str(last)), moments)
 
 
@@ -288,10 +288,11 @@ def open_proposals(ledger: Ledger) -> list[StoredProposal]:
     """Those that nobody has decided on, and whose kind the person does not want to see no more, by id."""
     ruled = rules(ledger)
     return [
-        one
-        for one in all_proposals(ledger)
-        if one.state in (OPEN, REOPENED) and ruled.get(one.fields.get("kind", "")) != NEVER
-        if one.fields  # else it was decided on elsewhere, and not proposed here yet
+        proposal
+        for proposal in all_proposals(ledger)
+        if proposal.state in (OPEN, REOPENED)
+        and ruled.get(proposal.fields.get("kind", "")) != NEVER
+        if proposal.fields  # else it was decided on elsewhere, and not proposed here yet
     ]
 
 
@@ -299,7 +300,7 @@ def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) ->
     """What dreams propose from now on; how many are new. What was decided, or is of a model, stays."""
     with ledger.writing(now) as db:
         rows = map(_stored_proposal, db.execute("SELECT id, at, state, fields FROM proposals"))
-        known = {one.id: one.state for one in rows if not one.is_of_model}
+        known = {row.id: row.state for row in rows if not row.is_of_model}
         removed = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
         db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in removed])
         fresh = sorted(made.keys() - known.keys())
@@ -331,7 +332,11 @@ def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
     """Store the decision of the person, later than the one before it."""
-    known = [one.at + 1 for one in all_proposals(ledger) if one.id == id_ and one.state != OPEN]
+    known = [
+        proposal.at + 1
+        for proposal in all_proposals(ledger)
+        if proposal.id == id_ and proposal.state != OPEN
+    ]
     take_decisions(ledger, [(id_, max(now, *known, 0.0), state)], now)
 
 
@@ -347,7 +352,8 @@ def keep_findings(
 ) -> None:
     """Replace the findings of these kinds."""
     rows = [
-        (each["kind"], each["subject"], json.dumps(each, ensure_ascii=False)) for each in findings
+        (finding["kind"], finding["subject"], json.dumps(finding, ensure_ascii=False))
+        for finding in findings
     ]
     with ledger.writing(now) as db:
         db.executemany("DELETE FROM findings WHERE kind = ?", [(kind,) for kind in kinds])
@@ -358,7 +364,7 @@ def findings(ledger: Ledger, *kinds: str) -> list[FindingRow]:
     """The last findings of jobs, by kind and subject; all, or those of these kinds."""
     query = "SELECT fields FROM findings ORDER BY kind, subject, fields"
     every: list[FindingRow] = ledger.rows(query, lambda row: _fields(row[0]))
-    return [one for one in every if not kinds or one["kind"] in kinds]
+    return [finding for finding in every if not kinds or finding["kind"] in kinds]
 
 
 def _fields(text: object) -> Any:

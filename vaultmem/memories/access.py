@@ -56,7 +56,7 @@ class Origin:
 
 def viewer(by: str, scopes: Iterable[str] = ()) -> Viewer:
     """The viewer of a name. Of the scopes that a request names, those of other assistants grant nothing."""
-    return Viewer(by, frozenset(one for one in scopes if one.startswith(_NAMED)))
+    return Viewer(by, frozenset(scope for scope in scopes if scope.startswith(_NAMED)))
 
 
 def hidden(properties: Properties, to: Viewer, *, memory: bool) -> str:
@@ -89,7 +89,8 @@ def canonical_name(name: str) -> str:
         return name
     folded = re.sub(r"[\W_]+", "-", name.lower()).strip("-").removeprefix("github-")
     return next(
-        (one for one in ASSISTANTS if f"{folded}-".startswith(f"{one}-")), name.lower().strip()
+        (assistant for assistant in ASSISTANTS if f"{folded}-".startswith(f"{assistant}-")),
+        name.lower().strip(),
     )
 
 
@@ -113,7 +114,9 @@ def origin(properties: Properties) -> Origin:
     is_ingested = bool(properties.get("source_path"))
     is_name = isinstance(source, str) and not is_ingested and _is_assistant(source, writer)
     named = str(source) if is_name else ""
-    outside = any(one and one not in (DREAM, named) for one in (source, properties.get("url")))
+    outside = any(
+        where and where not in (DREAM, named) for where in (source, properties.get("url"))
+    )
     return Origin(writer or named, outside)
 
 
@@ -121,13 +124,13 @@ def _is_assistant(source: str, writer: str) -> bool:
     return canonical_name(source) in ASSISTANTS or (bool(writer) and is_same(source, writer))
 
 
-def is_trusted(one: Origin, to: Viewer, trust: str) -> bool:
+def is_trusted(source: Origin, to: Viewer, trust: str) -> bool:
     """Whether it may be quoted without approval."""
-    if trust == ALL or (to.name and one.writer and is_same(one.writer, to.name)):
+    if trust == ALL or (to.name and source.writer and is_same(source.writer, to.name)):
         return True
-    if one.outside:
+    if source.outside:
         return False
-    return not (one.writer and to.name) or (trust == CONNECTED and is_connected(one.writer))
+    return not (source.writer and to.name) or (trust == CONNECTED and is_connected(source.writer))
 
 
 def may_stand_for(one: Origin, other: Origin, trust: str) -> bool:
@@ -137,14 +140,14 @@ def may_stand_for(one: Origin, other: Origin, trust: str) -> bool:
     return is_of_one_writer(one, other) and not _is_public(other, trust)
 
 
-def standing(one: Origin) -> int:
+def standing(writer: Origin) -> int:
     """Whose words stay where several say the same: 0 the person's own, 1 those of a connected assistant, 2 others."""
-    return 0 if one == Origin() else 1 + is_foreign(one)
+    return 0 if writer == Origin() else 1 + is_foreign(writer)
 
 
-def is_foreign(one: Origin) -> bool:
+def is_foreign(source: Origin) -> bool:
     """Whether the words are those of others, and not of an assistant that says its name."""
-    return one.outside or (bool(one.writer) and not is_connected(one.writer))
+    return source.outside or (bool(source.writer) and not is_connected(source.writer))
 
 
 def is_of_one_writer(one: Origin, other: Origin) -> bool:
@@ -152,8 +155,8 @@ def is_of_one_writer(one: Origin, other: Origin) -> bool:
     return one.outside == other.outside and is_same(one.writer, other.writer)
 
 
-def _is_public(one: Origin, trust: str) -> bool:
-    return trust == ALL or is_trusted(one, ANYBODY, trust)
+def _is_public(writer: Origin, trust: str) -> bool:
+    return trust == ALL or is_trusted(writer, ANYBODY, trust)
 
 
 def is_connected(writer: str) -> bool:
@@ -161,13 +164,13 @@ def is_connected(writer: str) -> bool:
     return canonical_name(writer) not in UNKNOWN and not writer.startswith(_NAMED)
 
 
-def attribution(one: Origin, to: Viewer) -> str:
+def attribution(source: Origin, to: Viewer) -> str:
     """The note beside unapproved words of others; "" for one's own."""
-    if one.writer.startswith(_NAMED) or (to.name and is_same(one.writer, to.name)):
+    if source.writer.startswith(_NAMED) or (to.name and is_same(source.writer, to.name)):
         return ""
-    if not (one.writer or one.outside):
+    if not (source.writer or source.outside):
         return ""
-    return f"{f'by {one.writer}' if one.writer else 'from elsewhere'}, not approved"
+    return f"{f'by {source.writer}' if source.writer else 'from elsewhere'}, not approved"
 
 
 # Private notes.

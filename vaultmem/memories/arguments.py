@@ -66,14 +66,16 @@ class Arguments:
         def clean(value: object) -> object:
             nonlocal kinds
             if isinstance(value, list):
-                return [one for one in value if not isinstance(one, str) or clean(one) == one]
+                return [item for item in value if not isinstance(item, str) or clean(item) == item]
             if not isinstance(value, str):
                 return value
             text, removed = redact(value)
             kinds |= Counter(removed)
             return text
 
-        own = {name: one if name in _KEPT else clean(one) for name, one in self._params.items()}
+        own = {
+            name: value if name in _KEPT else clean(value) for name, value in self._params.items()
+        }
         return Arguments(own, self.spelled, (*kinds.elements(),))
 
     def text(self, name: str, default: str = "") -> str:
@@ -156,8 +158,8 @@ class Arguments:
 
     def tags(self, name: str = "tags") -> tuple[str, ...]:
         """Tags: a list, also with commas in its texts; each without "#"."""
-        each = (tag.strip() for one in self._list(name) for tag in one.split(","))
-        results = [tag.removeprefix("#") for tag in each if tag]
+        names = (tag.strip() for text in self._list(name) for tag in text.split(","))
+        results = [tag.removeprefix("#") for tag in names if tag]
         for tag in results:
             if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or find_control(tag):
                 raise UsageError(
@@ -173,7 +175,7 @@ class Arguments:
     def _list(self, name: str) -> list[str]:
         value = self._params.get(name, ())
         texts = [value] if isinstance(value, str) else value
-        if not isinstance(texts, (list, tuple)) or not all(isinstance(one, str) for one in texts):
+        if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
             raise UsageError(f"{self.spelled(name)} must be text, or a list of texts")
         return [*texts]
 

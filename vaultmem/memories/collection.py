@@ -89,7 +89,7 @@ def _short(text: str) -> str:
 
 def _several(text: str, matches: Sequence[Memory]) -> NoteNotFoundError:
     by_path = len({memory.id for memory in matches}) < len(matches)
-    names = [one.path if by_path else f"{one.id[:8]} {one.title}" for one in matches]
+    names = [match.path if by_path else f"{match.id[:8]} {match.title}" for match in matches]
     names[_MOST_NAMED:] = ["…"] if names[_MOST_NAMED:] else []
     advice = "name one by its path" if by_path else "give more of the id"
     return NoteNotFoundError(
@@ -245,7 +245,7 @@ class Collection:
         results = [
             (stored.path, stored.trouble) for stored in self._files.values() if stored.trouble
         ]
-        return sorted([*results, *((each.path, each.reason) for each in self._walked)])
+        return sorted([*results, *((problem.path, problem.reason) for problem in self._walked)])
 
     @property
     def _loaded_names(self) -> Names:
@@ -287,7 +287,9 @@ class Collection:
         if entry is not None:
             return self._compare([entry], [path])
         below = [known for known in self._files if known.startswith(f"{path}/")]
-        self._walked = [each for each in self._walked if not f"{each.path}/".startswith(f"{path}/")]
+        self._walked = [
+            problem for problem in self._walked if not f"{problem.path}/".startswith(f"{path}/")
+        ]
         entries = walk(self.vault, self._walked, raw) if look.has_folder(raw) else ()
         return self._compare(entries, [path, *below])
 
@@ -302,7 +304,7 @@ class Collection:
                     changed |= self._read(inside, entry, stored)
         for path in missing:
             is_unlisted = any(
-                each.folder and path.startswith(f"{each.path}/") for each in self._walked
+                problem.folder and path.startswith(f"{problem.path}/") for problem in self._walked
             )
             changed |= not is_unlisted and self._forget(path)
         return changed

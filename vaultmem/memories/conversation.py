@@ -196,32 +196,34 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
         return []
     half = max(1, threshold // 2)
     wanted = half * (1 + (len(every) - threshold - 1) // half)
-    done = sum(one.is_compressed for one in every)
-    loose = [one for one in every[:-1] if not one.is_compressed]
+    done = sum(entry.is_compressed for entry in every)
+    loose = [entry for entry in every[:-1] if not entry.is_compressed]
     return loose[: max(0, wanted - done)]
 
 
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
     """The turns that tell least, until `most` facts and turns are left: summed up ones first, facts last."""
     evictable = [
-        one for one in entries if (one.is_turn or one.role == MEMORY) and not one.is_of_session
+        entry
+        for entry in entries
+        if (entry.is_turn or entry.role == MEMORY) and not entry.is_of_session
     ]
     surplus = max(0, len(evictable) - most)
     if not surplus:
         return []
     evictable.sort(key=lambda one: (one.created, one.path))
-    newest = {one.id for one in evictable[-(most // 10) :]} if most >= 10 else set()
+    newest = {entry.id for entry in evictable[-(most // 10) :]} if most >= 10 else set()
     evictable.sort(key=lambda one: (one.role == MEMORY, one.id in newest, *_worth(one)))
     return evictable[:surplus]
 
 
-def _worth(one: Entry) -> tuple[bool, int, float, str]:
-    if one.role == MEMORY:
-        return False, 0, one.created, one.path
+def _worth(entry: Entry) -> tuple[bool, int, float, str]:
+    if entry.role == MEMORY:
+        return False, 0, entry.created, entry.path
     from vaultmem.notes.blocks import (
         telling_words,  # only a conversation that is summed up needs it
     )
 
-    words = min(telling_words(one.content), MOST_WORTH)
-    words -= ASKING if one.content.rstrip().endswith(("?", "？")) else 0
-    return one.properties.get("compressed") is not True, words, one.created, one.path
+    words = min(telling_words(entry.content), MOST_WORTH)
+    words -= ASKING if entry.content.rstrip().endswith(("?", "？")) else 0
+    return entry.properties.get("compressed") is not True, words, entry.created, entry.path

@@ -70,7 +70,7 @@ class ConversationFiles:
         """All entries of one conversation, the oldest first, those that were deleted among them."""
         name, passed = folder_of(conversation), list[Trouble]()
         talk = self._talk(name, self._files(f"{self.place}/{name}", passed), passed)
-        return [one for one in talk.entries if one.conversation == conversation]
+        return [entry for entry in talk.entries if entry.conversation == conversation]
 
     def talks(self) -> list[Talk]:
         """All conversations, one folder after the other."""
@@ -79,8 +79,8 @@ class ConversationFiles:
         for file in self._files(self.place, passed):
             files[self._folder(file.path)].append(file)
         troubles = defaultdict[str, list[Trouble]](list)
-        for one in passed:
-            troubles[self._folder(one.path)].append(one)
+        for entry in passed:
+            troubles[self._folder(entry.path)].append(entry)
         names = sorted(files.keys() - {""})
         return [self._talk(name, files[name], troubles[name]) for name in names]
 
@@ -90,16 +90,18 @@ class ConversationFiles:
     def find(self, name: str, least: int = 4) -> list[Entry]:
         """The entries that an id, the beginning of one, or a path means; of those with one id, the one that lives."""
         wanted = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
-        every = [one for talk in self.talks() for one in talk.entries]
-        exact = [one for one in every if wanted in (one.id, file_name(one.path), one.path[:-3])]
+        every = [entry for talk in self.talks() for entry in talk.entries]
+        exact = [
+            entry for entry in every if wanted in (entry.id, file_name(entry.path), entry.path[:-3])
+        ]
         if not exact and len(wanted) >= least:
-            exact = [one for one in every if one.id.startswith(wanted.lower())]
-        living = {one.id: one for one in exact if not one.deleted}
-        return [one for one in exact if living.get(one.id, one) is one]
+            exact = [entry for entry in every if entry.id.startswith(wanted.lower())]
+        living = {entry.id: entry for entry in exact if not entry.deleted}
+        return [entry for entry in exact if living.get(entry.id, entry) is entry]
 
     def troubles(self) -> list[tuple[str, str]]:
         """Files that cannot be read as an entry, and why."""
-        return [each for talk in self.talks() for each in talk.troubles]
+        return [trouble for talk in self.talks() for trouble in talk.troubles]
 
     def _talk(self, name: str, every: Iterable[File], passed: Iterable[Trouble]) -> Talk:
         place, start = f"{self.place}/{name}", len(self.place) - len(ENTRIES)
@@ -113,9 +115,9 @@ class ConversationFiles:
             for path in below - {file.path for file in files}:
                 del self._known[path]
             read = {file.path: self._look(file) for file in files if file.path not in copies}
-        troubles = [(path, one.trouble) for path, one in read.items() if one.trouble]
-        troubles += [(one.path, one.reason) for one in passed]
-        entries, twice = _unique(one.entry for one in read.values() if one.entry is not None)
+        troubles = [(path, file.trouble) for path, file in read.items() if file.trouble]
+        troubles += [(skipped.path, skipped.reason) for skipped in passed]
+        entries, twice = _unique(file.entry for file in read.values() if file.entry is not None)
         return Talk(name, tuple(entries), tuple(sorted([*troubles, *twice])), tuple(pages))
 
     def _files(self, place: str, troubles: list[Trouble]) -> list[File]:
@@ -171,9 +173,9 @@ def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]
     unique: list[Entry] = []
     troubles: list[tuple[str, str]] = []
     living: dict[str, str] = {}
-    for one in sorted(every, key=lambda one: (one.created, _TURN[one.role], one.path)):
-        if not one.deleted and living.setdefault(one.id, one.path) != one.path:
-            troubles.append((one.path, f"it has the id of {living[one.id]}; give it its own"))
+    for entry in sorted(every, key=lambda one: (one.created, _TURN[one.role], one.path)):
+        if not entry.deleted and living.setdefault(entry.id, entry.path) != entry.path:
+            troubles.append((entry.path, f"it has the id of {living[entry.id]}; give it its own"))
         else:
-            unique.append(one)
+            unique.append(entry)
     return unique, troubles

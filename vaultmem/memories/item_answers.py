@@ -156,7 +156,7 @@ def is_foreign(path: str, properties: Properties, folder: str) -> bool:
 
 def origin_of(properties: Properties) -> access.Origin:
     """The origin of a memory whose properties may be in anybody's spelling."""
-    return access.origin({key_of(key).lower(): one for key, one in properties.items() if one})
+    return access.origin({key_of(key).lower(): value for key, value in properties.items() if value})
 
 
 def memory_id(path: str, properties: Properties, folder: str) -> str:
@@ -175,10 +175,10 @@ def history_answers(known: Answers, answers: Iterable[Answer]) -> tuple[AnswerCh
     from vaultmem.vault.batch_record import AnswerChange  # most only read answers
 
     results = []
-    for one in answers:
-        last = known.get(one.id)
+    for answer in answers:
+        last = known.get(answer.id)
         before = (last.state, last.until) if last else (OPEN, "")
-        results.append(AnswerChange(one.id, *before, one.state, one.until, one.text))
+        results.append(AnswerChange(answer.id, *before, answer.state, answer.until, answer.text))
     return tuple(results)
 
 
@@ -187,15 +187,17 @@ def answers_before(
 ) -> tuple[tuple[AnswerChange, ...], list[Skipped]]:
     """The answers to pending items as they were before; those that were answered again since stay."""
     known = session.store.pending.record.answers()
-    now = {one.id: (one.state, one.until) for one in known.values()}
+    now = {answer.id: (answer.state, answer.until) for answer in known.values()}
     back: list[AnswerChange] = []
     refused: list[Skipped] = []
-    for one in (each for commit in commits for each in reversed(commit.answers)):
-        if now.get(one.id, (OPEN, "")) == (one.after, one.after_until):
-            back.append(one.reversed())
-            now[one.id] = one.before, one.before_until
-        elif now.get(one.id, (OPEN, "")) != (one.before, one.before_until):
-            refused.append({"path": one.id, "reason": f"{one.text} ({one.id}) was answered since"})
+    for answer in (answer for commit in commits for answer in reversed(commit.answers)):
+        if now.get(answer.id, (OPEN, "")) == (answer.after, answer.after_until):
+            back.append(answer.reversed())
+            now[answer.id] = answer.before, answer.before_until
+        elif now.get(answer.id, (OPEN, "")) != (answer.before, answer.before_until):
+            refused.append(
+                {"path": answer.id, "reason": f"{answer.text} ({answer.id}) was answered since"}
+            )
     return tuple(back), refused
 
 
@@ -205,10 +207,10 @@ def keep_answers(session: Session, who: Header) -> None:
 
     at = stamp(session.now)
     answers: list[Answer] = []
-    for one in who.answers:
-        answers.append(Answer(one.id, one.after, at, who.by, one.after_until, one.text))
-        if one.after in (DONE, DROPPED):
-            answers.append(Answer(carried_out_id(one.id), DONE, at, who.by, "", one.text))
+    for answer in who.answers:
+        answers.append(Answer(answer.id, answer.after, at, who.by, answer.after_until, answer.text))
+        if answer.after in (DONE, DROPPED):
+            answers.append(Answer(carried_out_id(answer.id), DONE, at, who.by, "", answer.text))
     if answers:
         session.store.pending.record.add(answers, [], session.now)
 
@@ -226,9 +228,9 @@ def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
     if session.store.history.trouble():
         return None
     session.store.remember()
-    for one in holding(session.store.history.log(limit=MOST))[0]:
-        if any((each.id, each.after) == (id_, state) for each in one.answers):
-            return one.commit
+    for entry in holding(session.store.history.log(limit=MOST))[0]:
+        if any((answer.id, answer.after) == (id_, state) for answer in entry.answers):
+            return entry.commit
     return None
 
 
@@ -236,8 +238,8 @@ def holding(done: Iterable[Commit]) -> tuple[list[Commit], set[str]]:
     """The entries that no later one takes back, the newest first; and what is taken back."""
     taken_back: set[str] = set()
     holding = []
-    for one in done:
-        if one.commit not in taken_back:
-            taken_back.update(one.undoes)
-            holding.append(one)
+    for entry in done:
+        if entry.commit not in taken_back:
+            taken_back.update(entry.undoes)
+            holding.append(entry)
     return holding, taken_back

@@ -125,7 +125,7 @@ def _compact(value: Value) -> Value:
     if isinstance(value, str):
         return sys.intern(value) if len(value) <= _SHORT else value
     if isinstance(value, list):
-        return [_compact(each) for each in value]
+        return [_compact(item) for item in value]
     return value
 
 
@@ -182,7 +182,7 @@ def tags_in(value: Value) -> tuple[str, ...]:
     listed = _BETWEEN_TAGS.split(value) if isinstance(value, str) else value
     if not isinstance(listed, list):
         return ()
-    names = (str(each).strip().lstrip("#") for each in listed if isinstance(each, (str, int)))
+    names = (str(tag).strip().lstrip("#") for tag in listed if isinstance(tag, (str, int)))
     results: dict[str, str] = {}
     for name in names:
         if name:

@@ -153,7 +153,7 @@ def link_targets(raw: object) -> tuple[str, ...]:
     results: list[str] = []
     for text in texts:
         if isinstance(text, str):
-            results += [each.strip() for each in _LINK.findall(text)]
+            results += [target.strip() for target in _LINK.findall(text)]
     return tuple(dict.fromkeys(results))
 
 

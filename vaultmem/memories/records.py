@@ -99,12 +99,14 @@ def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Mem
     sums = (model.sessions(own) for own in every if own.get("compression_source"))
     summed = frozenset[str]().union(*sums)
     results = [
-        each for each in memories if _fits(each, wanted) and not _is_hidden(each.properties, summed)
+        memory
+        for memory in memories
+        if _fits(memory, wanted) and not _is_hidden(memory.properties, summed)
     ]
     if wanted.min_confidence > 0:
         least = wanted.min_confidence
-        sure = (confidence(each, known.reads, known.now, known.half_life) for each in results)
-        results = [each for each, how in zip(results, sure, strict=True) if how >= least]
+        sure = (confidence(result, known.reads, known.now, known.half_life) for result in results)
+        results = [memory for memory, how in zip(results, sure, strict=True) if how >= least]
     results.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
     return results
 

@@ -76,10 +76,11 @@ class CommitReport(TypedDict):
     diff: NotRequired[str]
 
 
-def in_short(one: CommitReport) -> CommitReport:
+def in_short(commit: CommitReport) -> CommitReport:
     """The entry without its files."""
     return {
-        "commit": one["commit"], "by": one["by"], "why": one["why"], "at": one["at"], "machine": one["machine"],
+        "commit": commit["commit"], "by": commit["by"], "why": commit["why"], "at": commit["at"],
+        "machine": commit["machine"],
     }  # fmt: skip
 
 
@@ -144,8 +145,8 @@ def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
     return {
         "job": plan.name, "dry_run": False,
         "changes": [
-            {"action": one.action, "id": one.id, "path": one.path, "target": one.target, "why": one.why}
-            for one in plan.changes
+            {"action": change.action, "id": change.id, "path": change.path, "target": change.target, "why": change.why}
+            for change in plan.changes
         ],
         "counts": dict(sorted(Counter(change.action for change in plan.changes).items())),
         "findings": [finding_to_json(finding) for finding in plan.findings],
@@ -153,9 +154,14 @@ def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
     }  # fmt: skip
 
 
-def finding_to_json(one: Finding) -> FindingRow:
+def finding_to_json(finding: Finding) -> FindingRow:
     """A finding as JSON."""
-    return {"kind": one.kind, "subject": one.subject, "said": one.said, "others": [*one.others]}
+    return {
+        "kind": finding.kind,
+        "subject": finding.subject,
+        "said": finding.said,
+        "others": [*finding.others],
+    }
 
 
 def diff(session: Session, change: Change) -> str:
@@ -172,6 +178,6 @@ def diff_of(path: str | None, target: str, old: bytes, new: bytes) -> str:
     """The unified diff of two versions of a file."""
     import difflib  # only what is shown before it is done needs it
 
-    before, after = (decode(each)[0].splitlines() for each in (old, new))
+    before, after = (decode(data)[0].splitlines() for data in (old, new))
     lines = difflib.unified_diff(before, after, path or "(new)", target, lineterm="")
     return "\n".join(lines) + "\n"

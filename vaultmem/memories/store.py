@@ -197,11 +197,11 @@ class MemoryStore:
         targets = {step.target for step in outcome.done}
         if len(targets) == 1:
             results = [self.collection.at(target) for target in targets]
-            left = [each for each in results if each is not None]
+            left = [result for result in results if result is not None]
         else:
-            left = [each for each in self.collection.live() if each.path in targets]
-        for each in left:
-            self._left[each.id] = Left(each.path, each.hash, each.category)
+            left = [memory for memory in self.collection.live() if memory.path in targets]
+        for memory in left:
+            self._left[memory.id] = Left(memory.path, memory.hash, memory.category)
 
     def seen(self) -> dict[str, Left]:
         """The state in which vaultmem last wrote each memory, by id."""

@@ -151,7 +151,7 @@ def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
                 if start:
                     yield _block(run[:start])
                 run = run[start:]
-                total = sum(count_tokens(each.text) for each in run)
+                total = sum(count_tokens(section.text) for section in run)
             run.append(piece)
             total += tokens
     if run:
@@ -196,7 +196,7 @@ def _block(run: list[Piece]) -> Block:
     glue = "\n" if first.kind == "list" else "\n\n"
     end = max(first.end_line, run[-1].end_line)
     return Block(
-        glue.join([each.text for each in run]), first.line, end, first.headings, first.label
+        glue.join([piece.text for piece in run]), first.line, end, first.headings, first.label
     )
 
 
@@ -233,14 +233,18 @@ def of_properties(note: Note, text: str, body: int) -> list[Block]:
     """The blocks of a note's properties, up to character `body` or the first piece: where they say more than its name
     and tags, cannot be read, or are all there is. People search for `director: Agnès Varda` like any other text."""
     elsewhere = {note.title, *note.aliases, *note.tags}
-    lists = (one if isinstance(one, list) else [one] for one in note.properties.values())
-    values = (one for some in lists for one in some if isinstance(one, str))
-    says_more = any(_WORD.search(one) for one in values if one not in elsewhere)
+    lists = (value if isinstance(value, list) else [value] for value in note.properties.values())
+    values = (value for some in lists for value in some if isinstance(value, str))
+    says_more = any(_WORD.search(value) for value in values if value not in elsewhere)
     if note.pieces and not says_more and not note.frontmatter_error:
         return []
     end = text.count("\n", 0, body) if body else note.pieces[0].line - 1 if note.pieces else None
     lines = enumerate(text.split("\n")[:end], start=1)
-    pieces = [Piece(one.rstrip(), n, n, kind="list") for n, one in lines if one.strip(" \t\r-")]
+    pieces = [
+        Piece(line_text.rstrip(), n, n, kind="list")
+        for n, line_text in lines
+        if line_text.strip(" \t\r-")
+    ]
     return [block._replace(is_properties=True) for block in group(pieces)]
 
 

@@ -110,7 +110,7 @@ GROUP = "vaultmem.adapters"
 def installed() -> list[Dialect]:
     """All installed dialects, in the order of their names; looked up once. Logs packages that cannot be loaded."""
     loaded = (plugins.load(GROUP, name) for name in plugins.registered(GROUP))
-    return [one for one in loaded if hasattr(one, "claims")]
+    return [dialect for dialect in loaded if hasattr(dialect, "claims")]
 
 
 def claimed_vault(start: str) -> str | None:
@@ -216,7 +216,7 @@ class Rulebook:
         for candidates in paths:
             target = rules.resolve(path, bare, source, candidates) if candidates else None
             if target is not None:
-                rest = [each for each in candidates if each != target]
+                rest = [candidate for candidate in candidates if candidate != target]
                 return Target(target, 1 + _choices(rules, (path, bare, source), rest))
         return Target(None, 0)
 
@@ -226,7 +226,7 @@ class Rulebook:
         note = self.numbered(source, self.at(source).parse(source, f"[[{name}]]", front))
         if not note.links or not (key := note.links[0].key):
             return None
-        paths = [[path for path, _ in files_named(each)] for each in self.lookups(key)]
+        paths = [[path for path, _ in files_named(lookup)] for lookup in self.lookups(key)]
         return self.resolve(note.links[0].path, key, source, paths).path
 
     def namesake(self, path: str, files_named: FilesNamed) -> str | None:
@@ -238,7 +238,7 @@ class Rulebook:
         """The note that [[name]] leads to by the first dialect for which it leads to one."""
         sources = [f"{home[0] if home else ''}-.md" for home, _ in self._parts]
         targets = (self.follow(name, source, files_named) for source in sources)
-        return [one for one in targets if one and self.kind(one) == "note"][:1]
+        return [target for target in targets if target and self.kind(target) == "note"][:1]
 
     def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
         """The pattern for unlinked mentions of a note with these names."""
@@ -259,7 +259,7 @@ def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) ->
         return len(others)
     if rules.resolve(*link, others) is None:
         return 0
-    return sum(rules.resolve(*link, [each]) is not None for each in others)
+    return sum(rules.resolve(*link, [name]) is not None for name in others)
 
 
 def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:

@@ -45,7 +45,7 @@ class Items:
     def changed(self, old: list[Value], new: list[Value], newline: str) -> str:
         """The text with other values in the list. Neither list is empty. The caller parses the result again: an item
         in an unusual position may get lost."""
-        was, now = [json.dumps(each) for each in old], [json.dumps(each) for each in new]
+        was, now = [json.dumps(value) for value in old], [json.dumps(value) for value in new]
         first = 0
         while first < min(len(was), len(now)) and was[first] == now[first]:
             first += 1

@@ -105,7 +105,7 @@ def _with_more(line: str, value: Value) -> str:
     is_json = line[:1] in {'"', "["} and not line.startswith("[[")
     if not isinstance(value, list) or is_json:
         return ""
-    had = next((each for each in known if each and value[: len(each)] == each), None)
+    had = next((form for form in known if form and value[: len(form)] == form), None)
     if had is None or len(had) == len(value):
         return ""
     comma = "，" if "，" in line and "," not in line else ", "
@@ -162,8 +162,8 @@ def format_value(value: Value) -> str:
             if parse_value(value) == value and _is_plain(value)
             else escape(json_string(value), _ESCAPED)
         )
-    if isinstance(value, list) and all(isinstance(each, (str, int, float)) for each in value):
-        return ", ".join(_item(each) for each in value)
+    if isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
+        return ", ".join(_item(item) for item in value)
     return "" if value is None else escape(json.dumps(value, ensure_ascii=False), _ESCAPED)
 
 

@@ -116,10 +116,10 @@ def _as_names(key: str, value: Value) -> Value:
     """Tags and aliases as names only, as Logseq splits them at commas, whatever YAML read; other values unchanged."""
     if key not in ("tags", "aliases") or not isinstance(value, list):
         return value
-    if not all(isinstance(each, (str, int, float)) for each in value):
+    if not all(isinstance(item, (str, int, float)) for item in value):
         return value
     names = [
-        each if isinstance(each, str) else logseq_properties.format_value(each) for each in value
+        item if isinstance(item, str) else logseq_properties.format_value(item) for item in value
     ]
     return list(dict.fromkeys(names)) or None
 

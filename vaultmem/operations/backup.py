@@ -191,7 +191,9 @@ def _write(path: str, data: bytes) -> None:
 def _unpack_state(backup: Backup, target: str) -> None:
     """The state as it was, in an empty folder. Raises StateError where a part of it cannot be used."""
     source = f"{backup.folder}/state"
-    for name in (one.removeprefix("state/") for one in backup.names if one.startswith("state/")):
+    for name in (
+        member.removeprefix("state/") for member in backup.names if member.startswith("state/")
+    ):
         if name != BUNDLE:
             _copy(f"{source}/{name}", f"{target}/{name}")
     if os.path.exists(ledger := f"{target}/{LEDGER}"):

@@ -58,14 +58,14 @@ def _fold(text: str) -> str:
 def read(text: str) -> list[Expectation]:
     """The expectations in a page's content, each question once with each answer."""
     lines = (_LINE.fullmatch(line) for line in text.splitlines())
-    every = (Expectation(one["question"], one["answer"]) for one in lines if one)
+    every = (Expectation(line["question"], line["answer"]) for line in lines if line)
     return list(dict.fromkeys(every))[:MOST]
 
 
 def expectations(store: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
     """All of them, in the order of the page; and what the last check was made of."""
     checked = reads.findings(store.ledger, CHECKED)
-    rows = [one._asdict() for one in read(_content(store)[1])]
+    rows = [expectation._asdict() for expectation in read(_content(store)[1])]
     return {"expectations": rows, "checked": checked[0]["subject"] if checked else ""}
 
 
@@ -79,7 +79,11 @@ def expect(session: Session, arguments: Arguments) -> JsonObject:
     if _LINE.fullmatch(new.as_line()) is None or read(new.as_line()) != [new]:
         raise UsageError("give a question and the words that it has to find, both without an arrow")
     known = read(content)
-    others = [one.answer for one in known if _fold(one.question) == _fold(question) and one != new]
+    others = [
+        expectation.answer
+        for expectation in known
+        if _fold(expectation.question) == _fold(question) and expectation != new
+    ]
     if len(known) >= MOST:
         raise UsageError(f"there are {MOST} expectations; remove some")
     after = content if new in known else f"{content.rstrip() or _HEAD + chr(10)}\n{new.as_line()}\n"
@@ -95,8 +99,8 @@ def _remove(session: Session, arguments: Arguments, data: bytes | None, content:
     gone = [
         line
         for line in lines
-        for one in read(line)
-        if _fold(one.question) == wanted and answer in ("", _fold(one.answer))
+        for expectation in read(line)
+        if _fold(expectation.question) == wanted and answer in ("", _fold(expectation.answer))
     ]
     if not gone:
         what = "that answer is not expected" if answer else "nothing is expected"
@@ -123,10 +127,12 @@ def _write(
 
 def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
     """Remember what failed a check, and since when, for the page of pending items; and what the check was made of."""
-    known = {one["subject"]: one["at"] for one in reads.findings(store.ledger, LOST, CHECKED)}
+    known = {
+        finding["subject"]: finding["at"] for finding in reads.findings(store.ledger, LOST, CHECKED)
+    }
     rows: list[FindingRow] = []
-    for one in arguments.records("lost"):
-        text = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
+    for record in arguments.records("lost"):
+        text = f"{quote_text(str(record['question']))} does not find {quote_text(str(record['answer']))}"
         at = known.get(text, store.now())
         rows.append({"kind": LOST, "subject": text, "said": text, "at": at})
     rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": store.now()})

@@ -58,7 +58,9 @@ def restore(session: Session, params: Arguments) -> JsonObject:
         return _restore(session, params, change)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
-    if alive := next((one for one in session.store.collection.live() if one.id == memory.id), None):
+    if alive := next(
+        (other for other in session.store.collection.live() if other.id == memory.id), None
+    ):
         raise VaultmemError(
             f"{memory.title!r} is not deleted: it is {alive.path}, and {memory.path} is a copy of it"
         )
@@ -101,7 +103,7 @@ def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str
     from vaultmem.text import secrets
 
     before, content = secrets.text_for_title(before), secrets.text_for_title(content)
-    old, new = (fold(safe_title(title_of(each))) for each in (before, content))
+    old, new = (fold(safe_title(title_of(text))) for text in (before, content))
     day = (memory.text("remind") or draft.written_at(memory).date().isoformat())[:10]
     if new == old or fold(memory.title) not in (old, f"{old}, {day}"):
         return ""

@@ -66,7 +66,7 @@ class Settled:
 
     def add_changes(self, id_: str, report: PlanReport) -> None:
         """The changes of a dry run."""
-        self.changes += [{**one, "due": id_} for one in report["changes"]]
+        self.changes += [{**change, "due": id_} for change in report["changes"]]
 
 
 def notices(session: Session) -> dict[str, str]:
@@ -99,11 +99,11 @@ def give(
     }
     day = (session.local_time + NOTICE).date().isoformat()
     rows: list[FindingRow] = []
-    for each in items:
-        memory = session.store.collection.at(each["subject"])
-        if each["kind"] in LEAVING and memory is not None:
+    for item in items:
+        memory = session.store.collection.at(item["subject"])
+        if item["kind"] in LEAVING and memory is not None:
             leaves = known[memory.id]["leaves"] if memory.id in known else day
-            rows.append({**each, "id": memory.id, "leaves": leaves})
+            rows.append({**item, "id": memory.id, "leaves": leaves})
     reads.keep_findings(session.store.ledger, kinds, rows, session.now)
 
 
@@ -112,7 +112,7 @@ def keep(
 ) -> None:
     """Keep what was ticked."""
     open_, done = [], len(settled.done)
-    live = {one.id: one for one in session.store.collection.live()}
+    live = {other.id: other for other in session.store.collection.live()}
     for row in reads.findings(session.store.ledger, *LEAVING):
         id_ = leaving_id(row)
         answer = answers.get(id_)

@@ -108,7 +108,7 @@ def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[str, st
     for record in sorted(records):
         groups[record.action][record.title].append(record)
     lines: list[tuple[str, str]] = []
-    for action in sorted(groups, key=lambda one: (_ORDER.get(one, len(_ORDER)), one)):
+    for action in sorted(groups, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)):
         by_title = groups[action]
         lines.append((_ACTION, _HEADINGS.get(action) or quote_text(action).capitalize()))
         lines += [
@@ -123,12 +123,12 @@ def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
     title = records[0].title
     living = titles.get(title.lower())
     name = f"[[{living}]]" if living else f"“{_plain(title)}”"
-    by = f" (by {_plain(', '.join(dict.fromkeys(one.by for one in records)))})"
+    by = f" (by {_plain(', '.join(dict.fromkeys(record.by for record in records)))})"
     if records[0].action == MOVE:
-        places = dict.fromkeys(one.category for one in records if one.category)
+        places = dict.fromkeys(record.category for record in records if record.category)
         return f"{name} under {' and '.join(places)}{by}" if places else f"{name}{by}"
-    reasons = dict.fromkeys(_SCORES.sub("", one.why) for one in records)
-    why = _plain("; ".join(one for one in reasons if one not in _SAYS_NOTHING))
+    reasons = dict.fromkeys(_SCORES.sub("", record.why) for record in records)
+    why = _plain("; ".join(reason for reason in reasons if reason not in _SAYS_NOTHING))
     return f"{name}{f': {why}' if why else ''}{by}"
 
 
@@ -147,11 +147,11 @@ def keep_changes(session: Session) -> bool:
     store.remember()
     commits = store.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
     every = (*store.collection.live(), *store.collection.archived())
-    titles = {file_name(one.path): one.title for one in every}
+    titles = {file_name(memory.path): memory.title for memory in every}
     records = [
-        _record(*each, store.folder, titles)
-        for each in standing(commits)
-        if not is_by_conversation(each[0])
+        _record(*change, store.folder, titles)
+        for change in standing(commits)
+        if not is_by_conversation(change[0])
     ]
     records = _without_private(store.collection, records)
     if not records and store.bytes_of(path, 1) is None:
@@ -168,12 +168,12 @@ def keep_changes(session: Session) -> bool:
 def _without_private(collection: Collection, records: list[Record]) -> list[Record]:
     """Without those that name a private memory: the page is a note that assistants read."""
     every = (*collection.live(), *collection.archived())
-    private = {one.title for one in every if is_private(one.properties)}
+    private = {memory.title for memory in every if is_private(memory.properties)}
     named = [f"“{title}”" for title in private]
     return [
-        one
-        for one in records
-        if one.title not in private and not any(name in one.why for name in named)
+        record
+        for record in records
+        if record.title not in private and not any(name in record.why for name in named)
     ]
 
 
@@ -200,9 +200,13 @@ def _action(change: FileChange, folder: str) -> str:
 
 def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
     """The changes by vaultmem, newest first, without what was undone since, its undoing, and reads."""
-    known = {one.commit for one in commits}
-    done = (one for one in holding(commits)[0] if one.is_ours and known.isdisjoint(one.undoes))
-    every = ((one, change) for one in done for change in one.files)
+    known = {entry.commit for entry in commits}
+    done = (
+        commit
+        for commit in holding(commits)[0]
+        if commit.is_ours and known.isdisjoint(commit.undoes)
+    )
+    every = ((commit, change) for commit in done for change in commit.files)
     return [pair for pair in every if not _SILENT.fullmatch(pair[1].why)]
 
 
@@ -215,11 +219,13 @@ _NOT_IN_VIEWS = frozenset("\"'\\{}\n")  # in the name of a folder: views are YAM
 
 def render(memories: Iterable[Memory], style: str) -> str:
     """The page: the same memories give the same bytes. What is private is only counted."""
-    every = [one for one in memories if one.adopted and not one.properties.get("compressed")]
-    listed = [one for one in every if not is_private(one.properties)]
+    every = [
+        memory for memory in memories if memory.adopted and not memory.properties.get("compressed")
+    ]
+    listed = [memory for memory in every if not is_private(memory.properties)]
     by_category: dict[str, list[Memory]] = defaultdict(list)
-    for one in sorted(listed, key=lambda each: (-each.created, each.title)):
-        by_category[one.category].append(one)
+    for memory in sorted(listed, key=lambda each: (-each.created, each.title)):
+        by_category[memory.category].append(memory)
     hidden = len(every) - len(listed)
     private = f"; {hidden:,} more {'is' if hidden == 1 else 'are'} private" if hidden else ""
     lines = [("", f"{plural(len(listed), 'memory', 'memories')}{private}. {generated.ABOUT}")]
@@ -232,13 +238,13 @@ def render(memories: Iterable[Memory], style: str) -> str:
 
 def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
     lines = []
-    for one in memories[:MOST]:
-        author = one_line(origin_of(one.properties).writer, _NAME)
-        when = stamp(one.created)[:10]
-        if due := one.text("remind"):  # of a reminder, when it was written says nothing
-            when = ", ".join(filter(None, (due.replace("T", " ")[:16], one.text("repeat"))))
+    for memory in memories[:MOST]:
+        author = one_line(origin_of(memory.properties).writer, _NAME)
+        when = stamp(memory.created)[:10]
+        if due := memory.text("remind"):  # of a reminder, when it was written says nothing
+            when = ", ".join(filter(None, (due.replace("T", " ")[:16], memory.text("repeat"))))
         by = f", by {author}" if author else ""
-        lines.append(f"[[{one.title}]] ({one_line(when, _NAME)}{by})")
+        lines.append(f"[[{memory.title}]] ({one_line(when, _NAME)}{by})")
     if len(memories) > MOST:
         lines.append(f"{len(memories) - MOST:,} older: `vaultmem list --category {category}`")
     return lines

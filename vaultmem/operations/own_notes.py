@@ -50,7 +50,7 @@ def unset(session: Session, params: Arguments) -> JsonObject:
     if not params.has("value"):
         return _edit(session, params, lambda _: None)
     value = params.value("value")
-    return _edit(session, params, lambda was: [one for one in was if one != value] or None)
+    return _edit(session, params, lambda was: [item for item in was if item != value] or None)
 
 
 def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> JsonObject:

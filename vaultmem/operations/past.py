@@ -53,7 +53,7 @@ def history(session: Session, params: Arguments) -> JsonObject:
     limit, by = params.whole("limit"), _is_by(params.text("by"))
     every = bool(path or by or params.flag("conversations"))
     commits = session.store.history.log(path, limit if every else ALL, by, _since(session, params))
-    own = [one for one in commits if every or not is_by_conversation(one)]
+    own = [commit for commit in commits if every or not is_by_conversation(commit)]
     elsewhere = session.store.pending.record.written_elsewhere()
     rows = [_commit_to_json(one, elsewhere) for one in own[:limit]]
     return {"history": rows, "count": len(rows), "left_out": len(commits) - len(own)}
@@ -79,22 +79,27 @@ def undo(session: Session, params: Arguments) -> UndoReport:
             break
     elsewhere = session.store.pending.record.written_elsewhere()
     report: UndoReport = {
-        "undone": [in_short(_commit_to_json(one, elsewhere)) for one in commits],
+        "undone": [in_short(_commit_to_json(commit, elsewhere)) for commit in commits],
         "redone": params.flag("redo"),
         "dry_run": params.flag("dry_run"),
-        "answers": [{"id": one.id, "state": one.after, "text": one.text} for one in taking.answers],
+        "answers": [
+            {"id": answer.id, "state": answer.after, "text": answer.text}
+            for answer in taking.answers
+        ],
         "refused": taking.refused,
         # What --last would take back had this not been refused.
-        "before": next((one[0].commit for one in candidates), None),
+        "before": next((candidate[0].commit for candidate in candidates), None),
         "changes": [],
     }
     if params.flag("dry_run"):
-        report["changes"] = [_preview(session, one) for one in taking.writes]
+        report["changes"] = [_preview(session, write) for write in taking.writes]
         return report
-    undoes = tuple(name for one in commits for name in _names(one, elsewhere))
+    undoes = tuple(name for commit in commits for name in _names(commit, elsewhere))
     who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
     outcome = _carry_out(session, who, taking, params.line("vanished"))
-    report["changes"] = [{"path": one.path, "target": one.target, "why": one.why} for one in outcome.done]  # fmt: skip
+    report["changes"] = [
+        {"path": change.path, "target": change.target, "why": change.why} for change in outcome.done
+    ]
     report["refused"] += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
     if taking.writes and not outcome.done:
         report["answers"] = []
@@ -111,12 +116,13 @@ class _Taking(NamedTuple):
 
 def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
     past = session.store.history
-    moved = past.moved_since([one.commit for one in commits])
+    moved = past.moved_since([entry.commit for entry in commits])
     undone = [
-        undoing.Undone(past.files(one), each) for one, each in zip(commits, moved, strict=True)
+        undoing.Undone(past.files(commit), each)
+        for commit, each in zip(commits, moved, strict=True)
     ]
-    subjects = ", ".join(one.why for one in commits)
-    again = subjects.startswith(UNDO) and all(one.undoes for one in commits)
+    subjects = ", ".join(commit.why for commit in commits)
+    again = subjects.startswith(UNDO) and all(commit.undoes for commit in commits)
     why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
     means = undoing.Means(
         session.store.folder, session.store.bytes_of, past.merged, _archiver(session, by),
@@ -136,7 +142,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
         _keep_decisions(session, who.answers)
         item_answers.keep_answers(session, who)
         session.store.remember()
-        if any(one.kind == "job" for one in taking.commits):
+        if any(commit.kind == "job" for commit in taking.commits):
             _keep_undone(session, outcome)
         _refresh_pages(session, vanished)
     return outcome
@@ -144,12 +150,12 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
 
 def _keep_decisions(session: Session, answers: Iterable[AnswerChange]) -> None:
     """Reopen proposals whose rejection is undone, and reject them when that is redone."""
-    states = {one.id: one.after for one in answers if one.after in (OPEN, DROPPED)}
-    for one in reads.all_proposals(session.store.ledger) if states else ():
-        after = states.get(item_answers.proposal_id(one.id))
-        if after and one.state != reads.ACCEPTED:
+    states = {answer.id: answer.after for answer in answers if answer.after in (OPEN, DROPPED)}
+    for proposal in reads.all_proposals(session.store.ledger) if states else ():
+        after = states.get(item_answers.proposal_id(proposal.id))
+        if after and proposal.state != reads.ACCEPTED:
             state = reads.REOPENED if after == OPEN else reads.REJECTED
-            reads.decide(session.store.ledger, one.id, state, session.now)
+            reads.decide(session.store.ledger, proposal.id, state, session.now)
 
 
 def _refresh_pages(session: Session, vanished: str) -> None:
@@ -183,14 +189,18 @@ def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
 def _keep_undone(session: Session, outcome: Outcome) -> None:
     """Keep jobs from repeating what a person has just undone."""
     results = [session.store.collection.at(step.target) for step in outcome.done]
-    rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
+    rows = [
+        (result.id, result.path, result.hash)
+        for result in results
+        if result and not result.archived
+    ]
     reads.leave_undone(session.store.ledger, rows, session.now)
 
 
-def _preview(session: Session, one: PlannedWrite) -> ChangeReport:
-    old = None if one.path is None else session.store.bytes_of(one.path)
-    diff = diff_of(one.path, one.target, old or b"", one.render(old))
-    return {"path": one.path, "target": one.target, "why": one.why, "diff": diff}
+def _preview(session: Session, write: PlannedWrite) -> ChangeReport:
+    old = None if write.path is None else session.store.bytes_of(write.path)
+    diff = diff_of(write.path, write.target, old or b"", write.render(old))
+    return {"path": write.path, "target": write.target, "why": write.why, "diff": diff}
 
 
 def catch_up(session: Session) -> None:
@@ -217,7 +227,7 @@ def _remember(session: Session) -> None:
 def _is_by(name: str) -> Callable[[str], bool] | None:
     """Whether a commit's author has this name, as its program spells it or as `connect` does; None for everybody."""
     wanted = author(name)
-    return (lambda one: is_same(author(one), wanted)) if name else None
+    return (lambda commit: is_same(author(commit), wanted)) if name else None
 
 
 def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
@@ -239,7 +249,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
         return [[*(_effects(session, one) if params.flag("effects") else ()), one]]
     done = past.log(limit=ALL if is_last else MOST, by=_is_by(name), since=since)
     # What people do in their editor, they undo there.
-    results = [[one for one in done if one.is_ours]]
+    results = [[entry for entry in done if entry.is_ours]]
     if is_last:
         results = _last(session, done, redo=params.flag("redo"))
     if not any(results):
@@ -252,7 +262,7 @@ def _effects(session: Session, one: Commit) -> list[Commit]:
     """What else was done to the file of an answer at once with it, the newest first: a note has several tasks."""
     holding = item_answers.holding(session.store.history.log(limit=MOST))[0]
     later = holding[: next(at for at, each in enumerate(holding) if each.commit == one.commit)]
-    paths = {each.path for each in one.files}
+    paths = {file.path for file in one.files}
     return [
         each for each in later
         if each.is_ours and each.at == one.at and each.files and {file.path for file in each.files} <= paths
@@ -262,14 +272,14 @@ def _effects(session: Session, one: Commit) -> list[Commit]:
 def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Commit]]:
     """Each change that holds, the newest first; or each undo that holds, to do again what it took back."""
     levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
-    for one in reversed(done):
-        levels[one.commit] = 1 + max((levels.get(each, 0) for each in one.undoes), default=-1)
+    for entry in reversed(done):
+        levels[entry.commit] = 1 + max((levels.get(each, 0) for each in entry.undoes), default=-1)
     holding, taken_back = item_answers.holding(done)
     if redo:
-        return [[one] for one in holding if levels[one.commit] % 2]
+        return [[entry] for entry in holding if levels[entry.commit] % 2]
     # A turn of a chat that came in meanwhile is not what is meant.
-    ours = [one for one in holding if one.is_ours and not levels[one.commit]]
-    own = [one for one in ours if not is_by_conversation(one)]
+    ours = [entry for entry in holding if entry.is_ours and not levels[entry.commit]]
+    own = [commit for commit in ours if not is_by_conversation(commit)]
     seen = holding[: holding.index(own[0])] if own else holding
     last = _last_elsewhere(session, seen, own, taken_back)
     if ours and not own and not last:
@@ -277,7 +287,7 @@ def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Comm
             "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
             " vaultmem undo COMMIT takes it back"
         )
-    return [[one] for one in [*last, *own]]
+    return [[commit] for commit in [*last, *own]]
 
 
 def _last_elsewhere(
@@ -301,19 +311,19 @@ def _last_elsewhere(
     batch = {
         mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)
     }
-    files = tuple(one for one in commit.files if one.new[:SHORT] in batch)
+    files = tuple(file for file in commit.files if file.new[:SHORT] in batch)
     return [commit._replace(files=files)]
 
 
-def _names(one: Commit, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
+def _names(entry: Commit, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
     """By what an undo names what it takes back: the commit, or the contents that another machine wrote."""
-    known = () if one.is_ours else tuple(id_ for id_ in one.contents if id_ in elsewhere)
-    return known or (one.commit,)
+    known = () if entry.is_ours else tuple(id_ for id_ in entry.contents if id_ in elsewhere)
+    return known or (entry.commit,)
 
 
-def is_by_conversation(one: Commit) -> bool:
+def is_by_conversation(commit: Commit) -> bool:
     """Whether a conversation did it: a turn, what was learned from it, a summary."""
-    return is_talk(one.by)
+    return is_talk(commit.by)
 
 
 def _since(session: Session, params: Arguments) -> float | None:
@@ -329,7 +339,7 @@ def _path(session: Session, text: str) -> str:
             return gone.path
         texts = session.store.talks.find(text)
         if len(texts) > 1:
-            some = ", ".join(one.id for one in texts[:3])
+            some = ", ".join(entry.id for entry in texts[:3])
             raise NoteNotFoundError(
                 f"{text[:40]!r} begins the ids of several entries: {some}"
             ) from None
@@ -348,7 +358,7 @@ def _commit_to_json(record: Commit, elsewhere: Mapping[str, Written]) -> CommitR
     by, why = record.by, record.why
     if len(authors) == 1 and len(marks) == len(known):
         by, why = authors.pop(), why.removesuffix(f" {OUTSIDE}")
-    files = [{"path": one.path, "target": one.target, "why": one.why} for one in record.files]
+    files = [{"path": file.path, "target": file.target, "why": file.why} for file in record.files]
     return {
         "commit": record.commit, "at": stamp(record.at), "by": by,
         "machine": ", ".join(sorted({mark.machine for mark in marks})), "kind": record.kind, "why": why,

@@ -27,22 +27,22 @@ _ENTRY = "__"  # in the name of every entry's file
 def provenance(session: Session, memory: Memory) -> JsonObject:
     """All of it; for the person alone, since it says who reads what."""
     older = [
-        {"id": one.id, "title": one.title, "path": one.path}
-        for one in session.store.collection.archived()
-        if one.text("replaced_by") == memory.id
+        {"id": other.id, "title": other.title, "path": other.path}
+        for other in session.store.collection.archived()
+        if other.text("replaced_by") == memory.id
     ]
     return {
         "drawn_from": _turn_behind(session, memory) or _note_behind(session, memory),
         "replaced": older,
         "replaced_by": memory.text("replaced_by"),
-        "recalled": [one._asdict() for one in reads.recalls(session.store.ledger, memory.id)],
+        "recalled": [recall._asdict() for recall in reads.recalls(session.store.ledger, memory.id)],
     }
 
 
 def sentence_in(text: str, content: str) -> tuple[str, int] | None:
     """The sentence of a text that shares most words with a content, and its line; None where all share too few."""
     wanted = topic_words(content)
-    shared = ((len(wanted & topic_words(one[0])), one) for one in _SENTENCE.finditer(text))
+    shared = ((len(wanted & topic_words(match[0])), match) for match in _SENTENCE.finditer(text))
     most, best = max(shared, key=lambda pair: pair[0], default=(0, None))
     if best is None or most < LEAST * len(wanted) or not most:
         return None
@@ -53,22 +53,24 @@ def sentence_in(text: str, content: str) -> tuple[str, int] | None:
 def turn_of(fact: Entry, entries: Iterable[Entry]) -> Entry | None:
     """The turn that a fact was learned from; its links name it."""
     names = link_targets(fact.properties.get("links"))
-    turns = (one for one in entries if one.is_turn and file_name(one.path) in names)
+    turns = (entry for entry in entries if entry.is_turn and file_name(entry.path) in names)
     return next(turns, None)
 
 
-def drawn_from(session: Session, one: Entry) -> tuple[list[Entry], list[Memory]]:
+def drawn_from(session: Session, entry: Entry) -> tuple[list[Entry], list[Memory]]:
     """What was learned from an entry of a conversation: the facts of a turn, and the memories that facts became."""
     facts = [
-        each
-        for each in session.store.talks.entries(one.conversation)
-        if each.is_fact and turn_of(each, [one])
+        entry
+        for entry in session.store.talks.entries(entry.conversation)
+        if entry.is_fact and turn_of(entry, [entry])
     ]  # fmt: skip
-    names = {name for each in (one, *facts) for name in (each.id, file_name(each.path))}
+    names = {name for item in (entry, *facts) for name in (item.id, file_name(item.path))}
     memories = [
-        one for one in session.view.memories() if names & {*_sources(one)} and session.sees(one)
+        memory
+        for memory in session.view.memories()
+        if names & {*_sources(memory)} and session.sees(memory)
     ]
-    return [each for each in facts if not each.deleted], memories
+    return [fact for fact in facts if not fact.deleted], memories
 
 
 def _sources(memory: Memory) -> list[str]:
@@ -79,7 +81,7 @@ def _sources(memory: Memory) -> list[str]:
 
 def _turn_behind(session: Session, memory: Memory) -> JsonObject | None:
     names = _sources(memory)
-    entry = next((one for name in names for one in session.store.talks.find(name)), None)
+    entry = next((match for name in names for match in session.store.talks.find(name)), None)
     if entry is None:
         return None
     turn = turn_of(entry, session.store.talks.entries(entry.conversation)) or entry

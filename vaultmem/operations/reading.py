@@ -56,10 +56,10 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
     gone = find_removed(session, text)
     if gone and gone.memory:
         return deleted_error(gone.memory, gone.outside)
-    for one in session.store.talks.find(text)[:1]:
+    for entry in session.store.talks.find(text)[:1]:
         return NoteNotFoundError(
-            f"{text!r} is an entry of a conversation ({one.path}); "
-            f"vaultmem conversations show {one.conversation} shows it"
+            f"{text!r} is an entry of a conversation ({entry.path}); "
+            f"vaultmem conversations show {entry.conversation} shows it"
         )
     return None
 
@@ -78,7 +78,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     collection = session.store.collection
     everything = collection.archived() if params.flag("deleted") else collection.live()
     by_hand = _removed_by_hand(session) if params.flag("deleted") else {}
-    everything = [*everything, *(one.memory for one in by_hand.values() if one.memory)]
+    everything = [*everything, *(file.memory for file in by_hand.values() if file.memory)]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
     known = Known(session.reads, session.id_of, session.now, session.store.half_life)
@@ -101,7 +101,7 @@ def _removed_by_hand(session: Session) -> dict[str, Removed]:
 
     with contextlib.suppress(VaultmemError):  # then what was removed last is missing
         catch_up(session)
-    return {one.path: one for one in removed_files(session) if one.memory and not one.outside}
+    return {file.path: file for file in removed_files(session) if file.memory and not file.outside}
 
 
 def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
@@ -139,9 +139,9 @@ def note(session: Session, params: Arguments) -> JsonObject:
     text = decode(data[:MOST_OF_NOTE])[0]
     head = locate(text) or Block(0, 0, 0)
     links = {
-        one.path: one.target
-        for one in catalog_read.links_from(searcher.catalog, path)
-        if one.target
+        link.path: link.target
+        for link in catalog_read.links_from(searcher.catalog, path)
+        if link.target
     }
     notes = catalog_read.note_ids(searcher.catalog, [*links.values()])
     known = catalog_read.note_heads(searcher.catalog, [number])[number]
@@ -190,11 +190,12 @@ def removed_files(session: Session) -> list[Removed]:
         if memory is None or session.sees(memory):
             content = pages.read(reader.style(path), decode(data)[0]).content
             results.append(Removed(path, data, content, memory and memory._replace(archived=True)))
-    outside = _outside(session, [one.memory.id for one in results if one.memory])
+    outside = _outside(session, [result.memory.id for result in results if result.memory])
     searcher = session.reader.searcher()
     hidden = searcher.hidden_from(session.viewer) if searcher else {}
     placed = (
-        one._replace(outside=outside.get(one.memory and one.memory.id, "")) for one in results
+        result._replace(outside=outside.get(result.memory and result.memory.id, ""))
+        for result in results
     )
     return [one for one in placed if one.outside not in hidden]
 
@@ -220,10 +221,10 @@ def _has_id(session: Session, path: str, id_: str) -> bool:
 def find_removed(session: Session, text: str) -> Removed | None:
     """The removed memory that an id, the beginning of one, a title or a path names."""
     every = removed_files(session)
-    memories = {one.path: one for one in every if one.memory}
-    memory = named(text, session.store.folder, [one.memory for one in every if one.memory])
+    memories = {file.path: file for file in every if file.memory}
+    memory = named(text, session.store.folder, [file.memory for file in every if file.memory])
     if memory is not None:
         return memories[memory.path]
     wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
-    names = {one.path.lower().removesuffix(".md"): one for one in reversed(every)}
-    return names.get(wanted) or {file_name(name): one for name, one in names.items()}.get(wanted)
+    names = {file.path.lower().removesuffix(".md"): file for file in reversed(every)}
+    return names.get(wanted) or {file_name(name): file for name, file in names.items()}.get(wanted)

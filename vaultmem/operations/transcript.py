@@ -39,7 +39,7 @@ _SHORT = 8  # characters of such an id
 _MARKS = re.compile(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
 _KEYS = ("id", "role", "created_at", "hash")  # of each line
 _HASH = 12  # digits, by which a line knows its words
-_ESCAPES = str.maketrans({one: f"\\u{ord(one):04x}" for one in "<>[]#"})
+_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>[]#"})
 # What follows from the others, or is for each machine to say.
 _OWN = frozenset(
     ("id", "role", "phase", "category", "scope", "decay_policy", "conversation_id", "created_at", "updated_at",
@@ -61,16 +61,20 @@ def keep(session: Session) -> int:
     """Take in pages, write changed ones, archive pages of other names. Returns how many were written."""
     store = session.store
     but, talks = take_in(session, store.talks.talks())
-    titles = {one.id: one.title for one in store.collection.live()}
+    titles = {memory.id: memory.title for memory in store.collection.live()}
     texts = {}
-    for each in talks:
-        if each.entries:
-            path = page_path(session, each.entries)
+    for conversation in talks:
+        if conversation.entries:
+            path = page_path(session, conversation.entries)
             sets: dict[str, Value] = {"generated": generated.BY, "TP_ignore_this_file": True}
             if path not in but:
-                body = render(each.entries, titles)
+                body = render(conversation.entries, titles)
                 texts[path] = pages.compose(store.rules.page_style(path), sets, body).decode()
-            others = (one.path for one in each.pages if one.path != path and one.path not in but)
+            others = (
+                page.path
+                for page in conversation.pages
+                if page.path != path and page.path not in but
+            )
             generated.put_away(store, others)
     return generated.keep(store, texts)
 
@@ -85,7 +89,7 @@ def links_to(session: Session, conversation: str) -> list[Value]:
 
 def page_path(session: Session, entries: Sequence[Entry]) -> str:
     """The path of the page of these entries. It never changes, and holds no words that may be removed later."""
-    day = _day(min((one.created for one in entries), default=0.0))
+    day = _day(min((entry.created for entry in entries), default=0.0))
     folder = talk.folder_of(entries[0].conversation) if entries else ""
     name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
     return f"{session.store.talks.place}/{folder}/{CHAT} {day:%Y-%m-%d} {name}.md"
@@ -97,7 +101,7 @@ def _day(at: float) -> datetime:
 
 def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
     """The text of the page; `titles` are those of memories by id. Private entries are only mentioned."""
-    first = _day(min(one.created for one in entries))
+    first = _day(min(entry.created for entry in entries))
     parts = [f"# Conversation of {first.day} {first:%B %Y}", generated.ABOUT, *_summary(entries)]
     learned = [*_learned_links(entries, titles)]
     if learned:
@@ -107,45 +111,45 @@ def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
 
 
 def _summary(entries: Sequence[Entry]) -> Iterator[str]:
-    for one in entries:
+    for entry in entries:
         is_final = (
-            one.role == SUMMARY and one.path.endswith(f"/{talk.FINAL}.md") and not one.deleted
+            entry.role == SUMMARY and entry.path.endswith(f"/{talk.FINAL}.md") and not entry.deleted
         )
-        if is_final and not one.is_private and not is_outdated(one, entries):
-            yield _quote(one.content)
+        if is_final and not entry.is_private and not is_outdated(entry, entries):
+            yield _quote(entry.content)
 
 
 def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Iterator[str]:
     """The facts that hold, and links to the memories that others have become."""
-    for one in entries:
-        if not one.is_fact:
+    for entry in entries:
+        if not entry.is_fact:
             continue
-        title = titles.get(str(one.properties.get("replaced_by") or ""))
-        if title and one.deleted:
+        title = titles.get(str(entry.properties.get("replaced_by") or ""))
+        if title and entry.deleted:
             yield f"[[{title}]]"
-        elif not one.deleted:
-            yield PRIVATE if one.is_private else _fact(one)
+        elif not entry.deleted:
+            yield PRIVATE if entry.is_private else _fact(entry)
 
 
 def _turns(entries: Sequence[Entry]) -> list[str]:
-    turns = [one for one in entries if one.is_turn and not one.deleted]
+    turns = [entry for entry in entries if entry.is_turn and not entry.deleted]
     room, latest = MOST_CHARACTERS, list[Entry]()
-    for one in reversed(turns[-MOST:]):
-        room -= len(one.content)
+    for turn in reversed(turns[-MOST:]):
+        room -= len(turn.content)
         if room < 0:
             break
-        latest.insert(0, one)
+        latest.insert(0, turn)
     parts = []
     if len(latest) < len(turns):
         parts.append(f"{len(turns) - len(latest):,} earlier turns are not shown.")
     before = ""
-    for one in latest:
-        at = _day(one.created)
+    for turn in latest:
+        at = _day(turn.created)
         day = f"{at.day} {at:%B %Y}"
         parts += [f"## {day}"] if day != before else []
         before = day
-        words = PRIVATE if one.is_private else one.content
-        parts += [f"**{_NAMES[one.role]}**", _quote(words)]
+        words = PRIVATE if turn.is_private else turn.content
+        parts += [f"**{_NAMES[turn.role]}**", _quote(words)]
     return parts or ["Nothing is left of what was said."]
 
 
@@ -159,30 +163,30 @@ def _quote(text: str) -> str:
 
 def _comment(entries: Sequence[Entry]) -> str:
     """The text with links, tags and ends of comments escaped."""
-    listed = [one for one in entries if is_on_page(one)]
-    gone = (one for one in entries if one.deleted or one.is_private)
-    away = {one.id for one in gone if one.properties.get("evicted") is not True}
-    away -= {one.id for one in listed}
-    ids = {file_name(one.path): one.id for one in entries}
+    listed = [entry for entry in entries if is_on_page(entry)]
+    gone = (entry for entry in entries if entry.deleted or entry.is_private)
+    away = {entry.id for entry in gone if entry.properties.get("evicted") is not True}
+    away -= {entry.id for entry in listed}
+    ids = {file_name(entry.path): entry.id for entry in entries}
     first = {"conversation": entries[0].conversation, "away": " ".join(sorted(away))}
-    rows = [first, *(_row(one, ids) for one in listed)]
+    rows = [first, *(_row(entry, ids) for entry in listed)]
     lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
     return "\n".join(["<!-- vaultmem", *(line.translate(_ESCAPES) for line in lines), "-->"])
 
 
-def _row(one: Entry, ids: Mapping[str, str]) -> JsonObject:
+def _row(entry: Entry, ids: Mapping[str, str]) -> JsonObject:
     own = {
-        "id": one.id, "role": one.role, "created_at": fine_stamp(one.created),
-        "hash": content_hash(_fact(one) if one.role == MEMORY else _unquoted(_quote(one.content)))[:_HASH],
-        **{key: value for key, value in one.properties.items() if key not in _OWN},
+        "id": entry.id, "role": entry.role, "created_at": fine_stamp(entry.created),
+        "hash": content_hash(_fact(entry) if entry.role == MEMORY else _unquoted(_quote(entry.content)))[:_HASH],
+        **{key: value for key, value in entry.properties.items() if key not in _OWN},
     }  # fmt: skip
-    of = [ids[name] for name in link_targets(one.properties.get("links")) if name in ids]
+    of = [ids[name] for name in link_targets(entry.properties.get("links")) if name in ids]
     return {**own, "of": " ".join(of)} if of else own
 
 
-def is_on_page(one: Entry) -> bool:
+def is_on_page(entry: Entry) -> bool:
     """Whether the page has its words."""
-    return not (one.deleted or one.is_private) and (one.is_fact or one.is_turn)
+    return not (entry.deleted or entry.is_private) and (entry.is_fact or entry.is_turn)
 
 
 def read(body: str) -> tuple[dict[str, Value], list[Row]]:
@@ -206,8 +210,8 @@ def _unquoted(text: str) -> str:
     return "\n".join(line[1:].removeprefix(" ") for line in text.split("\n"))
 
 
-def _fact(one: Entry) -> str:
-    return not_run(quote_text(one.content, len(one.content)))
+def _fact(entry: Entry) -> str:
+    return not_run(quote_text(entry.content, len(entry.content)))
 
 
 # Records come back where only their page arrived, as with Obsidian Sync, which carries no hidden folders. There a page
@@ -235,8 +239,8 @@ def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
         if changes:
             _carry_out(session, conversation, changes)
             entries, is_changed = store.talks.entries(conversation), True
-        ours = {one.id for one in entries if is_on_page(one)}
-        if ours == {one.id for one in rows} and path == page_path(session, entries):
+        ours = {entry.id for entry in entries if is_on_page(entry)}
+        if ours == {row.id for row in rows} and path == page_path(session, entries):
             alone.add(path)
     return alone, store.talks.talks() if is_changed else talks
 
@@ -244,43 +248,43 @@ def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
 def _new_records(
     session: Session, conversation: str, entries: Sequence[Entry], rows: Sequence[Row]
 ) -> Iterator[Change]:
-    known = {one.id for one in entries}
-    names = {one.id: file_name(one.path) for one in entries}
-    names |= {one.id: _record_name(one) for one in rows if one.id not in known}
-    for one in rows:
-        if one.id in known or not (
-            talk.is_entry_id(one.id) and _record_name(one) and one.content.strip()
+    known = {entry.id for entry in entries}
+    names = {entry.id: file_name(entry.path) for entry in entries}
+    names |= {row.id: _record_name(row) for row in rows if row.id not in known}
+    for row in rows:
+        if row.id in known or not (
+            talk.is_entry_id(row.id) and _record_name(row) and row.content.strip()
         ):
             continue
-        known.add(one.id)
-        own = dict(one.properties)
+        known.add(row.id)
+        own = dict(row.properties)
         of = [name for id_ in str(own.pop("of", "")).split() if (name := names.get(id_))]
         properties: dict[str, Value] = {
-            **own, **talk.basic_properties(one.id, conversation, one.role),
-            "created_at": one.created_at, "updated_at": one.created_at,
+            **own, **talk.basic_properties(row.id, conversation, row.role),
+            "created_at": row.created_at, "updated_at": row.created_at,
         }  # fmt: skip
         if of:
             properties["links"] = [f"[[{name}]]" for name in of]
-        if one.role == ASSISTANT:
-            properties["content_hash"] = content_hash(one.content)
-        target = f"{session.store.folder}/{talk.place_of(conversation, one.role, names[one.id])}"
-        yield Change(CREATE, one.id, None, target, properties, one.content, None, _ELSEWHERE)
+        if row.role == ASSISTANT:
+            properties["content_hash"] = content_hash(row.content)
+        target = f"{session.store.folder}/{talk.place_of(conversation, row.role, names[row.id])}"
+        yield Change(CREATE, row.id, None, target, properties, row.content, None, _ELSEWHERE)
 
 
-def _record_name(one: Row) -> str:
-    at = seconds(one.created_at)
-    return "" if at is None else talk.name_of(stamp(at), one.id)
+def _record_name(row: Row) -> str:
+    at = seconds(row.created_at)
+    return "" if at is None else talk.name_of(stamp(at), row.id)
 
 
 def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iterator[Change]:
     folder = session.store.folder
     gone = {*str(away or "").split()}
-    for one in entries:
-        if one.id in gone and not (one.deleted or one.is_private):
-            target = f"{folder}/{talk.put_away(one.path[len(folder) + 1 :])}"
-            sets = {"deleted_at": stamp(session.now), "by": talk.scope_of(one.conversation)}
-            hash_ = content_hash(one.content)
-            yield Change(TO_ARCHIVE, one.id, one.path, target, sets, None, hash_, _ELSEWHERE)
+    for entry in entries:
+        if entry.id in gone and not (entry.deleted or entry.is_private):
+            target = f"{folder}/{talk.put_away(entry.path[len(folder) + 1 :])}"
+            sets = {"deleted_at": stamp(session.now), "by": talk.scope_of(entry.conversation)}
+            hash_ = content_hash(entry.content)
+            yield Change(TO_ARCHIVE, entry.id, entry.path, target, sets, None, hash_, _ELSEWHERE)
 
 
 def _carry_out(session: Session, conversation: str, changes: Sequence[Change]) -> None:

@@ -68,8 +68,10 @@ def dream(session: Session, params: Arguments) -> PlanReport:
             report["changes"] += made["changes"]
             report["skipped"] += made["skipped"]
             report["counts"] = dict(Counter(report["counts"]) + Counter(made["counts"]))
-    notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
-    report["findings"] = [finding_to_json(one) for one in notable]
+    notable = (
+        finding for finding in plan.findings if finding.kind != UNSURE
+    )  # those a model is asked
+    report["findings"] = [finding_to_json(finding) for finding in notable]
     if not dry_run and not report["changes"] and not plan.left:
         store.dreamt[level] = (store.version, day)
     report["level"] = level
@@ -95,7 +97,9 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
     ledger = session.store.ledger
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
     rows = {
-        _place(one): one for one in reads.findings(ledger, *kinds) if _still_holds(session, one)
+        _place(finding): finding
+        for finding in reads.findings(ledger, *kinds)
+        if _still_holds(session, finding)
     }
     rows |= {_place(one): one for one in map(finding_to_json, findings)}
     reads.keep_findings(ledger, kinds, rows.values(), session.now)
@@ -113,7 +117,7 @@ def _still_holds(session: Session, finding: FindingRow) -> bool:
     if len(memories) < len(found) or finding["kind"] not in (UNSURE, CONTRADICTION):
         return False
     return finding["kind"] == UNSURE or all(
-        quote_text(collection.content(one)) in finding["said"] for one in memories
+        quote_text(collection.content(memory)) in finding["said"] for memory in memories
     )
 
 
@@ -161,7 +165,8 @@ def _means(session: Session, params: Arguments) -> summing.Means:
     """The summaries of old sessions: of those sent to a model, else of all."""
     threshold = session.store.config.number("conversations.compress_after")
     texts = {
-        str(one.get("id", "")): str(one.get("text", "")) for one in params.records("summaries")
+        str(record.get("id", "")): str(record.get("text", ""))
+        for record in params.records("summaries")
     }
     return summing.Means(threshold, wordpieces.count, texts if params.has("summaries") else None)
 
@@ -269,9 +274,9 @@ def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) 
     """Ask, unless that was answered since the job ran last; the job that asked takes it back without a doubt."""
     ledger = session.store.ledger
     known = reads.findings(ledger, HALTED)
-    mine = next((one for one in known if one["subject"] == subject), None)
+    mine = next((fact for fact in known if fact["subject"] == subject), None)
     is_confirmed = mine is not None and session.store.pending.is_confirmed(mine)
-    others = [one for one in known if one is not mine]
+    others = [fact for fact in known if fact is not mine]
     if not doubt:
         if mine and mine.get("others") == [job] and not is_confirmed:
             reads.keep_findings(ledger, [HALTED], others, session.now)
@@ -332,7 +337,9 @@ class _Assistant:
         most = max(1, self._calls)
         sessions = self._vault.ask("old-sessions", limit=most, only_news=only_news)["sessions"]
         self._vault.release()
-        return [{"id": one["id"], "text": self._summary(one["texts"])} for one in sessions]
+        return [
+            {"id": session["id"], "text": self._summary(session["texts"])} for session in sessions
+        ]
 
     def _summary(self, texts: list[str]) -> str:
         if self._model is None or self.tally["trouble"] or not texts:
@@ -354,7 +361,7 @@ class _Assistant:
             return
         name = self._vault.config.text("llm.model")
         try:
-            doubts = [Doubt(**one) for one in self._vault.ask("doubts")["doubts"]]
+            doubts = [Doubt(**row) for row in self._vault.ask("doubts")["doubts"]]
             self._vault.release()
             if doubts:
                 answers = self._answers(self._model, doubts, name)

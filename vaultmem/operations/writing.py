@@ -131,9 +131,9 @@ def find_superseded(session: Session, params: Arguments, new: New, existing: Exi
     if new.category == REMINDERS:
         return []
     return [
-        each.memory
-        for each in existing.against
-        if each.sure and may_replace(each.memory, new.properties, trust)
+        match.memory
+        for match in existing.against
+        if match.sure and may_replace(match.memory, new.properties, trust)
     ]
 
 
@@ -240,8 +240,8 @@ def look(
     if not contradictions or len(content) > CAP:
         return Existing(None, near[:MOST_SIMILAR], [])
     against, alike = _against(session, content, [memory.path for memory, _ in near])
-    against = [each for each in against if _is_seen(session, each.memory, scope)]
-    alike = [] if times else [each for each in alike if _is_seen(session, each, scope)]
+    against = [match for match in against if _is_seen(session, match.memory, scope)]
+    alike = [] if times else [memory for memory in alike if _is_seen(session, memory, scope)]
     return Existing(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR], alike[:MOST_SIMILAR])
 
 
@@ -276,16 +276,18 @@ def _against(
     cosines = [close.get(memory.path) for memory, _ in olds]
     texts = supersede.relations(content, [text for _, text in olds], cosines)
     results: list[tuple[float, Against]] = []
-    for (memory, text), each in zip(olds, texts, strict=True):
-        sure = each.kind == supersede.REPLACES
-        if sure or each.contradicts or each.is_doubtful:
+    for (memory, text), relation in zip(olds, texts, strict=True):
+        sure = relation.kind == supersede.REPLACES
+        if sure or relation.contradicts or relation.is_doubtful:
             why = f"“{quote_text(content)}” against “{quote_text(text)}”"
-            results.append((-each.replaces, Against(memory, why, sure)))
+            results.append((-relation.replaces, Against(memory, why, sure)))
     results.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))
     alike = [
-        memory for (memory, _), each in zip(olds, texts, strict=True) if each.kind == supersede.SAME
+        memory
+        for (memory, _), relation in zip(olds, texts, strict=True)
+        if relation.kind == supersede.SAME
     ]
-    return [each for _, each in results], alike
+    return [item for _, item in results], alike
 
 
 def _states_one_thing(memory: Memory) -> bool:
@@ -337,7 +339,7 @@ def _centroid(session: Session, store: MemoryStore) -> NDArray[np.float32] | Non
 
 
 def _report(session: Session, memory: Memory, existing: Existing) -> JsonObject:
-    same = [_named(each, merges=may_merge(session, each, memory)) for each in existing.alike]
+    same = [_named(twin, merges=may_merge(session, twin, memory)) for twin in existing.alike]
     return {**session.record(memory), **_clashes(existing), "same_as": same}
 
 
@@ -354,7 +356,7 @@ def _clashes(existing: Existing) -> JsonObject:
     similar = [_named(memory, similarity=round(near, 2)) for memory, near in existing.similar]
     return {
         "similar": similar,
-        "contradicts": [_named(one.memory, why=one.why) for one in existing.against],
+        "contradicts": [_named(match.memory, why=match.why) for match in existing.against],
     }
 
 

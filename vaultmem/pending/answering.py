@@ -54,11 +54,11 @@ def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject
     """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(store), params.line("vanished")
     at, to = store.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
-    items = [one for one in at.items(params.whole("days")) if _may_see(one, to)]
+    items = [item for item in at.items(params.whole("days")) if _may_see(item, to)]
     chores = [] if to.name else at.chores()
     facts = at.facts() if params.flag("facts") else []
     return {
-        "items": [dict(vars(one)) for one in items], "count": len(items), **({"facts": facts} if facts else {}),
+        "items": [dict(vars(item)) for item in items], "count": len(items), **({"facts": facts} if facts else {}),
         "chores": [dict(item.__dict__) for item in chores], "review": 0 if to.name else at.count(),
         "until": at.unchanged_until(),
     }  # fmt: skip
@@ -71,7 +71,8 @@ def notify(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
     planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
     notified = [
-        {"title": one.title, "body": one.body, "urgent": one.urgent} for one in planned.alarms
+        {"title": alarm.title, "body": alarm.body, "urgent": alarm.urgent}
+        for alarm in planned.alarms
     ]
     method = waiting.config.text("notify.method")
     report: JsonObject = {"told": notified, "method": method, "dry_run": dry_run}
@@ -175,7 +176,7 @@ def _unanswered_due(session: Session, id_: str) -> Due | None:
     """The due item of this id without any answer: a recurring one may have moved on since."""
     dues = carrying.dues(session, {})
     rolling = [due for due in dues if due.memory and due.rolls]
-    earlier = (each for due in rolling for each in earlier_occurrences(due, _A_YEAR))
+    earlier = (occurrence for due in rolling for occurrence in earlier_occurrences(due, _A_YEAR))
     return next((due for due in (*dues, *earlier) if due.id == id_), None)
 
 
@@ -199,7 +200,7 @@ def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> 
     undone = past.undo(session, Arguments(what))
     if undone["refused"]:
         raise NoteChangedError(undone["refused"][0]["reason"])
-    changes = [{**one, "action": RESTORE} for one in undone["changes"]]
+    changes = [{**change, "action": RESTORE} for change in undone["changes"]]
     if dry_run:
         return {"dry_run": True, "changes": changes, "findings": [], "skipped": []}
     restored = changes[0]["target"] if changes else None
@@ -241,9 +242,9 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     items = [*at.items(), *at.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
     every: list[Item | Due] = [*items, *dues.values()]
-    hidden = {one.id for one in every if access.reason(one.scope, to, private=one.private)}
+    hidden = {due.id for due in every if access.reason(due.scope, to, private=due.private)}
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
-    texts = {one.id: one.text for one in items if one.id not in hidden}
+    texts = {item.id: item.text for item in items if item.id not in hidden}
     visible = {id_: words_of(due) for id_, due in dues.items()} | texts
     texts |= {id_: due.words for id_, due in dues.items()}
     answers = {id_: one for id_, one in waiting.record.answers().items() if id_ not in hidden}
@@ -310,8 +311,8 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
     dues = carrying.dues(session)
-    known = {one.id for one in dues} | {memory.id for memory in session.store.collection.live()}
-    questions = {approval_id(id_) for id_ in known} | {completion_id(one.path) for one in dues}
+    known = {item.id for item in dues} | {memory.id for memory in session.store.collection.live()}
+    questions = {approval_id(id_) for id_ in known} | {completion_id(item.path) for item in dues}
     answers = session.store.pending.record.answers()
     unapproved = due is not None and due.kind != REMINDER and not is_listable(due, answers)
     if target.id in questions or unapproved:

@@ -42,7 +42,7 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     if not undo and (fact := _fact(session, params.text("id"))):
         return _remember(session, fact, dry_run=params.flag("dry_run"))
     answers, memories = session.store.pending.record.answers(), _resolve(session, params)
-    if (seen := params.text("seen")) and any(one.hash != seen for one in memories):
+    if (seen := params.text("seen")) and any(memory.hash != seen for memory in memories):
         raise NoteChangedError("it was changed meanwhile and not approved; read it again")
     results = [
         memory
@@ -51,13 +51,15 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     ]
     if results and not params.flag("dry_run"):
         at, state = stamp(session.now), OPEN if undo else DONE
-        words = [Answer(approval_id(one.id), state, at, YOU, "", one.title) for one in results]
+        words = [
+            Answer(approval_id(result.id), state, at, YOU, "", result.title) for result in results
+        ]
         what = results[0].title if len(results) == 1 else plural(len(results), "memory", "memories")
         who = Header(YOU, "person", f"{'not ' * undo}approved: {what}"[:200], session.now)
         item_answers.keep_as_entry(session, who, words)
     return {
         "approved": 0 if undo else len(results), "taken_back": len(results) if undo else 0,
-        "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in results],
+        "memories": [{"id": result.id, "title": result.title, "path": result.path} for result in results],
         "dry_run": params.flag("dry_run"),
     }  # fmt: skip
 
@@ -71,8 +73,8 @@ def _fact(session: Session, text: str) -> Learned | None:
         session.find(text)
         return None
     facts = person_facts.learned_facts(searcher.catalog, store.vault, store.folder)
-    results = [one for one in facts if one.id.startswith(text.lower()) or one.question == text]
-    return results[0] if len({one.question for one in results}) == 1 else None
+    results = [fact for fact in facts if fact.id.startswith(text.lower()) or fact.question == text]
+    return results[0] if len({result.question for result in results}) == 1 else None
 
 
 def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
@@ -91,7 +93,7 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
 def approved_ids(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
     """Which of these ids the person has approved."""
     answers = store.pending.record.answers()
-    return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
+    return {"approved": [text for text in params.texts("ids") if is_approved(text, answers)]}
 
 
 def take_back(session: Session, memories: Mapping[str, str]) -> None:
@@ -112,7 +114,7 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
     wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
     if not wanted:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
-    return [one for one in session.store.collection.live() if has(one, wanted)]
+    return [memory for memory in session.store.collection.live() if has(memory, wanted)]
 
 
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.
@@ -121,11 +123,11 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
 def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
     """The attributions of memories with these properties, by id. Most need none, and then nothing is requested."""
     texts = {str(own["id"]): attribution(origin(own), to) for own in items if own.get("id")}
-    wanted = {id_: one_line(one) for id_, one in texts.items() if one}
+    wanted = {id_: one_line(text) for id_, text in texts.items() if text}
     if not wanted:
         return {}
     approved = vault.ask("approved", ids=sorted(wanted))["approved"]
-    return {id_: one for id_, one in wanted.items() if id_ not in approved}
+    return {id_: text for id_, text in wanted.items() if id_ not in approved}
 
 
 # How many memories there are, and how they are.
@@ -137,10 +139,10 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
     """The findings of dreams that still hold, and the number of open proposals."""
     collection = session.store.collection
     results = []
-    for each in reads.findings(session.store.ledger, *WAITING):
-        memory = collection.at(each["subject"])
+    for finding in reads.findings(session.store.ledger, *WAITING):
+        memory = collection.at(finding["subject"])
         if memory is not None and not memory.archived:
-            results.append({**each, "id": memory.id})
+            results.append({**finding, "id": memory.id})
     open_ = reads.open_proposals(session.store.ledger)
     return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}
 

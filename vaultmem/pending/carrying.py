@@ -53,7 +53,9 @@ ANSWERED = "answered"
 
 def about(id_: str, reports: Iterable[T]) -> list[T]:
     """The part of this that concerns an item, or the question whether to tick it in its note."""
-    return [one for one in reports if id_ in (one["due"], completion_id(one["path"] or ""))]
+    return [
+        report for report in reports if id_ in (report["due"], completion_id(report["path"] or ""))
+    ]
 
 
 def dues(session: Session, answers: Answers | None = None) -> list[Due]:
@@ -74,7 +76,7 @@ def settle(
     if not dry_run:
         pending.unsettled = False  # what is answered from now on is for the next time
         ticked, pending.ticked = pending.ticked, []
-        entries += [_entry(session, one) for one in ticked]
+        entries += [_entry(session, answer) for answer in ticked]
     answers = pending.record.answers()
     answers |= {answer.id: answer for answer in more}
     work = _Work(session, answers, entries, dry_run=dry_run)
@@ -83,16 +85,16 @@ def settle(
     leaving.keep(session, answers, work.settled, dry_run=dry_run)
     work.promote_facts()
     work.decide_proposals()
-    led_to = {one["due"] for one in work.settled.done}  # entries of their own
-    for one in work.entries:
-        if not any(answer.id in led_to for answer in one.answers):
-            session.store.batches.apply(one, [])
+    led_to = {report["due"] for report in work.settled.done}  # entries of their own
+    for row in work.entries:
+        if not any(answer.id in led_to for answer in row.answers):
+            session.store.batches.apply(row, [])
     return work.settled
 
 
-def _entry(session: Session, one: AnswerChange) -> Header:
-    why = f"{one.after}: {one_line(one.text)}"[:200]
-    return Header(YOU, "person", why, session.now, answers=(one,))
+def _entry(session: Session, answer: AnswerChange) -> Header:
+    why = f"{answer.after}: {one_line(answer.text)}"[:200]
+    return Header(YOU, "person", why, session.now, answers=(answer,))
 
 
 class _Work:
@@ -214,7 +216,7 @@ class _Work:
 
     def _memory_of(self, due: Due) -> Memory | None:
         live = self._session.store.collection.live()
-        return next((one for one in live if one.id == due.memory), None)
+        return next((candidate for candidate in live if candidate.id == due.memory), None)
 
     def _archive_reminder(self, due: Due, answer: Answer) -> Plan | None:
         memory = self._memory_of(due)
@@ -280,7 +282,7 @@ class _Work:
         self.settled.reopened.append({"due": id_, "text": words, "path": path})
         if not self._dry_run:
             at = stamp(self._session.now)
-            answers = [Answer(each, OPEN, at, YOU, "", words) for each in ids]
+            answers = [Answer(item_id, OPEN, at, YOU, "", words) for item_id in ids]
             self._session.store.pending.record.add(answers, [], self._session.now)
 
     def _record(self, marks: Iterable[str], answer: Answer, by: str, words: str) -> None:
@@ -314,7 +316,7 @@ def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
 def answered_reminders(session: Session) -> dict[str, Memory]:
     """The reminders in the archive, by the ids of the items whose answers put them there."""
     archived = session.store.collection.archived()
-    return {str(id_): one for one in archived if (id_ := one.properties.get(ANSWERED))}
+    return {str(id_): memory for memory in archived if (id_ := memory.properties.get(ANSWERED))}
 
 
 def series_of(session: Session, id_: str) -> str:

@@ -124,7 +124,7 @@ def _days_later(now: float, days: int) -> str:
 
 def _surroundings(folder: str, now: float) -> JsonObject:
     """What items depend on beside files, ready for JSON: the day, the settings, the zone, and who has gathered them."""
-    signature = [None if one is None else list(one) for one in config.signature(folder)]
+    signature = [None if part is None else list(part) for part in config.signature(folder)]
     return {
         "version": __version__,
         "day": minute(now)[:10],
@@ -217,7 +217,7 @@ def _are_settled(stats: Mapping[str, list[int]]) -> bool:
     from vaultmem.vault.files import SETTLED_NS
 
     now = time.time_ns()
-    return all(not each or abs(now - each[2]) > SETTLED_NS for each in stats.values())
+    return all(not stat or abs(now - stat[2]) > SETTLED_NS for stat in stats.values())
 
 
 def _write(folder: str, listing: object) -> None:

@@ -50,7 +50,7 @@ class _StoreWithPending(MemoryStore):
             return name
         from vaultmem.pending.carrying import dues
 
-        due = next((each for each in dues(session) if id_ in (each.id, each.series)), None)
+        due = next((item for item in dues(session) if id_ in (item.id, item.series)), None)
         if due and not due.memory and not session.viewer.name:
             place = f"{due.path}:{due.line}" if due.line else due.path
             raise NoteNotFoundError(f"{id_} is not a memory: it stands in {place}; change it there")

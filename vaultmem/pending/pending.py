@@ -192,7 +192,7 @@ class Pending:
             new_acks = {id_: ack for id_, ack in acks.items() if is_new(id_, ack)}
             self.unsettled = self.unsettled or bool(new_acks)
             new = self._as_answers(new_acks, now, texts).values()
-            decided = (one for one in new if one.id not in items.VIEWS)
+            decided = (entry for entry in new if entry.id not in items.VIEWS)
             self.ticked += history_answers(answers, decided)
             self.record.add(new, [], now.timestamp())
 
@@ -270,7 +270,7 @@ class Pending:
                 self.record.others_were_silent()
             with self._writing:
                 self._renames.keep(dues, Entries(answers, self.record.notified()))
-            ids = {each.id for alarm in listed for each in alarm.records}
+            ids = {record.id for alarm in listed for record in alarm.records}
             self._count_uses((due.memory for due in dues if due.id in ids), now)
             return planned._replace(alarms=listed)
 

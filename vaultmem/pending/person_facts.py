@@ -152,7 +152,7 @@ def _may_qualify(note: Note) -> bool:
 
 def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
     """Alternately the most used and the newest."""
-    ranked = sorted(facts, key=lambda one: (-one.score, one.note.path))
+    ranked = sorted(facts, key=lambda fact: (-fact.score, fact.note.path))
     newest = sorted(ranked, key=lambda one: -one.created)
     return interleave(ranked, newest, key=lambda one: one.note.path)
 
@@ -209,7 +209,7 @@ def _local(context: Context, at: float) -> str:
 
 def use_counts(context: Context) -> dict[str, int]:
     """How often each memory was used, by id."""
-    return {id_: one.number for id_, one in reads.counts(context.ledger).items()}
+    return {id_: count.number for id_, count in reads.counts(context.ledger).items()}
 
 
 # --- What conversations learned
@@ -258,8 +258,8 @@ def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
         if _is_worth_asking(text, own.get("memory_type")):
             created = seconds(own.get("created_at")) or 0.0
             question = item_answers.item_id(content_hash(text.casefold()), "remember")
-            one = Learned(id_, question, note.number, note.path, conversation, text, created)
-            every.append(one)
+            fact = Learned(id_, question, note.number, note.path, conversation, text, created)
+            every.append(fact)
     return sorted(every, key=lambda one: (-one.created, one.path))
 
 
@@ -268,34 +268,36 @@ def proposed_facts(
 ) -> list[Learned]:  # fmt: skip
     """Facts that are not answered and not covered by a memory or a refusal; of `paths`, if there are some."""
     every = learned_facts(catalog, root, folder)
-    open_ = [one for one in undecided_facts(every, answers) if paths is None or one.path in paths]
+    open_ = [
+        fact for fact in undecided_facts(every, answers) if paths is None or fact.path in paths
+    ]
     if not open_:
         return []
     refused = [
-        _Known(one.content, one.created)
-        for one in every
-        if item_answers.state_of(answers, one.question) == item_answers.DROPPED
+        _Known(fact.content, fact.created)
+        for fact in every
+        if item_answers.state_of(answers, fact.question) == item_answers.DROPPED
     ]
     near = _near(catalog, root, folder)
     return [
-        one
-        for one in open_[:MOST_COMPARED]
-        if not any(_says(known, one) for known in (*near.known(one, answers), *refused))
+        fact
+        for fact in open_[:MOST_COMPARED]
+        if not any(_says(known, fact) for known in (*near.known(fact, answers), *refused))
     ]
 
 
 def undecided_facts(facts: Iterable[Learned], answers: item_answers.Answers) -> list[Learned]:
     """Those that the person has not answered."""
-    return [one for one in facts if not item_answers.is_closed(answers, one.question)]
+    return [fact for fact in facts if not item_answers.is_closed(answers, fact.question)]
 
 
 def to_promote(context: Context, answers: item_answers.Answers) -> list[Learned]:
     """Those the person wants to be remembered, and whose file is there: the index may be late."""
     every = learned_facts(context.catalog, context.vault, context.folder)
     wanted = (
-        one for one in every if item_answers.state_of(answers, one.question) == item_answers.DONE
+        fact for fact in every if item_answers.state_of(answers, fact.question) == item_answers.DONE
     )
-    return [one for one in wanted if os.path.lexists(f"{context.vault}/{one.path}")]
+    return [fact for fact in wanted if os.path.lexists(f"{context.vault}/{fact.path}")]
 
 
 def _is_worth_asking(text: str, kind: object) -> bool:

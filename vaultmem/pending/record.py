@@ -59,9 +59,11 @@ class Record:
         """Record answers and notifications: in the ledger first, which may raise StateError, then in the sync log."""
         with self._lock:
             before = self.answers()
-            later = [_later_than(before.get(each.id), log_entries.plain(each)) for each in answers]
+            later = [
+                _later_than(before.get(answer.id), log_entries.plain(answer)) for answer in answers
+            ]
             every: list[log_entries.Entry] = [*later, *notified]
-            new = log_entries.collect(one for one in every if log_entries.is_writable(one))
+            new = log_entries.collect(entry for entry in every if log_entries.is_writable(entry))
             if new:
                 log_folder.add_answers(self._ledger, new, now)
                 self._publish(set())
@@ -69,9 +71,11 @@ class Record:
     def written_elsewhere(self) -> dict[str, Written]:
         """What vaultmem has written on other machines, by the ids of the contents; of one content, the first time."""
         with self._lock:
-            every = (one for page in self._others() for one in page.entries.values())
-            written = [one for one in every if isinstance(one, Written)]
-            return {one.id: one for one in sorted(written, key=lambda one: one.at, reverse=True)}
+            every = (entry for page in self._others() for entry in page.entries.values())
+            written = [entry for entry in every if isinstance(entry, Written)]
+            return {
+                entry.id: entry for entry in sorted(written, key=lambda one: one.at, reverse=True)
+            }
 
     def turn(self, now: float) -> Turn:
         """Whether this machine is the first to notify, among those that are awake."""
@@ -84,7 +88,9 @@ class Record:
     def others_were_silent(self) -> None:
         """Stop waiting for other machines that missed their turn to notify, until they are seen again."""
         with self._lock:
-            self._silent |= {one.machine: log_entries.sign_of_life(one) for one in self._others()}
+            self._silent |= {
+                entry.machine: log_entries.sign_of_life(entry) for entry in self._others()
+            }
 
     def settle(self, current: set[str] | None, now: float) -> list[str]:
         """Exchange entries between ledger and sync logs, and drop old ones that are not `current`. Returns problems."""
@@ -94,7 +100,7 @@ class Record:
                 self._forgotten = _outdated_keys(every, current, now)
             if self._pages is not None:
                 heard = self._pages.everything()
-                fresh = {key: one for key, one in heard.items() if key not in self._forgotten}
+                fresh = {key: entry for key, entry in heard.items() if key not in self._forgotten}
                 log_folder.absorb(self._ledger, fresh, self._pages.machine, now)
             if not self._forgotten.isdisjoint(log_folder.answers_in(self._ledger)):
                 log_folder.forget_answers(self._ledger, self._forgotten, now)
@@ -114,7 +120,7 @@ class Record:
         """Machines that write in the future: they are always right. Answers do not count, they are made later."""
         results = []
         for page in self._others():
-            stamps = [one.at for one in page.entries.values() if not isinstance(one, Answer)]
+            stamps = [entry.at for entry in page.entries.values() if not isinstance(entry, Answer)]
             ahead = (seconds(max([page.awake, *stamps])) or 0.0) - now
             if ahead > DAY:
                 results.append(
@@ -141,7 +147,7 @@ class Record:
         problem = ""
         try:
             wanted = log_folder.entries_in(self._ledger, self._pages.machine)
-            fresh = {key: one for key, one in wanted.items() if key not in old}
+            fresh = {key: entry for key, entry in wanted.items() if key not in old}
             self._pages.publish(fresh, old, self.awake)
         except VaultmemError as error:
             problem = str(error)
@@ -184,6 +190,6 @@ def _later_than(known: Answer | None, answer: Answer) -> Answer:
 def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) -> set[Key]:
     """The keys of old entries about items that can no longer be answered."""
     oldest = stamp(max(now - KEEP_FOR, 0))
-    about_items = [one for one in entries.values() if isinstance(one, (Answer, Notified))]
-    current_ids = {one.id for one in about_items if one.at >= oldest} | current
-    return {log_entries.key_of_entry(one) for one in about_items if one.id not in current_ids}
+    about_items = [entry for entry in entries.values() if isinstance(entry, (Answer, Notified))]
+    current_ids = {item.id for item in about_items if item.at >= oldest} | current
+    return {log_entries.key_of_entry(item) for item in about_items if item.id not in current_ids}

@@ -135,13 +135,13 @@ class Review:
     def questions(self) -> list[Item]:
         """A few questions that only the person can answer, and one line that counts the rest."""
         kinds = self._kinds
-        questions = interleave(*(kinds[kind] for kind in _QUESTIONS), key=lambda one: one.id)
+        questions = interleave(*(kinds[kind] for kind in _QUESTIONS), key=lambda item: item.id)
         # An answer brings up the next.
         first, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
-        rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
+        rest += [item for kind, some in kinds.items() if kind not in PERSONAL for item in some]
         lost = _summarize_many(kinds[LOST], _LOST)
         alone = ("vanished", "page", HALTED, "complete", "leaving")
-        listed = [*(one for kind in alone for one in kinds[kind]), *lost, *first]
+        listed = [*(item for kind in alone for item in kinds[kind]), *lost, *first]
         if rest:
             key = "\0".join(sorted(item.id for item in rest))
             text = CHORES.format(plural(self.count(), "thing"))
@@ -173,13 +173,13 @@ class Review:
         assistants wrote, as far as the setting recall.trust has others read it. Of many the newest that are the
         person's own and the most used of all."""
         known = [
-            (each, "" if is_approved(each.id, self._answers) else origin(each.own).writer)
-            for each in self._memories
-            if _is_procedural(each)
-            and is_believed(each.id, self._answers, foreign=_is_foreign(each))
-            and not is_closed(self._answers, _preference_id(each))
-            and not is_private(each.own)
-            and not self._is_ended(each)
+            (memory, "" if is_approved(memory.id, self._answers) else origin(memory.own).writer)
+            for memory in self._memories
+            if _is_procedural(memory)
+            and is_believed(memory.id, self._answers, foreign=_is_foreign(memory))
+            and not is_closed(self._answers, _preference_id(memory))
+            and not is_private(memory.own)
+            and not self._is_ended(memory)
         ]
         known.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
         known.sort(key=lambda pair: bool(pair[1]))
@@ -191,11 +191,11 @@ class Review:
         known = [pair for pair in known if pair in listed]
         return [
             Item(
-                _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
-                known=person_facts.local_day(self.context, each.own),
-                scope=person_facts.scope_for(scope_of(each.own, memory=True), author, self.context.trust),
+                _preference_id(memory), "preferences", self._content(memory), rank=number, author=author,
+                memory=memory.id, known=person_facts.local_day(self.context, memory.own),
+                scope=person_facts.scope_for(scope_of(memory.own, memory=True), author, self.context.trust),
             )
-            for number, (each, author) in enumerate(known)
+            for number, (memory, author) in enumerate(known)
         ]  # fmt: skip
 
     def _is_ended(self, memory: Note) -> bool:
@@ -207,11 +207,11 @@ class Review:
         ids = {id_ for due in self._dues for id_ in (due.id, due.series, *carried_out_ids(due))}
         ids |= {approval_id(due.id) for due in self._dues}
         ids |= {completion_id(due.path) for due in self._dues}
-        for each in self._memories:
-            ids |= {approval_id(each.id), _preference_id(each)} if _is_procedural(each) else set()
+        for memory in filter(_is_procedural, self._memories):
+            ids |= {approval_id(memory.id), _preference_id(memory)}
         context = self.context
         learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
-        ids |= {one.question for one in learned}
+        ids |= {fact.question for fact in learned}
         everything = Review(context, self._dues, {}, self._vanished)
         items = [*chain.from_iterable(everything._kinds.values()), *everything.questions()]
         return (ids | {item.id for item in [*items, *everything.chores()]}) - {""}
@@ -228,7 +228,7 @@ class Review:
             "complete": completion_questions(self._dues, self._answers, wall) if self.context.asks else [],
             "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
             **self._group_findings(),
-            "proposals": [_item("proposals", *one) for one in review_sources.questions(self.context, self._doable)],
+            "proposals": [_item("proposals", *row) for row in review_sources.questions(self.context, self._doable)],
             "advice": self._advice, **self._file_problems(), "inbox": self._inbox(),
         }  # fmt: skip
         return {kind: self._drop_answered(items) for kind, items in kinds.items()}
@@ -246,11 +246,13 @@ class Review:
     def _memories(self) -> list[Note]:
         """Memories that live and have an id: those of the inbox, those of how to do things, and those in findings."""
         found = [
-            path for one in self._findings for path in (one["subject"], *one.get("others", ()))
+            path
+            for finding in self._findings
+            for path in (finding["subject"], *finding.get("others", ()))
         ]
         context = self.context
         every = person_facts.notes(context.catalog, context.folder, _MEMORIES, json.dumps(found))
-        return [one for one in every if one.id and not one.inner.startswith(f"{ENTRIES}/")]
+        return [note for note in every if note.id and not note.inner.startswith(f"{ENTRIES}/")]
 
     def _content(self, memory: Note) -> str:
         if is_private(memory.own):
@@ -274,14 +276,14 @@ class Review:
                     approval_id(due.id), "review", text, source=place_of(due), title=title_of(due),
                     rank=_RANK["approve"], private=due.private, asks=True,
                 ))  # fmt: skip
-        for each in self._memories:
-            id_ = approval_id(each.id)
-            if _is_procedural(each) and _is_foreign(each) and not is_closed(self._answers, id_):
-                writer = each.text("agent") or "another source"
-                is_whole = len(items) < MOST or is_private(each.own)
-                words = self._content(each) if is_whole else each.title
+        for memory in self._memories:
+            id_ = approval_id(memory.id)
+            if _is_procedural(memory) and _is_foreign(memory) and not is_closed(self._answers, id_):
+                writer = memory.text("agent") or "another source"
+                is_whole = len(items) < MOST or is_private(memory.own)
+                words = self._content(memory) if is_whole else memory.title
                 text = f"needs your approval (a preference from {writer}): {words}"
-                items.append(_item_of(each, "approve", id_, text))
+                items.append(_item_of(memory, "approve", id_, text))
         return items
 
     def _to_remember(self) -> list[Item]:
@@ -291,36 +293,36 @@ class Review:
         )
         zone = context.now.tzinfo
         return [
-            _item("remember", one.question, one.as_question(_day(one.created, zone)), one.path)
-            for one in proposed
+            _item("remember", fact.question, fact.as_question(_day(fact.created, zone)), fact.path)
+            for fact in proposed
         ]
 
     def _group_findings(self) -> dict[str, list[Item]]:
         by_path = {each.path: each for each in self._memories}
         items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
-        for each in self._findings:
-            kind, memory = each["kind"], by_path.get(each["subject"])
-            others = each.get("others", []) if kind == "contradiction" else []
+        for finding in self._findings:
+            kind, memory = finding["kind"], by_path.get(finding["subject"])
+            others = finding.get("others", []) if kind == "contradiction" else []
             if memory is None or kind not in items or not by_path.keys() >= {*others}:
                 continue
             older = sorted(by_path[path].id for path in others)
             id_ = item_id(memory.id, "\0".join([kind, *older]))
-            text = f"{each['said']}{_advice(kind, memory.id, older)}"
+            text = f"{finding['said']}{_advice(kind, memory.id, older)}"
             items[kind].append(_item_of(memory, kind, id_, text))
         return items
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
-        mine = (one for one in self._findings if one.get("kind") == kind)
-        return [_item(kind, halted_id(one), f"{one['said']}{advice}") for one in mine]
+        mine = (finding for finding in self._findings if finding.get("kind") == kind)
+        return [_item(kind, halted_id(finding), f"{finding['said']}{advice}") for finding in mine]
 
     def _leaving(self) -> list[Item]:
-        notices = [one for one in self._findings if one.get("kind") in LEAVING]
+        notices = [finding for finding in self._findings if finding.get("kind") in LEAVING]
         by_id = {each.id: each for each in self._memories}
         items = []
-        for one in sorted(notices, key=lambda one: str(one["leaves"])):
-            if memory := by_id.get(str(one["id"])):
-                text = f"leaves on {one['leaves']}; tick to keep it: {self._content(memory)}"
-                items.append(_item_of(memory, "leaving", leaving_id(one), text))
+        for notice in sorted(notices, key=lambda one: str(one["leaves"])):
+            if memory := by_id.get(str(notice["id"])):
+                text = f"leaves on {notice['leaves']}; tick to keep it: {self._content(memory)}"
+                items.append(_item_of(memory, "leaving", leaving_id(notice), text))
         return items
 
     @cached_property
@@ -348,11 +350,11 @@ class Review:
         """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
         now = self.context.now
         days = [
-            (_day(each.own.get("created_at"), now.tzinfo), each.id)
-            for each in self._memories
-            if each.category == INBOX
+            (_day(memory.own.get("created_at"), now.tzinfo), memory.id)
+            for memory in self._memories
+            if memory.category == INBOX
         ]
-        old = [one for one in days if one[0] < now.date().isoformat()]
+        old = [day for day in days if day[0] < now.date().isoformat()]
         if not old:
             return []
         count = plural(len(old), "memory waits", "memories wait")

@@ -54,14 +54,14 @@ _PROPERTIES = (
 def doable(context: Context) -> Iterator[tuple[Proposal, str]]:
     """The open proposals that vaultmem review lists, each with the text of its note: those whose notes still are as
     they were proposed for, but no copies to which something links by now."""
-    for one in review.open_for_notes(context.ledger):
-        read = files.read(context.vault, one.path)
-        links = catalog_read.links_to(context.catalog, one.path) if one.kind == DUPLICATE else ()
-        if read.trouble or any(link.source != one.path for link in links):
+    for note in review.open_for_notes(context.ledger):
+        read = files.read(context.vault, note.path)
+        links = catalog_read.links_to(context.catalog, note.path) if note.kind == DUPLICATE else ()
+        if read.trouble or any(link.source != note.path for link in links):
             continue
         with contextlib.suppress(NoteChangedError):  # the next deep dream looks again
-            proposals.edit(one, read.text)
-            yield one, read.text
+            proposals.edit(note, read.text)
+            yield note, read.text
 
 
 def questions(
@@ -76,14 +76,14 @@ def questions(
 
 def open_advice(context: Context, answers: Answers) -> list[str]:
     """Ids of what a model proposes about memories and can still be followed."""
-    rows = [one for one in reads.open_proposals(context.ledger) if one.is_of_model]
-    wanted = {id_ for one in rows for id_ in one.fields["memories"]}
-    by_id = {one.id: one for one in _memories(context, wanted)} if wanted else {}
+    rows = [proposal for proposal in reads.open_proposals(context.ledger) if proposal.is_of_model]
+    wanted = {id_ for row in rows for id_ in row.fields["memories"]}
+    by_id = {memory.id: memory for memory in _memories(context, wanted)} if wanted else {}
 
     def is_meant(memory: Memory) -> bool:
         return is_approved(memory.id, answers)
 
-    return [one.id for one in rows if advice.usable_group(one, by_id, is_meant)]
+    return [row.id for row in rows if advice.usable_group(row, by_id, is_meant)]
 
 
 def _memories(context: Context, wanted: Collection[str]) -> Iterator[Memory]:

@@ -60,7 +60,7 @@ _MARK = lazy(r"[ \t*+-]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORE
 _SENTENCES = "|".join(map(re.escape, (page.NOTHING, page.HOW_TO_ANSWER, page.HOW_TO_ANSWER_BLOCKS)))
 _GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:{_SENTENCES})[ \t]*")
 _CONFLICT = lazy(r"(<{7}|={7}|>{7}|\|{7})(?: .*)?")
-_HEADINGS = frozenset(each.casefold() for each in (page.TITLE, *page.LISTED.values()))
+_HEADINGS = frozenset(heading.casefold() for heading in (page.TITLE, *page.LISTED.values()))
 _STATES = {
     **dict.fromkeys(["x", "X", "✓", "✔", "☑", "✅", "DONE"], DONE),
     **dict.fromkeys(["-", "CANCELED", "CANCELLED"], DROPPED),

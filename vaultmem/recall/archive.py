@@ -34,7 +34,7 @@ class Question:
     def __init__(self, searcher: Searcher, query: Query) -> None:
         self._terms = searcher.keyword.terms
         self.words = [
-            one for one in query.words if not searcher.keyword.is_weak(one)
+            word for word in query.words if not searcher.keyword.is_weak(word)
         ] or query.words
         self._excluded = query.excluded
         self._needed = [*([term] for term in query.must), *query.groups]
@@ -76,7 +76,7 @@ def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
         if hit is None or access.hidden(hit.properties, ask.viewer, memory=True):
             continue
         results.append((-share, path, hit))
-    hits = [hit for _, _, hit in sorted(results, key=lambda one: one[:2])]
+    hits = [hit for _, _, hit in sorted(results, key=lambda result: result[:2])]
     fits = filter_notes(searcher.catalog, filters, hits) if filters else range(len(hits))
     return [hit for number, hit in enumerate(hits) if number in fits]
 
@@ -86,9 +86,9 @@ def newest(searcher: Searcher) -> list[str]:
     try:
         with os.scandir(searcher.archive) as entries:
             files = [
-                (one.stat(follow_symlinks=False).st_mtime, one.name)
-                for one in entries
-                if one.name.endswith(".md")
+                (entry.stat(follow_symlinks=False).st_mtime, entry.name)
+                for entry in entries
+                if entry.name.endswith(".md")
             ]
     except OSError:  # it is not there, or one of them is taken out just now
         return []

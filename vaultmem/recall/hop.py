@@ -62,7 +62,7 @@ def followed(
     most = recall_candidate.LEAST_CANDIDATES
     results = sources.search(look, wanted._replace(query=step.query), most)
     reached = _reached(step, recall_candidate.filter_allowed(results, wanted)[0])
-    names = ", ".join(one.name for one in step.bridges)
+    names = ", ".join(bridge.name for bridge in step.bridges)
     did = f"from the best on to {names}: {plural(len(reached), 'line')}"
     return merged(candidates, reached), did
 
@@ -70,14 +70,18 @@ def followed(
 def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
     """The question without the person's own name, if a memory among the candidates says it and something is asked
     beside it; else ""."""
-    short = (one.content for one in candidates if one.id and len(one.content) <= SHORT)
+    short = (
+        candidate.content
+        for candidate in candidates
+        if candidate.id and len(candidate.content) <= SHORT
+    )
     for name in (name for content in islice(short, BRIDGES) for name in _own_names(content)):
         first, *_ = words = name.split()
         tokens = {token for word in words for token in tokenize(word)}
         if not {*tokenize(first)} <= {*tokenize(question)}:  # a surname alone may be another's
             continue
-        each = ((word, telling(tokenize(word))) for word in question.split())
-        rest = " ".join(word for word, own in each if not own or not own <= tokens)
+        pairs = ((word, telling(tokenize(word))) for word in question.split())
+        rest = " ".join(word for word, own in pairs if not own or not own <= tokens)
         rest = rest.replace(name, " ")  # in scripts without blanks
         if rest != " ".join(question.split()) and telling(tokenize(rest)) - _SELF:
             return rest
@@ -91,9 +95,9 @@ def _own_names(content: str) -> tuple[str, ...]:
 
     stated = language().statements(content)
     return tuple(
-        one.value
-        for one in stated
-        if (one.subject, one.property) == ("user", "name") and not one.negated
+        statement.value
+        for statement in stated
+        if (statement.subject, statement.property) == ("user", "name") and not statement.negated
     )
 
 
@@ -102,22 +106,22 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
     wanted = {token: word for word in question.split() for token in telling(tokenize(word)) - _SELF}
     bridges: list[Bridge] = []
     lacking: set[str] = set()
-    for one in best[:BRIDGES]:
-        there = {*tokenize(one.content), *tokenize(one.title)}
+    for candidate in best[:BRIDGES]:
+        there = {*tokenize(candidate.content), *tokenize(candidate.title)}
         rest = wanted.keys() - there
         if len(rest) == len(wanted):
             continue
-        matches = (*_LINK.findall(one.content), *_NAME.findall(one.content))
+        matches = (*_LINK.findall(candidate.content), *_NAME.findall(candidate.content))
         names = {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
         if len(names) > MOST_NAMED:  # it tells of many things
             continue
         known = {bridge.tokens for bridge in bridges}
         new = [
-            Bridge(one, name, tokens, frozenset(rest))
+            Bridge(candidate, name, tokens, frozenset(rest))
             for name, tokens in names.items()
             if tokens.isdisjoint(wanted)
             and tokens not in known
-            and _leads_on(name, tokens, one, words)
+            and _leads_on(name, tokens, candidate, words)
         ]
         if new:
             bridges += new
@@ -126,41 +130,45 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
         return None
     bridges = bridges[:NAMES]
     sought = [word for token, word in wanted.items() if token in lacking]
-    return Step(" ".join((*(one.name for one in bridges), *dict.fromkeys(sought))), bridges)
+    return Step(
+        " ".join((*(candidate.name for candidate in bridges), *dict.fromkeys(sought))), bridges
+    )
 
 
-def _leads_on(name: str, tokens: Iterable[str], one: Candidate, words: KeywordSearcher) -> bool:
+def _leads_on(
+    name: str, tokens: Iterable[str], candidate: Candidate, words: KeywordSearcher
+) -> bool:
     """Whether a name occurs in a few other places; the target of a link has a note of its own."""
     places = min((words.frequency(token) for token in tokens), default=MOST_PLACES + 1)
-    return (f"[[{name}" in one.content or places > 1) and places <= MOST_PLACES
+    return (f"[[{name}" in candidate.content or places > 1) and places <= MOST_PLACES
 
 
 def _reached(step: Step, results: Iterable[Candidate]) -> list[Candidate]:
     """The results of the second round that have one of the names, scored below the candidate that names it."""
     named: list[tuple[Candidate, Bridge]] = []
-    for one in results:
-        there = {*tokenize(one.content), *tokenize(one.title)}
+    for result in results:
+        there = {*tokenize(result.content), *tokenize(result.title)}
         for bridge in step.bridges:
             answers = (
-                not bridge.rest.isdisjoint(there) or one.parts.get("similarity", 1.0) >= NEARER
+                not bridge.rest.isdisjoint(there) or result.parts.get("similarity", 1.0) >= NEARER
             )
-            if bridge.tokens <= there and answers and one.key != bridge.candidate.key:
-                named.append((one, bridge))
+            if bridge.tokens <= there and answers and result.key != bridge.candidate.key:
+                named.append((result, bridge))
                 break
-    best = max((one.score for one, _ in named), default=0.0)
+    best = max((candidate.score for candidate, _ in named), default=0.0)
     return [
-        one.scored(points, hop=points)
-        for one, bridge in named
-        if (points := SHARE * bridge.candidate.score * one.score / best)
-        and one.score >= LEAST * best
+        candidate.scored(points, hop=points)
+        for candidate, bridge in named
+        if (points := SHARE * bridge.candidate.score * candidate.score / best)
+        and candidate.score >= LEAST * best
     ]
 
 
 def merged(candidates: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
     """The candidates with those of another round, each with its better score, best first."""
-    result = {one.key: one for one in candidates}
-    for one in more:
-        before = result.get(one.key)
-        if before is None or before.score < one.score:
-            result[one.key] = one
+    result = {candidate.key: candidate for candidate in candidates}
+    for candidate in more:
+        before = result.get(candidate.key)
+        if before is None or before.score < candidate.score:
+            result[candidate.key] = candidate
     return recall_candidate.best_first(result.values())

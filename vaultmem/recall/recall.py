@@ -43,9 +43,9 @@ def recall(store: MemoryStore, reader: Reader, request: Arguments) -> RecallRepo
     wanted = wanted_of(request, store.config, store.now())
     run = recaller(store).run(store, reader, wanted)
     if request.flag("counts"):
-        recaller(store).count(store, [one for one, _ in run.chosen.items], wanted.viewer.name)
+        recaller(store).count(store, [item for item, _ in run.chosen.items], wanted.viewer.name)
     report: RecallReport = {
-        "memories": [to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
+        "memories": [to_json(item, number, wanted.viewer) for item, number in run.chosen.items],
         "tokens": run.chosen.tokens,
         "budget_used": round(run.chosen.tokens / wanted.room, 4),
         "skipped": run.chosen.skipped,
@@ -123,7 +123,7 @@ class Recaller:
 
     def count(self, store: MemoryStore, chosen: Iterable[Candidate], by: str = "") -> None:
         """Count the memories of an answer as read by the viewer, in the background."""
-        stored = {one.id: one.stored_reads for one in chosen if one.id}
+        stored = {item.id: item.stored_reads for item in chosen if item.id}
         with self._lock:
             is_first = not self._unread
             self._unread += [(by, stored)] if stored else []
@@ -172,36 +172,36 @@ class Run:
         archived = self._sources.archived(self.look, self.wanted, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
         replaced = recall_candidate.replaced(archived, self.wanted)
-        known = {one.id: one for one in candidates[: self.wanted.top_k]}
+        known = {item.id: item for item in candidates[: self.wanted.top_k]}
         newer: list[str] = []
         answers: dict[str, Candidate] = {}
         for old in replaced:
-            one = known.get(old.successor) or self._sources.successor(self.look, old)
-            if one and self.wanted.may_know(one):
-                newer.append(one.id)
+            item = known.get(old.successor) or self._sources.successor(self.look, old)
+            if item and self.wanted.may_know(item):
+                newer.append(item.id)
                 fits = old.parts["lead"] > 0 or old.parts["shared"] == 1
-                if fits and recall_candidate.filter_allowed([one], self.wanted)[0]:
-                    answers[one.id] = one
+                if fits and recall_candidate.filter_allowed([item], self.wanted)[0]:
+                    answers[item.id] = item
         if count := sum(id_ in known or id_ in answers for id_ in newer):
             self.left_out["replaced"] = count
         first = candidates[:1]
-        beside = [one for id_, one in answers.items() if id_ not in {best.id for best in first}]
-        rest = [one for one in candidates[1:] if one.id not in answers]
-        late = [one for one in allowed if one.until is None or one.parts["lead"] < 0]
-        held = [one for one in allowed if one not in late]
-        better = [one for one in held if one.parts["lead"] > 0]
-        as_good = [one for one in held if one not in better]
+        beside = [item for id_, item in answers.items() if id_ not in {best.id for best in first}]
+        rest = [item for item in candidates[1:] if item.id not in answers]
+        late = [item for item in allowed if item.until is None or item.parts["lead"] < 0]
+        held = [item for item in allowed if item not in late]
+        better = [item for item in held if item.parts["lead"] > 0]
+        as_good = [item for item in held if item not in better]
         return [*better, *first, *as_good, *beside, *rest, *late]
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
         most = self.wanted.most
         more = self._sources.unremembered(self.look, self.wanted)
-        facts = {one.path for one in more}
+        facts = {item.path for item in more}
         while True:
             every = self._sources.search(self.look, self.wanted, most, more)
             known = filter(self.wanted.may_know, every)
-            results = [one for one in known if one.path not in facts]
+            results = [item for item in known if item.path not in facts]
             allowed, self.left_out = recall_candidate.filter_allowed(results, self.wanted)
             if len(allowed) >= self.wanted.most or len(every) < most or len(allowed) == len(every):
                 break
@@ -223,13 +223,13 @@ class Run:
 
     def _name_scopes(self, best: list[Candidate]) -> None:
         """Add a remark on the scopes with further answers, which the person can name."""
-        named = {one.scope for one in best if SCOPE.fullmatch(one.scope)}
+        named = {item.scope for item in best if SCOPE.fullmatch(item.scope)}
         wider = self.wanted._replace(scopes=tuple(named))
         if others := recall_candidate.only_in(wider, best, self.wanted):
             from shlex import quote
 
-            scopes = sorted({one.scope for one in others})
-            options = " ".join(f"--scope {quote(one)}" for one in scopes)
+            scopes = sorted({other.scope for other in others})
+            options = " ".join(f"--scope {quote(scope)}" for scope in scopes)
             left = f"{plural(len(others), 'answer')} of other scopes left out"
             self.look.remarks.append(f"{left}; recall with {options} tells them, too")
 
@@ -248,12 +248,14 @@ class Run:
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
         """The facts of conversations among the best, which the person can approve as memories."""
         may = {
-            one.path for one in recall_candidate.filter_allowed(candidates, self.wanted)[0]
+            item.path for item in recall_candidate.filter_allowed(candidates, self.wanted)[0]
         } | facts
-        best = recall_candidate.relevant(one for one in candidates if one.path in may)
-        among = [one for one in best[: self.wanted.top_k] if one.path in facts and not one.private]
+        best = recall_candidate.relevant(item for item in candidates if item.path in may)
+        among = [
+            item for item in best[: self.wanted.top_k] if item.path in facts and not item.private
+        ]
         there = self._sources.proposed(self.look, among)
-        return [one for one in among if one.path in there]
+        return [item for item in among if item.path in there]
 
     def _relevant(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("fit"):
@@ -275,7 +277,7 @@ class Run:
         scale = recall_candidate.squash_scores if squashed else recall_candidate.scale_scores
         candidates = scale(candidates)
         if threshold is not None:
-            candidates = [one for one in candidates if one.score >= threshold]
+            candidates = [item for item in candidates if item.score >= threshold]
         if logits is not None:
             how = "sigmoid" if squashed else "min-max"
             self._say("rerank", f"{self._recaller.setting}, scores by {how}", candidates)
@@ -290,7 +292,7 @@ class Run:
             self._say("rerank", off, candidates)
             return None
         try:
-            contents = [one.content for one in candidates]
+            contents = [item.content for item in candidates]
             return reranker.scores(self.wanted.query, contents) if contents else []
         except ModelError as error:
             self._say("rerank", f"skipped: {error}", candidates)
@@ -330,7 +332,7 @@ class Run:
     def _similarities(self, candidates: Sequence[Candidate]) -> tuple[Similarities, str]:
         if self.look.semantic and candidates:
             hashes = self._sources.hashes(self.look, candidates)
-            keys = [hashes[one.key] for one in candidates if one.key in hashes]
+            keys = [hashes[item.key] for item in candidates if item.key in hashes]
             cosines = self.look.searcher.meaning().similarities(keys)
             if cosines is not None and len(keys) == len(candidates):
                 return cosines, "cosine"
@@ -339,10 +341,10 @@ class Run:
     def _budget(self, candidates: list[Candidate]) -> None:
         candidates = self._shorten_best(candidates)
         chosen = recall_candidate.within(candidates, self.wanted.top_k, self.wanted.room, _count)
-        items = [one for one, _ in chosen.items]
+        items = [item for item, _ in chosen.items]
         if self._wants("preferences"):
             chosen = recall_candidate.arrange(chosen, _may_contradict)
-            pinned = [one for one in items if one.is_preference]
+            pinned = [item for item in items if item.is_preference]
             self._say(
                 "preferences", "first, and what may contradict side by side, newest first", pinned
             )
@@ -359,7 +361,7 @@ class Run:
             return candidates
         best, *others = candidates
         excerpts = self._sources.excerpts(self.wanted, best)
-        short = next((one for one in excerpts if _count(one) <= room), None)
+        short = next((excerpt for excerpt in excerpts if _count(excerpt) <= room), None)
         how = "is cut to" if short else "does not fit into"
         place, length = f"{best.path}:{best.line}", plural(size, "token")
         self.look.remarks.append(
@@ -383,5 +385,5 @@ def _may_contradict(older: str, newer: str) -> bool:
     return may_contradict(older, newer)
 
 
-def _count(one: Candidate) -> int:
-    return wordpieces.count(one.content)
+def _count(item: Candidate) -> int:
+    return wordpieces.count(item.content)

@@ -144,9 +144,9 @@ class Wanted(NamedTuple):
         """Whether it is looked for at all, if only to say what was left out: all but conversations, which say much."""
         return self.looks_into(scope) or not (self.by or is_talk(scope))
 
-    def may_know(self, one: Candidate) -> bool:
+    def may_know(self, item: Candidate) -> bool:
         """Whether the viewer may know that it exists. The person may."""
-        return not self.by or (not one.private and self.viewer.sees(one.scope))
+        return not self.by or (not item.private and self.viewer.sees(item.scope))
 
 
 # Which may be recalled at all, and why the others may not.
@@ -166,12 +166,12 @@ Test = Callable[[Candidate, Wanted], bool]
 # What nobody may switch off: whose words they are, and who may read them.
 _GUARDS: dict[str, Test] = {
     # What age alone put away may be recalled, and of a time in the past what held then.
-    "archived": lambda one, wanted: (
-        one.archived
+    "archived": lambda item, wanted: (
+        item.archived
         and not (
-            one.forgotten
-            if one.until is None
-            else wanted.as_of is not None and wanted.as_of <= one.until
+            item.forgotten
+            if item.until is None
+            else wanted.as_of is not None and wanted.as_of <= item.until
         )
     ),
     "not known then": lambda one, wanted: (
@@ -191,53 +191,53 @@ _FILTERS: dict[str, Test] = {
 }
 
 
-def reason(one: Candidate, wanted: Wanted) -> str:
+def reason(item: Candidate, wanted: Wanted) -> str:
     """The reason why it may not be recalled; "" when it may."""
     tests = {**_GUARDS, **_FILTERS} if wanted.has("filters") else _GUARDS
-    return next((name for name, fails in tests.items() if fails(one, wanted)), "")
+    return next((name for name, fails in tests.items() if fails(item, wanted)), "")
 
 
 def filter_allowed(
     candidates: Iterable[Candidate], wanted: Wanted
 ) -> tuple[list[Candidate], dict[str, int]]:
     """The allowed candidates in order, and the counts of the others by reason."""
-    judged = [(one, reason(one, wanted)) for one in candidates]
+    judged = [(item, reason(item, wanted)) for item in candidates]
     left = Counter(why for _, why in judged if why)
-    return [one for one, why in judged if not why], dict(left)
+    return [item for item, why in judged if not why], dict(left)
 
 
 def replaced(archived: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
     """Replaced memories that would answer as well as the best."""
     return [
-        one
-        for one in archived
-        if one.until is not None
-        and one.parts["lead"] >= 0
-        and reason(one, wanted)
-        and not reason(one._replace(archived=False), wanted)
+        memory
+        for memory in archived
+        if memory.until is not None
+        and memory.parts["lead"] >= 0
+        and reason(memory, wanted)
+        and not reason(memory._replace(archived=False), wanted)
     ]
 
 
 def only_in(other: Wanted, candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
     """Those of the relevant ones that would be in the answer if `other` were wanted."""
-    return [one for one in candidates if reason(one, wanted) and not reason(one, other)]
+    return [item for item in candidates if reason(item, wanted) and not reason(item, other)]
 
 
 def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
     """Those that share a telling word with the question, or are not far from it in meaning, and that do not fit much
     worse than the best that is no echo, length apart. Something always comes first; that makes it no answer."""
-    results = [one for one in candidates if one.shares or _is_near(one)]
-    results = [one for one in results if not one.lacks] or results
-    judged = [one for one in results if "similarity" in one.parts]
-    fits = {id(one): one.score - one.parts.get("length", 0.0) for one in judged}
+    results = [item for item in candidates if item.shares or _is_near(item)]
+    results = [result for result in results if not result.lacks] or results
+    judged = [result for result in results if "similarity" in result.parts]
+    fits = {id(item): item.score - item.parts.get("length", 0.0) for item in judged}
     words = _words(question)
-    answers = [fits[id(one)] for one in judged if not one.echoes(words)] or fits.values()
+    answers = [fits[id(item)] for item in judged if not item.echoes(words)] or fits.values()
     least = FLOOR * max(answers, default=0.0)
-    return [one for one in results if fits.get(id(one), least) >= least]
+    return [result for result in results if fits.get(id(result), least) >= least]
 
 
-def _is_near(one: Candidate) -> bool:
-    return one.parts.get("similarity", -1.0) >= (NEAR_OF_PAGES if one.is_page else NEAR)
+def _is_near(item: Candidate) -> bool:
+    return item.parts.get("similarity", -1.0) >= (NEAR_OF_PAGES if item.is_page else NEAR)
 
 
 # Which of the candidates make the answer: the best that are not all alike, as far as the budget of tokens goes.
@@ -264,7 +264,7 @@ def diverse(
     similarity to the most similar that comes before. The best comes first, whatever the others are."""
     left = sorted(range(len(candidates)), key=lambda at: (-candidates[at].score, at))
     nearest = [0.0] * len(candidates)
-    marginal = [weight * one.score for one in candidates]
+    marginal = [weight * item.score for item in candidates]
     results: list[Candidate] = []
     while left:
         at = max(left, key=marginal.__getitem__) if results else left[0]
@@ -279,7 +279,7 @@ def diverse(
 
 def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similarities:
     """The same similarities, but for two blocks of pages, each of which says what only it says."""
-    pages = [one.is_page for one in candidates]
+    pages = [item.is_page for item in candidates]
     if not any(pages):
         return similar
     return [
@@ -291,15 +291,15 @@ def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similar
 def by_words(candidates: Sequence[Candidate]) -> Similarities:
     """Similarity where there are no vectors: the share of words that two have in common."""
     bits: dict[str, int] = {}
-    words = [_words(one.content) for one in candidates]
-    masks = [sum(1 << bits.setdefault(word, len(bits)) for word in each) for each in words]
+    words = [_words(item.content) for item in candidates]
+    masks = [sum(1 << bits.setdefault(word, len(bits)) for word in tokens) for tokens in words]
     sizes = [mask.bit_count() for mask in masks]
     rows = [[0.0] * len(masks) for _ in masks]
-    for one, mask in enumerate(masks):
-        for other in range(one + 1):
+    for number, mask in enumerate(masks):
+        for other in range(number + 1):
             shared = (mask & masks[other]).bit_count()
-            either = sizes[one] + sizes[other] - shared
-            rows[one][other] = rows[other][one] = shared / either if either else 0.0
+            either = sizes[number] + sizes[other] - shared
+            rows[number][other] = rows[other][number] = shared / either if either else 0.0
     return rows
 
 
@@ -313,12 +313,12 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
     """The best candidates within the limits. What exceeds the budget is skipped, not cut."""
     chosen: list[tuple[Candidate, int]] = []
     left = budget
-    for one in ranked:
+    for item in ranked:
         if len(chosen) == top_k:
             break
-        tokens = count(one)
+        tokens = count(item)
         if tokens <= left:
-            chosen.append((one, tokens))
+            chosen.append((item, tokens))
             left -= tokens
     return Chosen(chosen, budget - left, len(ranked) - len(chosen))
 
@@ -326,28 +326,28 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
     """The same with preferences first, where meaning finds no answer that is far better, and with those that may
     contradict each other side by side, the newest first: `clash` of an older and a newer text."""
-    least = PINNED * max((one.score for one, _ in chosen.items), default=0.0)
-    first = sorted(chosen.items, key=lambda each: not each[0].comes_first(least))
+    least = PINNED * max((item.score for item, _ in chosen.items), default=0.0)
+    first = sorted(chosen.items, key=lambda pair: not pair[0].comes_first(least))
     results: list[tuple[Candidate, int]] = []
-    for one, tokens in first:
-        at = next((at for at, (other, _) in enumerate(results) if _clash(other, one, clash)), None)
+    for item, tokens in first:
+        at = next((at for at, (other, _) in enumerate(results) if _clash(other, item, clash)), None)
         if at is None:
-            results.append((one, tokens))
+            results.append((item, tokens))
             continue
         while (
             at < len(results)
-            and results[at][0].created >= one.created
-            and _clash(results[at][0], one, clash)
+            and results[at][0].created >= item.created
+            and _clash(results[at][0], item, clash)
         ):
             at += 1
-        results.insert(at, (one, tokens))
+        results.insert(at, (item, tokens))
     return chosen._replace(items=results)
 
 
 def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:
     if one.note or other.note:
         return False
-    old, new = sorted((one, other), key=lambda each: each.created)
+    old, new = sorted((one, other), key=lambda item: item.created)
     return clash(old.content, new.content)
 
 
@@ -358,21 +358,21 @@ def scale_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Scores by min-max: the best has 1, the worst 0; where all are equal, all have 1."""
     if not candidates:
         return []
-    scores = [one.score for one in candidates]
+    scores = [item.score for item in candidates]
     least, span = min(scores), max(scores) - min(scores)
-    fits = ((one.score - least) / span if span > 0 else 1.0 for one in candidates)
-    return [one.scored(fit, relevance=fit) for one, fit in zip(candidates, fits, strict=True)]
+    fits = ((item.score - least) / span if span > 0 else 1.0 for item in candidates)
+    return [item.scored(fit, relevance=fit) for item, fit in zip(candidates, fits, strict=True)]
 
 
-def squash_scores(candidates: Iterable[Candidate]) -> list[Candidate]:
+def squash_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Scores by the logistic function, for logits of a cross-encoder: what each is worth whatever the others are."""
-    return [one.scored(fit := 0.5 + math.tanh(one.score / 2) / 2, relevance=fit) for one in candidates]  # fmt: skip
+    return [item.scored(fit := 0.5 + math.tanh(item.score / 2) / 2, relevance=fit) for item in candidates]  # fmt: skip
 
 
 def rerank_scores(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:
     """The candidates with the scores of a cross-encoder."""
     pairs = zip(candidates, logits, strict=True)
-    return best_first(one.scored(logit, reranker=logit) for one, logit in pairs)
+    return best_first(item.scored(logit, reranker=logit) for item, logit in pairs)
 
 
 def with_recency(
@@ -380,20 +380,20 @@ def with_recency(
 ) -> list[Candidate]:
     """A share of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30). A block of a
     page has no share in it: the day it was last edited does not make what it says fresher."""
-    fresh = [0.0 if one.is_page else recency(one.created, now) for one in candidates]
+    fresh = [0.0 if item.is_page else recency(item.created, now) for item in candidates]
     return best_first(
-        one.scored((1 - weight) * one.score + weight * new, recency=new)
-        for one, new in zip(candidates, fresh, strict=True)
+        item.scored((1 - weight) * item.score + weight * new, recency=new)
+        for item, new in zip(candidates, fresh, strict=True)
     )
 
 
 def with_confidence(candidates: Iterable[Candidate]) -> list[Candidate]:
     """A share of the score is how sure the memory still is: score * (1 - w + w * confidence)."""
     return best_first(
-        one.scored(one.score * (1 - CONFIDENCE_WEIGHT * (1 - one.confidence)), confidence=one.confidence)
-        for one in candidates)  # fmt: skip
+        item.scored(item.score * (1 - CONFIDENCE_WEIGHT * (1 - item.confidence)), confidence=item.confidence)
+        for item in candidates)  # fmt: skip
 
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
     """By score; ties by place, so that the same question has the same answer."""
-    return sorted(candidates, key=lambda one: (-one.score, one.path, one.line))
+    return sorted(candidates, key=lambda item: (-item.score, item.path, item.line))

@@ -93,7 +93,7 @@ class Sources:
         """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
         into."""
         answer = look.searcher.search(self._ask(look, wanted, most, more), texts=False)
-        look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
+        look.remarks.extend(remark for remark in answer.remarks if remark not in look.remarks)
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
         # "Where does she live?" has one word that tells something, too.
@@ -102,13 +102,21 @@ class Sources:
         result: dict[str, Candidate] = {}
         for hit in hits:
             text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
-            one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
-            if one is not None and _says_something(one.content) and one.key not in result:
+            candidate = (
+                self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
+            )
+            if (
+                candidate is not None
+                and _says_something(candidate.content)
+                and candidate.key not in result
+            ):
                 is_near = hit.similarity is not None and hit.similarity >= near
                 is_near = is_near or "words around it" in hit.parts
                 shares = is_near or _shares(answer.forms, hit, text)
                 lacks = near > NEAR and not shares
-                result[one.key] = _score(one, hit, is_memory)._replace(shares=shares, lacks=lacks)
+                result[candidate.key] = _score(candidate, hit, is_memory)._replace(
+                    shares=shares, lacks=lacks
+                )
         return list(result.values())[:most]
 
     def archived(self, look: Look, wanted: Wanted, best: str = "") -> list[Candidate]:
@@ -122,18 +130,25 @@ class Sources:
         results: list[Candidate] = []
         least = question.share(best)
         for _, path, text in question.answers(texts):
-            one = self._memory(look, path, text)
-            if one is not None and (shared := question.share(one.content)) >= archive.LEAST_SHARED:
-                results.append(one.scored(shared, shared=shared, lead=shared - least))
+            candidate = self._memory(look, path, text)
+            if (
+                candidate is not None
+                and (shared := question.share(candidate.content)) >= archive.LEAST_SHARED
+            ):
+                results.append(candidate.scored(shared, shared=shared, lead=shared - least))
         return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
 
     def successor(self, look: Look, replaced: Candidate) -> Candidate | None:
         """The living memory that finally replaced another one; None where there is none."""
-        one: Candidate | None = replaced
+        candidate: Candidate | None = replaced
         for _ in range(MOST_REPLACED):
-            one = self._with_id(look, one.successor) if one and one.successor else None
-            if one is None or not one.archived:
-                return one
+            candidate = (
+                self._with_id(look, candidate.successor)
+                if candidate and candidate.successor
+                else None
+            )
+            if candidate is None or not candidate.archived:
+                return candidate
         return None
 
     def _with_id(self, look: Look, id_: str) -> Candidate | None:
@@ -141,14 +156,14 @@ class Sources:
         rows = look.searcher.catalog.db.execute(_BY_ID, (*below(self.folder), id_)).fetchall()
         for paths in ([path for (path,) in rows], archive.newest(look.searcher)):
             for path, text in look.searcher.texts.read(paths).items():
-                one = self._memory(look, path, text) if id_ in text else None
-                if one is not None and one.id == id_:
-                    return one
+                candidate = self._memory(look, path, text) if id_ in text else None
+                if candidate is not None and candidate.id == id_:
+                    return candidate
         return None
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
         """The hashes of the matching blocks, by the keys of the candidates."""
-        places = {one.key: (one.path, one.block) for one in candidates}
+        places = {candidate.key: (candidate.path, candidate.block) for candidate in candidates}
         digests = cache.block_hashes(look.searcher.catalog, places.values())
         return {key: digests[place] for key, place in places.items() if place in digests}
 
@@ -170,15 +185,17 @@ class Sources:
 
     def proposed(self, look: Look, facts: Iterable[Candidate]) -> set[str]:
         """The paths of those facts that no memory says yet."""
-        paths = {one.path for one in facts}
+        paths = {fact.path for fact in facts}
         if not paths:
             return paths
         from vaultmem.pending import person_facts
 
         catalog, answers = look.searcher.catalog, look.answers()
         return {
-            one.path
-            for one in person_facts.proposed_facts(catalog, self.vault, self.folder, answers, paths)
+            fact.path
+            for fact in person_facts.proposed_facts(
+                catalog, self.vault, self.folder, answers, paths
+            )
         }
 
     def _ask(self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned]) -> Ask:
@@ -188,7 +205,7 @@ class Sources:
             ("memories", wanted.notes, wanted.by, wanted.scopes, least),
             lambda: cache.memories(catalog, self.folder, wanted.finds, least, hidden=wanted.notes),
         )
-        added = frozenset(one.note for one in more)
+        added = frozenset(candidate.note for candidate in more)
         notes = (notes - added if wanted.notes else notes | added) if added else notes
         sure = wanted.min_confidence if wanted.has("filters") else 0.0
         group = "block" if wanted.notes else "note"
@@ -196,13 +213,13 @@ class Sources:
             plain(wanted.query), most, look.semantic, group, (), sure, notes, all_but=wanted.notes
         )
 
-    def excerpts(self, wanted: Wanted, one: Candidate) -> Iterator[Candidate]:
+    def excerpts(self, wanted: Wanted, candidate: Candidate) -> Iterator[Candidate]:
         """The same with less and less of its text around the words of the question, down to a few words."""
         marker = Marker(telling(tokenize(plain(wanted.query))), tokenize)
         width = 8 * wanted.room
         while width >= FEW_WORDS:
-            one = one._replace(content=marker.snippet(one.content, width).text)
-            yield one
+            candidate = candidate._replace(content=marker.snippet(candidate.content, width).text)
+            yield candidate
             width = width * 7 // 8
 
     def _is_ours(self, hit: Hit) -> bool:
@@ -236,7 +253,7 @@ class Sources:
         created = seconds(own.get("created_at"))
         weight = own.get("importance")
         origin = access.origin(own)
-        one = Candidate(
+        candidate = Candidate(
             path, line, line + whole.count("\n"), content,
             id=str(own.get("id") or provisional(path)),
             title=file_name(path),
@@ -257,25 +274,29 @@ class Sources:
             stored_reads=model.stored_reads(own),
         )  # fmt: skip
         aging, ends = model.aging(own), seconds(own.get("expires_at"))
-        read = _Read(one, aging, model.sessions(own), bool(own.get("replaced_by")), ends)
+        read = _Read(candidate, aging, model.sessions(own), bool(own.get("replaced_by")), ends)
         return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:
         """What also depends on the time, on what the person has approved, and on other memories."""
-        one = read.candidate
-        if "((" in one.content:
-            one = one._replace(content=look.searcher.with_references(one.content, look.viewer))
+        parsed = read.candidate
+        if "((" in parsed.content:
+            parsed = parsed._replace(
+                content=look.searcher.with_references(parsed.content, look.viewer)
+            )
         if read.aging.policy != "stable":
-            one = one._replace(confidence=read.aging.confidence(look.now, look.searcher.half_life))
+            parsed = parsed._replace(
+                confidence=read.aging.confidence(look.now, look.searcher.half_life)
+            )
         if read.expires is not None and read.expires <= look.now:
-            one = one._replace(expired=True)  # the job that puts it away comes once an hour
-        one = _with_trust(look, one)
-        if not one.vouched and is_approved(one.id, look.answers()):
-            one = one._replace(trusted=True, vouched=True)
-        if one.compressed and read.sessions and not read.replaced:
+            parsed = parsed._replace(expired=True)  # the job that puts it away comes once an hour
+        parsed = _with_trust(look, parsed)
+        if not parsed.vouched and is_approved(parsed.id, look.answers()):
+            parsed = parsed._replace(trusted=True, vouched=True)
+        if parsed.compressed and read.sessions and not read.replaced:
             is_summed = not read.sessions.isdisjoint(look.searcher.cache().summed_sessions)
-            one = one._replace(compressed=is_summed)
-        return one
+            parsed = parsed._replace(compressed=is_summed)
+        return parsed
 
     def _block(self, look: Look, place: Hit, text: str) -> Candidate:
         own = with_our_keys(place.properties)
@@ -306,10 +327,10 @@ class Sources:
             return 0.0
 
 
-def _with_trust(look: Look, one: Candidate) -> Candidate:
+def _with_trust(look: Look, candidate: Candidate) -> Candidate:
     """The candidate, marked as trusted or not for the viewer."""
-    origin = access.Origin(one.writer, one.outside)
-    return one._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
+    origin = access.Origin(candidate.writer, candidate.outside)
+    return candidate._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
 
 
 def _says_something(content: str) -> bool:
@@ -327,14 +348,14 @@ def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
     return not words.isdisjoint((*tokenize(near), *tokenize(above)))
 
 
-def _score(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
+def _score(candidate: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     """A candidate with its score."""
     length = hit.parts.get("length", 0.0) + hit.parts.get("short question", 0.0)
     parts = {"search": hit.score, "length": length}
     if hit.similarity is not None:
         parts["similarity"] = hit.similarity
     sure = hit.confidence if is_memory else 1.0
-    return one._replace(confidence=sure, block=hit.line, score=hit.score, parts=parts)
+    return candidate._replace(confidence=sure, block=hit.line, score=hit.score, parts=parts)
 
 
 def _entry(read: _Read, inner: str, own: Properties) -> _Read | None:
@@ -347,10 +368,10 @@ def _entry(read: _Read, inner: str, own: Properties) -> _Read | None:
     if role == MEMORY and own.get("memory_type") is None:
         kind = "semantic"
     scope = scope_of(conversation)
-    one = read.candidate._replace(
+    parsed = read.candidate._replace(
         scope=scope, writer=scope, role=role, vouched=False, memory_type=kind
     )
-    return read._replace(candidate=one)
+    return read._replace(candidate=parsed)
 
 
 def _type_of(own: Properties, category: str) -> str:

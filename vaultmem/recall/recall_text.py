@@ -65,60 +65,61 @@ class RecallReport(TypedDict):
     explain: NotRequired[list[dict[str, str | int]]]
 
 
-def held_back_json(one: Candidate) -> HeldBack:
+def held_back_json(item: Candidate) -> HeldBack:
     """A held-back memory as JSON, without its content."""
     from vaultmem.memories.conversation import is_talk
 
-    by = None if is_talk(one.writer) else one.writer or None
-    return {"id": one.id or None, "by": by, "note": one.note}
+    by = None if is_talk(item.writer) else item.writer or None
+    return {"id": item.id or None, "by": by, "note": item.note}
 
 
-def _attribution(one: Candidate, to: Viewer) -> str | None:
+def _attribution(item: Candidate, to: Viewer) -> str | None:
     """The attribution, where the person has not approved it."""
     from vaultmem.memories.access import Origin, attribution
     from vaultmem.text.sanitize import one_line
 
-    origin = Origin(one.writer, one.outside)
-    return None if one.vouched else one_line(attribution(origin, to)) or None
+    origin = Origin(item.writer, item.outside)
+    return None if item.vouched else one_line(attribution(origin, to)) or None
 
 
-def to_json(one: Candidate, number: int, to: Viewer) -> Recalled:
+def to_json(item: Candidate, number: int, to: Viewer) -> Recalled:
     """A candidate as JSON, with its tokens."""
     from vaultmem.text.times import stamp
 
     return {
-        "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
-        "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
-        "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
-        "archived": one.archived, "until": None if one.until is None else stamp(one.until),
-        "attribution": _attribution(one, to), "trusted": one.trusted, "vouched": one.vouched,
-        "kind": "note" if one.note else "memory", "role": one.role,
-        "score": round(one.score, 4), "tokens": number,
-        "parts": {name: round(part, 4) for name, part in one.parts.items()},
+        "id": item.id or None, "path": item.path, "line": item.line, "end_line": item.end_line, "title": item.title,
+        "content": item.content, "memory_type": item.memory_type, "category": item.category or None,
+        "scope": item.scope, "confidence": item.confidence, "importance": item.importance,
+        "created_at": stamp(item.created),
+        "archived": item.archived, "until": None if item.until is None else stamp(item.until),
+        "attribution": _attribution(item, to), "trusted": item.trusted, "vouched": item.vouched,
+        "kind": "note" if item.note else "memory", "role": item.role,
+        "score": round(item.score, 4), "tokens": number,
+        "parts": {name: round(part, 4) for name, part in item.parts.items()},
     }  # fmt: skip
 
 
-def entry(one: Recalled) -> tuple[str, str]:
+def entry(memory: Recalled) -> tuple[str, str]:
     """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
     day, and both with whose words they are, if those are not the asker's own."""
-    content = one["content"]
-    whose = one.get("attribution")
+    content = memory["content"]
+    whose = memory.get("attribution")
     notes = [whose] if whose else []
-    if one.get("kind") == "note":
+    if memory.get("kind") == "note":
         marks = f"({notes[0]}) " if notes else ""
-        return one["memory_type"], f"{place(one)}: {marks}{content}"
-    notes = [one["created_at"][:10], *notes]
-    if until := one.get("until"):
+        return memory["memory_type"], f"{place(memory)}: {marks}{content}"
+    notes = [memory["created_at"][:10], *notes]
+    if until := memory.get("until"):
         notes.append(f"until {until[:10]}")
-    elif one.get("archived"):
+    elif memory.get("archived"):
         notes.append("from the archive")
-    return one["memory_type"], f"({', '.join(notes)}) {content}"
+    return memory["memory_type"], f"({', '.join(notes)}) {content}"
 
 
-def place(one: Recalled) -> str:
+def place(memory: Recalled) -> str:
     """The place, NOTE:LINE, in one line."""
-    path = "".join(letter if letter.isprintable() else " " for letter in one["path"])
-    return f"{path}:{one['line']}"
+    path = "".join(letter if letter.isprintable() else " " for letter in memory["path"])
+    return f"{path}:{memory['line']}"
 
 
 def block(memories: Iterable[tuple[str, str]]) -> str:
@@ -160,7 +161,7 @@ def held_back_line(
     """A line that counts what is held back, and says how to include it; "" for nothing."""
     if not held_back:
         return ""
-    ids = [id_[:8] for one in held_back if (id_ := one["id"])]
+    ids = [id_[:8] for held in held_back if (id_ := held["id"])]
     advice = [f"vaultmem approve {id_}" for id_ in ids[:MOST_NAMED]]
     if len(ids) > MOST_NAMED:
         advice.append(f"and {len(ids) - MOST_NAMED} more")

@@ -92,7 +92,7 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueN
     return [
         DueNote(
             id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, hash_, properties or {},
-            sorted((DueRow(*each) for each in rows), key=lambda each: each.line),
+            sorted((DueRow(*row) for row in rows), key=lambda each: each.line),
         )
         for id_, path, title, day, journal, excluded, mtime_ns, hash_, properties, rows in json.loads(answer[0])
     ]  # fmt: skip
@@ -171,7 +171,7 @@ class Agenda:
         """When the next occurrence of anything that repeats takes the place of the last: a local minute, or ""."""
         with self._lock:
             moving = [schedule for schedules in self._notes.values() for schedule in schedules]
-        return min((at for one in moving if (at := one.next_after(now))), default="")
+        return min((at for due in moving if (at := due.next_after(now))), default="")
 
     def _follow(self, catalog: Catalog, now: datetime) -> None:
         """Ask again for the notes that changed since the last time; for all, in another index."""
@@ -183,7 +183,7 @@ class Agenda:
             self._renamed(catalog, everything=True)
         else:
             changed |= self._renamed(catalog, everything=seq != since)
-            changed |= {copy for copy, (one, _) in self._copies.items() if one in changed}
+            changed |= {copy for copy, (original, _) in self._copies.items() if original in changed}
         if self._met is None or changed is None:
             rows = self._ledger.rows(
                 "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
@@ -216,9 +216,9 @@ class Agenda:
         used: dict[str, str] = {}
         for note in notes:
             asks, own_used = self._read_note(catalog, note, now.tzinfo or UTC)
-            if moving := [one for one in asks if not one.is_fixed]:
+            if moving := [ask for ask in asks if not ask.is_fixed]:
                 self._notes[note.id] = moving
-            fixed = (with_id(one.due, one.source, one.key) for one in asks if one.is_fixed)
+            fixed = (with_id(ask.due, ask.source, ask.key) for ask in asks if ask.is_fixed)
             self._fixed += (_entry(due, note.id) for due in fixed)
             used |= own_used
         self._fixed.sort()
@@ -250,11 +250,11 @@ class Agenda:
         asks = list(self._schedules(note, Place(note.path, note.title, foreign, written)))
         # Of these, an id of its own may be there twice, too.
         if original in self._same_names:
-            asks = [one if one.due.memory else one._replace(source=path) for one in asks]
+            asks = [ask if ask.due.memory else ask._replace(source=path) for ask in asks]
         if private or author or scope != EVERYBODY:
             asks = [
-                one._replace(due=one.due._replace(private=private, scope=scope, author=author))
-                for one in asks
+                ask._replace(due=ask.due._replace(private=private, scope=scope, author=author))
+                for ask in asks
             ]
         if written.used:
             written.used[f"{_NOTE}{note.path}"] = note.hash
@@ -326,8 +326,8 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
 
 
 def _entry(due: Identified, note: int) -> _Entry:
-    one = due.due
-    return _Entry(one.due or one.at, one.path, one.line, due, note)
+    reminder = due.due
+    return _Entry(reminder.due or reminder.at, reminder.path, reminder.line, due, note)
 
 
 def _with_different_ids(dues: dict[tuple[str, str], Due]) -> list[Due]:

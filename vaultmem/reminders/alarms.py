@@ -99,13 +99,15 @@ def plan(
         old = [step for step in ripe if step.when < clock.now - _OLD]
         ripe = ripe[len(old) :]
         silent = [Notified(BASELINE, clock.stamp, moment=clock.local.date().isoformat())]
-        silent += [Notified(one.due.id, clock.stamp, 1 + MOST_AGAIN, one.moment) for one in old]
+        silent += [
+            Notified(alarm.due.id, clock.stamp, 1 + MOST_AGAIN, alarm.moment) for alarm in old
+        ]
     hushed = clock.is_quiet(clock.local)
     records = [*silent, *(_record(step, clock) for step in ripe if not hushed)]
     if ripe and hushed:
         times.append(clock.end_of_quiet())
-    for one in records:
-        following = one.id in ringing and _next_step(ringing[one.id], answers, one, clock)
+    for record in records:
+        following = record.id in ringing and _next_step(ringing[record.id], answers, record, clock)
         times += [clock.speaks_at(following.when)] if following else []
     alarms = [] if hushed else _alarms(ripe, clock)
     return Planned(alarms, silent, min(times, default=None))

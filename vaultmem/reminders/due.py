@@ -348,19 +348,19 @@ def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entr
     moved = Entries({}, {})
     for due in (now[id_] for id_ in now if id_ not in before and by_meaning):
         same = by_meaning[_meaning(due)]
-        gone = [one for one in same if one.id not in now]
+        gone = [entry for entry in same if entry.id not in now]
         mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
         pairs: Iterable[tuple[str, str]] = ()
         if len(gone) == 1:  # of two nobody knows which
             pairs = zip(_ids(_turn_of(gone[0], due)), _ids(due), strict=True)
-        for one in mended:
-            answer = entries.answers.get(one.id)
-            pairs = [(one.id, due.id)] if answer and answer.state == SNOOZED else []
+        for entry in mended:
+            answer = entries.answers.get(entry.id)
+            pairs = [(entry.id, due.id)] if answer and answer.state == SNOOZED else []
         for old, new in pairs:
             if old in entries.answers and new not in entries.answers:
                 moved.answers[new] = entries.answers[old]._replace(id=new)
         # Of a copy a person need not be notified again.
-        records = [entries.notified.get(one.id) for one in (*same, *mended)]
+        records = [entries.notified.get(entry.id) for entry in (*same, *mended)]
         record = next(filter(None, records), None)
         if record and due.id not in entries.notified:
             moved.notified[due.id] = record._replace(id=due.id)

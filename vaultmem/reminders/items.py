@@ -94,7 +94,7 @@ def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -
             open_in_notes.setdefault(due.path, []).append(due)
     since = (now - timedelta(RECENT)).isoformat()
     last_done = {
-        path: max(answers[one.id].at for one in some) for path, some in open_in_notes.items()
+        path: max(answers[task.id].at for task in some) for path, some in open_in_notes.items()
     }
     fresh = sorted(path for path, at in last_done.items() if at >= since)
     newest = sorted(fresh, key=lambda path: last_done[path], reverse=True)
@@ -201,7 +201,7 @@ def days_later(day: date, days: int) -> str:
 def unchanged_until(dues: Iterable[Due], answers: Answers, now: str) -> str:
     """The next local minute of this day from which something else may be pending; "" for none."""
     today = now[:10]
-    ends = [one.until for one in answers.values() if one.state == SNOOZED]
+    ends = [answer.until for answer in answers.values() if answer.state == SNOOZED]
     # What repeats keeps its time of day.
     ends += [today + clock for due in dues if due.rolls for clock in (due.due[10:], due.at[10:])]
     return min(
@@ -281,7 +281,7 @@ def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = 
     sections = {name: [item for item in single if item.section == name] for name in LISTED}
     for count in range(min(extent.items, len(single)), -1, -1):
         least = {name: count * number // extent.items for name, number in LEAST_LISTED.items()}
-        chosen = [one for some in fit_sections(sections, count, least).values() for one in some]
+        chosen = [item for some in fit_sections(sections, count, least).values() for item in some]
         last = _last_line(chosen, len(single) - count, older, extent)
         text = _our_part(chosen, last, style)
         if len(text) <= room:

@@ -284,12 +284,12 @@ def _pairs(dues: list[str], reminds: list[str]) -> list[tuple[str, str]]:
     """By when, and when to remind. One of each belong together; of more nobody knows."""
     if len(dues) == 1 and len(reminds) == 1:
         return [(dues[0], reminds[0])]
-    return [(each, each) for each in dict.fromkeys([*dues, *reminds])]
+    return [(due, due) for due in dict.fromkeys([*dues, *reminds])]
 
 
 def _moments(place: Place, value: Value) -> Iterator[str]:
-    for each in (value if isinstance(value, list) else [value])[:_MOST]:
-        if isinstance(each, str) and (moment := _moment(place, each.strip())):
+    for item in (value if isinstance(value, list) else [value])[:_MOST]:
+        if isinstance(item, str) and (moment := _moment(place, item.strip())):
             yield moment
 
 
@@ -322,14 +322,14 @@ def _iso_moment(match: re.Match[str], zone: tzinfo | None) -> str:
 def _is_closed(folded: Properties) -> bool:
     status = folded.get("status")
     states = status if isinstance(status, list) else [status]
-    if any(isinstance(each, str) and each.strip().lower() in _CLOSED for each in states):
+    if any(isinstance(state, str) and state.strip().lower() in _CLOSED for state in states):
         return True
     return any(folded.get(key) not in (None, False, "", "false") for key in ("done", "completed"))
 
 
 def _days_of_writing(path: str, folded: Properties) -> set[str]:
     values = [folded.get(key) for key in _WRITTEN_KEYS]
-    days = {each[:10] for each in values if isinstance(each, str)}
+    days = {value[:10] for value in values if isinstance(value, str)}
     return days | {"-".join(parts) for parts in _NAME_DAY.findall(path.rpartition("/")[2])}
 
 
@@ -369,7 +369,7 @@ def _to_the_person(text: str) -> str:
 def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
     phrase = language().phrase(params.content(), now)
     if phrase.rest and not params.text("repeat"):
-        named = ", ".join(f'"{each}"' for each in phrase.rest)
+        named = ", ".join(f'"{part}"' for part in phrase.rest)
         raise VaultmemError(
             f"when? {named} is not understood; say it in other words, or give the time with {params.spelled('at')} and "
             f"what comes round with {params.spelled('repeat')}: the words stay as they are then"
@@ -382,7 +382,7 @@ def _no_time(params: Arguments, phrase: Phrase) -> VaultmemError:
     if phrase.either:
         return VaultmemError(f"when? {which_day(phrase)}")
     if at:
-        named = ", ".join(f'"{each}"' for each in phrase.rest if each != at)
+        named = ", ".join(f'"{part}"' for part in phrase.rest if part != at)
         more = f"; {named} is not understood" if named else ""
         return UsageError(
             f"{spelled} must be a time that is still to come, such as tomorrow at 9, not {at!r}{more}"

@@ -58,11 +58,11 @@ class Doubt(NamedTuple):
 
 def doubts(session: Session, _: Arguments) -> JsonObject:
     """The "doubts" for one question. Texts are without secrets, and cut."""
-    known = {one.id for one in reads.all_proposals(session.store.ledger)}
-    memories = {one.path: one for one in _by_id(session).values()}
-    contents = {path: _content(session, one) for path, one in memories.items()}
+    known = {proposal.id for proposal in reads.all_proposals(session.store.ledger)}
+    memories = {memory.path: memory for memory in _by_id(session).values()}
+    contents = {path: _content(session, memory) for path, memory in memories.items()}
     # What is still where a dream has filed it without being sure.
-    unsure = (each["subject"] for each in reads.findings(session.store.ledger, UNSURE))
+    unsure = (finding["subject"] for finding in reads.findings(session.store.ledger, UNSURE))
     single = [(memories[path],) for path in unsure if contents.get(path, "").strip()]
     groups: list[Group] = [*_pairs(session, memories, contents), *single]
     fresh = [group for group in groups if doubt_id(group) not in known]
@@ -71,21 +71,21 @@ def doubts(session: Session, _: Arguments) -> JsonObject:
 
 
 def _doubt(contents: Mapping[str, str], group: Group) -> Doubt:
-    texts = (secrets.redact(contents[one.path]).text.strip()[:MOST_OF_ONE] for one in group)
-    moments = (datetime.fromtimestamp(one.updated).astimezone() for one in group)
+    texts = (secrets.redact(contents[memory.path]).text.strip()[:MOST_OF_ONE] for memory in group)
+    moments = (datetime.fromtimestamp(memory.updated).astimezone() for memory in group)
     days = tuple(moment.date().isoformat() for moment in moments)
-    return Doubt(tuple(texts), days, doubt_id(group), tuple(one.id for one in group))
+    return Doubt(tuple(texts), days, doubt_id(group), tuple(memory.id for memory in group))
 
 
 def doubt_id(group: Group) -> str:
     """The same as long as the memories are: no question is repeated."""
     kind = CLASSIFY if len(group) == 1 else CONTRADICTION
-    keys = sorted("\0".join((one.scope, one.text("agent"), one.hash)) for one in group)
+    keys = sorted("\0".join((memory.scope, memory.text("agent"), memory.hash)) for memory in group)
     return hashlib.sha256("\0".join((kind, *keys)).encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _by_id(session: Session) -> dict[str, Memory]:
-    return {one.id: one for one in session.view.memories() if may_be_sent(one)}
+    return {memory.id: memory for memory in session.view.memories() if may_be_sent(memory)}
 
 
 def may_be_sent(memory: Memory) -> bool:
@@ -103,17 +103,20 @@ def _content(session: Session, memory: Memory) -> str:
 
 def _pairs(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
     """Pairs that speak of the same thing or are near in meaning: they may say the same, or contradict each other."""
-    newest = sorted(memories.values(), key=lambda one: (-one.updated, one.path))
+    newest = sorted(memories.values(), key=lambda memory: (-memory.updated, memory.path))
     near = [
-        (-cosine, one.path, other)
-        for one in newest
-        for other, cosine in session.view.alike(one, NEAR)
-        if other > one.path and other in memories
+        (-cosine, memory.path, other)
+        for memory in newest
+        for other, cosine in session.view.alike(memory, NEAR)
+        if other > memory.path and other in memories
     ]
-    pairs = [*_on_one_topic(newest, contents), *((one, other) for _, one, other in sorted(near))]
-    groups = ((memories[one], memories[other]) for one, other in dict.fromkeys(pairs))
-    return [(one, other) for one, other in groups if _side(one) == _side(other)
-            and one.text("replaced_by") != other.id and other.text("replaced_by") != one.id]  # fmt: skip
+    pairs = [
+        *_on_one_topic(newest, contents),
+        *((memory, other) for _, memory, other in sorted(near)),
+    ]
+    groups = ((memories[memory], memories[other]) for memory, other in dict.fromkeys(pairs))
+    return [(memory, other) for memory, other in groups if _side(memory) == _side(other)
+            and memory.text("replaced_by") != other.id and other.text("replaced_by") != memory.id]  # fmt: skip
 
 
 def _on_one_topic(
@@ -141,7 +144,7 @@ def _side(memory: Memory) -> tuple[str, ...]:
 
 def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
     """Pairs come first, and last of them those that a rule has noticed already."""
-    texts = [contents[one.path] for one in group]
+    texts = [contents[memory.path] for memory in group]
     return len(group) == 1, len(group) == 2 and language().contradiction(*texts) is not None
 
 
@@ -160,11 +163,11 @@ def advise(session: Session, params: Arguments) -> JsonObject:
             continue  # it says something else by now
         kind = CLASSIFY if len(group) == 1 else MERGE if choice == SAME else CONTRADICTION
         fields: ProposalRow = {
-            "kind": kind, "memories": ids, "hashes": [one.hash for one in group], "choice": choice,
+            "kind": kind, "memories": ids, "hashes": [memory.hash for memory in group], "choice": choice,
             "reason": _reason(answer.get("reason")), "model": model, "category": group[0].category,
         }  # fmt: skip
         rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else CONSULTED), fields
-    before = {one.id for one in reads.all_proposals(session.store.ledger)}
+    before = {proposal.id for proposal in reads.all_proposals(session.store.ledger)}
     reads.advise(session.store.ledger, rows, session.now)
     new = [id_ for id_, (state, _) in rows.items() if state == OPEN and id_ not in before]
     return {"proposed": len(new), "open": len(opinions(session))}
@@ -172,7 +175,7 @@ def advise(session: Session, params: Arguments) -> JsonObject:
 
 def _group(by_id: Mapping[str, Memory], ids: Sequence[str]) -> Group:
     """The memories with these ids; () unless all are there."""
-    group = tuple(by_id[one] for one in ids if one in by_id)
+    group = tuple(by_id[id_] for id_ in ids if id_ in by_id)
     return group if len(group) == len(ids) else ()
 
 
@@ -186,9 +189,11 @@ def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
     if kind == CLASSIFY:
         return choice in FILES and choice != group[0].category
     if kind == CONTRADICTION:
-        return choice in [one.id for one in group]
-    one, other = (session.view.content(each) for each in group)
-    return not paraphrase.features(one, other)["numbers differ"]  # other numbers make another fact
+        return choice in [memory.id for memory in group]
+    memory, other = (session.view.content(memory) for memory in group)
+    return not paraphrase.features(memory, other)[
+        "numbers differ"
+    ]  # other numbers make another fact
 
 
 def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool]) -> bool:
@@ -208,10 +213,10 @@ def opinions(session: Session) -> list[Proposal]:
     """All that are open and can be followed still, in the order of paths."""
     by_id, rows = _by_id(session), reads.open_proposals(session.store.ledger)
     every = (
-        (one, usable_group(one, by_id, session.is_approved)) for one in rows if one.is_of_model
+        (row, usable_group(row, by_id, session.is_approved)) for row in rows if row.is_of_model
     )
-    usable = [_as_proposal(session, one, group) for one, group in every if group]
-    return sorted(usable, key=lambda each: (each.path, each.kind, each.id))
+    usable = [_as_proposal(session, opinion, group) for opinion, group in every if group]
+    return sorted(usable, key=lambda proposal: (proposal.path, proposal.kind, proposal.id))
 
 
 def _as_proposal(session: Session, row: reads.StoredProposal, group: Group) -> Proposal:
@@ -225,7 +230,7 @@ def _as_proposal(session: Session, row: reads.StoredProposal, group: Group) -> P
     }[kind]
     who = f"a model ({model})" if model else "a model"
     says = f"{who}: “{reason}”" if reason else f"{who} gave no reason"
-    contents = ((one.path, quote_text(_content(session, one))) for one in group)
+    contents = ((memory.path, quote_text(_content(session, memory))) for memory in group)
     evidence = [says, *(f"{path}: “{content}”" for path, content in contents)]
     return Proposal(
         row.id, kind, group[0].path, 0, text, evidence, "", row.fields["choice"], 0, reason, group
@@ -240,26 +245,28 @@ def usable_group(
     if not group or not _can_be_done(kind, group, is_approved):
         return ()
     holds = row.fields["choice"] if kind == CONTRADICTION else ""
-    return tuple(sorted(group, key=lambda one: one.id == holds))
+    return tuple(sorted(group, key=lambda memory: memory.id == holds))
 
 
 def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> Group:
     """The memories of a proposal; () when they say something else than when a model was asked, or one that it would
     file elsewhere is where it was no more."""
     group, fields = _group(by_id, row.fields["memories"]), row.fields
-    is_filed = fields["kind"] != CLASSIFY or [one.category for one in group] == [fields["category"]]
-    return group if is_filed and [one.hash for one in group] == fields["hashes"] else ()
+    is_filed = fields["kind"] != CLASSIFY or [memory.category for memory in group] == [
+        fields["category"]
+    ]
+    return group if is_filed and [memory.hash for memory in group] == fields["hashes"] else ()
 
 
 def forget_stale(session: Session) -> None:
     """Drop what was proposed or asked about memories that say something else by now. Decisions of a person stay."""
     by_id, ledger = _by_id(session), session.store.ledger
-    rows = [one for one in reads.all_proposals(ledger) if one.is_of_model]
-    gone = [one.id for one in rows if one.state == CONSULTED and not _unchanged_group(one, by_id)]
+    rows = [proposal for proposal in reads.all_proposals(ledger) if proposal.is_of_model]
+    gone = [row.id for row in rows if row.state == CONSULTED and not _unchanged_group(row, by_id)]
     gone += [
-        one.id
-        for one in rows
-        if one.state == OPEN and not usable_group(one, by_id, session.is_approved)
+        row.id
+        for row in rows
+        if row.state == OPEN and not usable_group(row, by_id, session.is_approved)
     ]
     reads.forget(ledger, gone, session.now)
 
@@ -297,7 +304,7 @@ _PAIR = (SAME, FIRST, SECOND)
 
 def question(doubts: Sequence[Doubt]) -> Question:
     """One call for all of these, each with a short id. Only texts and days are sent."""
-    items = [{"id": at, **_item(one)} for at, one in enumerate(doubts)]
+    items = [{"id": at, **_item(doubt)} for at, doubt in enumerate(doubts)]
     files = "\n".join(f"- {name}: {about}" for name, about in FILES.items())
     task = toml_table("vaultmem.review", "prompts")["task"].replace("{files}", files)
     messages = (Message("system", task), Message("user", json_lines(items)))
@@ -309,11 +316,11 @@ def question(doubts: Sequence[Doubt]) -> Question:
     return Question("advice", messages, schema, 150 + 90 * len(doubts))
 
 
-def _item(one: Doubt) -> dict[str, str]:
-    if len(one.texts) == 1:
-        return {"text": one.texts[0]}
-    days = {f"{name}_written": day for name, day in zip((FIRST, SECOND), one.days, strict=False)}
-    return {**dict(zip((FIRST, SECOND), one.texts, strict=False)), **days}
+def _item(doubt: Doubt) -> dict[str, str]:
+    if len(doubt.texts) == 1:
+        return {"text": doubt.texts[0]}
+    days = {f"{name}_written": day for name, day in zip((FIRST, SECOND), doubt.days, strict=False)}
+    return {**dict(zip((FIRST, SECOND), doubt.texts, strict=False)), **days}
 
 
 def read(answer: object, doubts: Sequence[Doubt]) -> list[JsonObject]:

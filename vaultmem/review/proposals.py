@@ -136,7 +136,8 @@ def orphan(note: Note, near: Mapping[str, str]) -> Proposal | None:
 def duplicates(notes: Sequence[Note], backlinks: Mapping[str, int]) -> Iterator[Proposal]:
     """Archive copies that nothing links to. The note with most backlinks stays, then the one with the shortest path."""
     keeper, *others = sorted(
-        notes, key=lambda each: (-backlinks[each.path], len(each.path), each.path)
+        notes,
+        key=lambda candidate: (-backlinks[candidate.path], len(candidate.path), candidate.path),
     )
     for note in others:
         if backlinks[note.path] or len(note.body) < SHORTEST:
@@ -268,7 +269,7 @@ class Finder:
     def orphans(self) -> Iterator[Proposal]:
         """Notes without links that have near neighbours, in vaults whose owner links notes at all."""
         counts = f"SELECT count(*), total({_ALONE}) FROM {_NOTES} LIMIT :most"  # noqa: S608 - own text
-        count, alone = (int(float(each)) for each in self._rows(counts, 1)[0])
+        count, alone = (int(float(number)) for number in self._rows(counts, 1)[0])
         if count < LEAST_VAULT or 2 * alone > count:
             return
         rated = []
@@ -285,12 +286,12 @@ class Finder:
 
     def _neighbours(self, path: str) -> list[tuple[float, str, str]]:
         near = [
-            (one.score, one.title, "; ".join(one.reasons))
-            for one in self._session.reader.related(path, 3 * NEIGHBOURS)
-            if one.score >= LEAST_SCORE
-            and not one.path.startswith(self._inside)
-            and self._session.view.target(one.title) == one.path
-            and not self._is_template(self._note(one.path))
+            (note.score, note.title, "; ".join(note.reasons))
+            for note in self._session.reader.related(path, 3 * NEIGHBOURS)
+            if note.score >= LEAST_SCORE
+            and not note.path.startswith(self._inside)
+            and self._session.view.target(note.title) == note.path
+            and not self._is_template(self._note(note.path))
         ]
         return near[:NEIGHBOURS]
 
@@ -337,7 +338,7 @@ class Finder:
         return is_aside or path.startswith(self._attachments)
 
     def _prefixes(self, *settings: tuple[str, str]) -> tuple[str, ...]:
-        return tuple(f"{folder}/" for each in settings if (folder := self._setting(*each)))
+        return tuple(f"{folder}/" for setting in settings if (folder := self._setting(*setting)))
 
     def _setting(self, path: str, key: str) -> str:
         value = json_object(self._session.store.bytes_of(path) or b"").get(key)
@@ -365,7 +366,7 @@ def collect(session: Session) -> list[Proposal]:
         *finder.duplicates(),
         *islice(finder.orphans(), MOST_ORPHANS),
     ]
-    once = {each.id: each for each in sorted(every, key=_place, reverse=True)}
+    once = {proposal.id: proposal for proposal in sorted(every, key=_place, reverse=True)}
     return sorted(once.values(), key=_place)
 
 

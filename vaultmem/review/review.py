@@ -44,7 +44,7 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     """Look for proposals, and store them for review. The number of open ones, and what rules have made of others."""
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
-    made = {each.id: to_row(each) for each in every if each.id in doable}
+    made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
     reads.replace_open(session.store.ledger, made, session.now)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
@@ -79,7 +79,7 @@ def accept(session: Session, params: Arguments) -> PlanReport | Decision:
     if params.flag("dry_run"):
         return report_planned(session, plan)
     _make(session, proposal, plan, header(params, f"accepted: {proposal.said}"[:200], session.now))
-    change = next((one for one in plan.changes if one.path == proposal.path), plan.changes[0])
+    change = next((step for step in plan.changes if step.path == proposal.path), plan.changes[0])
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
 
 
@@ -103,15 +103,17 @@ def _follow_rules(session: Session) -> PlanReport:
     """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
     rules, changes = reads.rules(session.store.ledger), list[Change]()
     skipped: dict[str, str] = {}  # by paths
-    for one in _open(session):
-        if not one.memories and rules.get(one.kind) == ALWAYS:
+    for proposal in _open(session):
+        if not proposal.memories and rules.get(proposal.kind) == ALWAYS:
             try:
-                who = Header("dream", "job", f"always {one.kind}: {one.said}"[:200], session.now)
-                plan = _plan(session, one)
-                _make(session, one, plan, who)
+                who = Header(
+                    "dream", "job", f"always {proposal.kind}: {proposal.said}"[:200], session.now
+                )
+                plan = _plan(session, proposal)
+                _make(session, proposal, plan, who)
                 changes += plan.changes
             except VaultmemError as error:  # the next dream tries again
-                skipped[one.path] = str(error)
+                skipped[proposal.path] = str(error)
     return to_json(Plan("rules", tuple(changes)), Outcome(None, (), tuple(skipped.items())))
 
 
@@ -135,26 +137,28 @@ def _open(session: Session) -> list[Proposal]:
 
 def open_for_notes(ledger: Ledger) -> list[Proposal]:
     """The open ones that are not of a model, in the order of paths."""
-    rows: list[Any] = [one.fields for one in reads.open_proposals(ledger) if not one.is_of_model]
+    rows: list[Any] = [
+        proposal.fields for proposal in reads.open_proposals(ledger) if not proposal.is_of_model
+    ]
     every = [Proposal(**row) for row in rows]
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
-def to_row(one: Proposal) -> ProposalRow:
+def to_row(proposal: Proposal) -> ProposalRow:
     """As it is stored and shown."""
-    row = one._asdict()
+    row = proposal._asdict()
     memories, reason = row.pop("memories"), row.pop("reason")
     if memories:
-        row |= {"who": MODEL, "reason": reason, "memories": [each.id for each in memories]}
+        row |= {"who": MODEL, "reason": reason, "memories": [memory.id for memory in memories]}
     return cast("ProposalRow", row)
 
 
 def _doable_as_json(session: Session, every: Iterable[Proposal]) -> list[ProposalReport]:
     """The proposals that still apply; where a note has changed, the next dream looks again."""
     rows: list[ProposalReport] = []
-    for one in every:
+    for proposal in every:
         with contextlib.suppress(VaultmemError):
-            rows.append(_to_json(session, one))
+            rows.append(_to_json(session, proposal))
     return rows
 
 
@@ -162,8 +166,10 @@ def _to_json(session: Session, proposal: Proposal) -> ProposalReport:
     changes = _plan(session, proposal).changes[:MOST_DIFFS]
     if proposal.memories:
         proposal = proposal._replace(new=changes[0].target)
-    diffs = ((one, diff(session, one)) for one in changes)
-    texts = (text if text.strip() else f"{one.path} -> {one.target}\n" for one, text in diffs)
+    diffs = ((change, diff(session, change)) for change in changes)
+    texts = (
+        text if text.strip() else f"{change.path} -> {change.target}\n" for change, text in diffs
+    )
     return {**to_row(proposal), "diff": "".join(texts)}
 
 
@@ -171,11 +177,11 @@ def _find(session: Session, params: Arguments) -> Proposal:
     id_ = params.needed("id").lower()
     if params.text("by"):
         raise UsageError("only you can decide on what is proposed; leave --by out")
-    matching = [each for each in _open(session) if each.id.startswith(id_)]
+    matching = [proposal for proposal in _open(session) if proposal.id.startswith(id_)]
     if not matching:
         raise NoteNotFoundError(f"no open proposal has the id {id_!r}; vaultmem review lists them")
     if len(matching) > 1:
-        ids = ", ".join(each.id for each in matching[:5])
+        ids = ", ".join(proposal.id for proposal in matching[:5])
         raise NoteNotFoundError(
             f"{id_!r} could mean {len(matching)} proposals: {ids}; give more of it"
         )

@@ -35,8 +35,8 @@ def filter_notes(
     conditions: list[str] = []
     values: list[str | int] = []
     joined = ""
-    for one in filters:
-        condition, arguments = _condition(one)
+    for filter_ in filters:
+        condition, arguments = _condition(filter_)
         if not all(isinstance(text, int) or text.isascii() for text in arguments):
             # Right for every script, and ten times slower.
             condition = condition.replace("lower(", "fold(")
@@ -44,7 +44,7 @@ def filter_notes(
             catalog.db.create_function("assistant", 1, _assistant)
         if "f." in condition:
             joined = "JOIN files f ON f.id = n.id"
-        conditions.append(f"({condition}) IS NOT TRUE" if one.negated else f"({condition})")
+        conditions.append(f"({condition}) IS NOT TRUE" if filter_.negated else f"({condition})")
         values += arguments
     where = " AND ".join(conditions)
     if hits is not None:
@@ -79,30 +79,30 @@ _DAY = f"COALESCE(n.day, {_MTIME_DAY})"
 _DATED = {"before": ("<", 0), "after": (">", 1), "from": (">=", 0), "to": ("<=", 1)}
 
 
-def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
-    folded = normalize_text(one.value).lower()
-    if one.field == "tag":
+def _condition(filter_: language.Filter) -> tuple[str, list[str | int]]:
+    folded = normalize_text(filter_.value).lower()
+    if filter_.field == "tag":
         top = folded.rstrip("/")
         tagged = "SELECT note FROM tags WHERE folded = ? OR folded GLOB ? || '/*'"
         return f"n.id IN ({tagged})", [top, _glob(top)]
-    if one.field in ("path", "title"):
-        column = "f.path" if one.field == "path" else "n.title"
+    if filter_.field in ("path", "title"):
+        column = "f.path" if filter_.field == "path" else "n.title"
         if (
             folded.isascii() and len(folded) < catalog_read.MOST_LIKE
         ):  # as lower() does, in half the time
             return f"{column} LIKE ? ESCAPE '\\'", [f"%{like(folded)}%"]
         return f"instr(lower({column}), ?) > 0", [folded]
-    if one.field == "category":
+    if filter_.field == "category":
         return "lower(n.category) = ?", [folded]
-    if one.field == "agent":
+    if filter_.field == "agent":
         folded = access.canonical_name(folded)
-    span = day_range(one.value)
-    if one.field in _DATED and span:
-        sign, which = _DATED[one.field]
+    span = day_range(filter_.value)
+    if filter_.field in _DATED and span:
+        sign, which = _DATED[filter_.field]
         return _date_clause(sign, span[which])
-    name = "assistant" if one.field == "agent" else "lower"
+    name = "assistant" if filter_.field == "agent" else "lower"
     same = f"{name}(CAST(json_extract(n.properties, ?) AS TEXT)) = ?"
-    return same, [f"$.{one.field}", folded]
+    return same, [f"$.{filter_.field}", folded]
 
 
 def _date_clause(sign: str, day: str) -> tuple[str, list[str | int]]:
@@ -263,7 +263,7 @@ class CatalogCache:
         """Memories whose confidence is below the minimum."""
         if minimum <= 0:
             return set()
-        learning = [each for each in self._memories if each[1].policy == model.FSRS]
+        learning = [memory for memory in self._memories if memory[1].policy == model.FSRS]
         result = self._aged(minimum, now)
         if not learning:
             return result
@@ -276,7 +276,7 @@ class CatalogCache:
         from bisect import bisect_left  # few searches leave out what has faded
 
         row = self._oldest_first
-        end = bisect_left(row, True, key=lambda each: self._sinking(each[1], now) >= minimum)
+        end = bisect_left(row, True, key=lambda pair: self._sinking(pair[1], now) >= minimum)
         known = self._faded
         if end != known[0]:
             known = self._faded = end, {note for note, _ in row[:end]}
@@ -298,13 +298,13 @@ class CatalogCache:
         from vaultmem.ledger.ledger import Ledger
 
         known = reads.counts(Ledger(State(self._folder).path("ledger.db")))
-        times = {each.id: known[each.id].times if each.id in known else () for each in agings}
-        return {each.id: model.fsrs_confidence(each, times[each.id], now) for each in agings}
+        times = {aging.id: known[aging.id].times if aging.id in known else () for aging in agings}
+        return {aging.id: model.fsrs_confidence(aging, times[aging.id], now) for aging in agings}
 
     @cached_property
     def _oldest_first(self) -> list[tuple[int, model.Aging]]:
-        results = [each for each in self._memories if each[1].policy != model.FSRS]
-        return sorted(results, key=lambda each: each[1].since)
+        results = [memory for memory in self._memories if memory[1].policy != model.FSRS]
+        return sorted(results, key=lambda pair: pair[1].since)
 
     @cached_property
     def _memories(self) -> list[tuple[int, model.Aging]]:
@@ -313,7 +313,7 @@ class CatalogCache:
             (note, model.aging_of(model.policy(policy), own_id, *times))
             for note, category, (own_id, policy, *times) in rows
         )
-        return [each for each in agings if each[1].policy != "stable"]
+        return [aging for aging in agings if aging[1].policy != "stable"]
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor; of what was said in a conversation, its page."""
@@ -332,7 +332,7 @@ class CatalogCache:
         filters = tuple(wanted)
         if not filters:
             return None
-        key = tuple((one.field, one.value, one.negated) for one in filters)
+        key = tuple((filter_.field, filter_.value, filter_.negated) for filter_ in filters)
         return self.once(key, lambda: filter_notes(self._catalog, filters))
 
     def inside(self, folder: str) -> tuple[frozenset[int], bool]:

@@ -187,19 +187,19 @@ class KeywordSearcher:
         """The query for blocks with days or dates."""
         times, body = language().time_words(), (self._schema, "body")
         results = []
-        for one in [("|".join(tokenize(times.words)),), *times.patterns]:
+        for pattern in [("|".join(tokenize(times.words)),), *times.patterns]:
             query = (
-                _T.regex_phrase_query(*body, list(one))
-                if one[1:]
-                else _T.regex_query(*body, one[0])
+                _T.regex_phrase_query(*body, list(pattern))
+                if pattern[1:]
+                else _T.regex_query(*body, pattern[0])
             )
-            results.append((one, query))
+            results.append((pattern, query))
         return results
 
     def _is_there(self, pattern: str) -> bool:
         """Whether a pattern of CJK characters can find anything: to look for numbers beside them takes long."""
         return pattern.isascii() or any(
-            self.vocabulary.count("body", one) for one in pattern if is_character(one)
+            self.vocabulary.count("body", word) for word in pattern if is_character(word)
         )
 
     def _filter(

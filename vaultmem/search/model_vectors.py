@@ -132,7 +132,7 @@ class ModelVectors:
         whole = (np.bincount(note, cosines) / np.bincount(note))[note]
         at = np.flatnonzero(np.isin(places, numbers))
         joined = self.comparable(joined_vectors(vectors, places, at, rank.JOINED_SHARES) @ query)
-        columns = (one.tolist() for one in (blocks[at], cosines[at], joined, whole[at]))
+        columns = (array.tolist() for array in (blocks[at], cosines[at], joined, whole[at]))
         return {block: rank.Closeness(*parts) for block, *parts in zip(*columns, strict=True)}
 
     @_steady
@@ -180,9 +180,9 @@ def similarities(
     """See Meaning.similarities. What the last of the parts has, the first one may still have from before."""
     cosines = np.zeros((len(hashes), len(hashes)), np.float32)
     left = dict(enumerate(hashes))
-    for one in reversed(parts):
-        places, vectors = one.vectors_of(left)
-        cosines[np.ix_(places, places)] = one.comparable(vectors @ vectors.T)
+    for part in reversed(parts):
+        places, vectors = part.vectors_of(left)
+        cosines[np.ix_(places, places)] = part.comparable(vectors @ vectors.T)
         left = {place: left[place] for place in left.keys() - set(places)}
     rows: list[list[float]] = cosines.tolist()
     return None if left else rows

@@ -146,7 +146,9 @@ class Closeness:
         """The cosines with their distances to 1 scaled by the share."""
         if share == 1:
             return self
-        return Closeness(*(1 - (1 - one) * share for one in (self.block, self.joined, self.whole)))
+        return Closeness(
+            *(1 - (1 - cosine) * share for cosine in (self.block, self.joined, self.whole))
+        )
 
 
 # To which scores are compared; the rest depends on the order in which they were summed up.
@@ -302,7 +304,7 @@ def _within_reach(own: list[Scored], limit: int) -> list[Scored]:
         return own
     end = bisect(own, (last * LEAST_WITH_NOTE / MOST_WITH_NOTE + 2 * 10**-DIGITS, 0))
     notes = {block >> ORD_BITS for _, block in own[:end]}
-    return own[:end] + [one for one in own[end:] if one[1] >> ORD_BITS in notes]
+    return own[:end] + [pair for pair in own[end:] if pair[1] >> ORD_BITS in notes]
 
 
 def _points(close: Closeness) -> dict[str, float]:
@@ -320,7 +322,7 @@ def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) ->
         return {}
     result: dict[int, float] = {}
     most: float | None = None
-    for block in sorted(keyword, key=lambda one: (keyword[one], one not in meaning)):
+    for block in sorted(keyword, key=lambda other: (keyword[other], other not in meaning)):
         if block in meaning:
             points = sum(_points(meaning[block]).values())
             most = points if most is None else max(most, points)

@@ -304,8 +304,8 @@ def _reasons_against(
         return [f"hidden from {to.name}: it is {reason}"]
     note = catalog_read.note_id(searcher.catalog, path)
     against = [
-        f"{'-' if one.negated else ''}{one.field}:{one.value} leaves it out"
-        for one in language.parse(text).filters
-        if note not in filter_notes(searcher.catalog, [one])
+        f"{'-' if filter_.negated else ''}{filter_.field}:{filter_.value} leaves it out"
+        for filter_ in language.parse(text).filters
+        if note not in filter_notes(searcher.catalog, [filter_])
     ]
     return against or ["none of its blocks has the words, or too many others fit better"]

@@ -47,7 +47,7 @@ class _Blocks:
 
     def others(self, block: int) -> list[Pair]:
         """Other blocks of the note of a block."""
-        return [_pair(one) for one in self.more.get(block >> ORD_BITS, [])]
+        return [_pair(other) for other in self.more.get(block >> ORD_BITS, [])]
 
 
 class Searcher:
@@ -108,14 +108,14 @@ class Searcher:
         # where its old words are known to be gone, the new ones may be in a commit that this searcher has not seen.
         for _ in range(LOOKS):
             result = self._blocks(ask)
-            blocks = {_pair(one.block) for one in result.blocks}
+            blocks = {_pair(ranked.block) for ranked in result.blocks}
             places = result.known.places([*blocks])
             is_behind = len(places) < len(blocks) or result.known.gone
             if not (is_behind and self._is_newer(result.known)):
                 break
         now = clock.seconds()
-        hits = [(one.block, self._hit(result.known, one, places[pair], now))
-                for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
+        hits = [(ranked.block, self._hit(result.known, ranked, places[pair], now))
+                for ranked in result.blocks if (pair := _pair(ranked.block)) in places]  # fmt: skip
         if texts:
             self._read(result, hits, ask.viewer)
         words, forms = frozenset(result.words), frozenset(result.forms)
@@ -134,7 +134,7 @@ class Searcher:
     @spoken()
     def near(self, ask: Ask) -> dict[str, float | None]:
         """The paths of the notes in the results, best first, with known cosines."""
-        best = {one.block >> ORD_BITS: _cosine(one) for one in self._blocks(ask).blocks}
+        best = {ranked.block >> ORD_BITS: _cosine(ranked) for ranked in self._blocks(ask).blocks}
         paths = catalog_read.paths_of(self.catalog, best)
         return {paths[note]: cosine for note, cosine in best.items() if note in paths}
 
@@ -183,7 +183,7 @@ class Searcher:
         faded = known.faded(least, clock.seconds()) | known.gone
         if ask.notes is None and not ask.compressed:
             faded = faded | known.summed_up
-        fields = {each.field for each in (*query.filters, *ask.filters)}
+        fields = {filter_.field for filter_ in (*query.filters, *ask.filters)}
         if ask.notes is None and not ask.talks and not fields & {"path", "scope"} and known.spoken:
             faded = faded | known.spoken
         if ask.viewer.name:
@@ -207,12 +207,12 @@ class Searcher:
         words = list(query.words)
         telling = sum(not self.keyword.is_weak(word) for word in words)
         nothing_else = len(unknown) == telling and not (query.must or query.groups)
-        typed = {one: word.text for word in query.words for one in tokenize(word.text)}
+        typed = {token: word.text for word in query.words for token in tokenize(word.text)}
         for word in unknown:
             if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
                 continue  # the rest of the query finds enough, and near is not the same
             if near := self.keyword.vocabulary.corrected(word):
-                words += [language.Term("word", one) for one in near]
+                words += [language.Term("word", spelling) for spelling in near]
                 corrected[typed[word]] = near
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
@@ -311,14 +311,14 @@ class Searcher:
                 return set(near)
             count *= 10
 
-    def _hit(self, known: CatalogCache, one: rank.Ranked, place: BlockPlace, now: float) -> Hit:
+    def _hit(self, known: CatalogCache, ranked: rank.Ranked, place: BlockPlace, now: float) -> Hit:
         return Hit(
             place.path, place.raw, place.title, place.line, place.end_line, place.headings, place.label, place.day,
             place.category, place.properties, place.original,
             known.confidence(model.aging(place.properties), now),
-            round(one.score, 4),
-            _cosine(one),
-            {name: round(points, 4) for name, points in one.parts.items()},
+            round(ranked.score, 4),
+            _cosine(ranked),
+            {name: round(points, 4) for name, points in ranked.parts.items()},
             known.uri(place.dialect, place.path, place.title),
         )  # fmt: skip
 
@@ -332,7 +332,7 @@ class Searcher:
             content = self.with_references(content, viewer)
             shown = marker.snippet(without_editor_lines(content))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
-            hit.headings = [self.with_references(one, viewer) for one in hit.headings]
+            hit.headings = [self.with_references(heading, viewer) for heading in hit.headings]
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 
     def with_references(self, text: str, viewer: access.Viewer) -> str:
@@ -355,8 +355,8 @@ def _candidates(ask: Ask) -> int:
     return 2 * ask.limit if ask.is_quick else max(CANDIDATES, 4 * ask.limit)
 
 
-def _cosine(one: rank.Ranked) -> float | None:
-    points = one.parts.get("meaning")
+def _cosine(ranked: rank.Ranked) -> float | None:
+    points = ranked.parts.get("meaning")
     return None if points is None else round(points / rank.COSINE_WEIGHT, 4)
 
 

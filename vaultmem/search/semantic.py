@@ -98,8 +98,8 @@ class Meaning(ModelVectors):
         """Close the files."""
         if self._shared:
             self._shared.close()
-        for one in self.parts():
-            one.store.close()
+        for part in self.parts():
+            part.store.close()
         if self.successor:
             self.successor.close()
 
@@ -113,7 +113,7 @@ class Meaning(ModelVectors):
 
     def count(self) -> int:
         """How many vectors there are."""
-        return sum(len(one.store) for one in self.parts())
+        return sum(len(part.store) for part in self.parts())
 
     def second(self, catalog: Catalog) -> Second | None:
         """The second model, where one is set."""
@@ -128,7 +128,7 @@ class Meaning(ModelVectors):
 
     def generations(self) -> list[int]:
         """The versions of the stores, which change when vectors are dropped."""
-        return [one.store.generation for one in self.parts()]
+        return [part.store.generation for part in self.parts()]
 
     def serve(self) -> None:
         """All blocks have their vectors: from now on searches use them."""
@@ -170,7 +170,7 @@ class Meaning(ModelVectors):
 
     def is_loaded(self) -> bool:
         """Whether all models that have something to answer are in memory."""
-        return self.embedder.is_loaded() and all(one.is_ready() for one in self.parts())
+        return self.embedder.is_loaded() and all(part.is_ready() for part in self.parts())
 
     def load(self) -> None:
         """Load the models."""
@@ -184,8 +184,8 @@ class Meaning(ModelVectors):
 
     def unload(self) -> None:
         """Unload the embedding models until the next use."""
-        for one in self.parts():
-            one.embedder.unload()
+        for part in self.parts():
+            part.embedder.unload()
         if self.successor:
             self.successor.unload()
 
@@ -220,7 +220,7 @@ class Meaning(ModelVectors):
         others can go first; when it says False, what is done is stored and nothing more is begun.
         """
         pending = self.pending(catalog, notes)
-        progress.stage("embedding", sum(len(one.hashes) for one in pending))
+        progress.stage("embedding", sum(len(note.hashes) for note in pending))
         ended = False
 
         def goes_on() -> bool:
@@ -231,21 +231,21 @@ class Meaning(ModelVectors):
         size = BLOCKS_ASIDE if aside else BLOCKS_AT_ONCE
         stored: set[bytes] = set()
         for texts in self._portions(pending, rules, size, goes_on):
-            for one in self.parts():
-                of_one = [text for text in texts if self.part_of(text) is one]
+            for part in self.parts():
+                of_one = [text for text in texts if self.part_of(text) is part]
                 if not ended:
-                    stored |= one.embed(of_one, progress, goes_on)
+                    stored |= part.embed(of_one, progress, goes_on)
             if ended:
                 break
-        left = [one.note for one in pending if one.hashes - stored] if ended else []
+        left = [note.note for note in pending if note.hashes - stored] if ended else []
         return Done(len(stored), left)
 
     def _portions(
         self, pending: list[Pending], rules: Rulebook, size: int, goes_on: Callable[[], bool]
     ) -> Iterator[list[str]]:
         texts: dict[bytes, str] = {}
-        for one in pending:
-            note = read_note(rules, self.folder, one.path, one.raw, self.cap)
+        for item in pending:
+            note = read_note(rules, self.folder, item.path, item.raw, self.cap)
             is_private = access.is_private(note.note.properties) or access.says_private(
                 note.read.text
             )
@@ -253,7 +253,7 @@ class Meaning(ModelVectors):
                 continue
             for block in note.blocks:
                 text = note_facts.embedded_text(note.note.title, block)
-                if text_hash(text) in one.hashes:
+                if text_hash(text) in item.hashes:
                     texts[text_hash(text)] = text
             if not goes_on():
                 return
@@ -275,22 +275,22 @@ class Meaning(ModelVectors):
     def look(self, catalog: Catalog) -> None:
         """Find out which block has its vector where, so that the next search does not have to: the first look takes
         seconds in a very large vault."""
-        for one in self.parts():
-            one.live.look(catalog)
+        for part in self.parts():
+            part.live.look(catalog)
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
         """Those of the blocks that have no vector yet, each with its hash."""
         wanted, result = list(blocks), dict[int, bytes]()
-        for one in self.parts():
-            result |= one.live.look(catalog).lacking(wanted)
+        for part in self.parts():
+            result |= part.live.look(catalog).lacking(wanted)
         return result
 
     def blocks_near(self, catalog: Catalog, text: str, count: int,
                     notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
         """The blocks nearest to a question by each model, with their cosines."""
         result: dict[int, float] = {}
-        for one, query, share in self._queries(text):
-            near = one.nearest(catalog, query, count, notes, all_but=all_but)
+        for part, query, share in self._queries(text):
+            near = part.nearest(catalog, query, count, notes, all_but=all_but)
             result |= {block: 1 - (1 - cosine) * share for block, cosine in near.items()}
         return result
 
@@ -298,8 +298,8 @@ class Meaning(ModelVectors):
                  ) -> dict[int, rank.Closeness]:  # fmt: skip
         """How close each wanted block is to a question, where a model has embedded it that can compare the two."""
         result: dict[int, rank.Closeness] = {}
-        for one, query, share in self._queries(text):
-            near = one.closeness(catalog, query, wanted, seats)
+        for part, query, share in self._queries(text):
+            near = part.closeness(catalog, query, wanted, seats)
             result |= {block: close.scaled(share) for block, close in near.items()}
         return result
 
@@ -318,9 +318,9 @@ class Meaning(ModelVectors):
     def near_note(self, catalog: Catalog, note: int, count: int) -> dict[int, float]:
         """The blocks nearest to a note, as far as the same model has embedded them."""
         result: dict[int, float] = {}
-        for one in self.parts():
-            if (vector := one.note_vector(catalog, note)) is not None:
-                result |= one.nearest(catalog, vector, count)
+        for part in self.parts():
+            if (vector := part.note_vector(catalog, note)) is not None:
+                result |= part.nearest(catalog, vector, count)
         return result
 
     def similarities(self, hashes: list[bytes]) -> list[list[float]] | None:

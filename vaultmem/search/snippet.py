@@ -67,11 +67,15 @@ class Marker:
         if rest == flat:
             return _starting(flat, low, self._beginnings).union(_beyond_ascii(flat))
         wanted = self._wanted
-        characters = {one for one in wanted if _CJK.fullmatch(one)} | _DECOMPOSED
+        characters = {character for character in wanted if _CJK.fullmatch(character)} | _DECOMPOSED
         return {
             *_starting(rest, rest.lower(), _beginnings_of(wanted - characters)),
             *_beyond_ascii(rest),
-            *(match.span() for one in characters for match in re.finditer(re.escape(one), flat)),
+            *(
+                match.span()
+                for character in characters
+                for match in re.finditer(re.escape(character), flat)
+            ),
         }
 
 

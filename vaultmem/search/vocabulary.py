@@ -57,7 +57,7 @@ class Vocabulary:
         return [
             name
             for name, joining in _LANGUAGES.items()
-            if sum(self.count("body", one) > WRITTEN * self.blocks for one in tokenize(joining))
+            if sum(self.count("body", token) > WRITTEN * self.blocks for token in tokenize(joining))
             >= 3
         ]
 
@@ -70,7 +70,7 @@ class Vocabulary:
         notes."""
         every = words(text).lower().split() if self._stops else [text]
         return rank.telling(
-            one for word in every if not self._joins(word) for one in tokenize(word)
+            token for word in every if not self._joins(word) for token in tokenize(word)
         )
 
     def _joins(self, word: str) -> bool:
@@ -108,10 +108,10 @@ class Vocabulary:
             shortest = min(stems, key=len)
             start = shortest[: max(MIN_INFLECTED - 1, len(shortest) - 1)]
             for field in ("title", "body"):
-                like = [one for one in self.starting(field, start) if one not in others]
-                ends = [*like, *(f"{one}e" for one in like)]
+                like = [form for form in self.starting(field, start) if form not in others]
+                ends = [*like, *(f"{form}e" for form in like)]
                 made = zip(2 * like, stemmer(name).analyze(" ".join(ends)), strict=True)
-                forms |= {one: self.count("body", one) for one, stem in made if stem in stems}
+                forms |= {form: self.count("body", form) for form, stem in made if stem in stems}
         best = sorted(forms, key=lambda one: (-forms[one], one))[:MOST_FORMS]
         every = rank.rarity(own + sum(forms.values()), self.blocks)
         return {

@@ -254,8 +254,8 @@ def freshness(state: State) -> JsonObject:
         with suppress(StateError), spoken(), closing(Catalog(place)) as catalog:
             synced = catalog.meta("synced")
     facts: JsonObject = {}
-    for one in plugins.health():
-        facts = {**facts, **one.facts(state.folder)}
+    for check in plugins.health():
+        facts = {**facts, **check.facts(state.folder)}
     return {"synced": int(synced) if synced else None, "recalls": facts.get("proxy", {})}
 
 

@@ -61,8 +61,10 @@ def examine(vault: Vault) -> list[Finding]:
     """Everything that can be found without changing anything, the worst first."""
     findings = [*_installation(vault), *_place(vault), *_room(vault)]
     findings += [*_index(vault), *_history(vault)]
-    findings += [Finding(*one) for package in plugins.health() for one in package.findings(vault)]
-    if vault.is_indexed() and all(one.severity != "error" for one in findings):
+    findings += [
+        Finding(*finding) for package in plugins.health() for finding in package.findings(vault)
+    ]
+    if vault.is_indexed() and all(finding.severity != "error" for finding in findings):
         findings += [*_notes(vault), *_vectors(vault)]
     return worst_first(findings)
 
@@ -70,7 +72,7 @@ def examine(vault: Vault) -> list[Finding]:
 def worst_first(findings: list[Finding]) -> list[Finding]:
     """The findings in the order in which they matter."""
     order = ("error", "warning", "note")
-    return sorted(findings, key=lambda one: order.index(one.severity))
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
 
 
 def _installation(vault: Vault) -> Iterator[Finding]:

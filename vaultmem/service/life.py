@@ -311,14 +311,14 @@ def open_doors(vault: str) -> list[OpenDoor]:
     for name in sorted(os.listdir(_doors())):
         place = os.path.join(_doors(), name)
         with contextlib.suppress(OSError, ValueError, TypeError), open(place, "rb") as file:
-            one = OpenDoor(**json.load(file))
-            if _answers(one.url):
-                result.append(one)
+            door = OpenDoor(**json.load(file))
+            if _answers(door.url):
+                result.append(door)
                 continue
         if not name.endswith(".tmp"):
             with contextlib.suppress(OSError):
                 os.unlink(place)
-    return [one for one in result if vault in one.vaults.values()]
+    return [door for door in result if vault in door.vaults.values()]
 
 
 @contextlib.contextmanager
@@ -336,9 +336,9 @@ def announced(door: OpenDoor) -> Iterator[None]:
 def end_doors(doors: list[OpenDoor]) -> None:
     """End doors, and wait until they are gone, with the agents that they have started."""
     until = time.monotonic() + PATIENCE
-    for one in doors:
-        terminate(one.pid)
-    while any(serves(one.pid) for one in doors) and time.monotonic() < until:
+    for door in doors:
+        terminate(door.pid)
+    while any(serves(door.pid) for door in doors) and time.monotonic() < until:
         time.sleep(0.01)
 
 

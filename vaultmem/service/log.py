@@ -66,7 +66,7 @@ def _spoken(error: BaseException) -> str:
         return str(error)
     kind = f"{type(error).__name__} {error}" if isinstance(error, OSError) else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)[-6:]
-    where = " > ".join(f"{os.path.basename(one.filename)}:{one.lineno}" for one in frames)
+    where = " > ".join(f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames)
     return f"{kind} ({where})" if where else kind
 
 

@@ -198,7 +198,7 @@ def entry_of_line(line: str, machine: str) -> Entry | None:
     """The entry that a line of a machine's page is; None for any other line."""
     for form, build in _FORMS:
         if match := form.fullmatch(line):
-            fields = {name: each or "" for name, each in match.groupdict().items()}
+            fields = {name: value or "" for name, value in match.groupdict().items()}
             return build(fields, machine) if seconds(fields["at"]) is not None else None
     return None
 
@@ -318,7 +318,7 @@ ALONE = Turn()
 
 def turn_of(own: Page, others: Iterable[Page], silent: Mapping[str, str], now: float) -> Turn:
     """The turn of a machine that is awake; `silent` has the last sign of life of those that left theirs out."""
-    alive = [one for one in others if _is_awaited(one, silent.get(one.machine, ""), now)]
+    alive = [other for other in others if _is_awaited(other, silent.get(other.machine, ""), now)]
     woke = seconds(own.awake)
     if not alive or woke is None:
         return ALONE

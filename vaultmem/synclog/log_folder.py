@@ -70,9 +70,9 @@ class LogFolder:
             self._read_at = {
                 path: (stat, pages[path]) for path, stat in there.items() if stat[2] < recent
             }
-            every = (one for page in self._pages.values() for one in page.entries.values())
+            every = (entry for page in self._pages.values() for entry in page.entries.values())
             self._about_items = log_entries.collect(
-                one for one in every if isinstance(one, Answer | Notified)
+                entry for entry in every if isinstance(entry, Answer | Notified)
             )
         return self._pages
 
@@ -136,9 +136,9 @@ class LogFolder:
 
         def compose(now: Page) -> Page:
             held = {
-                key: one
-                for key, one in now.entries.items()
-                if key not in old and log_entries.machine_of(one) in (name, log_entries.BEFORE)
+                key: entry
+                for key, entry in now.entries.items()
+                if key not in old and log_entries.machine_of(entry) in (name, log_entries.BEFORE)
             }
             mine = log_entries.own_entries(log_entries.merge_entries(wanted, held), held, of_others)
             since = now.awake if is_alone else max(now.awake, awake)
@@ -153,14 +153,18 @@ class LogFolder:
     def _is_time(self, new: Page, there: Page, *, is_alone: bool) -> bool:
         """Whether what has changed is worth a write now: mere reads are, once a day while it is alone. What was written
         here is for other machines at once: until they know it, it is the person's to them."""
-        changed = [one for _, one in new.entries.items() ^ there.entries.items()]
-        if new.awake != there.awake or not all(isinstance(one, Reads | Written) for one in changed):
-            return not (not there.machine and {one.id for one in changed} <= {log_entries.BASELINE})
-        if not is_alone and any(isinstance(one, Written) for one in changed):
+        changed = [entry for _, entry in new.entries.items() ^ there.entries.items()]
+        if new.awake != there.awake or not all(
+            isinstance(entry, Reads | Written) for entry in changed
+        ):
+            return not (
+                not there.machine and {entry.id for entry in changed} <= {log_entries.BASELINE}
+            )
+        if not is_alone and any(isinstance(entry, Written) for entry in changed):
             return True
         now, stat = clock.seconds(), self._stamp(self.path)
         if stat is None:
-            return any(one.at < stamp(now - ALONE) for one in changed)
+            return any(entry.at < stamp(now - ALONE) for entry in changed)
         return bool(changed) and abs(now - stat[2] / 1e9) >= (ALONE if is_alone else TOGETHER)
 
     def _write(self, compose: Callable[[Page], Page]) -> None:
@@ -204,10 +208,10 @@ def _newest(entries: Entries) -> Entries:
     dropped: set[Key] = set()
     for kind, most in ((Reads, _MOST_READS), (Written, MOST_WRITTEN)):
         some = sorted(
-            (one for one in entries.values() if isinstance(one, kind)), key=attrgetter("at")
+            (entry for entry in entries.values() if isinstance(entry, kind)), key=attrgetter("at")
         )
-        dropped |= {log_entries.key_of_entry(one) for one in some[:-most]}
-    return {key: one for key, one in entries.items() if key not in dropped}
+        dropped |= {log_entries.key_of_entry(entry) for entry in some[:-most]}
+    return {key: entry for key, entry in entries.items() if key not in dropped}
 
 
 # The same entries in the ledger, where a machine keeps what it knows whatever becomes of the pages.
@@ -255,20 +259,20 @@ def answers_in(ledger: Ledger) -> Entries:
 def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
     names = {HERE: machine, EARLIER: log_entries.BEFORE}
     entries: list[Entry] = [
-        Reads(one.id, names[one.machine], min(one.number, _MOST_NUMBER), stamp(one.last))
-        for one in reads.own_shares(ledger)
+        Reads(share.id, names[share.machine], min(share.number, _MOST_NUMBER), stamp(share.last))
+        for share in reads.own_shares(ledger)
     ]
     entries += [
-        Written(one.id, machine, stamp(one.at), log_entries.plain_name(one.by))
-        for one in reads.written_contents(ledger)
+        Written(content.id, machine, stamp(content.at), log_entries.plain_name(content.by))
+        for content in reads.written_contents(ledger)
     ]
     entries += [log_entries.Reinforced(id_, at) for id_, at in reads.reinforced_at(ledger).items()]
     entries += [
-        log_entries.Decided(one.id, stamp(one.at), one.state)
-        for one in reads.all_proposals(ledger)
-        if one.state in (ACCEPTED, REJECTED, REOPENED)
+        log_entries.Decided(proposal.id, stamp(proposal.at), proposal.state)
+        for proposal in reads.all_proposals(ledger)
+        if proposal.state in (ACCEPTED, REJECTED, REOPENED)
     ]
-    return [one for one in entries if log_entries.is_writable(one)]
+    return [entry for entry in entries if log_entries.is_writable(entry)]
 
 
 def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
@@ -277,19 +281,26 @@ def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
     known = log_entries.collect(_shared_entries(ledger, machine))
     fresh = newer(heard, known)
     reinforced = log_entries.of_kind(fresh, log_entries.Reinforced).values()
-    if moments := {one.id: one.at for one in reinforced}:
+    if moments := {entry.id: entry.at for entry in reinforced}:
         reads.reinforce(ledger, moments, now)
     decided = log_entries.of_kind(fresh, log_entries.Decided).values()
-    if made := [(one.id, seconds(one.at) or 0.0, one.state) for one in decided]:
+    if made := [(entry.id, seconds(entry.at) or 0.0, entry.state) for entry in decided]:
         reads.take_decisions(ledger, made, now)
-    held = {(one.id, one.machine): one.number for one in reads.shares(ledger)}
+    held = {(share.id, share.machine): share.number for share in reads.shares(ledger)}
     names = {machine: HERE, log_entries.BEFORE: EARLIER}
     heard_of = [
-        Share(one.id, names.get(one.machine, one.machine), one.number, seconds(one.at) or 0.0)
-        for one in heard.values()
-        if isinstance(one, Reads)
+        Share(
+            entry.id,
+            names.get(entry.machine, entry.machine),
+            entry.number,
+            seconds(entry.at) or 0.0,
+        )
+        for entry in heard.values()
+        if isinstance(entry, Reads)
     ]
-    if more := [one for one in heard_of if one.number > held.get((one.id, one.machine), 0)]:
+    if more := [
+        entry for entry in heard_of if entry.number > held.get((entry.id, entry.machine), 0)
+    ]:
         reads.take_shares(ledger, more, now)
 
 
@@ -297,7 +308,9 @@ def newer(heard: Entries, known: Entries) -> Entries:
     """What is heard of and greater than what is known."""
     rank = log_entries.rank
     return {
-        key: one for key, one in heard.items() if key not in known or rank(known[key]) < rank(one)
+        key: entry
+        for key, entry in heard.items()
+        if key not in known or rank(known[key]) < rank(entry)
     }
 
 

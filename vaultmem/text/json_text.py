@@ -77,8 +77,13 @@ def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
     opening, start, string = text[at : at + 1], at, ""
     if opening in ("{", "["):
         inner, at = _walk(text, at, partial(_value, depth=depth + 1))
-        kind, names = ("object", [one.name for one in inner]) if opening == "{" else ("list", [])
-        items, starts = [cast("Node", one.value) for one in inner], [one.begin for one in inner]
+        kind, names = (
+            ("object", [member.name for member in inner]) if opening == "{" else ("list", [])
+        )
+        items, starts = (
+            [cast("Node", member.value) for member in inner],
+            [member.begin for member in inner],
+        )
         return Node(kind, start, at, "", items, names, starts), at
     if opening == '"':
         string, at = _string(text, at)

@@ -332,9 +332,9 @@ def _nearest(rule: Rule, start: date, day: date | None, way: int) -> date | None
     first, last = start.toordinal(), date.max.toordinal()
     number = day.toordinal()
     stop = max(first, number - _FURTHEST) if way < 0 else min(last, number + _FURTHEST) + 1
-    for each in range(number, stop, way):
-        if each > first and _fits(rule, start, date.fromordinal(each)):
-            return date.fromordinal(each)
+    for candidate in range(number, stop, way):
+        if candidate > first and _fits(rule, start, date.fromordinal(candidate)):
+            return date.fromordinal(candidate)
     return None
 
 
@@ -350,7 +350,9 @@ def _fits(rule: Rule, start: date, day: date) -> bool:
     length = days_of_month(day.year, day.month)
     if rule.month_days and not {day.day, day.day - length - 1} & set(rule.month_days):
         return False
-    if rule.weekdays and not any(_is_weekday(rule, each, day, length) for each in rule.weekdays):
+    if rule.weekdays and not any(
+        _is_weekday(rule, weekday, day, length) for weekday in rule.weekdays
+    ):
         return False
     return _units_between(rule.unit, start, day) % rule.interval == 0
 

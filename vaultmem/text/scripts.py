@@ -50,7 +50,7 @@ def language(text: str) -> str | None:
 def unknown_share(texts: Iterable[str]) -> tuple[int, int, str] | None:
     """The number of texts that the default model does not understand, the number of texts whose language is known,
     and what most of the former are (SCRIPT or OTHER). None where they are too few to matter."""
-    known = [one for one in map(language, texts) if one is not None]
+    known = [name for name in map(language, texts) if name is not None]
     most = max(ENOUGH, key=lambda kind: known.count(kind) / ENOUGH[kind])
     if not known or known.count(most) < ENOUGH[most] * len(known):
         return None

@@ -54,8 +54,10 @@ def _jumps(value: str) -> bool:
         return False
     if not _DIGITS.search(value):
         return False
-    kinds = ["0" if one.isdigit() else "A" if one.isupper() else "a" for one in value]
-    changes = sum(one != other for one, other in pairwise(kinds))
+    kinds = [
+        "0" if character.isdigit() else "A" if character.isupper() else "a" for character in value
+    ]
+    changes = sum(character != other for character, other in pairwise(kinds))
     return changes >= _CHANGES * (len(value) - 1)
 
 
@@ -224,12 +226,14 @@ def forms(name: str) -> tuple[Form, ...]:
     alone = r"(?<![A-Za-z0-9_-])%s(?![A-Za-z0-9_])"
     return tuple(
         Form(
-            one["kind"],
-            one["sign"],
-            lazy(one["pattern"] if name == "places" or "within" in one else alone % one["pattern"]),
-            "random" in one,
+            form["kind"],
+            form["sign"],
+            lazy(
+                form["pattern"] if name == "places" or "within" in form else alone % form["pattern"]
+            ),
+            "random" in form,
         )
-        for one in toml_table("vaultmem.text", "secrets")[name]
+        for form in toml_table("vaultmem.text", "secrets")[name]
     )
 
 

@@ -107,7 +107,7 @@ def free_title(content: str, day: str, own_id: str, taken: Callable[[str], bool]
     """A free title for a new memory: from its content, else with its ISO day, else with a piece of its id."""
     title = safe_title(title_of(content))
     result = map(safe_title, _candidates(title, f", {day}", own_id))
-    return next(each for each in result if not taken(each))
+    return next(candidate for candidate in result if not taken(candidate))
 
 
 def free_path(path: str, own_id: str, taken: Callable[[str], bool]) -> str:
@@ -116,8 +116,10 @@ def free_path(path: str, own_id: str, taken: Callable[[str], bool]) -> str:
     stem, dot, ending = name.rpartition(".")
     if not dot:
         stem, ending = name, ""
-    result = (f"{folder}{slash}{each}{dot}{ending}" for each in _candidates(stem, "", own_id))
-    return next(each for each in result if not taken(each))
+    result = (
+        f"{folder}{slash}{candidate}{dot}{ending}" for candidate in _candidates(stem, "", own_id)
+    )
+    return next(candidate for candidate in result if not taken(candidate))
 
 
 def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:

@@ -210,8 +210,8 @@ def interleave(*rows: Iterable[T], key: Callable[[T], object]) -> list[T]:
     """Interleave rows: the first of each, then the second of each, and so on; each item once, by its key."""
     from itertools import zip_longest
 
-    every = (one for turn in zip_longest(*rows) for one in turn if one is not None)
-    return list({key(one): one for one in every}.values())
+    every = (item for turn in zip_longest(*rows) for item in turn if item is not None)
+    return list({key(item): item for item in every}.values())
 
 
 # How many of the 20 listed pending items are reserved for a section, whatever precedes it.
@@ -239,11 +239,11 @@ def in_batches(
     item gets a batch of its own."""
     batch: list[T] = []
     room = largest
-    for one in every:
-        room -= size(one)
+    for item in every:
+        room -= size(item)
         if batch and (room < 0 or len(batch) >= most):
             yield batch
-            batch, room = [], largest - size(one)
-        batch.append(one)
+            batch, room = [], largest - size(item)
+        batch.append(item)
     if batch:
         yield batch

@@ -111,7 +111,7 @@ def unpack_batch(data: bytes, number: int) -> tuple[Batch, str]:
         at = end
     if at != len(blobs):
         raise ValueError("a record of the wrong length")
-    answers = tuple(AnswerChange(*one) for one in head.get("answers", ()))
+    answers = tuple(AnswerChange(*answer) for answer in head.get("answers", ()))
     undoes = tuple(head.get("undoes", ()))
     header = Header(head["by"], head["kind"], head["why"], head["at"], undoes, answers)
     return Batch(number, head["token"], header, tuple(steps)), head["temps"]

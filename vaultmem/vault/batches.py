@@ -185,9 +185,9 @@ class _Draft:
         path, target, vault = write.path, write.target, self._batches.vault
         if target in self._touched or path in self._touched or path in self._freed:
             raise NoteChangedError(f"{path or target} is already changed by this batch")
-        for one in (path, target):
-            if one is not None and self._batches.is_own(one):
-                refuse_links(vault, one)
+        for place in (path, target):
+            if place is not None and self._batches.is_own(place):
+                refuse_links(vault, place)
         old = None if path is None else newest(vault, path)
         taken = target not in self._freed and on_disk(vault, target) is not None
         if taken and (path is None or path.lower() != target.lower()):

@@ -135,7 +135,7 @@ class _Text:
 
 def _agree(lines: list[str], others: list[str]) -> bool:
     """Whether corresponding lines have the same dates and links, as far as both have any."""
-    ours, theirs = (_MARK.findall("\n".join(each)) for each in (lines, others))
+    ours, theirs = (_MARK.findall("\n".join(side)) for side in (lines, others))
     return all(one == other for one, other in zip(ours, theirs, strict=False))
 
 
@@ -209,14 +209,14 @@ def copies_of(vault: str, path: str) -> list[str]:
         names = sorted(os.listdir(f"{vault}/{folder}"))
     except OSError:
         return []
-    alike = [nfc(each) for each in names if nfc(each).casefold().startswith(stem)]
-    beside = [f"{folder}/{each}" if folder else each for each in alike]
+    alike = [nfc(other) for other in names if nfc(other).casefold().startswith(stem)]
+    beside = [f"{folder}/{other}" if folder else other for other in alike]
     places = Places({*beside, path})
     pairs = {*conflicts(places).items(), *possible_copies(places)}
     copies = {copy for copy, original in pairs if original == path}
     copies |= {copy for copy in beside if conflict_original(copy) == path}
-    full = ((each, f"{vault}/{each}") for each in sorted(copies - {path}))
-    return [each for each, at in full if os.path.isfile(at) and not os.path.islink(at)]
+    full = ((copy, f"{vault}/{copy}") for copy in sorted(copies - {path}))
+    return [copy for copy, at in full if os.path.isfile(at) and not os.path.islink(at)]
 
 
 def archive_file(vault: str, path: str, folder: str) -> str:

@@ -246,7 +246,9 @@ def _name_on_disk(folder: str, name: str) -> str | None:
     except OSError:
         return None
     wanted = nfc(name)
-    return min((each for each in names if not each.isascii() and nfc(each) == wanted), default=None)
+    return min(
+        (entry for entry in names if not entry.isascii() and nfc(entry) == wanted), default=None
+    )
 
 
 class Root:

@@ -128,7 +128,9 @@ class FileLookup:
             return None
         if wanted in names:
             return wanted
-        return min((one for one in names if is_utf8(one) and nfc(one) == wanted), default=None)
+        return min(
+            (entry for entry in names if is_utf8(entry) and nfc(entry) == wanted), default=None
+        )
 
 
 def _is_real_folder(full: str) -> bool:

@@ -174,7 +174,7 @@ class Mirror:
         for start in range(0, len(leaving), AT_ONCE):
             part = leaving[start : start + AT_ONCE]
             hashes = [self._store.hash_at(int(row)) for row in part]
-            self._writer.remove(self._setup.vault, [one for one in hashes if one is not None])
+            self._writer.remove(self._setup.vault, [hash_ for hash_ in hashes if hash_ is not None])
             self._published.mark(part, WITHHELD)
 
     def _write(self, places: Mapping[bytes, Place | None]) -> None:
@@ -192,7 +192,7 @@ class Mirror:
             if int(seals[row]) != seal:
                 todo.append((row, seal, Record(digest, metadata | {"seal": seal}), place))
         for start in range(0, len(todo), AT_ONCE):
-            part = sorted(todo[start : start + AT_ONCE], key=lambda one: one[0])
+            part = sorted(todo[start : start + AT_ONCE], key=lambda pair: pair[0])
             rows = [row for row, _, _, _ in part]
             # An existing record would keep facts that no longer hold.
             changed = [record.hash for row, _, record, _ in part if seals[row] >= FIRST_SEAL]

@@ -84,9 +84,13 @@ def read(answer: object) -> list[str]:
 def plausible(facts: list[str], message: str) -> list[str]:
     """The facts that can stem from the message: small models repeat their prompt, or general knowledge."""
     there = keys(message)
-    about = [one for one in facts if keys(one) & there and _STATEMENT.search(one)]
+    about = [fact for fact in facts if keys(fact) & there and _STATEMENT.search(fact)]
     asks = _QUESTION.search(message) or "?" in message or "？" in message
-    return [one for one in about if not (_QUESTION.search(one) or (asks and _TURNED.match(one)))]
+    return [
+        sentence
+        for sentence in about
+        if not (_QUESTION.search(sentence) or (asks and _TURNED.match(sentence)))
+    ]
 
 
 def _strings(answer: object) -> list[str]:
@@ -99,5 +103,5 @@ def _strings(answer: object) -> list[str]:
     result: list[str] = []
     for item in items[:MOST_ITEMS] if isinstance(items, list) else ():
         values = item.values() if isinstance(item, dict) else [item]
-        result += next((one for one in values if isinstance(one, str)), "").splitlines()
+        result += next((value for value in values if isinstance(value, str)), "").splitlines()
     return result

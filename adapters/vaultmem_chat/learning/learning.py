@@ -108,14 +108,16 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
             "created_at": fine_stamp(max(at, item.began + 0.001)), "of": [item.user_id],
             "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
         })  # fmt: skip
-    ids = [str(one["id"]) for one in new]
+    ids = [str(turn["id"]) for turn in new]
     known = {*noted, *_meta_texts(item, NOTED)}
     if known.intersection(ids):
-        there = {one["id"] for one in vault.entries(item.conversation, [talk.TURNS], deleted=True)}
-        new = [one for one in new if one["id"] in there or one["id"] not in known]
+        there = {
+            entry["id"] for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True)
+        }
+        new = [turn for turn in new if turn["id"] in there or turn["id"] not in known]
     by = talk.scope_of(item.conversation)
     # All in one batch, unless that is too much for one request to the agent.
-    for part in [new] if len(json.dumps(new)) <= LARGE else [[one] for one in new]:
+    for part in [new] if len(json.dumps(new)) <= LARGE else [[turn] for turn in new]:
         if part and (skipped := vault.converse(item.conversation, new=part, by=by)["skipped"]):
             raise NotWrittenError(f"the turn cannot be stored: {skipped[0][1]}")
     return ids
@@ -140,13 +142,13 @@ def _current_words(vault: Vault, item: Item) -> str | None:
     """The user's words in the current note of the turn; None where they deleted it."""
     if not item.user.strip():
         return item.user
-    for one in vault.entries(item.conversation, [talk.TURNS], deleted=True):
-        if one["id"] == item.user_id:
-            own = one["properties"]
-            if is_private(own) or (one["deleted"] and own.get("evicted") is not True):
+    for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True):
+        if entry["id"] == item.user_id:
+            own = entry["properties"]
+            if is_private(own) or (entry["deleted"] and own.get("evicted") is not True):
                 return None
-            same = content_hash(str(one["content"])) == content_hash(_storable(item.user))
-            return item.user if same else str(one["content"])
+            same = content_hash(str(entry["content"])) == content_hash(_storable(item.user))
+            return item.user if same else str(entry["content"])
     return None
 
 
@@ -158,14 +160,14 @@ def _storable(text: str) -> str:
 def _meta_texts(item: Item, name: str) -> list[str]:
     """Texts that an earlier attempt stored with the turn: its facts, or the ids of its notes."""
     result = item.meta.get(name)
-    return [one for one in result if isinstance(one, str)] if isinstance(result, list) else []
+    return [text for text in result if isinstance(text, str)] if isinstance(result, list) else []
 
 
 def _is_learned(vault: Vault, item: Item) -> bool:
     """Whether facts of the turn exist from before a kill: a model would word them differently."""
     newest = vault.entries(item.conversation, [talk.FACTS], deleted=True, limit=NEWEST)
-    facts = (one for one in map(entry_of, newest) if one.is_fact)
-    return any(item.user_id in str(one.properties.get("links", "")) for one in facts)
+    facts = (entry for entry in map(entry_of, newest) if entry.is_fact)
+    return any(item.user_id in str(fact.properties.get("links", "")) for fact in facts)
 
 
 # --- Into the conversation
@@ -173,24 +175,24 @@ def _is_learned(vault: Vault, item: Item) -> bool:
 
 def entries(vault: Vault, conversation: str) -> list[Entry]:
     """The live entries of a conversation."""
-    return [entry_of(one) for one in vault.entries(conversation)]
+    return [entry_of(entry) for entry in vault.entries(conversation)]
 
 
 def take_in(
     vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
     """Add facts, without secrets, reconciled with the known facts of the conversation."""
-    new_facts = list(dict.fromkeys(secrets.redact(one).text for one in new_facts))
+    new_facts = list(dict.fromkeys(secrets.redact(fact).text for fact in new_facts))
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
     every = entries(vault, source.conversation) if known is None else known
-    living = [one for one in every if one.is_fact and not one.is_private]
+    living = [entry for entry in every if entry.is_fact and not entry.is_private]
     most = vault.config.number("conversations.neighbours")
     result = search_facts(vault, source.conversation, new_facts, most) if len(living) > most else []
     near = reconcile.neighbours(living, new_facts, result, most)
     decided, by_model, trouble = _decide(vault, new_facts, near, model)
     unwritten = _write(vault, source, decided)
-    texts = {one.id: one.content for one in near}
+    texts = {entry.id: entry.content for entry in near}
     return Learned(
         source.conversation,
         list(decided.adds),
@@ -211,7 +213,7 @@ def _decide(
     vault: Vault, new_facts: Sequence[str], near: Sequence[Entry], model: Model | None
 ) -> tuple[Decisions, bool, str]:
     """The decisions; whether a model made them; and why a configured model did not, or ""."""
-    existing = [Existing(one.id, one.content) for one in near]
+    existing = [Existing(entry.id, entry.content) for entry in near]
     if model is None:
         return reconcile.by_rules(new_facts, existing), False, ""
     strategy, answer, trouble = vault.config.text("llm.strategy"), None, ""

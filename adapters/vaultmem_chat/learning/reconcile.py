@@ -71,14 +71,14 @@ def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) ->
         Message("user", _to_json(new, existing, numbered=numbered)),
     )
     # The answer repeats each fact, with some markup; a Chinese character is a token or two.
-    texts = [*new, *(one.text for one in existing if numbered)]
+    texts = [*new, *(memory.text for memory in existing if numbered)]
     most = min(4000, 200 + sum(40 + len(text) for text in texts))
     return Question("reconcile", messages, SCHEMA, most)
 
 
 def _to_json(new: Sequence[str], existing: Sequence[Existing], *, numbered: bool) -> str:
     """Both lists as JSON; no text of a fact can escape its string."""
-    remembered = [{"id": at, "text": one.text} for at, one in enumerate(existing)]
+    remembered = [{"id": at, "text": memory.text} for at, memory in enumerate(existing)]
     first = len(existing)
     facts = [{"id": first + at, "text": text} if numbered else text for at, text in enumerate(new)]
     return f"Remembered facts:\n{json_lines(remembered)}\n\nNew facts:\n{json_lines(facts)}"
@@ -104,7 +104,9 @@ def decisions(
     fresh = _unique(new)
     updates = _updates(listed, fresh, existing)
     deletes = _deletes(listed, fresh, existing) - updates.keys()
-    stay = [one.text for at, one in enumerate(existing) if at not in updates and at not in deletes]
+    stay = [
+        memory.text for at, memory in enumerate(existing) if at not in updates and at not in deletes
+    ]
     # Where all are enumerated, new facts have short ids, too: those after the existing ones.
     named, meant = _already_known(listed, new, len(existing) if strategy == "enumerate" else None)
     adds = tuple(
@@ -115,7 +117,7 @@ def decisions(
         and not (key(fact) in meant and any(says(text, fact) for text in stay))
         and not (key(fact) in named and any(_may_say(text, fact) for text in stay))
     )
-    ids = [one.id for one in existing]
+    ids = [memory.id for memory in existing]
     replaced = tuple((ids[at], text) for at, text in sorted(updates.items()))
     return Decisions(adds, replaced, tuple(ids[at] for at in sorted(deletes)))
 
@@ -129,18 +131,22 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
     adds: list[str] = []
     updates: dict[str, str] = {}
     fresh = _unique(new)
-    left = [one for one in existing if not any(same(one.text, fact) for fact in fresh)]
+    left = [memory for memory in existing if not any(same(memory.text, fact) for fact in fresh)]
     for fact in fresh:
-        if any(same(fact, one.text) for one in existing):
+        if any(same(fact, memory.text) for memory in existing):
             continue
         others = [
-            one for one in left if one.id not in updates and not _HAN_CLAUSES.search(one.text)
+            memory
+            for memory in left
+            if memory.id not in updates and not _HAN_CLAUSES.search(memory.text)
         ]
-        contradicted = [one.id for one in others if language().contradiction(fact, one.text)]
+        contradicted = [
+            memory.id for memory in others if language().contradiction(fact, memory.text)
+        ]
         updates.update(dict.fromkeys(contradicted, fact))
         if not contradicted:
             adds.append(fact)
-    order = [one.id for one in existing if one.id in updates]
+    order = [memory.id for memory in existing if memory.id in updates]
     return Decisions(tuple(adds), tuple((id_, updates[id_]) for id_ in order), ())
 
 
@@ -162,16 +168,16 @@ def _updates(
     """The new texts by index in the neighbourhood. Updates unrelated to the message or to what they would replace are
     inventions and are dropped, as are those to a known text; of several the first counts."""
     result: dict[int, str] = {}
-    for one in listed:
-        if one.event != "UPDATE" or one.place is None or one.place in result:
+    for decision in listed:
+        if decision.event != "UPDATE" or decision.place is None or decision.place in result:
             continue
-        text, old = " ".join(one.text.split()), existing[one.place].text
+        text, old = " ".join(decision.text.split()), existing[decision.place].text
         is_known = any(same(text, other.text) for other in existing)
         is_about = any(_shared_words(text, fact) or same(text, fact) for fact in new)
         loses_new = any(same(old, fact) for fact in new) and not says(text, old)
         is_new = key(text) and not is_known and not loses_new
         if is_new and len(text) <= LONGEST and is_about and _may_concern(text, old):
-            result[one.place] = text
+            result[decision.place] = text
     return result
 
 
@@ -179,8 +185,12 @@ def _deletes(
     listed: Sequence[Decision], new: Sequence[str], existing: Sequence[Existing]
 ) -> set[int]:
     """The indices to delete, except facts that another decision keeps, new ones, and those that no new one concerns."""
-    left = {one.place for one in listed if one.event == "NONE"}
-    places = {one.place for one in listed if one.event == "DELETE" and one.place is not None} - left
+    left = {decision.place for decision in listed if decision.event == "NONE"}
+    places = {
+        decision.place
+        for decision in listed
+        if decision.event == "DELETE" and decision.place is not None
+    } - left
     texts = {at: existing[at].text for at in places if at is not None}
     return {
         at for at, text in texts.items()
@@ -194,11 +204,11 @@ def _already_known(
     """The new facts that are known according to the model: those that it names, by words or number, and those that it
     may mean by keeping an existing fact. The former count where an existing fact may say the same, the latter where
     one does."""
-    left = [one for one in listed if one.event == "NONE"]
-    named = {key(one.text) for one in left}
+    left = [decision for decision in listed if decision.event == "NONE"]
+    named = {key(decision.text) for decision in left}
     if first is None:
         return named, {key(fact) for fact in new} if left else set()
-    numbers = {one.number for one in left}
+    numbers = {decision.number for decision in left}
     return named | {key(fact) for at, fact in enumerate(new) if first + at in numbers}, set()
 
 
@@ -258,9 +268,9 @@ def neighbours(
     fact."""
     if len(known) <= most:
         return list(known)
-    by_id = {one.id: one for one in known}
-    about = {one.id: (_topics(one.content), topic_words(one.content)) for one in known}
-    newest = [one.id for one in sorted(known, key=lambda one: -one.created)]
+    by_id = {entry.id: entry for entry in known}
+    about = {entry.id: (_topics(entry.content), topic_words(entry.content)) for entry in known}
+    newest = [entry.id for entry in sorted(known, key=lambda one: -one.created)]
     rows: list[Sequence[str]] = []
     for number, text in enumerate(new):
         topics, words = _topics(text), topic_words(text)
@@ -273,4 +283,6 @@ def neighbours(
 
 
 def _topics(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset((one.subject, one.property) for one in language().statements(text))
+    return frozenset(
+        (statement.subject, statement.property) for statement in language().statements(text)
+    )

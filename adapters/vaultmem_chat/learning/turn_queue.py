@@ -272,7 +272,7 @@ def _unpack(data: bytes, name: str) -> Item:
         raise ValueError("another id than its name's")
     answer, finished, meta = fields["assistant"], fields["finished"], fields.get("meta")
     texts = (fields["conversation"], fields["user"], fields["user_id"], fields["model"])
-    if not all(isinstance(each, str) for each in (*texts, answer or "")):
+    if not all(isinstance(text, str) for text in (*texts, answer or "")):
         raise TypeError("a text is none")
     item = Item(
         match[2], fields["conversation"], fields["user"], answer, float(fields["began"]),

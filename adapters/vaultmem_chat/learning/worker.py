@@ -226,7 +226,7 @@ class _Notes:
         """Write all turns in the queue that are not written yet; of an open turn, the user's words."""
         waiting = self._turns.waiting()
         there = {item.id for item in waiting}
-        self._noted = {id_: one for id_, one in self._noted.items() if id_ in there}
+        self._noted = {id_: entry for id_, entry in self._noted.items() if id_ in there}
         self._failed = {id_: at for id_, at in self._failed.items() if id_ in there}
         for item in waiting:
             if self.loop.ending.is_set():

@@ -40,7 +40,7 @@ def local_models(servers: dict[str, int] | None = None) -> list[Nearby]:
 
     results = []
     for program, port in (SERVERS if servers is None else servers).items():
-        talk = [one for one in _names(port) if not any(part in one.lower() for part in _NO_CHAT)]
+        talk = [name for name in _names(port) if not any(part in name.lower() for part in _NO_CHAT)]
         if talk:
             results.append(Nearby(program, f"http://127.0.0.1:{port}/v1", talk[0]))
     return results
@@ -53,13 +53,15 @@ def find_local_model(
     is one and nobody can be asked; `form` shows the options to type."""
     from vaultmem.errors import ConfigError
 
-    for one in local_models():
-        name = model or one.model
+    for candidate in local_models():
+        name = model or candidate.model
         if wants is None:
-            how = form.format(address=one.address, name=name)
-            raise ConfigError(f"no language model is set: {one.program} runs here, type {how}")
-        if wants(f"{one.program} runs here with {name}; use it now? [Y/n] "):
-            return one.address, name
+            how = form.format(address=candidate.address, name=name)
+            raise ConfigError(
+                f"no language model is set: {candidate.program} runs here, type {how}"
+            )
+        if wants(f"{candidate.program} runs here with {name}; use it now? [Y/n] "):
+            return candidate.address, name
     return None, model
 
 

@@ -107,7 +107,7 @@ class ServiceEmbedder(TextEmbedder):
         """As in TextEmbedder, with as many texts as a request may hold."""
         lengths = [min(len(text), LONGEST) for text in texts]
         for batch in in_batches(range(len(texts)), lengths.__getitem__, AT_ONCE, LETTERS):
-            yield batch, self._vectors([texts[each] for each in batch])
+            yield batch, self._vectors([texts[number] for number in batch])
 
     def _question(self, text: str) -> NDArray[np.float32]:
         return self._vectors([text], in_a_hurry=True)[0]  # type: ignore[no-any-return] # a row of floats
@@ -160,7 +160,7 @@ class ServiceEmbedder(TextEmbedder):
         """The vectors of a reply, in the order of the texts."""
         try:
             data = json.loads(reply.body)["data"]
-            rows = {one.get("index", place): one["embedding"] for place, one in enumerate(data)}
+            rows = {row.get("index", place): row["embedding"] for place, row in enumerate(data)}
             results = [vector_of(rows[place]) for place in range(count)]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             results = []

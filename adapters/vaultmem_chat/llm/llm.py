@@ -355,7 +355,9 @@ def request_body(model: str, question: Question, form: Form) -> dict[str, object
             messages = _with_schema(messages, schema)
             if form.schema == JSON_OBJECT:
                 request["response_format"] = {"type": JSON_OBJECT}
-    request["messages"] = [{"role": one.role, "content": one.content} for one in messages]
+    request["messages"] = [
+        {"role": message.role, "content": message.content} for message in messages
+    ]
     request[form.tokens] = question.most_tokens
     if form.temperature:
         request["temperature"] = 0

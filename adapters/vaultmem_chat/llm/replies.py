@@ -45,7 +45,7 @@ def parse_json(text: str, schema: Schema | None = None) -> object:
     except (ValueError, RecursionError):
         result = list(_values(without_thoughts(text)))
     values = [_bound(value) for value in result if value is not None]
-    if wanted == "array" and len(values) > 1 and all(isinstance(one, dict) for one in values):
+    if wanted == "array" and len(values) > 1 and all(isinstance(value, dict) for value in values):
         return values  # one object a line
     if not values:
         raise ValueError("no JSON")
@@ -84,17 +84,19 @@ def _drop_unfinished(value: object, end: str) -> tuple[object, bool]:
     if isinstance(value, str):
         return value, end not in value
     if isinstance(value, list):
-        apart = [_RUN_TOGETHER.split(one) if isinstance(one, str) else [one] for one in value]
-        items = [_drop_unfinished(one, end) for group in apart for one in group]
-        finished = [one for one, whole in items if whole or (one and isinstance(one, list))]
+        apart = [_RUN_TOGETHER.split(item) if isinstance(item, str) else [item] for item in value]
+        items = [_drop_unfinished(item, end) for group in apart for item in group]
+        finished = [item for item, whole in items if whole or (item and isinstance(item, list))]
         return finished, all(whole for _, whole in items)
     if isinstance(value, dict):
-        members = {key: _drop_unfinished(one, end) for key, one in value.items() if end not in key}
+        members = {
+            key: _drop_unfinished(item, end) for key, item in value.items() if end not in key
+        }
         is_whole = len(members) == len(value) and all(whole for _, whole in members.values())
         known_members = {
-            key: one
-            for key, (one, whole) in members.items()
-            if whole or (one and isinstance(one, list | dict))
+            key: item
+            for key, (item, whole) in members.items()
+            if whole or (item and isinstance(item, list | dict))
         }
         return known_members, is_whole
     return value, True
@@ -109,9 +111,9 @@ def _bound(value: object, depth: int = DEEPEST) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):
-        return [_bound(one, depth - 1) for one in value]
+        return [_bound(item, depth - 1) for item in value]
     if isinstance(value, dict):
-        return {sound(str(key)): _bound(one, depth - 1) for key, one in value.items()}
+        return {sound(str(key)): _bound(item, depth - 1) for key, item in value.items()}
     return value
 
 
@@ -128,7 +130,7 @@ def shape(value: object, wanted: object) -> object:
         value = value[WRAPPED]
     if wanted == "array":
         inner = value.values() if isinstance(value, dict) else ()
-        lists = [one for one in inner if isinstance(one, list)]
+        lists = [item for item in inner if isinstance(item, list)]
         if len(lists) == 1:
             return lists[0]
         return [value] if isinstance(value, dict | str) and value else value
@@ -179,9 +181,11 @@ def text_of(message: object, between: str = "\n") -> str:
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         return content
-    parts = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-    texts = [one.get("text") for one in parts if one.get("type") in _TEXT_PARTS]
-    return between.join(one for one in texts if isinstance(one, str))
+    parts = (
+        [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    texts = [part.get("text") for part in parts if part.get("type") in _TEXT_PARTS]
+    return between.join(text for text in texts if isinstance(text, str))
 
 
 def error_message(body: bytes | str) -> str:
@@ -200,7 +204,7 @@ def model_names(body: bytes) -> list[str]:
     """The names in a service's list of models; empty for anything else."""
     listed = json_object(body).get("data")
     rows = listed if isinstance(listed, list) else []
-    return [str(one["id"]) for one in rows if isinstance(one, dict) and "id" in one]
+    return [str(row["id"]) for row in rows if isinstance(row, dict) and "id" in row]
 
 
 def status(code: int, body: bytes) -> int:

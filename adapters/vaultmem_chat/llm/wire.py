@@ -162,7 +162,7 @@ class Events:
     def feed(self, piece: bytes) -> list[str]:
         """The data of the events that this chunk completes."""
         self._held += piece
-        ends = [one.end() for one in _BLANK_LINE.finditer(self._held, self._searched)]
+        ends = [match.end() for match in _BLANK_LINE.finditer(self._held, self._searched)]
         block = bytes(self._held[: ends[-1]]) if ends else b""
         del self._held[: len(block)]
         if len(self._held) > MOST_EVENT:

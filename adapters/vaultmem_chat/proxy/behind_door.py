@@ -50,8 +50,8 @@ def mount(door: Door) -> list[BaseRoute]:
 @contextlib.asynccontextmanager
 async def _running(served: dict[str, Chatting]) -> AsyncIterator[None]:
     async with contextlib.AsyncExitStack() as stack:
-        for one in served.values():
-            await stack.enter_async_context(one.running())
+        for server in served.values():
+            await stack.enter_async_context(server.running())
         yield
 
 
@@ -91,9 +91,9 @@ class _Clients:
 
         key = vault, caller.token.key
         if key not in self._of:
-            one = self._served[vault]
+            server = self._served[vault]
             holder = caller.token.name if caller.client else ""
-            chats = one.chats(caller.client, holder)
-            paths = {each.form.path: chat_with(each) for each in chats}
-            self._of[key] = {**paths, "/models": forward_to(one.upstream)}
+            chats = server.chats(caller.client, holder)
+            paths = {chat.form.path: chat_with(chat) for chat in chats}
+            self._of[key] = {**paths, "/models": forward_to(server.upstream)}
         return self._of[key]

@@ -134,7 +134,7 @@ class Chatting:
         except VaultmemError as error:
             log.warning("earlier turns are not known: %s", error)
             return None
-        turns = [one for one in result if one["role"] == USER]
+        turns = [message for message in result if message["role"] == USER]
         return LastTurn(str(turns[-1]["content"]).strip(), str(turns[-1]["id"])) if turns else None
 
     @contextlib.asynccontextmanager

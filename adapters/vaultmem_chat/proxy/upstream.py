@@ -122,7 +122,7 @@ def carries_key(headers: Headers) -> bool:
 def end_to_end(headers: Headers) -> Headers:
     """The end-to-end headers, without hop-by-hop ones."""
     hops = [value for name, value in headers if name.lower() == b"connection"]
-    named = {one.strip().lower() for one in b",".join(hops).split(b",")}
+    named = {name.strip().lower() for name in b",".join(hops).split(b",")}
     return [pair for pair in headers if pair[0].lower() not in _HOPS | named]
 
 
