@@ -188,10 +188,10 @@ def _summaries_with(session: Session, entry: Entry) -> list[Entry]:
         return []
     link = f"[[{file_name(entry.path)}]]"
     return [
-        entry
-        for entry in session.store.talks.entries(entry.conversation)
-        if not (entry.deleted or entry.id == entry.id or is_edited(entry) or entry.is_private)
-        and (_is_final_of(entry, entry) or _is_session_of(entry, link))
+        other
+        for other in session.store.talks.entries(entry.conversation)
+        if not (other.deleted or other.id == entry.id or is_edited(other) or other.is_private)
+        and (_is_final_of(other, entry) or _is_session_of(other, link))
     ]
 
 

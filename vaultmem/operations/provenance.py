@@ -60,9 +60,9 @@ def turn_of(fact: Entry, entries: Iterable[Entry]) -> Entry | None:
 def drawn_from(session: Session, entry: Entry) -> tuple[list[Entry], list[Memory]]:
     """What was learned from an entry of a conversation: the facts of a turn, and the memories that facts became."""
     facts = [
-        entry
-        for entry in session.store.talks.entries(entry.conversation)
-        if entry.is_fact and turn_of(entry, [entry])
+        fact
+        for fact in session.store.talks.entries(entry.conversation)
+        if fact.is_fact and turn_of(fact, [entry])
     ]  # fmt: skip
     names = {name for item in (entry, *facts) for name in (item.id, file_name(item.path))}
     memories = [
