@@ -9,7 +9,7 @@ from tests.effort import is_linear
 from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
-from vaultmem.memories.access import PERSON
+from vaultmem.memories.access import PERSON, viewer
 from vaultmem.search import block_references
 
 ONE, SAFE, LOOP, BACK, ORG, GONE = (f"{n}1110543-a71f-458d-b42e-b78a4d22f0c0" for n in "6789ab")
@@ -74,6 +74,15 @@ def test_a_block_of_a_private_note_is_shown_to_nobody_else(vault: Vault) -> None
     assert shown(vault, reference, by="claude") == (reference,) * 2
 
 
+def test_a_note_that_has_just_become_private_shows_no_block_to_others(vault: Vault) -> None:
+    vault.sync()
+    page = Path(vault.path, "pages/Garden.md")
+    page.write_text(f"private:: true\n\n{page.read_text('utf-8')}", "utf-8")
+    searcher = vault.searcher()
+    assert searcher.with_references(f"(({ONE}))", viewer("claude", [])) == f"(({ONE}))"
+    assert searcher.with_references(f"(({ONE}))", PERSON) != f"(({ONE}))"
+
+
 def test_what_stands_above_a_block_is_shown_by_its_text_too(vault: Vault) -> None:
     below = "".join(f"\t- {'many words ' * 20}{number}\n" for number in range(9))
     Path(vault.path, "pages/Plan.md").write_text(f"- (({ONE}))\n{below}\t- zebra\n", "utf-8")
@@ -86,6 +95,26 @@ def test_a_block_that_changes_after_the_index_was_made_is_shown_as_it_is(vault: 
     vault.sync()
     Path(vault.path, "pages/Garden.md").write_text(f"- new\n- moved\n  id:: {ONE}", "utf-8")
     assert vault.searcher().with_references(f"(({ONE}))", PERSON) == "moved"
+
+
+def test_blocks_of_a_long_page_are_looked_up_in_it_once(vault: Vault) -> None:
+    def read(size: int) -> object:
+        ids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(size)]
+        text = "".join(f"- block {number}\n  id:: {id_}\n" for number, id_ in enumerate(ids))
+        Path(vault.path, "pages/Long.md").write_text(text * 1, "utf-8")
+        vault.sync()
+        reads.clear()
+        searcher = vault.searcher()
+        seen = searcher.texts.read
+        searcher.texts.read = lambda paths: reads.append(1) or seen(paths)  # type: ignore[method-assign]
+        shown = searcher.with_references(" ".join(f"(({id_}))" for id_ in ids), PERSON)
+        return shown
+
+    reads: list[int] = []
+    shown = read(150)
+    assert len(reads) == 1
+    assert str(shown).startswith("block 0 block 1 block 2 ")
+    assert str(shown).count("((") == 50  # so many are beyond what is looked up
 
 
 def test_many_references_take_no_long_time(vault: Vault) -> None:

@@ -6,7 +6,6 @@ The id of a block tells a reader nothing. Where its note is hidden from the view
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from vaultmem.index.catalog_read import files_named
 from vaultmem.light import TYPE_CHECKING
@@ -18,48 +17,81 @@ if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
 
 DEPTH = 2  # references in a block that is referred to; then they stay, as in blocks that refer to each other
-MOST = 100  # references of one text
+MOST = 100  # blocks that one text refers to
 LONGEST = 400  # characters of a block
+HEAD = 4_000  # characters in which a page has its properties
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _REFERENCE = lazy(
     rf"\[(?P<label>[^\[\]\n]+)\]\(\(\({_ID}\)\)\)"
     rf"|\{{\{{embed[ \t]+\(\((?P<embedded>{_ID})\)\)[ \t]*\}}\}}|\(\((?P<id>{_ID})\)\)"
 )
+_IS_ID = lazy(rf"[^\n]*\bid::?[ \t]+{_ID}[ \t]*$", re.MULTILINE)
+_PRIVATE = lazy(r"^[ \t]*(?:- |#\+|:)?private:", re.MULTILINE | re.IGNORECASE)
 _BULLET = lazy(r"^[ \t]*(?:-|#+|\*+)(?:[ \t]+|$)", re.MULTILINE)
 
 
 def with_referenced_texts(searcher: Searcher, text: str, viewer: Viewer) -> str:
     """The text with the blocks that it refers to, as far as the viewer may see them."""
-    hidden = searcher.hidden_from(viewer)
-
-    def block(reference: re.Match[str]) -> str:
-        if reference["label"]:
-            return reference["label"]
-        id_ = reference["embedded"] or reference["id"]
-        return _block(searcher, id_.lower(), hidden) or reference[0]
-
+    blocks = _Blocks(searcher, viewer)
     for _ in range(DEPTH):
-        text = _REFERENCE.sub(block, text, count=MOST)
+        text = _REFERENCE.sub(blocks.shown, text)
     return text
 
 
-def _block(searcher: Searcher, id_: str, hidden: Mapping[str, str]) -> str:
-    """The own text of the block with an id, in one line; "" where there is none to see."""
-    named = (f"{number}:(({id_}))" for number in range(len(installed())))  # see Rulebook
-    files = (file for name in named for file in files_named(searcher.catalog, name))
-    paths = [path for path, _ in files if path not in hidden]
-    for text in searcher.texts.read(paths).values():
-        own = re.search(rf"^.*\bid::?[ \t]+{id_}[ \t]*$", text, re.MULTILINE | re.IGNORECASE)
-        if own:
-            return _text_around(text, *own.span())
-    return ""
+class _Blocks:
+    """The blocks that one text refers to; each, and each page, is looked up once."""
+
+    def __init__(self, searcher: Searcher, viewer: Viewer) -> None:
+        self._searcher, self._viewer = searcher, viewer
+        self._hidden = searcher.hidden_from(viewer)
+        self._pages: dict[str, tuple[str, str]] = {}  # their texts, and those in small letters
+        self._known: dict[str, str] = {}
+
+    def shown(self, reference: re.Match[str]) -> str:
+        """What stands in the place of a reference."""
+        if reference["label"]:
+            return reference["label"]
+        id_ = (reference["embedded"] or reference["id"]).lower()
+        if id_ not in self._known and len(self._known) < MOST:
+            self._known[id_] = self._block(id_)
+        return self._known.get(id_) or reference[0]
+
+    def _block(self, id_: str) -> str:
+        """The own text of the block with an id, in one line; "" where there is none to see."""
+        named = (f"{number}:(({id_}))" for number in range(len(installed())))  # see Rulebook
+        for path in (
+            path for name in named for path, _ in files_named(self._searcher.catalog, name)
+        ):
+            text, low = self._page(path)
+            at = low.find(id_)
+            while at >= 0:
+                start, end = _line_around(text, at)
+                if _IS_ID.match(text, start, end):
+                    return _text_around(text, start, end)
+                at = low.find(id_, end)
+        return ""
+
+    def _page(self, path: str) -> tuple[str, str]:
+        if path not in self._pages:
+            text = "" if path in self._hidden else self._searcher.texts.read([path])[path]
+            if self._viewer.name and _PRIVATE.search(text[:HEAD]):  # maybe only since the last sync
+                text = ""
+            low = text.lower()
+            self._pages[path] = text, low if len(low) == len(text) else text
+        return self._pages[path]
+
+
+def _line_around(text: str, at: int) -> tuple[int, int]:
+    end = text.find("\n", at)
+    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
 
 
 def _text_around(text: str, start: int, end: int) -> str:
-    """The text of the block that has its id between two offsets."""
-    bullets = [match.start() for match in _BULLET.finditer(text, 0, end)]
-    first = bullets[-1] if bullets else 0
+    """The text of the block whose line with the id is between two offsets."""
+    first = start
+    while first and not _BULLET.match(text, first):
+        first = text.rfind("\n", 0, first - 1) + 1
     following = _BULLET.search(text, max(end, start + 1))
     whole = text[first : following.start() if following else len(text)]
     own = _BULLET.sub("", without_editor_lines(whole), count=1)
