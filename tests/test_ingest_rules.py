@@ -52,9 +52,9 @@ def test_code_that_an_editor_would_run_is_shown_only(
     vault: Path, opened: Vault, tmp_path: Path
 ) -> None:
     text = (
-        "Anne repairs bicycles `$= dv.current()` <% tp.system.prompt() %> {{video https://a.example}}.\n"
+        "Anne repairs bicycles `$= dv.current()` `= this.x` `==` <% tp.system.prompt() %> {{video https://a.example}}.\n"
         "```dataviewjs\ndv.span(1)\n```\n> ~~~ JS-engine\n> x\n> ~~~\n- 1. ```tasks {a}\n  due\n  ```\n"
-        "#+BEGIN_QUERY\n{:query (todo now)}\n#+END_QUERY\n"
+        "#+BEGIN_QUERY\n{:query (todo now)}\n#+END_QUERY\n#+BEGIN_%%x%%QUERY\n"
         "```python title=a\nf(f'{{x}}')\n```\n"
     )
     opened.ingest(
@@ -62,13 +62,13 @@ def test_code_that_an_editor_would_run_is_shown_only(
     )
     (content,) = _contents(vault)
     assert content.rstrip().endswith(
-        "Anne repairs bicycles `$ = dv.current()` < % tp.system.prompt() %> { {video https://a.example}}.\n"
-        "```text dataviewjs\ndv.span(1)\n```\n> ~~~ text JS-engine\n> x\n> ~~~\n- 1. ```text tasks {a}\n  due\n  ```\n\n"
+        "Anne repairs bicycles `text $= dv.current()` `text = this.x` `==` < % tp.system.prompt() %> { {video https://a.example}}.\n"
+        "```text dataviewjs\ndv.span(1)\n```\n> ~~~ text JS-engine\n> x\n> ~~~\n- 1. ```text tasks {a}\n  due\n  ```\n\n#+ BEGIN_QUERY\n"
         "```python title=a\nf(f'{{x}}')\n```"
     )
     (path,) = vault.glob("vaultmem/inbox/*.md")
     assert "<%" not in path.name + path.read_text()
-    assert takes_less(2, lambda: without_editor_markup(f"{'`' * 20_000}\n{'> - ' * 20_000}{{{{a"))
+    assert takes_less(2, lambda: without_editor_markup(f"{'`' * 20_000}\n{'> - ' * 20_000}{{{{a{'[a' * 20_000}"))
 
 
 def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def test_code_in_an_answer_is_shown_and_not_run(vault: Path, opened: Vault) -> N
     opened.ask("converse", conversation="garden", new=[answer, entry(2, "memory", "Uses `$= y`.")])
     opened.ask("pages")
     text = page_of(vault).read_text("utf-8")
-    assert "> ```text dataviewjs\n> dv.span(1)\n> ```\n> or < % tp.x() %>, `$ = x`" in text
-    assert "- Uses `$ = y`." in text
+    assert "> ```text dataviewjs\n> dv.span(1)\n> ```\n> or < % tp.x() %>, `text $= x`" in text
+    assert "- Uses `text $= y`." in text
 
 
 def test_what_is_forgotten_is_gone_from_the_page_at_once(vault: Path, opened: Vault) -> None:

@@ -151,12 +151,13 @@ _CODE = rf"(?P<code>{BEFORE}(?P<mark>`{{3,}}+|~{{3,}}+).*?^[ \t>]*(?P=mark)|`[^`
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _FLAGS = re.MULTILINE | re.DOTALL | re.IGNORECASE
 _MARKUP = re.compile(
-    rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{EDITOR_LINE}|\[(?P<label>[^\]\n]+)\]\(\(\({_UUID}\)\)\)"
+    rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{EDITOR_LINE}|\[(?P<label>[^\[\]\n]+)\]\(\(\({_UUID}\)\)\)"
     rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({_UUID}\)\))[^{{}}\n]*\}}\}}|\(\({_UUID}\)\)"
     r"|\#\+BEGIN_QUERY(?:(?!\#\+BEGIN_QUERY).)*?\#\+END_QUERY",
     _FLAGS,
 )
-_MACRO = re.compile(rf"{_CODE}|\{{(?=\{{)", _FLAGS)
+# What the editor of the vault may run; also what only comes about when something is taken out between its parts.
+_MACRO = re.compile(rf"{_CODE}|(?:\{{(?=\{{)|\#\+(?=BEGIN_QUERY))", _FLAGS)
 _BULLET = re.compile(rf"{_CODE}|^[ \t]*[-*+][ \t]*\n", _FLAGS)
 _SMALL_TALK = lazy(
     lambda: (
@@ -172,8 +173,7 @@ def without_editor_markup(text: str) -> str:
     result = _MARKUP.sub(lambda match: match["code"] or match["label"] or "", text)
     if result != text:
         result = _BULLET.sub(lambda match: match["code"] or "", result)
-    if "{{" in result:
-        result = _MACRO.sub(lambda match: match["code"] or "{ ", result)
+    result = _MACRO.sub(lambda match: match["code"] or f"{match[0]} ", result)
     return not_run(result)
 
 

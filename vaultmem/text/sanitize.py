@@ -191,8 +191,8 @@ BEFORE = r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # of lines in lists and qu
 # Code that an editor runs when it shows or creates a note: Templater's, Dataview's inline, and fenced blocks in any
 # language but these. The list need not be complete: a block in another language only loses its colours.
 _RUN = lazy(
-    r"(?P<template><(?=%))|(?P<inline>`\s*\$(?==))"
-    rf"|(?P<fence>{BEFORE}(?:`{{3,}}+|~{{3,}}+)[ \t]*+)(?![ \t`~\n]"
+    r"(?P<template><(?=%))|`\s*(?=\$=|=(?![=>`])[^`\n])"
+    rf"|(?:{BEFORE}(?:`{{3,}}+|~{{3,}}+)[ \t]*+)(?![ \t`~\n]"
     r"|(?:te?xt|plain|python|py|[jt]sx?|javascript|typescript|jsonc?|ya?ml|toml|ini|xml|html|s?css|sql|diff|markdown|md"
     r"|bash|zsh|fish|sh|shell|console|powershell|make|dockerfile|c|h|cpp|c\+\+|c#|cs|csharp|java|kotlin|swift|go|rust|rs"
     r"|ruby|rb|php|perl|lua|r|julia|haskell|scala|clojure|elixir|lisp|latex|tex|math|mermaid)(?:[\s{,]|\Z))(?=.)",
@@ -202,7 +202,7 @@ _RUN = lazy(
 
 def not_run(text: str) -> str:
     """The text with code that an editor would run made plain."""
-    return _RUN.sub(lambda match: f"{match[0]}text " if match["fence"] else f"{match[0]} ", text)
+    return _RUN.sub(lambda match: f"{match[0]} " if match["template"] else f"{match[0]}text ", text)
 
 
 # Links that open a note in its editor.
