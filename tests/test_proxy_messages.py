@@ -19,6 +19,7 @@ __all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
 
 anthropic = Lazy("anthropic")
 TEA = "The user likes tea"
+CLAUDE = "user_1a_account__session_0b5c2f1e-5d0a-4b6e-9b8e-3f1f7a2c9d10"
 REMINDER = {"type": "text", "text": "<system-reminder>\nI live in CLAUDE.md\n</system-reminder>\n"}
 WORDS = {"type": "text", "text": "Rename the boat", "cache_control": {"type": "ephemeral"}}
 CALL = {"type": "tool_use", "id": "call_0", "name": "shell", "input": {}}
@@ -60,7 +61,7 @@ def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
 ) -> None:
     proxy.remembers(TEA)
     scripted_llm.play(tool_calls(("shell", {"at": "计划"})), text("Renamed."))
-    more: Any = {"stream": True, "tools": [{"name": "shell"}], "metadata": {"user_id": "session_1"}}
+    more: Any = {"stream": True, "tools": [{"name": "shell"}], "metadata": {"user_id": CLAUDE}}
     first = send(proxy, user([REMINDER, WORDS]), **more)
     later = [user([WORDS]), {"role": "assistant", "content": [CALL]}, user([RESULT, REMINDER])]
     second = send(proxy, *later, **more)
@@ -79,7 +80,7 @@ def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
 @pytest.mark.parametrize(
     ("content", "more", "why"),
     [
-        ("Name this chat", {"metadata": {"user_id": "session_1"}, "tools": []}, "none: a program asks for itself"),
+        ("Name this chat", {"metadata": {"user_id": CLAUDE}, "tools": []}, "none: a program asks for itself"),
         ([REMINDER], {}, "none: the user says nothing"),
         ([RESULT], {}, "none: no question can be read in the request"),
     ],

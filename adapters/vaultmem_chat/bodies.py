@@ -27,7 +27,10 @@ TASK = "### Task:"  # the beginning of a program's own questions (titles, tags),
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
 _RESULT = "tool_result"
 # What Claude Code adds to the words of the person, such as CLAUDE.md.
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>\s*|\Z)", re.DOTALL)
+_REMINDER = re.compile(
+    r"<system-reminder>(?:(?!<system-reminder>).)*?</system-reminder>\s*", re.DOTALL
+)
+_SESSION = re.compile(r'_session_[0-9a-f-]{36}\Z|"session_id"')  # in the metadata of Claude Code
 _USER = b',{"role":"user","content":'
 OFF = ("off", "false", "0", "no", "none", "disabled")  # values with which a request declines memory
 
@@ -113,7 +116,7 @@ def _completion(text: str, body: Members) -> Chat | None:
     if "user" not in roles or "" in roles:
         return None
     chat = _chat(text, body, messages, roles, guides=())
-    in_session = "session" in str(_metadata(body, "user_id"))
+    in_session = _SESSION.search(str(_metadata(body, "user_id"))) is not None
     return chat._replace(is_aside=in_session and not ("tools" in body and body["tools"].value))
 
 

@@ -187,12 +187,11 @@ class Learners:
 
 def _key(headers: Headers) -> Key | None:
     """The key of a client, if it has a valid one."""
-    value = header(headers, b"authorization")
+    own = [(name, value) for name, value in headers if carries_key([(name, value)])]
+    value = header(own, b"authorization")
     is_bearer = value.lower().startswith(_BEARER)
-    if not carries_key(headers):
-        return None
     try:
-        return Key(value[len(_BEARER) :] if is_bearer else header(headers, API_KEY))
+        return Key(value[len(_BEARER) :] if is_bearer else header(own, API_KEY))
     except LlmError:
         return None
 

@@ -165,11 +165,11 @@ async def _left(request: Request) -> None:
 def _error(
     status: int, message: str, code: str | None, headers: dict[str, str] | None = None
 ) -> Response:
-    """An error response in OpenAI's format."""
+    """An error response in OpenAI's format, and in Anthropic's, which names its own type."""
     kinds = {500: "server_error", 502: "upstream_error", 504: "upstream_error"}
     kind = kinds.get(status, "invalid_request_error")
     error = {"message": message, "type": kind, "param": None, "code": code}
-    return JSONResponse({"error": error}, status, headers)
+    return JSONResponse({"type": "error", "error": error}, status, headers)
 
 
 def _as_answer(error: Exception) -> Response:
