@@ -250,7 +250,7 @@ _FENCE = lazy(r"[ \t]*(`{3,}|~{3,})([^`\n]*)")
 
 _BOX = lazy(r"([ \t]*[-*+] )\[([ xX/-])\] (.*)")
 _MARKERS = {" ": "TODO", "/": "DOING", "-": "CANCELED"}
-_DAY = lazy(r"[ \t]*([📅📆🗓⏳⌛])\ufe0f? ?(\d{4}-\d\d-\d\d)(?!\d)")
+_DAY = lazy(r"(?<![ \t])[ \t]*([📅📆🗓⏳⌛])\ufe0f? ?(\d{4}-\d\d-\d\d)(?!\d)")
 
 
 def with_markers(content: str) -> str:

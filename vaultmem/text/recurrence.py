@@ -70,12 +70,17 @@ def next_day(text: str, day: date, done_on: date) -> date | None:
     return following if following and (rule.until is None or following <= rule.until) else None
 
 
+MOST_TURNS = 1_000  # until a rule is counted from the present day
+
+
 def day_to_come(text: str, day: date, done_on: date) -> date | None:
     """The first of these days that lies after `done_on`, too."""
     following = next_day(text, day, done_on)
-    while following and following <= done_on:
+    for _ in range(MOST_TURNS):
+        if following is None or following > done_on:
+            return following
         following = next_day(text, following, done_on)
-    return following
+    return next_day(text, done_on, done_on)  # of a day of long ago
 
 
 def is_over(text: str, day: date, done_on: date) -> bool:
