@@ -139,9 +139,12 @@ def keep_private(file: str) -> str:
     return file
 
 
-def replace_private(path: str, content: str | bytes, *, sync: bool = False) -> None:
-    """Atomically replace a file that only its owner can read; durably with `sync`. Raises OSError."""
-    fresh = f"{path}.{os.getpid()}-{get_ident()}.tmp"
+def replace_private(
+    path: str, content: str | bytes, *, sync: bool = False, by_way_of: str = ""
+) -> None:
+    """Atomically replace a file that only its owner can read; durably with `sync`. The new file comes into being beside
+    it, or beside `by_way_of`. Raises OSError."""
+    fresh = f"{by_way_of or path}.{os.getpid()}-{get_ident()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with open(os.open(fresh, flags, 0o600), "wb") as file:

@@ -65,8 +65,8 @@ class Repository:
         try:
             for folder in ("objects/pack", "refs/heads"):
                 make_private(f"{new}/{folder}")
-            replace_private(f"{new}/HEAD", f"ref: {BRANCH}\n")
-            replace_private(f"{new}/config", _CONFIG)
+            replace_private(f"{new}/HEAD", f"ref: {BRANCH}\n", sync=True)
+            replace_private(f"{new}/config", _CONFIG, sync=True)
             os.replace(new, self.folder)
         except OSError as error:
             raise StateError(f"{self.folder} cannot be created: {error.strerror}") from error
@@ -123,7 +123,9 @@ class Repository:
             yield chain
             if chain.commits:
                 fresh.put_in_place()
-                replace_private(f"{self.folder}/{BRANCH}", f"{chain.tip}\n", sync=True)
+                # Git takes every file below refs for a branch, also one that a kill leaves behind.
+                branch = f"{self.folder}/{BRANCH}"
+                replace_private(branch, f"{chain.tip}\n", sync=True, by_way_of=f"{self.folder}/tip")
         except OSError as error:
             raise self._failure(error.strerror or str(error)) from error
         finally:
