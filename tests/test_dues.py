@@ -1,6 +1,6 @@
 """Words that say when something is due: laws for any text, and small pure parts."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.dues import said
 from vaultmem.adapter import Note, Piece
+from vaultmem.memories.item_answers import DONE, Answer
 from vaultmem.notes.places import folded_name
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
@@ -145,3 +146,14 @@ def test_from_which_day_words_count(
 )  # fmt: skip
 def test_rules_in_words(words: str, rule: str) -> None:
     assert schedules.rule_of(words, NOW) == rule
+
+
+def test_a_task_that_repeats_has_a_next_turn_after_any_number_of_answers() -> None:
+    due = Due("", TASK, "water the plants", "2026-01-01", "", "A.md", 1, "A", repeat="every day")
+    schedule, answers = Schedule(due, "a"), dict[str, Answer]()
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    for _ in range(420):
+        (turn,) = (one for one in schedule.due_at(now, answers) if one.due.id not in answers)
+        assert turn.due.due == f"{now:%Y-%m-%d}"
+        answers[turn.due.id] = Answer(turn.due.id, DONE, f"{now:%Y-%m-%dT%H:%M:%SZ}")
+        now += timedelta(days=1)

@@ -9,7 +9,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
-from functools import partial
+from functools import cache, partial
 
 from vaultmem.adapter import Value
 from vaultmem.errors import StateError
@@ -134,6 +134,7 @@ class Agenda:
         ] = {}  # conflict copies, each with its original and the path of that
         self._fixed: list[_Entry] = []  # what is the same on every day, sorted
         self._met: dict[str, str] | None = None
+        self._paths: dict[str, list[str]] | None = None  # of notes that are known, by their hashes
         # What moves, and all dues with it, at the last look: at most looks nothing has changed.
         self._listed: tuple[list[_Entry], list[Due]] | None = None
 
@@ -206,7 +207,7 @@ class Agenda:
         return (names ^ self._same_names) | judged
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
-        notes, self._listed = notes_with_times(catalog, changed), None
+        notes, self._listed, self._paths = notes_with_times(catalog, changed), None, None
         if changed is None:
             self._notes, self._fixed = {}, []
         else:
@@ -226,8 +227,15 @@ class Agenda:
 
     def _former_name(self, catalog: Catalog, note: DueNote) -> str:
         """The name that the note had before: that of a note with the same content that is gone."""
-        known = (self._met or {}).items()
-        paths = [key[len(_NOTE) :] for key, day in known if day == note.hash]
+        met = self._met or {}
+        if f"{_NOTE}{note.path}" in met:
+            return ""
+        if self._paths is None:
+            self._paths = defaultdict(list)
+            for key, value in met.items():
+                if key.startswith(_NOTE):
+                    self._paths[value].append(key[len(_NOTE) :])
+        paths = self._paths.get(note.hash, ())
         exists = "SELECT 1 FROM files WHERE path = ?"
         gone = (path for path in paths if not catalog.db.execute(exists, (path,)).fetchone())
         return folded_name(next(gone, ""))
@@ -242,7 +250,7 @@ class Agenda:
         is_own = bool(note.journal) or schedules.names_day(note.path, note.day)
         mtime = _local(note.mtime, zone)
         written = Written(name, note.journal or note.day, mtime, self._met, is_own=is_own)
-        written.former = partial(self._former_name, catalog, note)
+        written.former = cache(partial(self._former_name, catalog, note))
         foreign = is_foreign(note.path, note.properties, self._folder)
         is_memory = note.path.startswith(f"{self._folder}/")
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)

@@ -115,7 +115,7 @@ class Schedule(NamedTuple):
         """The item; of a task that repeats, also the turns after each that was answered and is not ticked in its note.
         They have the ids that they will have there."""
         yield turn
-        for _ in range(_MOST_AHEAD if self._repeats_in_note else 0):
+        while self._repeats_in_note:  # each turn but the last has an answer
             due, closed = turn.due, _closed_on(turn, answers, zone)
             day = closed and recurrence.day_to_come(
                 due.repeat, date.fromisoformat(due.due[:10]), closed
