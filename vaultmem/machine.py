@@ -21,13 +21,16 @@ NICE = 10
 
 
 def program() -> str:
-    """The version of the installed program, with a checksum of its modules: an update may keep the number."""
+    """The version of the installed program, with a checksum of its modules: an update may keep the number. ""
+    while it is not there."""
     sizes = []
     for folder, _, names in os.walk(os.path.dirname(__file__)):
         with contextlib.suppress(OSError):  # it is being updated
             sizes += [
                 (n, os.path.getsize(os.path.join(folder, n))) for n in names if n.endswith(".py")
             ]
+    if not sizes:
+        return ""
     return f"{__version__}+{zlib.crc32(repr(sorted(sizes)).encode()):08x}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -138,7 +139,8 @@ class Agent:
     def _is_updated(self) -> bool:
         """Whether another version of the program is installed, and was so at the last look: its files are complete."""
         before, self._installed = self._installed, machine.program()
-        return self._program != self._installed == before
+        is_there = bool(self._installed) and os.access(sys.executable, os.X_OK)
+        return is_there and self._program != self._installed == before
 
     def _start_the_rest(self) -> None:
         """Load what takes a while and is not needed for the first answers."""
