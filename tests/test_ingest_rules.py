@@ -68,7 +68,9 @@ def test_code_that_an_editor_would_run_is_shown_only(
     )
     (path,) = vault.glob("vaultmem/inbox/*.md")
     assert "<%" not in path.name + path.read_text()
-    assert takes_less(2, lambda: without_editor_markup(f"{'`' * 20_000}\n{'> - ' * 20_000}{{{{a{'[a' * 20_000}"))
+    assert takes_less(
+        2, lambda: without_editor_markup(f"{'`' * 20_000}\n{'> - ' * 20_000}{{{{a{'[a' * 20_000}")
+    )
 
 
 def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None:

@@ -326,7 +326,7 @@ def options_first(name: str, words: list[str]) -> list[str]:
     others: list[str] = []
     rest = iter(words)
     for word in rest:
-        match = re.match(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z", word)
+        match = re.match(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])(?:\d*|=.*)\Z", word)
         if word == "--":
             others += rest
         elif match and (match[1] is None or not one.excludes or match[1] in known):

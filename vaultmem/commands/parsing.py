@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vaultmem.output import Output
 
 HELP = ("-h", "--help")
-_OPTION = lazy(r"(--[a-z][a-z-]*)(?:=|\Z)|(-[a-z])\d*\Z")
+_OPTION = lazy(r"(--[a-z][a-z-]*)(?:=|\Z)|(-[a-z])(?:\d*|=.*)\Z")
 _NUMBERS: dict[str, tuple[type[float], str]] = {
     "int": (int, "a whole number"),
     "float": (float, "a number"),
