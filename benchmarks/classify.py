@@ -142,7 +142,7 @@ def main() -> None:
         embedder = Embedder(resolve_model("default", models))
         for name in PARTS:
             sentences = read_part(name)
-            near = closenesses(embedder, [one.text for one in sentences])
+            near = closenesses(embedder, [sentence.text for sentence in sentences])
             ways: dict[str, Closenesses] = {
                 "signals": [None] * len(sentences),
                 "signals and embeddings": near,

@@ -204,7 +204,7 @@ def clients_rows(args: argparse.Namespace, folder: Path) -> list[Row]:
 
 def spent(process: psutil.Process) -> dict[str, float]:
     """Seconds of processor time of the door, and of its agents."""
-    agents = [sum(one.cpu_times()[:2]) for one in process.children()]
+    agents = [sum(child.cpu_times()[:2]) for child in process.children()]
     return {"door": sum(process.cpu_times()[:2]), "agents": sum(agents)}
 
 
@@ -246,8 +246,8 @@ def vaults_rows(args: argparse.Namespace, folder: Path) -> list[Row]:
             f"{median(all_of_them) / median(one):.1f} x one vault"),
         Row("  p99", "", f"{quantile(all_of_them, 0.99) * 1e3:.1f} ms"),
         Row("  over one of them, p50", "", f"{median(one) * 1e3:.1f} ms"),
-        Row("  memory of all agents", "", f"{sum(one.pss for one in agents) / 1e6:.0f} MB",
-            f"{median(one.pss for one in agents) / 1e6:.0f} MB each"),
+        Row("  memory of all agents", "", f"{sum(agent.pss for agent in agents) / 1e6:.0f} MB",
+            f"{median(agent.pss for agent in agents) / 1e6:.0f} MB each"),
         Row("  of the door", "", f"{own.pss / 1e6:.0f} MB"),
     ]  # fmt: skip
 

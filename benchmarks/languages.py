@@ -27,7 +27,7 @@ def pairs_in(name: str) -> list[tuple[str, str]]:
     """Questions with their passages."""
     lines = (HERE / name).read_text("utf-8").splitlines()
     parts = [line.split("\t") for line in lines if line and not line.startswith("#")]
-    return [(one[-2], one[-1]) for one in parts if one[0] != "other"]
+    return [(part[-2], part[-1]) for part in parts if part[0] != "other"]
 
 
 def paragraphs(folder: Path) -> list[str]:

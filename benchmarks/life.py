@@ -204,7 +204,7 @@ class Life:
             if verdict != "right":
                 misses.append(f"{verdict}: {question.text}")
         with Vault(str(self.vault)) as opened:
-            live = {one["id"] for one in opened.memories(limit=10_000)}
+            live = {memory["id"] for memory in opened.memories(limit=10_000)}
             page = (self.vault / "vaultmem" / "pending.md").read_text("utf-8")
             leaks = self._leaks(opened)
         lost = sorted(

@@ -143,7 +143,7 @@ def fit_replaces(kept: Sequence[Case], cosines: Cosines) -> None:
             for old, cosine in zip(case.olds, known, strict=True)
         ])  # fmt: skip
     rows = np.array([list(row.values()) for table in tables for row in table])
-    is_it = np.array([float(each == REPLACES) for case in kept for each in case.labels])
+    is_it = np.array([float(label == REPLACES) for case in kept for label in case.labels])
     weights = fit(rows, is_it, SHRINKAGE[REPLACES])
     given = dict(zip([*tables[0][0], ""], weights.tolist(), strict=True))
     sys.stdout.write(f"_REPLACES: Mapping[str, float] = {given!r}\n")

@@ -60,7 +60,7 @@ def tree(vault: Path) -> dict[str, bytes]:
 
 
 def of_model(vault: Vault) -> list[dict[str, object]]:
-    return [one for one in vault.proposals() if one.get("who") == "model"]
+    return [proposal for proposal in vault.proposals() if proposal.get("who") == "model"]
 
 
 LISBON, PORTO = "Anne spends every winter in Lisbon", "In winter Anne can be found in Porto"

@@ -132,7 +132,7 @@ def _not_installed() -> list[str]:
     """The entry points of pyproject.toml that the installed package does not have, or has elsewhere."""
     project = tomllib.loads((SAMPLE.parent / "pyproject.toml").read_text("utf-8"))["project"]
     installed = {
-        (each.group, each.name): each.value for each in distribution("vaultmem").entry_points
+        (point.group, point.name): point.value for point in distribution("vaultmem").entry_points
     }
     return [
         f"{group} {name}"

@@ -27,4 +27,4 @@ def notes(vault: Path) -> dict[str, str]:
 
 
 def ids(vault: Vault, conversation: str, **how: Any) -> list[str]:
-    return [one["id"] for one in vault.entries(conversation, **how)]
+    return [entry["id"] for entry in vault.entries(conversation, **how)]

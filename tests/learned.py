@@ -47,4 +47,4 @@ def facts(vault: Vault, conversation: str = "c", *, deleted: bool = False) -> li
 
 
 def turns(vault: Vault) -> list[tuple[str, str]]:
-    return [(one["role"], one["content"]) for one in vault.entries("c", ["turns"])]
+    return [(entry["role"], entry["content"]) for entry in vault.entries("c", ["turns"])]

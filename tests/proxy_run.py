@@ -96,8 +96,8 @@ class Proxied:
         return list(
             until(
                 lambda: (
-                    [one for one in self.turns() if not one.is_open]
-                    if len([one for one in self.turns() if not one.is_open]) >= count
+                    [turn for turn in self.turns() if not turn.is_open]
+                    if len([turn for turn in self.turns() if not turn.is_open]) >= count
                     else None
                 ),
                 10,

@@ -102,15 +102,15 @@ class ScriptedLlm:
 
     @property
     def responses(self) -> list[Arguments]:
-        return [one for one in self.requests if one.path.endswith("/responses")]
+        return [request for request in self.requests if request.path.endswith("/responses")]
 
     @property
     def messages(self) -> list[Arguments]:
-        return [one for one in self.requests if one.path.startswith("/v1/messages")]
+        return [request for request in self.requests if request.path.startswith("/v1/messages")]
 
     @property
     def chats(self) -> list[Arguments]:
-        return [one for one in self.requests if one.path.endswith("/chat/completions")]
+        return [request for request in self.requests if request.path.endswith("/chat/completions")]
 
     def play(self, *replies: Reply) -> None:
         with self._lock:
@@ -199,8 +199,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(status(llm.models_status))
         else:
             listed = [
-                {"id": one, "object": "model", "created": CREATED, "owned_by": "test"}
-                for one in llm.models
+                {"id": model, "object": "model", "created": CREATED, "owned_by": "test"}
+                for model in llm.models
             ]
             self._send(raw(json.dumps({"object": "list", "data": listed}).encode()))
 

@@ -34,7 +34,7 @@ class Model:
         """The stream that answers a request."""
         with self._lock:
             self.requests.append(asked)
-            offered = next((one for one in offers(asked) if one.endswith(self.tool)), "")
+            offered = next((offer for offer in offers(asked) if offer.endswith(self.tool)), "")
             call = "" if self._called else offered
             self._called = self._called or bool(call)
         protocols = {
@@ -76,7 +76,7 @@ class Model:
             {"type": "message_delta", "delta": end, "usage": usage},
             {"type": "message_stop"},
         ]
-        return [(str(one["type"]), one) for one in events]
+        return [(str(event["type"]), event) for event in events]
 
     def _responses(self, call: str) -> Events:
         item: dict[str, Any] = {
@@ -107,7 +107,7 @@ class Model:
                 "response": {**made, "status": "completed", "output": [item]},
             },
         ]
-        return [(str(one["type"]), one) for one in events]
+        return [(str(event["type"]), event) for event in events]
 
     def _chat(self, call: str) -> Events:
         delta: dict[str, Any] = {"role": "assistant", "content": TEXT}

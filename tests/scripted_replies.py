@@ -106,8 +106,8 @@ def message_events(
     events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 1}})
     events.append({"type": "message_stop"})
     return [
-        f"event: {one['type']}\ndata: {json.dumps(one, ensure_ascii=False)}\n\n".encode()
-        for one in events
+        f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
+        for event in events
     ]
 
 

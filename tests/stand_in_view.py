@@ -150,7 +150,7 @@ class StandInView:
         return title.lower() in self._titles
 
     def exists(self, path: str) -> bool:
-        return path.lower() in {each.lower() for each in self.files}
+        return path.lower() in {file.lower() for file in self.files}
 
     def target(self, name: str) -> str | None:
         return self._titles.get(_title(name))

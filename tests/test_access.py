@@ -230,7 +230,9 @@ def stdin(vault: Vault, by: str, scope: str) -> str:
 def files(vault: Vault, by: str, _: str) -> str:
     tool_ = MemoryFiles(vault, by=by)
     found = tool_.view("/memories/knowledge")
-    return "\n".join(content_of(one) for one in SCOPES if f"/{one.replace(':', ' ')}.md" in found)
+    return "\n".join(
+        content_of(scope) for scope in SCOPES if f"/{scope.replace(':', ' ')}.md" in found
+    )
 
 
 NAMES_A_SCOPE = {"search": search, "recall": recalled, "read": read_each, "mcp": spoken, "stdin": stdin,
@@ -266,8 +268,8 @@ def test_the_person_sees_everything_at_theirs(filled: Path) -> None:
     with Vault(str(filled)) as vault:
         assert told(search(vault, "", "")) == {*SCOPES}
         assert told(listed(vault, "", "")) == {*SCOPES}
-        assert {vault.read(one.replace(":", " "))["content"] for one in SCOPES} == {
-            content_of(one) for one in SCOPES
+        assert {vault.read(scope.replace(":", " "))["content"] for scope in SCOPES} == {
+            content_of(scope) for scope in SCOPES
         }
         assert told(recalled(vault, "", "")) == {"global"}, "a recall is put before an assistant"
         assert told(recalled(vault, "", "agent:claude")) == {"global", "agent:claude"}

@@ -39,7 +39,7 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     ).text
     assert "[memory by claude-code, not approved] zebra crossing" in chat
     assert "nobody" not in chat
-    ids = {one["content"]: one["id"] for one in vault.memories()}
+    ids = {memory["content"]: memory["id"] for memory in vault.memories()}
     waiting = asks("codex").splitlines()[-1]
     assert waiting.startswith("(2 answers from elsewhere held back until the person approves: ")
     for held in ("zebra from nobody", "zebra of the web"):
@@ -77,7 +77,7 @@ def test_what_an_assistant_edits_is_in_its_words_and_nothing_that_was_approved(
     vault.undo(last=True)
     vault.undo(last=True)
     vault.undo(last=True)
-    assert {one["agent"] for one in vault.memories()} == {"codex", "claude", ""}
+    assert {memory["agent"] for memory in vault.memories()} == {"codex", "claude", ""}
 
 
 def test_no_assistant_writes_under_the_name_of_the_person(vault: Vault) -> None:
@@ -168,7 +168,7 @@ def test_a_key_that_the_person_wrote_goes_nowhere_unasked(vault: Vault) -> None:
     vault.write(f"I want {key} in every zebra request", category="preferences")
     due = vault.remind(f"tomorrow at 9 rotate {key}")
     assert key in vault.read(due["id"])["content"]
-    assert not [one["path"] for one in vault.memories() if "ghp" in one["path"].lower()]
+    assert not [memory["path"] for memory in vault.memories() if "ghp" in memory["path"].lower()]
     vault.sync()
     hook = ("hook", "session-start", "--harness", "codex", "--vault", vault.path)
     for context in (ran(*hook).out, ran(*hook, "--prompt", "zebra token").out):
@@ -254,7 +254,7 @@ def test_an_assistant_has_one_name_in_lists_searches_history_approvals_and_undo(
             assert (animal in printed) is is_shown, (words, printed)
     assert len(vault.approve(agent="claude", dry_run=True)["memories"]) == 2
     assert len(vault.undo(name="claude", since="1h")["undone"]) == 2
-    assert [one["agent"] for one in vault.memories()] == ["codex"]
+    assert [memory["agent"] for memory in vault.memories()] == ["codex"]
 
 
 def test_what_is_written_as_private_is_the_persons_alone(vault: Vault) -> None:
@@ -264,7 +264,7 @@ def test_what_is_written_as_private_is_the_persons_alone(vault: Vault) -> None:
     box = Toolbox(plain=True)
     asked = box.call(vault, Call("memory_recall", {"query": "zebra"}, "claude")).text
     assert "zebra" not in asked
-    assert {one["content"] for one in vault.memories()} == {
+    assert {memory["content"] for memory in vault.memories()} == {
         "The zebra fund has 900 euros",
         "feed the zebra",
     }

@@ -31,7 +31,9 @@ def near(monkeypatch: pytest.MonkeyPatch) -> dict[frozenset[str], float]:
             for other in view.memories()
             if other.path != memory.path
         ]
-        return sorted((one for one in pairs if one[1] >= least), key=lambda one: (-one[1], one[0]))
+        return sorted(
+            (pair for pair in pairs if pair[1] >= least), key=lambda one: (-one[1], one[0])
+        )
 
     monkeypatch.setattr(View, "alike", alike)
     return known
@@ -42,7 +44,7 @@ def pairs_in(model: ScriptedLlm) -> list[dict[str, str]]:
 
 
 def sent(model: ScriptedLlm) -> str:
-    return "\n".join(one.body.decode() for one in model.requests)
+    return "\n".join(request.body.decode() for request in model.requests)
 
 
 TRAIN, RAIL = "Anne likes to go by train", "Trains are what Anne likes to travel with"
@@ -174,7 +176,7 @@ def test_no_more_is_sent_than_texts_of_memories_that_are_not_private(
     words = ("grotto", "stray", "entry words", "plover", "dwarvish", SECRET, "vaultmem", str(vault))
     assert not [word for word in words if word in said]
     assert max(len(one["text"]) for asked in model.chats for one in items_of(asked)) <= MOST_OF_ONE
-    assert all(one.path == "/v1/chat/completions" for one in model.requests)
+    assert all(request.path == "/v1/chat/completions" for request in model.requests)
 
 
 FAILURES = {

@@ -83,7 +83,7 @@ def test_answers_are_read_in_whatever_shape(
 @given(JSON, st.lists(st.sampled_from([TEXT, PAIR]), max_size=5))
 def test_no_answer_is_too_odd(answer: object, doubts: list[Doubt]) -> None:
     answers = read(answer, doubts)
-    assert [one["id"] for one in answers] in ([], [one.id for one in doubts])
+    assert [one["id"] for one in answers] in ([], [doubt.id for doubt in doubts])
     for one in answers:
         assert one["choice"] in ("", "same", "1", "2", *CATEGORIES)
         assert len(str(one["reason"])) <= REASON

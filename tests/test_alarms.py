@@ -302,7 +302,7 @@ nows = st.builds(
 
 @given(st.lists(items, max_size=12), st.lists(replies, max_size=5), nows, rules_, st.booleans())
 def test_what_was_told_is_told(dues, answers, now, rules, first) -> None:  # type: ignore[no-untyped-def]
-    given_ = {one.id: one for one in answers}
+    given_ = {answer.id: answer for answer in answers}
     planned = plan(dues, given_, {} if first else HEARD, now, rules)
     heard = heard_of(planned)
     assert len(heard) == len({one.id for one in heard})

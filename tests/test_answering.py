@@ -34,15 +34,15 @@ def test_a_task_stays_open_in_its_note_until_the_person_says_so(bench: Open) -> 
     said = on.answer(call)
     assert (said["changed"], said["was"], said["asks"]) == (True, OPEN, completion_id("Tasks.md"))
     assert on.text("Tasks.md") == TASKS
-    assert not any(one.startswith("call Anne") for one in on.words())
-    assert any("done there, too, from now on? call Anne" in one for one in on.words())
+    assert not any(word.startswith("call Anne") for word in on.words())
+    assert any("done there, too, from now on? call Anne" in word for word in on.words())
     ticked = on.answer(said["asks"])
     assert [one["path"] for one in ticked["carried_out"]] == ["Tasks.md"]
     assert on.text("Tasks.md") == TASKS.replace(
         "- [ ] call Anne 📅 2026-11-22", "- [x] call Anne 📅 2026-11-22 ✅ 2026-11-22"
     )
     on.later()
-    assert not any("call Anne" in one for one in on.words())
+    assert not any("call Anne" in word for word in on.words())
     assert on.ask("settle") == {"done": [], "reopened": [], "skipped": [], "changes": []}
 
 
@@ -130,7 +130,7 @@ def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None
     on = bench()
     call, rent = on.id("call Anne"), on.id("pay rent")
     assert on.answer(call)["asks"] == on.answer(rent)["asks"] == completion_id("Tasks.md")
-    assert sum("2 tasks" in one for one in on.words()) == 1
+    assert sum("2 tasks" in word for word in on.words()) == 1
     on.answer(completion_id("Tasks.md"))
     assert on.text("Tasks.md").count("- [x]") == 2
     (on.folder / "Tasks.md").write_text(f"{TASKS}- [ ] feed the cat 📅 2026-11-22\r\n", newline="")
@@ -238,8 +238,8 @@ def test_what_is_ticked_and_put_off_on_the_page_is_in_the_history_and_comes_back
     assert not {"call Anne", "pay rent"}.intersection(on.words())
     on.ask("settle")
     entries = on.vault.history()
-    assert sorted(one["why"] for one in entries) == ["done: call Anne", "snoozed: pay rent"]
-    assert {one["kind"] for one in entries} == {"person"}
+    assert sorted(entry["why"] for entry in entries) == ["done: call Anne", "snoozed: pay rent"]
+    assert {entry["kind"] for entry in entries} == {"person"}
     for waiting in (1, 2):
         on.later()
         on.ask("undo", last=True)

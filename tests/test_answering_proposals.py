@@ -79,10 +79,10 @@ def test_a_proposal_that_is_dropped_is_never_made_again(proposed: Bench) -> None
     on = proposed
     id_ = question(on)
     on.answer(id_, DROPPED)
-    assert not any(one.startswith("change line") for one in on.words())
+    assert not any(word.startswith("change line") for word in on.words())
     on.ask("dream", level=3)
     on.later()
-    assert not any(one.startswith("change line") for one in on.words())
+    assert not any(word.startswith("change line") for word in on.words())
     assert on.text("Plan.md") == PLAN
 
 
@@ -94,7 +94,7 @@ def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> Non
     on.store.pending.record.add([Answer(id_, DONE, "2026-11-23T09:00:00Z")], [], on.seconds())
     assert [one["path"] for one in on.ask("settle")["skipped"]] == ["Plan.md"]
     assert on.text("Plan.md") == typed
-    assert not any(one.startswith("change line") for one in on.words())
+    assert not any(word.startswith("change line") for word in on.words())
 
 
 def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Bench) -> None:
@@ -122,7 +122,7 @@ def test_all_is_shown_from_a_tick_until_the_day_is_over(bench: Open, write: Writ
 
     def tick(id_: str, box: str) -> list[str]:
         text = page.read_text("utf-8")
-        (line,) = (each for each in text.splitlines() if each.endswith(f"^{id_}"))
+        (line,) = (line for line in text.splitlines() if line.endswith(f"^{id_}"))
         page.write_text(text.replace(line, line.replace("[ ]", f"[{box}]")), "utf-8")
         on.at += dt.timedelta(minutes=1)
         on.ask("notify")

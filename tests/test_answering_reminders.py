@@ -140,8 +140,8 @@ def test_a_deep_dream_leaves_the_words_of_reminders_alone(bench: Open) -> None:
         on.ask("remind", content=f"in two weeks ask Agnes how much we owe her for the new {what}")
     venue = on.id("venue")
     on.answer(venue, SNOOZED, until="2027-01-15")
-    for one in on.vault.memories():  # written then, by the clock of the test
-        os.utime(on.folder / one["path"], (on.at.timestamp(), on.at.timestamp()))
+    for memory in on.vault.memories():  # written then, by the clock of the test
+        os.utime(on.folder / memory["path"], (on.at.timestamp(), on.at.timestamp()))
     on.later(2 * 24 * 60)
     on.ask("dream", level=3)
     on.later(14 * 24 * 60)

@@ -91,12 +91,12 @@ def test_no_secret_is_written_by_any_command_nor_into_a_name(files: MemoryFiles)
 def test_what_is_made_is_a_memory_of_the_assistant(files: MemoryFiles) -> None:
     files.create("/memories/progress.txt", "Step 1 is done.\n")
     files.create("/memories/preferences/Tea.md", "Anne drinks tea.")
-    made = {each["title"]: each for each in files.vault.memories()}
+    made = {memory["title"]: memory for memory in files.vault.memories()}
     assert made["progress.txt"]["content"] == "Step 1 is done."
     assert {each["agent"] for each in made.values()} == {"claude"}
     assert (made["Tea"]["category"], made["Tea"]["phase"]) == ("preferences", "organized")
     assert [
-        each["title"] for each in files.vault.memories(agent="claude", category="preferences")
+        memory["title"] for memory in files.vault.memories(agent="claude", category="preferences")
     ] == ["Tea"]
     assert all(len(each["id"]) == 36 for each in made.values())
     files.vault.dream(2)

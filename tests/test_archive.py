@@ -109,11 +109,15 @@ def test_every_door_marks_what_it_tells_last(kept: Path) -> None:
     data = ran("search", "pantry", *at, "json").data["results"]
     batch = json.loads(ran("search", "--batch", *at, "json", stdin=b"pantry\n").out)["results"]
     for results in (data, batch):
-        assert {one["title"]: one["archived"] for one in results}[FADED] == "archived 2026-08-01"
+        assert {result["title"]: result["archived"] for result in results}[
+            FADED
+        ] == "archived 2026-08-01"
     for name in ("memory_search", "memory_smart_search"):
         call = json.dumps({"name": name, "params": {"query": "saffron"}}).encode()
         said = json.loads(on(kept, "agent", stdin=call).out)
         lines = said["text"].splitlines()[1:]
-        marked = ["archived 2026-08-01)" in one or "replaced by 0d741456)" in one for one in lines]
+        marked = [
+            "archived 2026-08-01)" in line or "replaced by 0d741456)" in line for line in lines
+        ]
         assert marked == [False, False, True, True]
         assert [bool(one.get("archived")) for one in said["data"]["results"]] == marked

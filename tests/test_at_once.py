@@ -45,7 +45,7 @@ def test_the_best_blocks_get_their_vectors_within_the_search(
     store = opened.searcher().meaning().store
     assert len(store) == 6
     monkeypatch.setattr(at_once, "MOST", 1_000)
-    assert all("meaning" in one for one in parts(opened))
+    assert all("meaning" in part for part in parts(opened))
     assert len(store) >= 1 + NOTES
     assert opened.embed().blocks == 0
 

@@ -62,7 +62,7 @@ def test_a_machine_that_is_lost_is_set_up_again(lived: Path, tmp_path: Path) -> 
     assert history_of(moved) == before
     assert machine_name(ledger_of(moved)) != name, "the other one may live on"
     assert on(moved, "read", id_, "--json").data["access_count"] == count + 1
-    assert {one.machine for one in reads.shares(ledger_of(moved))} == {name, reads.HERE}
+    assert {share.machine for share in reads.shares(ledger_of(moved))} == {name, reads.HERE}
     assert TokenStore().holder(token)
     undone = on(moved, "undo", "--last")
     assert undone.code == 0, undone.err

@@ -64,7 +64,7 @@ def test_one_message_comes_in_and_nothing_else_changes(
     )
     body = packed.encode("utf-8", "surrogatepass")
     told = read(body)
-    roles = [one["role"] for one in messages]
+    roles = [message["role"] for message in messages]
     if "user" not in roles:
         assert told is None
         return

@@ -183,7 +183,7 @@ def test_signals_alone_find_most_categories(part: str, floor: float) -> None:
 @pytest.mark.parametrize(("part", "floor"), [("dev", 0.88), ("test", 0.9), ("fresh", 0.74)])
 def test_embeddings_add_to_them(near: dict[str, dict[str, float]], part: str, floor: float) -> None:
     sentences = labelled(part)
-    found = outcomes(sentences, [near[one.text] for one in sentences])
+    found = outcomes(sentences, [near[sentence.text] for sentence in sentences])
     assert macro_accuracy(found) >= floor
     filed = [one for one in found if one.filed]
     wrong = [one for one in filed if one.best != one.sentence.category]

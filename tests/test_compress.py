@@ -292,7 +292,7 @@ def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
     synced(vault)
     opened.compress()
     opened.sync()
-    titles = {one["title"] for one in opened.memories()}
+    titles = {memory["title"] for memory in opened.memories()}
     assert not titles & {"0 0 ", "0 1 "}
     assert len(titles) == 5
     assert len(opened.memories(include_compressed=True)) == 7
@@ -363,7 +363,7 @@ def test_a_deep_dream_has_the_model_sum_up_and_a_dry_run_asks_nothing(
     assert opened.dream(3)["model"]["summaries"] == 1
     assert any("Anne moved the server." in said for said in tree(vault).values())
     opened.dream(3)
-    assert len([one for one in with_model.chats if not one.schema_mode]) == 1
+    assert len([chat for chat in with_model.chats if not chat.schema_mode]) == 1
 
 
 def test_a_model_is_told_no_more_than_it_can_take() -> None:

@@ -154,7 +154,7 @@ def odd_json(draw: st.DrawFn, depth: int = 0) -> str:
 
 
 def wrapped(draw: st.DrawFn, marks: str, items: list[str]) -> str:
-    inner = ",".join(f"{draw(BLANK)}{one}{draw(BLANK)}" for one in items)
+    inner = ",".join(f"{draw(BLANK)}{item}{draw(BLANK)}" for item in items)
     return f"{marks[0]}{inner or draw(BLANK)}{marks[1]}"
 
 

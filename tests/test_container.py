@@ -66,7 +66,7 @@ def test_the_image_is_private_pinned_and_made_of_what_there_is() -> None:
     for copied in rest_of("COPY"):
         *sources, _ = copied.split()
         if not sources[0].startswith("--from"):
-            assert all((ROOT / one).exists() for one in sources), copied
+            assert all((ROOT / source).exists() for source in sources), copied
     assert rest_of("VOLUME") == ["/state"]
 
 
@@ -114,7 +114,7 @@ base() {{ # a root that looks like this machine, and keeps what is written to it
 def script_of(checkout: Path, port: int) -> str:
     """The steps as a shell script that is run in a mount namespace of its own."""
     prefix = Path(sys.base_prefix).resolve()
-    above = [str(one) for one in [*prefix.parents, prefix] if str(one) != "/"]
+    above = [str(parent) for parent in [*prefix.parents, prefix] if str(parent) != "/"]
     bare = ["etc/resolv.conf"]
     lines = [SCRIPT.format(bare=" ".join(bare), above=" ".join(above))]
     python = {"HOME": "/root", "PATH": f"{prefix}/bin:/usr/bin:/bin"}

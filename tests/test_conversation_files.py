@@ -17,12 +17,12 @@ from vaultmem.notes import pages
 
 def test_what_people_do_by_hand_is_believed(vault: Path, opened: Vault) -> None:
     opened.converse("c", new=[said(f"u{number}", f"turn {number}") for number in range(4)])
-    paths = [vault / one["path"] for one in opened.entries("c")]
+    paths = [vault / entry["path"] for entry in opened.entries("c")]
     paths[0].write_text(paths[0].read_text().replace("turn 0", "edited"))
     paths[1].rename(paths[1].with_name("my name.md"))
     paths[2].unlink()
     paths[3].rename(vault / "vaultmem" / "entries" / "c" / "loose.md")
-    found = {one["id"]: one for one in opened.entries("c")}
+    found = {entry["id"]: entry for entry in opened.entries("c")}
     assert found["u0"]["content"] == "edited"
     assert found["u1"]["title"] == "my name"
     assert found["u3"]["role"] == "user"
@@ -76,10 +76,10 @@ def test_no_link_is_followed(vault: Path, opened: Vault, tmp_path: Path) -> None
 
 def test_copies_of_sync_programs_are_no_entries(vault: Path, opened: Vault) -> None:
     opened.converse("c", new=[said("u1"), final("sum")])
-    for one in opened.entries("c"):
-        path = vault / one["path"]
+    for entry in opened.entries("c"):
+        path = vault / entry["path"]
         copy = path.with_name(f"{path.stem}.sync-conflict-20261103-081512-ABCDEFG.md")
-        copy.write_text(path.read_text().replace(one["id"], f"x{one['id']}"))
+        copy.write_text(path.read_text().replace(entry["id"], f"x{entry['id']}"))
     assert len(opened.entries("c")) == 2
     assert len(opened.conversations()) == 1
 
@@ -131,7 +131,7 @@ def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(
     learned = {**fact("fact-1", "Anne prefers trains to planes"), "of": ["u1"]}
     other = {**fact("fact-2", "It rained"), "of": ["u1"]}
     opened.converse("c", new=[said("u1", turn), learned, other, said("u2"), fact("fact-3", "Bo")])
-    assert [(one.get("of"), one.get("sentence")) for one in opened.entries("c", ["facts"])] == [
+    assert [(entry.get("of"), entry.get("sentence")) for entry in opened.entries("c", ["facts"])] == [
         ("u1", "By the way, Anne prefers trains to planes!"), ("u1", "It rained all day."), (None, None),
     ]  # fmt: skip
     made = opened.promote_fact("fact-1")["id"]
@@ -146,7 +146,7 @@ def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(
     assert not opened.memories()
     assert opened.ask("read", id=made, deleted=True)["deleted"]
     opened.undo(last=True)
-    assert {one["id"] for one in opened.memories()} == {made}
+    assert {memory["id"] for memory in opened.memories()} == {made}
     assert sorted(ids(opened, "c")) == ["fact-2", "fact-3", "u1", "u2"]
 
 
@@ -226,7 +226,7 @@ def test_killed_at_any_call_a_batch_is_done_or_said_again(vault: Path) -> None:
     def check() -> None:
         with Vault(str(vault)) as opened:
             opened.converse("c", **wish)
-            found = {one["id"]: one for one in opened.entries("c", deleted=True)}
+            found = {entry["id"]: entry for entry in opened.entries("c", deleted=True)}
             sums = [one["content"] for one in found.values() if one["role"] == "summary"]
             assert sums == ["sum"]
             assert found["f1"]["properties"]["replaced_by"] == "f2"
@@ -247,9 +247,9 @@ def test_the_same_through_an_agent_which_finds_them_at_once(vault: Path) -> None
         opened.converse("My Chat", new=[said("u1", "the zebra sleeps"), fact("f1", "zebras exist")])
         assert ids(opened, "My Chat") == ["u1", "f1"]
         query = "zebra path:vaultmem/entries"
-        agent.finds(query, *[one["path"] for one in opened.entries("My Chat")][:2])
+        agent.finds(query, *[entry["path"] for entry in opened.entries("My Chat")][:2])
         opened.converse("My Chat", retire=[{"id": "u1"}], new=[said("big", "words " * 40_000)])
-        agent.finds(query, *[one["path"] for one in opened.entries("My Chat", ["facts"])])
+        agent.finds(query, *[entry["path"] for entry in opened.entries("My Chat", ["facts"])])
         found = opened.recall("zebra", scope="conversation:My Chat", by="conversation:My Chat")
         assert [one["id"] for one in found["memories"]] == ["f1"]
         with pytest.raises(VaultmemError, match="not an entry of the conversation"):

@@ -170,8 +170,10 @@ def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
     opened.converse("one", new=[{"role": "assistant", "content": said}])
     opened.sync()
     waits = [one for one in opened.pending(days=20_000) if "zebra" in one["text"]]
-    assert {one["section"] for one in waits} == {"review"}, "a fact is asked about, nothing is due"
-    assert all(one["text"].startswith("remember? ") for one in waits)
+    assert {wait["section"] for wait in waits} == {"review"}, (
+        "a fact is asked about, nothing is due"
+    )
+    assert all(wait["text"].startswith("remember? ") for wait in waits)
 
 
 def test_a_summary_that_is_private_is_told_to_no_model(opened: Vault) -> None:

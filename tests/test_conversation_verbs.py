@@ -47,7 +47,7 @@ def test_turns_facts_and_summaries_are_notes_in_the_folders_of_the_seeds(
     assert wanted.items() <= page.properties.items()
     assert "agent" not in page.properties
     assert page.content == "User lives in Lisbon\n"
-    assert [one["role"] for one in opened.entries("work")][:2] == ["user", "assistant"], (
+    assert [entry["role"] for entry in opened.entries("work")][:2] == ["user", "assistant"], (
         "the user speaks first"
     )
     assert opened.memories() == []

@@ -68,11 +68,11 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     ended = told[0]
     assert ended.code == 0, ended.err
     steps = ended.data["steps"]
-    names = [one["command"].removeprefix("vaultmem ").partition(" ")[0] for one in steps]
+    names = [step["command"].removeprefix("vaultmem ").partition(" ")[0] for step in steps]
     assert names == "start write recall cat remind grep write undo recall search".split()
-    assert ended.data["seconds"] >= sum(one["seconds"] for one in steps)
-    assert all(one["seconds"] >= 0 for one in steps)
-    out = [one["out"] for one in steps]
+    assert ended.data["seconds"] >= sum(step["seconds"] for step in steps)
+    assert all(step["seconds"] >= 0 for step in steps)
+    out = [step["out"] for step in steps]
     assert demo.FACT in out[2]
     assert out[3].startswith("---\n")
     assert "agent: claude" in out[3]

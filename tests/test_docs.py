@@ -115,9 +115,9 @@ def test_every_command_is_in_the_guide_and_in_the_help() -> None:
 
 def test_every_assistant_that_can_be_connected_is_in_the_guide() -> None:
     guide = text_of(GUIDE / "assistants.md")
-    for one in HARNESSES.values():
-        assert f"{one.name}`" in guide, "docs/guide/assistants.md, above the table"
-        assert f"| {one.title} |" in guide, "docs/guide/assistants.md, in the table"
+    for harness in HARNESSES.values():
+        assert f"{harness.name}`" in guide, "docs/guide/assistants.md, above the table"
+        assert f"| {harness.title} |" in guide, "docs/guide/assistants.md, in the table"
 
 
 def test_commands_that_pages_show_exist() -> None:
@@ -205,7 +205,7 @@ def found_by(shown: str) -> bool:
         return False
     if "data" in told:
         return bool(told["data"]["count"]) and any(
-            f"{one['path']}:{one['line']}" in told["text"] for one in places(told["data"])
+            f"{place['path']}:{place['line']}" in told["text"] for place in places(told["data"])
         )
     return bool(places(told))
 
@@ -233,7 +233,11 @@ def test_what_the_guide_asks_a_fresh_vault_is_found(
     for call in sorted(tools):
         assert found_by(ran("agent", stdin=call.encode()).out), call
     commands = {one for one in code if re.match(r"vaultmem (?:search|recall) ", one)}
-    asked = {one for one in commands if not re.search(r"--batch|--open|--help|FORMAT|WORDS|…", one)}
+    asked = {
+        command
+        for command in commands
+        if not re.search(r"--batch|--open|--help|FORMAT|WORDS|…", command)
+    }
     nowhere = {  # of the reader's own notes
         "vaultmem search lisbon flat",
         'vaultmem recall "how does Anne like to travel?"   # for a prompt, within a budget of tokens',
@@ -250,8 +254,8 @@ def test_the_sessions_of_the_guide_find_what_they_ask(
     synced(sample)
     monkeypatch.chdir(sample.parent)
     parts = re.findall(r"```python\n(.+?)```", text_of(GUIDE / "python.md"), re.DOTALL)
-    (recall,) = [one for one in parts if "vault.recall(" in one]
-    (session,) = [one for one in parts if "inject_context" in one]
+    (recall,) = [part for part in parts if "vault.recall(" in part]
+    (session,) = [part for part in parts if "inject_context" in part]
     exec(compile("from vaultmem import Vault\n" + recall, "python.md", "exec"), {})
     assert "House/14 Alma Steps.md" in capsys.readouterr().out
     known: dict[str, Any] = {}

@@ -61,12 +61,12 @@ def found(vault: Path) -> list[str]:
     """What doctor finds; every finding comes with something to type."""
     ended = on(vault, "doctor", "--format", "json")
     findings = ended.data["findings"]
-    assert ended.code == int(any(one["severity"] == "error" for one in findings))
-    for one in findings:
-        assert TYPED.search(one["advice"]), one
-        assert one["command"] in one["advice"], "a button does what is advised"
-        assert one["command"] in COMMANDS or one["command"].startswith("vaultmem jobs run ")
-    return [f"{one['severity']}: {one['what']}" for one in findings]
+    assert ended.code == int(any(finding["severity"] == "error" for finding in findings))
+    for finding in findings:
+        assert TYPED.search(finding["advice"]), finding
+        assert finding["command"] in finding["advice"], "a button does what is advised"
+        assert finding["command"] in COMMANDS or finding["command"].startswith("vaultmem jobs run ")
+    return [f"{finding['severity']}: {finding['what']}" for finding in findings]
 
 
 def test_nothing_is_wrong_without_an_agent(indexed: Path) -> None:

@@ -82,11 +82,14 @@ def test_a_list_and_lines_are_several_calls_and_one_that_fails_keeps_none_from_i
         {},
         SHAPES[1],
     ]
-    for data in (json.dumps(calls).encode(), b"\n".join(json.dumps(one).encode() for one in calls)):
+    for data in (
+        json.dumps(calls).encode(),
+        b"\n".join(json.dumps(call).encode() for call in calls),
+    ):
         ended = agent(served, data)
         assert ended.code == 1
-        assert [each["ok"] for each in lines(ended)] == [True, False, False, False, True]
-        failed = [each["error"]["code"] for each in lines(ended) if not each["ok"]]
+        assert [line["ok"] for line in lines(ended)] == [True, False, False, False, True]
+        failed = [line["error"]["code"] for line in lines(ended) if not line["ok"]]
         assert failed == [codes.NOT_FOUND, codes.WRONG_PARAMS, codes.WRONG_PARAMS]
 
 

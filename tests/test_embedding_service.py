@@ -43,7 +43,7 @@ class ScriptedEmbeddings:
     @property
     def texts(self) -> list[str]:
         """All that was sent, but for what asks how long a vector is."""
-        sent = [text for one in self.requests for text in one["input"]]
+        sent = [text for request in self.requests for text in request["input"]]
         return [text for text in sent if not text.startswith("How many numbers")]
 
     def answer(self, asked: dict[str, Any]) -> tuple[int, object]:
@@ -145,7 +145,7 @@ def test_each_text_is_sent_once_in_batches_and_for_another_model_again(
     here: Path, service: ScriptedEmbeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sync()
-    assert max(len(one["input"]) for one in service.requests) == AT_ONCE
+    assert max(len(request["input"]) for request in service.requests) == AT_ONCE
     texts = service.texts
     assert len(texts) == len(set(texts)) == 42
     (here / "Boat.md").write_text("The dinghy lies in Oslo")
@@ -157,7 +157,7 @@ def test_each_text_is_sent_once_in_batches_and_for_another_model_again(
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "large")
     sync()
     assert len(service.texts) == 86
-    assert {one["model"] for one in service.requests[-2:]} == {"large"}
+    assert {request["model"] for request in service.requests[-2:]} == {"large"}
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "small")
     sync()
     assert len(service.texts) == 86, "the vectors of the first model are still there"
@@ -210,7 +210,7 @@ def test_search_and_recall_find_by_its_meaning_and_without_it_by_words(
     assert "answers 500" in ended.out + ended.err
     assert ran("search", "new note", "--format", "json").data["results"][0]["path"] == "New.md"
     findings = [one["what"] for one in ran("doctor", "--json").data["findings"]]
-    assert [one for one in findings if service.url in one]
+    assert [finding for finding in findings if service.url in finding]
 
 
 @pytest.mark.usefixtures("here")
@@ -335,7 +335,7 @@ def test_its_key_is_its_own(
     monkeypatch.setenv("EMBEDDING_KEY", "sk-embedding")
     monkeypatch.setenv("CHAT_KEY", "sk-chat")
     sync()
-    assert {one.get("authorization") for one in service.headers} == {"Bearer sk-embedding"}
+    assert {header.get("authorization") for header in service.headers} == {"Bearer sk-embedding"}
     service.fails = 401, {"error": "no sk-embedding here"}
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "large")
     with Vault(str(here)) as vault, pytest.raises(ModelError) as refused:

@@ -35,7 +35,10 @@ def page_of(vault: Path) -> Path:
 
 def check(vault: Path) -> dict[str, bool]:
     with Vault(str(vault)) as opened:
-        return {one["question"]: one["found"] for one in opened.check_expectations()}
+        return {
+            expectation["question"]: expectation["found"]
+            for expectation in opened.check_expectations()
+        }
 
 
 def run_job(vault: Path) -> str:
@@ -84,9 +87,9 @@ def test_the_page_of_expectations_has_a_history_and_is_no_memory(notes: Path) ->
         assert not any("outside" in why for why in whys)
         for left in (["first", "second"], ["first"], []):
             vault.undo(last=True)
-            assert [one["question"] for one in vault.expectations()] == left
+            assert [expectation["question"] for expectation in vault.expectations()] == left
         assert page_of(notes).read_bytes() == b""
-        assert [one["title"] for one in vault.memories(deleted=True)] == ["Anne likes tea"]
+        assert [memory["title"] for memory in vault.memories(deleted=True)] == ["Anne likes tea"]
         vault.undo(redo=True)
         assert page_of(notes).read_text("utf-8").endswith(f"- first → {ANSWER}\n")
 

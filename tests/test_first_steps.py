@@ -51,7 +51,7 @@ def contents(home: Path) -> dict[str, bytes]:
     """All files but what the agent writes for the person."""
     files = (each for each in home.rglob("*") if each.is_file())
     own = home / "Notes" / "vaultmem"
-    return {str(each): each.read_bytes() for each in files if own not in each.parents}
+    return {str(file): file.read_bytes() for file in files if own not in file.parents}
 
 
 def test_a_dry_run_shows_every_change_and_makes_none(home: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
         "setup", typed="2\ny\nn\nn\ny\n"
     ).out  # the graph: default yes, agent no, Claude no, Codex yes
     assert "Which one is it? [1-2" in shown
-    assert [(one.kind, one.name) for one in first_steps.recorded_steps()] == [
+    assert [(step.kind, step.name) for step in first_steps.recorded_steps()] == [
         ("setting", ""), ("assistant", "codex"),
     ]  # fmt: skip
     config = Path(paths.config_file())

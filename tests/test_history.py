@@ -37,7 +37,7 @@ def test_a_batch_becomes_a_commit(kept: Kept) -> None:
     assert kept.batches.waiting() == []
     [record] = kept.history.log()
     assert record[1:5] == (1001.0, "Claude <x>", "assistant", "two lines")
-    assert [one[:3] for one in record.files] == [(None, "memories/a.md", "asked for")]
+    assert [file[:3] for file in record.files] == [(None, "memories/a.md", "asked for")]
     assert record.is_ours
     assert len(record.commit) == 40
     assert kept.take_in() == 0
@@ -75,7 +75,7 @@ def test_the_first_commit_is_what_was_found(kept: Kept) -> None:
     assert kept.bytes_at(found.commit, "memories/mine.md") == b"mine\r\n"
     assert kept.bytes_at(found.commit, "memories/late.md") == b"late"
     assert kept.history.files(first) == [("memories/mine.md", b"mine\r\n", "memories/x/mine.md", b"ours")]  # fmt: skip
-    assert [one[:3] for one in second.files] == [(None, "memories/new.md", "")]
+    assert [file[:3] for file in second.files] == [(None, "memories/new.md", "")]
     assert true(kept)
 
 
@@ -95,7 +95,7 @@ def test_what_a_person_does_in_between_is_theirs(kept: Kept) -> None:
     assert before.why == "created and edited and moved and removed outside vaultmem"
     assert kept.history.files(ours) == [("memories/a.md", b"a, edited by hand", "memories/a.md", b"a, edited by hand!")]  # fmt: skip
     assert after.why == "edited outside vaultmem"
-    assert {(one.path, one.target) for one in before.files} == {
+    assert {(file.path, file.target) for file in before.files} == {
         ("memories/b.md", "memories/z.md"), ("memories/c.md", None), (None, "memories/n.md"),
         ("memories/a.md", "memories/a.md"),
     }  # fmt: skip
@@ -112,7 +112,7 @@ def test_a_memory_that_was_renamed_and_edited_by_hand_is_a_move(kept: Kept) -> N
     kept.take_in()
     [record] = kept.history.log(limit=1)
     assert record.why == "edited and moved and removed outside vaultmem"
-    assert [one[:2] for one in record.files] == [
+    assert [file[:2] for file in record.files] == [
         ("memories/inbox/a.md", "memories/inbox/b.md"), ("memories/inbox/x.md", None)
     ]  # fmt: skip
     assert kept.undo(record.commit) == []
@@ -204,7 +204,7 @@ def test_merging(kept: Kept) -> None:
 
 @given(st.text(), st.text(), st.lists(st.tuples(st.none() | st.text(), st.none() | st.text(), st.text()), max_size=3))  # fmt: skip
 def test_messages_read_back(by: str, why: str, files: list[tuple[str | None, str | None, str]]) -> None:  # fmt: skip
-    message = Commit("", 0.0, by, "job", why, tuple(FileChange(*one) for one in files), "abc")
+    message = Commit("", 0.0, by, "job", why, tuple(FileChange(*file) for file in files), "abc")
     text = format_message(message).decode()
     found = parse_message(text)
     assert found.files == message.files

@@ -101,7 +101,7 @@ def length(function: Function) -> int:
 
 def parameters(function: Function) -> list[str]:
     given = function.args
-    names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    names = [posonlyarg.arg for posonlyarg in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
 
 
@@ -114,14 +114,20 @@ def test_a_module_is_one_noun_with_a_sentence_on_top(path: Path) -> None:
 
 @each(MODULES)
 def test_functions_are_short_and_take_little(path: Path) -> None:
-    too_long = {one.name: length(one) for one in functions(path) if length(one) > 50}
-    too_many = {one.name: parameters(one) for one in functions(path) if len(parameters(one)) > 5}
+    too_long = {
+        function.name: length(function) for function in functions(path) if length(function) > 50
+    }
+    too_many = {
+        function.name: parameters(function)
+        for function in functions(path)
+        if len(parameters(function)) > 5
+    }
     assert not too_long
     assert not too_many
 
 
 def test_the_median_function_has_at_most_ten_lines() -> None:
-    lengths = [length(one) for path in MODULES for one in functions(path)]
+    lengths = [length(function) for path in MODULES for function in functions(path)]
     assert len(lengths) > 300
     assert statistics.median(lengths) <= 10
 
@@ -153,11 +159,11 @@ def undocumented(path: Path) -> list[str]:
             continue
         members = node.body if isinstance(node, ast.ClassDef) else []
         found += [
-            f"{node.name}.{one.name}"
-            for one in members
-            if isinstance(one, Function)
-            and not one.name.startswith("_")
-            and not ast.get_docstring(one)
+            f"{node.name}.{member.name}"
+            for member in members
+            if isinstance(member, Function)
+            and not member.name.startswith("_")
+            and not ast.get_docstring(member)
             and not keeps_contract(node)
         ]
         if not ast.get_docstring(node):
@@ -170,7 +176,7 @@ def keeps_contract(owner: ast.ClassDef) -> bool:
     told = {"kind", "excluded", "parse", "names", "lookups", "affected", "resolve"}
     methods = {one.name for one in owner.body if isinstance(one, Function)}
     protocols = ("Protocol", "Language")
-    protocol = any(isinstance(one, ast.Name) and one.id in protocols for one in owner.bases)
+    protocol = any(isinstance(base, ast.Name) and base.id in protocols for base in owner.bases)
     return told <= methods or (protocol and bool(ast.get_docstring(owner)))
 
 

@@ -55,7 +55,7 @@ def test_a_crowd_gets_the_answers_that_one_gets(door: Door) -> None:
     (alone,) = bodies(door, "boiler", 1)
 
     def seconds() -> float:
-        return sum(sum(one.cpu_times()[:2]) for one in readers(door.folder / "home"))
+        return sum(sum(reader.cpu_times()[:2]) for reader in readers(door.folder / "home"))
 
     before = seconds()
     until(lambda: bodies(door, "boiler", 4 * CLIENTS) == {alone} and seconds() > before)
@@ -85,9 +85,9 @@ def test_a_crowd_loses_nothing_when_the_second_process_is_killed(door: Door) -> 
         crowd = others.submit(bodies, door, "boiler", 12 * CLIENTS)
         killed = 0
         while not crowd.done():
-            for one in readers(vault):
+            for reader in readers(vault):
                 with suppress(psutil.NoSuchProcess):
-                    one.kill()
+                    reader.kill()
                     killed += 1
             time.sleep(0.02)  # to look for them costs as much as they do
         assert len(crowd.result()) == 1

@@ -82,7 +82,7 @@ def test_a_scope_limits_what_is_done(door: Door) -> None:
     for verb in every().values():
         needed = rest.scope_of(verb)
         assert needed == ADMIN or (
-            verb.tool is not None and any(one.name == "by" for one in verb.params)
+            verb.tool is not None and any(param.name == "by" for param in verb.params)
         )
 
 

@@ -39,9 +39,9 @@ def test_each_vault_keeps_its_order_and_none_is_drowned_by_another(
     assert isinstance(results, list)
     assert len(results) == answer["count"] == min(limit, sum(map(len, vaults.values())))
     for name, scores in vaults.items():
-        own = [one["score"] for one in results if one["vault"] == name]
+        own = [result["score"] for result in results if result["vault"] == name]
         assert own == scores[: len(own)]
-    shares = [one["score"] / max(vaults[one["vault"]][0], 5e-324) for one in results]
+    shares = [result["score"] / max(vaults[result["vault"]][0], 5e-324) for result in results]
     assert shares == sorted(shares, reverse=True)
     ranked = [
         (-score / max(own[0], 5e-324), -score, place, name, f"{n}.md")
@@ -49,7 +49,7 @@ def test_each_vault_keeps_its_order_and_none_is_drowned_by_another(
         for n, score in enumerate(own)
     ]
     best = sorted(ranked, key=lambda one: one[:3])[:limit]
-    assert [(one["vault"], one["path"]) for one in results] == [one[3:] for one in best]
+    assert [(result["vault"], result["path"]) for result in results] == [one[3:] for one in best]
 
 
 def test_of_many_vaults_each_is_asked_for_few_results() -> None:

@@ -67,7 +67,7 @@ def test_a_path_that_no_walk_reaches_is_refused(tmp_path: Path) -> None:
     assert (report["new"], report["failures"]) == (0, 1)
     assert took(vault, line("deep", path=deepest))["new"] == 1
     with Vault(str(vault)) as opened:
-        assert [one["id"] for one in opened.memories()] == ["deep"]
+        assert [memory["id"] for memory in opened.memories()] == ["deep"]
 
 
 def test_what_just_fits_is_taken(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None
         "later.md": "---\ndate: 2999-01-01\n---\nThe bridge opens.\n",
     }
     opened.ingest("obsidian", str(files(tmp_path / "other", given)))
-    days = {one["title"]: str(one["created_at"])[:10] for one in opened.memories()}
+    days = {memory["title"]: str(memory["created_at"])[:10] for memory in opened.memories()}
     assert days.pop("later") < "2999"
     assert days == {"a": "2024-03-01", "2023-05-06 walk": "2023-05-06"}
 
@@ -99,7 +99,7 @@ def test_where_nothing_else_tells_a_memory_is_as_old_as_its_file(
     for path in graph.rglob("*.md"):
         os.utime(path, (1_700_000_000, 1_700_000_000))  # 2023-11-14
     opened.ingest("logseq", str(graph))
-    days = {one["title"]: str(one["created_at"])[:10] for one in opened.memories()}
+    days = {memory["title"]: str(memory["created_at"])[:10] for memory in opened.memories()}
     assert sorted(days.values()) == ["2023-11-14", "2024-11-21"]
     assert days["Reto"] == "2023-11-14"
 

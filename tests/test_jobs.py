@@ -150,7 +150,7 @@ def test_each_job_has_its_schedule_in_the_settings(name: str) -> None:
 
 
 def test_waits_by_the_settings(notes: Path) -> None:
-    table = {one.name: one for one in jobs.plan_jobs(config.load(str(notes)))}
+    table = {job.name: job for job in jobs.plan_jobs(config.load(str(notes)))}
     assert table["expire"].schedule == SETTINGS["jobs.expire"].default == "1h"
     assert table["reconcile"].waits == Waits()
     assert table["tidy"].waits == Waits(typing=True, battery=True, load=0.8, busy=True)
@@ -159,7 +159,7 @@ def test_waits_by_the_settings(notes: Path) -> None:
         "VAULTMEM_JOBS_MAX_LOAD": "50",
         "VAULTMEM_JOBS_TIDY": "off",
     }
-    table = {one.name: one for one in jobs.plan_jobs(config.load(str(notes), environ))}
+    table = {job.name: job for job in jobs.plan_jobs(config.load(str(notes), environ))}
     assert table["tidy"].waits == Waits(typing=True, battery=False, load=0.5, busy=True)
     assert table["tidy"].schedule == "off"
 

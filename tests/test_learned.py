@@ -38,7 +38,7 @@ def opened(vault: Path) -> Iterator[Vault]:
 
 def learn(vault: Vault, conversation: str, *facts: str, **properties: object) -> None:
     """As a chat that learned it."""
-    new = [{"role": "memory", "content": one, "properties": properties} for one in facts]
+    new = [{"role": "memory", "content": fact, "properties": properties} for fact in facts]
     vault.converse(conversation, new=new, by=f"conversation:{conversation}")
 
 
@@ -63,7 +63,7 @@ def answer(vault: Vault, words: str, box: str) -> dict[str, Any]:
 
 
 def said(vault: Vault) -> list[str]:
-    return sorted(one["content"].strip() for one in vault.memories())
+    return sorted(memory["content"].strip() for memory in vault.memories())
 
 
 def test_a_chat_teaches_the_vault_one_tick_later(vault: Path, scripted_llm: ScriptedLlm) -> None:

@@ -92,8 +92,8 @@ def test_without_a_model_rules_replace_what_is_contradicted(opened: Vault) -> No
     assert learned.updated == [("User lives in Lisbon", "User lives in Porto")]
     assert learned.added == ["User has a cat"]
     assert sorted(facts(opened)) == ["User has a cat", "User likes tea", "User lives in Porto"]
-    [gone] = [one for one in opened.entries("c", deleted=True) if one["deleted"]]
-    [new] = [one for one in opened.entries("c") if one["content"] == "User lives in Porto"]
+    [gone] = [entry for entry in opened.entries("c", deleted=True) if entry["deleted"]]
+    [new] = [entry for entry in opened.entries("c") if entry["content"] == "User lives in Porto"]
     assert gone["properties"]["replaced_by"] == new["id"]
 
 
@@ -107,7 +107,7 @@ def test_each_fact_whose_place_a_new_one_takes_leads_to_it(opened: Vault, is_ask
     assert sorted(learned.updated) == [(old, new) for old in both]
     assert (learned.by_model, learned.deleted) == (is_asked, [])
     [fact] = opened.entries("c", ["facts"])
-    gone = [one for one in opened.entries("c", ["facts"], deleted=True) if one["deleted"]]
+    gone = [entry for entry in opened.entries("c", ["facts"], deleted=True) if entry["deleted"]]
     assert sorted(one["content"] for one in gone) == both
     assert [one["properties"]["replaced_by"] for one in gone] == [fact["id"], fact["id"]]
 
@@ -159,7 +159,7 @@ def test_a_conversation_learns_nothing_of_another_and_overwrites_nothing_of_it(
 
 def test_private_facts_and_summaries_of_sessions_are_not_shown_to_a_model(opened: Vault) -> None:
     write_down(opened, Source("c", AT), ["User's diagnosis is secret", "User likes tea"])
-    [private] = [one["id"] for one in opened.entries("c") if "diagnosis" in one["content"]]
+    [private] = [entry["id"] for entry in opened.entries("c") if "diagnosis" in entry["content"]]
     opened.converse("c", mark=[{"id": private, "properties": {"private": True}}],
                     new=[{"role": "memory", "content": "An old session", "properties": {"compression_source": True}}])  # fmt: skip
     model = Scripted(reconcile=[], summary="They spoke")

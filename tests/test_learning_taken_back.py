@@ -39,7 +39,9 @@ def test_what_a_person_takes_back_while_the_turn_waits_is_not_learned(opened: Va
         turn = item(said, "Noted.", id_=str(number), at=AT + number, conversation=f"c{number}")
         learning.keep_turn(opened, turn)
         [note] = [
-            one for one in opened.entries(turn.conversation, ["turns"]) if one["role"] == "user"
+            entry
+            for entry in opened.entries(turn.conversation, ["turns"])
+            if entry["role"] == "user"
         ]
         change(Path(opened.path) / note["path"], note["id"])
         before = len(model.asked)
@@ -47,12 +49,12 @@ def test_what_a_person_takes_back_while_the_turn_waits_is_not_learned(opened: Va
         learning.learn(opened, noted, model)
         asked = "".join(one.messages[-1].content for one in model.asked[before:])
         assert "penicillin" not in asked
-        assert not [one for one in facts(opened, turn.conversation) if "penicillin" in one]
+        assert not [fact for fact in facts(opened, turn.conversation) if "penicillin" in fact]
         return asked
 
     learned(0, lambda _, id_: opened.forget(id_) and None)
     learned(1, lambda note, _: note.unlink())
-    assert not [one for one in opened.entries("c1", ["turns"]) if one["role"] == "user"], (
+    assert not [entry for entry in opened.entries("c1", ["turns"]) if entry["role"] == "user"], (
         "it stays away"
     )
     learned(
@@ -121,7 +123,7 @@ def test_what_was_forgotten_is_not_told_on_when_the_next_turn_is_learned(opened:
     [final] = opened.entries("c", ["summaries"])
     assert "boats" in final["content"]
     assert "zither" not in final["content"]
-    [one] = [one for one in opened.entries("c", ["turns"]) if "boats" in one["content"]]
+    [one] = [entry for entry in opened.entries("c", ["turns"]) if "boats" in entry["content"]]
     path = Path(opened.path) / one["path"]
     opened.sync()
     limits = memory_context.limits_of(opened.config)

@@ -62,7 +62,7 @@ class Life:
 
     def lives(self, id_: str) -> bool:
         with Vault(self.vault) as opened:
-            return id_ in {each["id"] for each in opened.memories()}
+            return id_ in {memory["id"] for memory in opened.memories()}
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_to_be_told_by_hook_page_or_bell_is_use(
     life.night(1, ("decay",))
     life.night(2, ("decay",))
     with Vault(life.vault) as opened:
-        reads = {str(one["id"]): one["access_count"] for one in opened.memories()}
+        reads = {str(memory["id"]): memory["access_count"] for memory in opened.memories()}
         written = opened.dream(2)
     assert {how: reads[id_] for how, id_ in ids.items()} == {
         "nobody": 0, "prompt": 1, "page": 1, "bell": 1,
@@ -230,6 +230,6 @@ def test_what_is_due_leaves_by_no_job(
     for number in range(1, 66, 8):
         life.night(number)
     with Vault(life.vault) as opened:
-        assert {str(one["id"]) for one in opened.memories()} == ids
+        assert {str(memory["id"]) for memory in opened.memories()} == ids
         pending = {one["text"] for one in opened.ask("pending")["items"]}
     assert {"Renew the lease", "Call the plumber", "Water the ferns"} <= pending

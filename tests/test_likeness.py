@@ -91,7 +91,7 @@ def test_similar_contents_share_a_key_and_sketches_tell_how_similar(words: int) 
     assert shared > 0.95 * len(pairs)
     errors = [resemblance(sketch(a), sketch(b)) - jaccard(a, b) for a, b in pairs]
     assert abs(sum(errors)) / len(errors) < 0.03
-    assert (sum(each * each for each in errors) / len(errors)) ** 0.5 < 0.1
+    assert (sum(error * error for error in errors) / len(errors)) ** 0.5 < 0.1
 
 
 def test_unrelated_contents_share_hardly_a_key() -> None:

@@ -124,9 +124,9 @@ def test_a_plainer_manner_is_tried_and_remembered(
     scripted_llm.refuses = refuses
     scripted_llm.otherwise = as_json({"answer": ["a"]})
     assert make().ask(asked(FACTS)) == ["a"]
-    assert [one.schema_mode for one in scripted_llm.requests] == modes
+    assert [request.schema_mode for request in scripted_llm.requests] == modes
     assert make().ask(asked(FACTS)) == ["a"]  # another object, the same service and model
-    assert [one.schema_mode for one in scripted_llm.requests] == [*modes, modes[-1]]
+    assert [request.schema_mode for request in scripted_llm.requests] == [*modes, modes[-1]]
     make(model="other").ask(asked(FACTS))
     assert scripted_llm.requests[len(modes) + 1].schema_mode == "json_schema"
     assert pauses == []

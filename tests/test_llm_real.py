@@ -88,7 +88,7 @@ def test_a_schema_that_the_server_does_not_take(real_llm: RealLlm) -> None:
     odd = {"type": "array", "items": {"type": "nonsense"}}
     with suppress(LlmError):  # eight tokens are hardly JSON
         model_of(real_llm).ask(Question("facts", TURN, odd, 8))
-    assert all(one.schema != "json_schema" for one in llm._forms.values())
+    assert all(form.schema != "json_schema" for form in llm._forms.values())
     assert llm._forms
 
 
@@ -117,5 +117,5 @@ def test_the_official_client_and_its_stream(real_llm: RealLlm) -> None:
             stream=True,  # type: ignore[arg-type]
         )
         pieces = [chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices]
-    assert len([one for one in pieces if one]) > 1
+    assert len([piece for piece in pieces if piece]) > 1
     assert "".join(pieces) == whole.choices[0].message.content

@@ -63,14 +63,14 @@ def test_references(text: str, expected: list[str]) -> None:
 def test_links_say_what_and_where_they_are() -> None:
     text = f"k:: [[O]]\n\n- a #T\n  [la]([[Q]])\n- (({ID.upper()})) {{{{embed [[E]]}}}}"
     links = read(text).links
-    assert [(each.kind, each.key, each.line, each.display) for each in links] == [
+    assert [(link.kind, link.key, link.line, link.display) for link in links] == [
         ("property", "o", 1, None),
         ("tag", "t", 3, None),
         ("markdown", "q", 4, "la"),
         ("block", f"(({ID}))", 5, None),
         ("embed", "e", 5, None),
     ]
-    spelled = [text[each.start : each.end] for each in links[1:]]
+    spelled = [text[link.start : link.end] for link in links[1:]]
     assert spelled == ["#T", "[la]([[Q]])", f"(({ID.upper()}))", "{{embed [[E]]}}"]
     assert links[0].start == -1
 

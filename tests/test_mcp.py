@@ -67,13 +67,14 @@ async def everything(one: mcp.Client) -> dict[str, Any]:
         "wrong": wrong,
         "unknown": unknown.value.code,
         "missing": missing.value.code,
-        "resources": [str(each.uri) for each in (await one.list_resources()).resources],
+        "resources": [str(resource.uri) for resource in (await one.list_resources()).resources],
         "templates": [
-            each.uri_template for each in (await one.list_resource_templates()).resource_templates
+            template.uri_template
+            for template in (await one.list_resource_templates()).resource_templates
         ],
         "pending": (await one.read_resource("vaultmem://pending")).contents[0].text,
         "note": (await one.read_resource("vaultmem://note/Health/Knee.md")).contents[0].text,
-        "prompts": [each.name for each in (await one.list_prompts()).prompts],
+        "prompts": [prompt.name for prompt in (await one.list_prompts()).prompts],
         "prompt": (await one.get_prompt("recall", {"about": "stairs"})).messages[0].content.text,
         "instructions": one.instructions,
     }
@@ -152,7 +153,7 @@ def test_batches_where_the_version_has_them(spoken: Protocol) -> None:
     batch = json.dumps([json.loads(line("ping", 1)), note, json.loads(line("nothing", 2)), 7,
                         json.loads(line("initialize", 3))])  # fmt: skip
     replies = one(spoken, batch, Settled("2025-03-26"))
-    assert [(each["id"], each.get("error", {}).get("code")) for each in replies] == [
+    assert [(reply["id"], reply.get("error", {}).get("code")) for reply in replies] == [
         (1, None), (2, -32601), (None, -32600), (3, -32600),
     ]  # fmt: skip
     assert one(spoken, batch, Settled("2025-06-18"))["error"]["code"] == -32600

@@ -70,7 +70,7 @@ def test_a_message_that_is_too_long_is_answered_under_its_id(served: Path) -> No
         '{"jsonrpc": "2.0", "id": 7', '{"id":"a-b"', '{"jsonrpc": "2.0"', '{"id": 1.5', '{"id":"a\\n"',
     ]  # fmt: skip
     ended = mcp_process(served, "\n".join(head + tail for head in heads).encode())
-    found = [each["id"] for each in replies(ended) if "1,000,000" in each["error"]["message"]]
+    found = [reply["id"] for reply in replies(ended) if "1,000,000" in reply["error"]["message"]]
     assert sorted(map(str, found)) == ["7", "None", "None", "None", "a-b"]
 
 

@@ -228,7 +228,7 @@ def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
     (vault / other["path"]).unlink()  # of its writing nothing is left
     for _ in range(4):
         opened.undo(last=True)
-    assert {each["id"] for each in opened.memories(deleted=True)} == {one["id"], other["id"]}
+    assert {memory["id"] for memory in opened.memories(deleted=True)} == {one["id"], other["id"]}
 
 
 def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
@@ -248,7 +248,7 @@ def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
         opened.read(one["id"])
     assert opened.restore(one["id"][:8])["id"] == one["id"]
     assert (vault / one["path"]).read_bytes() == kept
-    assert [each["id"] for each in opened.memories(deleted=True)] == [other["id"]]
+    assert [memory["id"] for memory in opened.memories(deleted=True)] == [other["id"]]
     with pytest.raises(VaultmemError, match="is not deleted"):
         opened.restore(one["id"][:8])
     (vault / one["path"]).unlink()
@@ -263,7 +263,7 @@ def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
             NoteNotFoundError, match=rf"was moved to Mine/My own.md .* back to {one['path']}"
         ):
             verb(one["id"])
-    assert [each["id"] for each in opened.memories(deleted=True)] == [other["id"]]
+    assert [memory["id"] for memory in opened.memories(deleted=True)] == [other["id"]]
     mine = vault / "Mine/My own.md"
     mine.write_bytes(mine.read_bytes().replace(b"---\n", b"---\nprivate: true\n", 1))
     opened.sync()
@@ -286,7 +286,7 @@ def test_memories_of_a_folder_that_was_moved_away_are_listed_and_come_back(
     ids = {opened.write(text)["id"] for text in FACTS[:2]}
     (vault / "vaultmem").rename(tmp_path / "elsewhere")
     for _ in range(2):  # another look records no loss: it may be a drive that is not mounted
-        assert {each["id"] for each in opened.memories(deleted=True)} == ids
+        assert {memory["id"] for memory in opened.memories(deleted=True)} == ids
     assert all("removed" not in each["why"] for each in opened.history())
     assert {opened.restore(id_[:8])["id"] for id_ in ids} == ids
     assert opened.memories(deleted=True) == []

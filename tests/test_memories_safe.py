@@ -68,7 +68,7 @@ def test_a_hard_link_into_the_memory_folder_leaves_the_note_outside_alone(
     opened.tag("R", "roof")
     opened.delete("R")
     assert note.read_text() == "We decided to use slate instead of tin.\n"
-    assert [one["title"] for one in opened.memories(deleted=True)] == ["R"]
+    assert [memory["title"] for memory in opened.memories(deleted=True)] == ["R"]
 
 
 @pytest.mark.parametrize("link", ["vaultmem", "vaultmem/inbox", "vaultmem/archive"])
@@ -100,7 +100,7 @@ def test_a_time_that_no_calendar_has_hurts_only_itself(
     assert opened.read("Odd")["content"] == "Text of it"
     opened.dream(3)
     opened.consolidate()
-    if any(one["title"] == "Odd" for one in opened.memories()):
+    if any(memory["title"] == "Odd" for memory in opened.memories()):
         opened.delete("Odd")
 
 

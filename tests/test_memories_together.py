@@ -68,7 +68,7 @@ def test_twenty_assistants_at_once_lose_nothing(vault: Path) -> None:
         with Vault(str(vault)) as opened:
             assert opened.overview()["memory_count"] == ASSISTANTS * EACH
             commits = opened.history(limit=1000)
-        assert Counter(one["by"] for one in commits) == Counter(
+        assert Counter(commit["by"] for commit in commits) == Counter(
             {f"a{n}": EACH for n in range(ASSISTANTS)}
         )
         until(agent.is_current)
@@ -164,7 +164,7 @@ def _race(opened: Vault, vault: Path, given: str, path: str) -> None:
     text = (vault / path).read_text()
     # What both have written in the same moment, twice in a row, is kept beside it as the conflict copy that it is.
     copies = (vault / path).parent.glob("*(Conflicted copy vaultmem *).md")
-    beside = {line for each in copies for line in each.read_text().splitlines()}
+    beside = {line for copy in copies for line in copy.read_text().splitlines()}
     lines = [line for line in text.splitlines() if line.endswith("by hand")]
     wanted = [f"line {number} by hand" for number in range(100)]
     assert lines == [line for line in wanted if line in lines]

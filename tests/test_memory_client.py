@@ -60,7 +60,7 @@ def client(indexed: Path, scripted_llm: ScriptedLlm) -> Iterator[MemoryClient]:
 
 def roles(vault: Path, conversation: str = "default") -> list[tuple[str, str]]:
     with Vault(str(vault)) as opened:
-        return [(one["role"], one["content"]) for one in opened.entries(conversation)]
+        return [(entry["role"], entry["content"]) for entry in opened.entries(conversation)]
 
 
 def test_what_is_said_is_kept_learned_and_recalled(
@@ -167,7 +167,7 @@ def test_a_service_that_fails_says_so_in_one_line_and_loses_no_words(
     assert "\n" not in str(error.value)
     assert "Bearer" not in str(error.value)
     client.learn()
-    assert [one for one in roles(indexed) if one[0] != "summary"] == [
+    assert [role for role in roles(indexed) if role[0] != "summary"] == [
         ("user", "My wife is Anne."),
         ("memory", FACT),
     ]
@@ -286,7 +286,7 @@ def test_an_answer_that_broke_off_is_no_part_of_the_sitting(
     assert "(overloaded)" in done.err
     assert done.out.replace("you> ", "") == "Torn\nWhole\nLast\n"
     streams = [one for one in scripted_llm.chats if one.data.get("stream")]
-    said = [one["content"] for one in streams[-1].messages if one["role"] != "system"]
+    said = [message["content"] for message in streams[-1].messages if message["role"] != "system"]
     assert said == ["Two", "Whole", "Three"]
     assert [words for role, words in roles(indexed) if role == "user"] == ["One", "Two", "Three"]
 

@@ -164,4 +164,4 @@ def test_what_we_move_away_ourselves_is_no_loss_of_the_vault(own: Path) -> None:
             (own / f"Note {number}.md").unlink()
         until(lambda: agent.status()["vanished"])
         waits = agent.call("memory", verb="pending", params={})["items"]
-        assert any("files are gone" in one["text"] or "empty" in one["text"] for one in waits)
+        assert any("files are gone" in wait["text"] or "empty" in wait["text"] for wait in waits)

@@ -130,7 +130,9 @@ def test_what_says_more_or_was_kept_does_not_end(
     content: str, properties: dict[str, Value]
 ) -> None:
     view = StandInView(dict([memory_file("date/A", content, 2, **properties)]))
-    assert not any("expires_at" in one.properties for one in view.run(make_reminders)[0].changes)
+    assert not any(
+        "expires_at" in change.properties for change in view.run(make_reminders)[0].changes
+    )
 
 
 def test_what_is_to_be_done_until_a_day_is_a_reminder() -> None:

@@ -169,8 +169,8 @@ def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: 
     write("Plan.md", "- [ ] Read [[Gardne diary]] of last year\nThe Compost heap is cold\n")
     assert proposed(opened, "broken-link")
     assert proposed(opened, "mention")
-    for each in opened.proposals():
-        opened.reject(each["id"])
+    for proposal in opened.proposals():
+        opened.reject(proposal["id"])
     write("Plan.md", "- [x] Read [[Gardne diary]] again\nThe Compost heap is warm\n")
     assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
 

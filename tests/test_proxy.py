@@ -229,7 +229,7 @@ def test_a_tools_result_goes_on_with_the_turn(proxy: Proxied, scripted_llm: Scri
         ]
     (kept,) = proxy.ended_turns(1)
     assert (kept.user, kept.assistant) == ("Do I need an umbrella?", "It rains.")
-    assert ["Bergen" in json.dumps(one.messages[0]) for one in scripted_llm.chats] == [
+    assert ["Bergen" in json.dumps(chat.messages[0]) for chat in scripted_llm.chats] == [
         True,
         False,
         False,
@@ -241,9 +241,9 @@ def test_a_turn_whose_tools_never_answer_ends_with_the_next(
 ) -> None:
     scripted_llm.play(tool_calls(("weather", {})), text("ok"))
     proxy.ask("first", stream=True)
-    assert [one.is_open for one in proxy.turns()] == [True]
+    assert [turn.is_open for turn in proxy.turns()] == [True]
     proxy.ask("second")
-    assert [(one.user, one.assistant) for one in proxy.ended_turns(2)] == [
+    assert [(turn.user, turn.assistant) for turn in proxy.ended_turns(2)] == [
         ("first", None),
         ("second", "ok"),
     ]

@@ -37,7 +37,9 @@ class Client:
     @staticmethod
     def _there(proxy: Proxied) -> list[Connection]:
         return [
-            one for one in proxy.made.server.server_state.connections if isinstance(one, Connection)
+            connection
+            for connection in proxy.made.server.server_state.connections
+            if isinstance(connection, Connection)
         ]
 
     def send(self, data: bytes) -> None:

@@ -34,7 +34,7 @@ def proxy(
 
 
 def authorized(llm: ScriptedLlm) -> list[str | None]:
-    return [one.headers.get("authorization") for one in llm.requests]
+    return [request.headers.get("authorization") for request in llm.requests]
 
 
 WRONG: list[dict[str, str]] = [

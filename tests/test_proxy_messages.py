@@ -121,7 +121,7 @@ def test_our_key_goes_where_the_client_has_the_placeholder(
         send(proxy, user("a"), headers={"X_Api_Key": "vaultmem"})
         send(proxy, user("a"), headers={"X_Api_Key": "theirs"})
         send(proxy, user("a"), headers={"Authorization": "Bearer theirs"})
-    keys = [(one.headers.get("authorization"), one.headers.get("x-api-key")) for one in scripted_llm.messages]  # fmt: skip
+    keys = [(message.headers.get("authorization"), message.headers.get("x-api-key")) for message in scripted_llm.messages]  # fmt: skip
     assert keys == [(None, "sk-own"), (None, "theirs"), ("Bearer theirs", None)]
 
 
@@ -135,7 +135,7 @@ def test_a_request_that_is_refused_with_memory_is_sent_once_more_without(
     seen = proxy.send("POST", path, body, **HEADERS)
     assert seen.status == 200
     assert seen.header("x-vaultmem-recall") == "none: the upstream refused the request with memory"
-    assert [one.body == body for one in scripted_llm.requests] == [False, True]
+    assert [request.body == body for request in scripted_llm.requests] == [False, True]
     assert proxy.ended_turns(1)[0].assistant == "Yes."
     scripted_llm.play(status(413, "no"), status(400, "still too long"), text("never sent"))
     seen = proxy.send("POST", path, body, **HEADERS)

@@ -54,7 +54,7 @@ def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
         ):
             assert served.ask(said).status == 200
         until(lambda: not served.turns(), 30)
-    everything = b"".join(one.body for one in scripted_llm.requests).decode()
+    everything = b"".join(request.body for request in scripted_llm.requests).decode()
     assert "serviced in May" in everything, "what may be told is told"
     assert "Vaillant" in everything
     assert not [word for word in WORDS if word in everything]

@@ -98,8 +98,8 @@ def queued(vault: Path) -> Turns:
 def turns_of(vault: Path) -> list[tuple[str, str]]:
     with Vault(str(vault)) as opened:
         return [
-            (one["role"], one["content"].strip())
-            for one in opened.entries("default", kinds=["turns"])
+            (entry["role"], entry["content"].strip())
+            for entry in opened.entries("default", kinds=["turns"])
         ]
 
 

@@ -57,9 +57,9 @@ def told(asked: Arguments) -> list[str]:
     """The texts of the items that the proxy has put in."""
     items = asked.data["input"]
     return [
-        one["content"]
-        for one in items
-        if isinstance(one.get("content"), str) and OPEN in one["content"]
+        item["content"]
+        for item in items
+        if isinstance(item.get("content"), str) and OPEN in item["content"]
     ]
 
 
@@ -124,7 +124,7 @@ def test_what_goes_on_with_a_response_goes_on_with_its_turn(
     first = client.responses.create(model="m", input="Do it")
     second = client.responses.create(model="m", input=[RESULT], previous_response_id=first.id)
     client.responses.create(model="m", input="Do it", previous_response_id=second.id)
-    assert [(one.user, one.assistant) for one in proxy.ended_turns(2)] == [
+    assert [(turn.user, turn.assistant) for turn in proxy.ended_turns(2)] == [
         ("Do it", "Done."), ("Do it", "Done again."),
     ]  # fmt: skip
     assert llm.responses[1].data["input"] == [RESULT]
@@ -165,7 +165,7 @@ def test_what_is_no_question_goes_on_as_it_is_and_the_answer_says_why(
     proxy: Proxied, llm: ScriptedLlm, body: bytes, why: str
 ) -> None:
     assert send(proxy, body).header("x-vaultmem-recall") == why
-    assert [one.body for one in llm.responses] == [body]
+    assert [response.body for response in llm.responses] == [body]
     assert not proxy.turns()
 
 
@@ -177,7 +177,7 @@ def test_what_is_said_is_learned_and_found_by_a_chat(vault: Path, llm: ScriptedL
         send(proxy, {"model": "m", "input": "My name is Zelmira and I live in Tromsø."})
         until(lambda: not proxy.turns(), 30)
         proxy.ask("Where do I live?")
-    (sent,) = [one for one in llm.chats if one.headers.get("user-agent") != "vaultmem"]
+    (sent,) = [chat for chat in llm.chats if chat.headers.get("user-agent") != "vaultmem"]
     assert "[memory] I live in Tromsø" in sent.messages[0]["content"]
 
 

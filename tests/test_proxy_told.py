@@ -71,7 +71,9 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
         assert "[memory] I live in Tromsø" in told
         assert "[user] My name is Zelmira and I live in Tromsø." in told
         _asked_with(proxy, scripted_llm, "two", "")
-        asked = [one for one in scripted_llm.chats if one.headers.get("user-agent") != "vaultmem"]
+        asked = [
+            chat for chat in scripted_llm.chats if chat.headers.get("user-agent") != "vaultmem"
+        ]
         assert "Tromsø" not in asked[-1].body.decode()
     entries = vault / "vaultmem" / "entries" / "one" / ".records"
     assert len(list((entries / "turns" / "user").iterdir())) <= 2
@@ -80,7 +82,7 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
 
 def _asked_with(proxy: Proxied, llm: ScriptedLlm, name: str, wanted: str) -> str:
     proxy.ask("Where do I live?", user=name)
-    (sent,) = [one for one in llm.chats if one.headers.get("user-agent") != "vaultmem"][-1:]
+    (sent,) = [chat for chat in llm.chats if chat.headers.get("user-agent") != "vaultmem"][-1:]
     told = sent.messages[0]["content"]
     return told if wanted in told else ""
 
@@ -128,7 +130,7 @@ def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) ->
 
     said = asyncio.run(everyone())
     assert said == ["echo " + " ".join([f"n{number}"] * 20) for number in range(100)]
-    kept = {one.conversation: one.assistant for one in proxy.ended_turns(100)}
+    kept = {turn.conversation: turn.assistant for turn in proxy.ended_turns(100)}
     assert kept == {f"c{number}": said[number] for number in range(100)}
 
 
@@ -189,7 +191,7 @@ def test_a_key_is_put_in_where_there_is_none(
         proxy.ask("a", headers={"Authorization": "Bearer theirs"})
         proxy.ask("a", headers={"Api_Key": "theirs"})
         proxy.send("GET", "/v1/models")
-    sent = [one.headers.get("authorization") for one in scripted_llm.requests]
+    sent = [request.headers.get("authorization") for request in scripted_llm.requests]
     ours = f"Bearer {own_key}"
     assert sent == [ours, ours, "Bearer theirs", None, ours]
     assert own_key not in caplog.text
@@ -204,7 +206,7 @@ def test_our_key_goes_to_no_other_server(
         proxy.ask("a")
     with proxied(vault, scripted_llm, environ=OWN) as proxy:
         proxy.ask("a")
-    assert not [one for one in scripted_llm.requests if own_key in str(one.headers)]
+    assert not [request for request in scripted_llm.requests if own_key in str(request.headers)]
 
 
 def test_a_redirect_is_the_clients_business(

@@ -71,8 +71,8 @@ def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -
     second.end(False)
     first.answer("one")
     first.end(False)
-    assert [one.assistant for one in kept.items] == ["one", "two"]
-    assert len({one.user_id for one in kept.items}) == 1
+    assert [item.assistant for item in kept.items] == ["one", "two"]
+    assert len({item.user_id for item in kept.items}) == 1
     assert kept.nudged == 4, "for each question and each answer"
 
 

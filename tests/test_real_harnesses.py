@@ -160,7 +160,9 @@ def session(name: str, run: Run, model: Model, environ: dict[str, str], home: Pa
         [str(program), *run.words], cwd=folder, env={**environ, **run.environ}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
-    return Seen([one for one in model.requests if offers(one)], ended.stdout, ended.stderr)
+    return Seen(
+        [request for request in model.requests if offers(request)], ended.stdout, ended.stderr
+    )
 
 
 @ALL
@@ -191,11 +193,11 @@ def test_the_model_is_offered_the_skill_once(sessions: dict[str, Seen], name: st
 @ALL
 def test_the_model_is_offered_all_tools_and_one_works(sessions: dict[str, Seen], name: str) -> None:
     seen = sessions[name]
-    offered = [one for one in offers(seen.requests[0]) if "vaultmem" in one]
+    offered = [offer for offer in offers(seen.requests[0]) if "vaultmem" in offer]
     assert sorted(re.sub(r".*?(?=memory_)", "", one, count=1) for one in offered) == sorted(
-        one.name for one in TOOLS
+        tool.name for tool in TOOLS
     )
-    first, second = ("\n".join(words(one)) for one in seen.requests)
+    first, second = ("\n".join(words(request)) for request in seen.requests)
     assert FACT not in first
     assert FACT in second
     assert TEXT in seen.out
@@ -207,9 +209,9 @@ def test_the_model_is_offered_all_tools_and_one_works(sessions: dict[str, Seen],
 @ALL
 def test_through_a_door_a_tool_works_with_a_token(far_sessions: dict[str, Seen], name: str) -> None:
     seen = far_sessions[name]
-    offered = [one for one in offers(seen.requests[0]) if "vaultmem" in one]
+    offered = [offer for offer in offers(seen.requests[0]) if "vaultmem" in offer]
     assert len(offered) == len(TOOLS)
-    first, second = ("\n".join(words(one)) for one in seen.requests)
+    first, second = ("\n".join(words(request)) for request in seen.requests)
     assert "Ansah" not in first
     assert "Mr Ansah services the boiler at home" in second
     assert TEXT in seen.out
@@ -244,7 +246,7 @@ def node(*words: str, code: int = 0) -> str:
 
 def test_the_typescript_sdk_gets_along(door: Door) -> None:
     seen = json.loads(node("node", "-e", CLIENT, f"{door.url}/mcp/home", door.tokens["claude"]))
-    assert sorted(seen["tools"]) == sorted(one.name for one in TOOLS)
+    assert sorted(seen["tools"]) == sorted(tool.name for tool in TOOLS)
     assert "Ansah" in seen["text"]
     assert "401" in node("node", "-e", CLIENT, f"{door.url}/mcp/home", "vmt_0_0", code=1)
 

@@ -89,7 +89,7 @@ def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
 
 def test_a_person_approves(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
-        bill = next(one for one in opened.memories() if one["title"] == "Bills")
+        bill = next(memory for memory in opened.memories() if memory["title"] == "Bills")
         yes = Answer(approval_id(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
         Record(Ledger(opened.state.path("ledger.db")), None).add([yes], [], 1.0)
     assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
@@ -235,7 +235,7 @@ def test_being_told_counts_as_being_read(knowing: Path) -> None:
         for _ in range(2):
             opened.recall("boiler", top_k=9, **WORDS)  # type: ignore[misc]
         opened.recall("boiler", counts=False, **WORDS)  # type: ignore[misc]
-        counted = {one["title"]: one["access_count"] for one in opened.memories()}
+        counted = {memory["title"]: memory["access_count"] for memory in opened.memories()}
     assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 0, 2, 0)
 
 

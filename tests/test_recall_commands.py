@@ -26,7 +26,7 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
         today = opened.memories()[0]["created_at"][:10]
         assert lines[1] == f"[SEMANTIC] ({today}) The boiler is a Vaillant ecoTEC"
         assert f"[SEMANTIC] ({today}, by codex, not approved) The boiler wants bleach" in lines
-        bills = next(one["id"] for one in opened.memories() if one["title"] == "Bills")
+        bills = next(memory["id"] for memory in opened.memories() if memory["title"] == "Bills")
     assert lines[-1] == (
         "(2 answers from elsewhere held back until the person approves: "
         f"vaultmem approve {bills[:8]}, vaultmem recall --untrusted tells blocks of notes, too)"
@@ -75,7 +75,7 @@ def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
     assert "unknown: 'bugdet' (did you mean budget?)" in fifth["error"]
     assert ended.code == 1
     with Vault(str(knowing)) as opened:
-        assert {one["access_count"] for one in opened.memories()} == {0}
+        assert {memory["access_count"] for memory in opened.memories()} == {0}
 
 
 def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:

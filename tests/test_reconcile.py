@@ -77,7 +77,7 @@ def test_an_update_in_any_shape_counts_where_it_says_something_of_what_is_there(
         assert decided(answer) == Decisions((), (("id-pizza", HATES),), ()), answer
     ignored = [[{**UPDATE, "text": text}] for text in NOTHING_NEW]
     ignored += [
-        [{"event": event, "id": one, "text": "The user hates all pizza"} for one in NO_IDS]
+        [{"event": event, "id": id_, "text": "The user hates all pizza"} for id_ in NO_IDS]
         for event in ("UPDATE", "DELETE", "NONE")
     ]
     for answer in ignored:

@@ -271,7 +271,7 @@ def test_days_are_those_of_dateutil(
 ) -> None:
     rule = Rule(unit, interval, tuple(weekdays), tuple(days), tuple(months))
     if not (weekdays or days or months) or (
-        any(one.n for one in weekdays) and unit in {WEEKLY, DAILY}
+        any(weekday.n for weekday in weekdays) and unit in {WEEKLY, DAILY}
     ):
         return
     start, end = date(2023, 10, 29), date(2026, 12, 31)

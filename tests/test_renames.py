@@ -36,7 +36,7 @@ OLD = {"vm-old": due("vm-old")}
 def test_a_note_of_another_name_keeps_its_answers() -> None:
     answers = {**said(DONE), **said(DONE, approval_id("vm-old"))}
     found = moved_entries(OLD, [due("vm-new", path="b.md", line=9)], Entries(answers, HEARD))
-    assert {one.id: one.state for one in found.answers.values()} == {
+    assert {answer.id: answer.state for answer in found.answers.values()} == {
         "vm-new": DONE,
         approval_id("vm-new"): DONE,
     }

@@ -120,7 +120,9 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     assert line.text == "4 things to look after: vaultmem review", "2 lines and 2 proposals"
     assert Review(sight, [], said(line.id)).questions() == []
     reads.advise(sight.ledger, {"c": advice(*"bc")}, 3.0)
-    assert [one.id != line.id for one in Review(sight, [], said(line.id)).questions()] == [True]
+    assert [
+        question.id != line.id for question in Review(sight, [], said(line.id)).questions()
+    ] == [True]
     memory(write, "people/a.md", "likes coffee")
     synced(vault)
     assert Review(sight, [], {}).count() == 3, "of what has changed nothing is proposed"
@@ -163,7 +165,7 @@ def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, v
     whence = ["(from outside, due", "(in the inbox, not filed yet, due"]
     assert all(words in item.text for words, item in zip(whence, shown[:2], strict=True))
     assert [item.text.partition(" to")[0] for item in shown[2:]] == ["5 things"]
-    assert [one.id for one in Review(sight, dues, {}).chores()] == [
+    assert [chore.id for chore in Review(sight, dues, {}).chores()] == [
         approval_id(each.id) for each in dues[:5]
     ]
     answers = {**said(shown[0].id), **said(shown[1].id, "dropped")}
@@ -210,7 +212,9 @@ def test_what_a_dream_or_an_assistant_with_a_name_wrote_is_not_from_outside(
     theirs = memory(write, "preferences/theirs.md", "no emoji", source="claude")
     asked = {item.id for item in look(sight, vault)}
     assert not asked & {approval_id(merged), approval_id(theirs)}
-    shown = {(one.text, one.author) for one in Review(sight, [], {}).preferences()}
+    shown = {
+        (preference.text, preference.author) for preference in Review(sight, [], {}).preferences()
+    }
     assert shown == {("short mails", ""), ("no emoji", "claude")}
 
 
@@ -228,7 +232,9 @@ def test_a_question_about_what_is_due_in_a_private_note_shows_nothing_of_it(sigh
         private=True, title="Divorce"
     )
     (item,) = [
-        one for one in Review(sight, [theirs], {}).questions() if one.id == approval_id(theirs.id)
+        question
+        for question in Review(sight, [theirs], {}).questions()
+        if question.id == approval_id(theirs.id)
     ]
     assert (item.private, item.title) == (True, "")
     assert "lawyer" not in item.text

@@ -34,7 +34,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]
         heard.append((verb, params))
         if verb == "pending":
             return {"chores": []}
-        fitting = [one for one in PROPOSALS if str(one["id"]).startswith(str(params["id"] or ""))]
+        fitting = [
+            proposal
+            for proposal in PROPOSALS
+            if str(proposal["id"]).startswith(str(params["id"] or ""))
+        ]
         listed = {"proposals": fitting, "count": len(fitting), "rules": {}}
         return listed if verb == "proposals" else fitting[0]
 

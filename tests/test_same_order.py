@@ -51,7 +51,8 @@ def put(note: Path, content: str) -> None:
 def order(vault: Path, questions: list[str]) -> Order:
     with Vault(str(vault)) as opened:
         return [
-            [(hit.path, hit.line, hit.score) for hit in opened.search(one)] for one in questions
+            [(hit.path, hit.line, hit.score) for hit in opened.search(question)]
+            for question in questions
         ]
 
 

@@ -185,7 +185,7 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_pa
     for line in ("memories.inbox_ttl: 168h", "memories.decay_after: 720h", "notify.method: desktop",
                  "notify.timezone: Asia/Shanghai", "ingestion.logseq.enabled: on"):  # fmt: skip
         assert line in ended.err
-    kept = {one["content"]: one for one in opened.memories()}
+    kept = {memory["content"]: memory for memory in opened.memories()}
     assert set(kept) == {"user prefers dark mode", "Anne repairs bicycles"}
     one = kept["user prefers dark mode"]
     assert (one["id"], one["category"], one["scope"]) == (f"{ID}0", "preferences", "agent:claude")

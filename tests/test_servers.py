@@ -30,7 +30,7 @@ FILES = {
     "opencode": ".config/opencode/opencode.json",
 }
 ALL = pytest.mark.parametrize("name", FILES)
-JSON = [one for one in HARNESSES.values() if one.name != "codex"]
+JSON = [harness for harness in HARNESSES.values() if harness.name != "codex"]
 
 
 def load(text: str, name: str) -> Any:

@@ -30,7 +30,9 @@ def test_a_link_has_as_many_choices_as_files_it_could_mean_alone(
 ) -> None:
     door, source = rules(), f"{home}n.md"
     candidates = [f"{folder}x.md" for folder in folders]
-    alone = [one for one in candidates if door.resolve(link, "x.md", source, [one])]
+    alone = [
+        candidate for candidate in candidates if door.resolve(link, "x.md", source, [candidate])
+    ]
     found = Rulebook([((), door)]).resolve(link, "0:x.md", source, [candidates])
     assert found.choices == len(alone)
     assert found.path == door.resolve(link, "x.md", source, candidates)

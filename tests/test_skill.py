@@ -49,7 +49,7 @@ def text_of(program: str = PROGRAM, vault: str = "") -> str:
 def commands_in(text: str) -> list[list[str]]:
     """The commands of a skill, as a shell takes them apart."""
     spans = re.findall(r"`([^`]*)`", text)
-    return [shlex.split(each) for each in spans if "vaultmem" in each]
+    return [shlex.split(span) for span in spans if "vaultmem" in span]
 
 
 def test_it_is_worth_its_tokens() -> None:

@@ -38,7 +38,7 @@ def test_chunks_keep_the_order_and_are_full(sizes: list[int]) -> None:
     flat = [one for chunk in found for one in chunk]
     assert flat == turns[: len(flat)]
     assert all(sum(int(one.content) for one in chunk) >= CHUNK for chunk in found)
-    assert sum(int(one.content) for one in turns[len(flat) :]) < CHUNK
+    assert sum(int(turn.content) for turn in turns[len(flat) :]) < CHUNK
     assert all(sum(int(one.content) for one in chunk[:-1]) < CHUNK for chunk in found)
 
 
@@ -71,8 +71,8 @@ def test_every_turn_of_a_long_talk_is_in_some_chunk_or_still_to_come() -> None:
     contents = [one.messages[-1].content for one in model.asked]
     told = "\n".join(one for one in contents if "Part:" in one)
     last = max(number for number, one in enumerate(turns) if one.content in told)
-    assert all(one.content in told for one in turns[: last + 1])
-    assert sum(words(one.content) for one in turns[last + 1 :]) < CHUNK
+    assert all(turn.content in told for turn in turns[: last + 1])
+    assert sum(words(turn.content) for turn in turns[last + 1 :]) < CHUNK
 
 
 def test_the_words_of_a_talk_cannot_close_the_marks_around_them() -> None:
@@ -148,10 +148,10 @@ def test_turns_that_tell_least_go_before_any_fact_and_summaries_stay(
     newest = [one for one in entries if one.role != SUMMARY][-(most // 10) :] if most >= 10 else []
     turns = [one for one in kept if one.role != MEMORY]
     assert not turns or all(one.role != MEMORY for one in gone)
-    if any(one not in newest for one in turns):
+    if any(turn not in newest for turn in turns):
         assert not any(one in newest for one in gone if one.role != MEMORY)
     order = [text for _, text, _ in (TURNS[3], *TURNS[:3])]  # the summed up first, then by words
-    older = [order.index(one.content) for one in turns if one not in newest]
+    older = [order.index(turn.content) for turn in turns if turn not in newest]
     put_away = [
         order.index(one.content) for one in gone if one.role != MEMORY and one not in newest
     ]

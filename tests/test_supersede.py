@@ -213,14 +213,14 @@ def test_writing_puts_the_newer_one_in_place_and_undo_takes_that_back(
     old = opened.write("The user lives in Bristol.", category="people")
     new = opened.write("Moved to Porto")
     assert (new["replaced"], new["contradicts"][0]["id"]) == ([old["id"]], old["id"])
-    assert [one["id"] for one in opened.memories()] == [new["id"]]
+    assert [memory["id"] for memory in opened.memories()] == [new["id"]]
     gone = opened.memories(deleted=True)
     assert [one["id"] for one in gone] == [old["id"]]
     text = (vault / gone[0]["path"]).read_text("utf-8")
     assert f"replaced_by={new['id']}" in text
     assert "until: " in text
     opened.undo(last=True)
-    assert [one["id"] for one in opened.memories()] == [old["id"]]
+    assert [memory["id"] for memory in opened.memories()] == [old["id"]]
 
 
 def test_an_archived_memory_can_be_replaced_too(vault: Path, opened: Vault) -> None:
@@ -247,13 +247,13 @@ def test_a_text_that_is_there_already_takes_the_place_of_the_memory_that_is_name
     again = opened.write("The heat pump is a Daikin", replaces=old["id"])
     assert (again["created"], again["duplicate_of"]) == (False, there["id"])
     assert again["replaced"] == [old["id"]]
-    assert [one["id"] for one in opened.memories()] == [there["id"]]
+    assert [memory["id"] for memory in opened.memories()] == [there["id"]]
     (gone,) = opened.memories(deleted=True)
     assert f"replaced_by={there['id']}" in (vault / gone["path"]).read_text("utf-8")
     for named in (old["id"], there["id"]):  # once more, and itself: nothing is left to do
         assert "replaced" not in opened.write("The heat pump is a Daikin", replaces=named)
     opened.undo(last=True)
-    assert {one["id"] for one in opened.memories()} == {old["id"], there["id"]}
+    assert {memory["id"] for memory in opened.memories()} == {old["id"], there["id"]}
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_what_another_scope_project_or_page_says_replaces_nothing(
     given = {"project": "heron", **apart}
     new = opened.write("The API listens on port 9090 now.", **given)  # type: ignore[arg-type]
     assert new["replaced"] == []
-    assert old["id"] in {one["id"] for one in opened.memories()}
+    assert old["id"] in {memory["id"] for memory in opened.memories()}
 
 
 def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
@@ -296,7 +296,7 @@ def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
     view.cosines = lambda one, other: 0.7 if "tennis" not in one + other else 0.4
     plan, _ = view.run(doubts)
     assert plan.changes == ()
-    assert {(one.kind, one.said, one.others) for one in plan.findings} == {
+    assert {(finding.kind, finding.said, finding.others) for finding in plan.findings} == {
         ("contradiction", f"“{new}” against “{old}” in [[{name}]]", (f"vaultmem/people/{name}.md",))
         for name, old, new in (
             ("Old", "My dentist is Dr. Moss", "My dentist is Dr. Lee"),
@@ -323,9 +323,9 @@ def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
     ],
 )
 def test_what_tells_something_else_of_the_same_takes_nothing_away(old: str, new: str) -> None:
-    assert [each.kind for each in relations(new, [old])] == ["apart"]
+    assert [relation.kind for relation in relations(new, [old])] == ["apart"]
     others = [old, "The roof leaks", "Tom works at Siemens"]
-    assert [each.kind for each in relations(new, others)] == ["apart"] * 3
+    assert [relation.kind for relation in relations(new, others)] == ["apart"] * 3
     assert not may_contradict(old, new)
 
 
@@ -341,11 +341,11 @@ def test_another_number_of_a_thing_may_be_a_change_and_is_left_to_the_person(
     old: str, new: str
 ) -> None:
     assert may_contradict(old, new)
-    assert [each.kind for each in relations(new, [old])] == ["apart"]
+    assert [relation.kind for relation in relations(new, [old])] == ["apart"]
     assert not may_contradict("Sensor 2 is in the barn.", "Sensor 3 is in the barn.")
     assert not may_contradict("Team 3 meets on Monday.", "Team 4 meets on Friday.")
-    for each in relations("Team 4 meets in the big room.", ["Team 3 meets in the big room."]):
-        assert (each.kind, each.is_doubtful) == ("apart", False), "two teams say two things"
+    for relation in relations("Team 4 meets in the big room.", ["Team 3 meets in the big room."]):
+        assert (relation.kind, relation.is_doubtful) == ("apart", False), "two teams say two things"
 
 
 def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> None:
@@ -355,7 +355,7 @@ def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> N
         (named, called),
         ("The name of Anne's sister is Marta", called),
     ):
-        assert [each.kind for each in relations(new, [old])] == ["same"]
+        assert [relation.kind for relation in relations(new, [old])] == ["same"]
         assert not may_contradict(old, new)
     assert may_contradict(called, "Anne's sister's name is Greta")
     (moved,) = relations("Ben and Clara moved to Bergen", ["Clara lives in Oslo"])
@@ -380,4 +380,4 @@ def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> N
     ],
 )  # fmt: skip
 def test_what_tells_another_value_of_the_same_takes_its_place(old: str, new: str) -> None:
-    assert [each.kind for each in relations(new, [old])] == [REPLACES]
+    assert [relation.kind for relation in relations(new, [old])] == [REPLACES]

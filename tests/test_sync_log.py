@@ -109,7 +109,7 @@ class Machine:
         self.vault: dict[str, str] = {}  # texts of pages by file name
 
     def add(self, entries: Iterable[Entry]) -> None:
-        own = [one for one in entries if getattr(one, "machine", self.name) == self.name]
+        own = [entry for entry in entries if getattr(entry, "machine", self.name) == self.name]
         self.known = merge_entries(self.known, collect(own))
 
     def settle(self) -> None:

@@ -41,7 +41,7 @@ def test_a_memory_is_written_read_tagged_found_and_archived(box: Toolbox, opened
     assert listed.text.splitlines()[0] == "1 memory"
     opened.sync()
     found = call(box, opened, "memory_search", query="oolong", notes=False)
-    assert [one["id"] for one in results(found)] == [id_]
+    assert [result["id"] for result in results(found)] == [id_]
     assert call(box, opened, "memory_delete", id=id_[:8]).data["id"] == id_
     opened.sync()
     assert results(call(box, opened, "memory_search", query="oolong", notes=False)) == []
@@ -62,9 +62,9 @@ def test_search_finds_notes_unless_they_are_unwanted_and_never_private_ones(
     for name in ("memory_search", "memory_smart_search"):
         assert results(call(box, opened, name, query="oolong", notes=False)) == []
         found = call(box, opened, name, query="oolong")
-        assert {one["path"] for one in results(found)} == {"Tea.md", "Cups.md"}
-        for one in results(found):
-            assert f"\n- {one['path']}:{one['line']}: " in found.text
+        assert {result["path"] for result in results(found)} == {"Tea.md", "Cups.md"}
+        for result in results(found):
+            assert f"\n- {result['path']}:{result['line']}: " in found.text
     assert results(call(box, opened, "memory_search", query="secret")) == []
     for name in ("memory_read", "memory_related"):
         with pytest.raises(NoteNotFoundError, match=r"no note is called 'Diary\.md'"):

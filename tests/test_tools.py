@@ -73,8 +73,9 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
     except UsageError:
         if by_the_book.is_valid(arguments):
             assert any(
-                isinstance(one, str) and not one.strip() for one in arguments.values()
-            ) or any("\0" in str(one) for one in arguments.values())
+                isinstance(argument, str) and not argument.strip()
+                for argument in arguments.values()
+            ) or any("\0" in str(argument) for argument in arguments.values())
     else:
         assert by_the_book.is_valid(found)
         given = {key: value for key, value in arguments.items() if value is not None}

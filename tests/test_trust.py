@@ -40,7 +40,7 @@ def reminder(**properties: Value) -> dict[str, object]:
 
 
 def agents(vault: Vault) -> list[str]:
-    return [one["agent"] for one in vault.memories()]
+    return [memory["agent"] for memory in vault.memories()]
 
 
 # --- Merging
@@ -180,7 +180,7 @@ def test_what_was_ingested_reminds_nobody_before_it_is_approved(
     vault.sync()
     vault.dream(2)
     vault.sync()
-    there = [one for one in vault.memories() if "evil.sh" in one["content"]]
+    there = [memory for memory in vault.memories() if "evil.sh" in memory["content"]]
     assert any(one["path"].startswith("vaultmem/reminders/") for one in there)
     shown = [one for one in vault.pending(days=30) if "evil.sh" in one["text"]]
     assert {one["section"] for one in shown} == {"review"}

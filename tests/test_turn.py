@@ -53,7 +53,10 @@ class Machine:
     def look(self, dues: list[Due], now: datetime) -> None:
         turn = turn_of(self.page(), self.heard.values(), self.silent, now.timestamp())
         planned = plan(dues, {}, self.told, now, self.rules._replace(turn=turn))
-        for one in [*planned.silent, *(one for alarm in planned.alarms for one in alarm.records)]:
+        for one in [
+            *planned.silent,
+            *(record for alarm in planned.alarms for record in alarm.records),
+        ]:
             self.told[one.id] = one
             self.spoke.append((one.id, now))
         if planned.alarms and not turn.is_first:
@@ -138,7 +141,7 @@ def test_whatever_sleeps_and_wakes_each_is_told_once_and_at_most_ten_minutes_lat
     simulate(machines, dues, 140, {**events, 111: [("wake", 0)]})
     spoken = [id_ for machine in machines for id_, _ in machine.spoke]
     assert sorted(spoken) == sorted(due.id for due in dues)
-    always_on = not any(what == "sleep" for each in events.values() for what, _ in each)
+    always_on = not any(what == "sleep" for event in events.values() for what, _ in event)
     if always_on and 0 in events and events[0]:
         for due, minute in zip(dues, minutes, strict=True):
             at = next(at for machine in machines for id_, at in machine.spoke if id_ == due.id)

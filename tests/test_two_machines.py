@@ -151,7 +151,9 @@ def test_what_was_approved_rejected_and_reinforced_on_one_is_so_on_the_other(pai
     pair.agree()
     with pair.laptop.opened() as vault:
         assert not is_approved(memory, store(vault).answers())
-        assert [one.id for one in reads.open_proposals(store(vault).ledger)] == ["3f2a9c01b7de"]
+        assert [proposal.id for proposal in reads.open_proposals(store(vault).ledger)] == [
+            "3f2a9c01b7de"
+        ]
 
 
 def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pair) -> None:
@@ -226,7 +228,7 @@ def test_of_two_files_with_one_id_all_machines_let_the_same_one_keep_it(pair: Pa
         {each: each.stat().st_mtime for each in machine.vault.glob("vaultmem/inbox/*.md")}
         for machine in pair.machines
     ]
-    assert all(len(each) == 1 for each in paths)
+    assert all(len(path) == 1 for path in paths)
     pair.syncing.run()
     kept = []
     for machine, own in zip(pair.machines, paths, strict=True):

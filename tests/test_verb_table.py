@@ -135,7 +135,11 @@ def test_the_reference_is_made_from_the_table() -> None:
             )
             text += f"\n{', '.join(doors)[0].upper()}{', '.join(doors)[1:]}.\n" if doors else ""
             text += f"Answer: {verb.returns}.\n" if verb.returns else ""
-            own = [one for one in verb.params if one.doors != "agent" and one.section != "hidden"]
+            own = [
+                param
+                for param in verb.params
+                if param.doors != "agent" and param.section != "hidden"
+            ]
             if own:
                 text += "\n| typed | JSON | kind | what |\n| --- | --- | --- | --- |\n"
                 text += "".join(f"{row(one)}\n" for one in own)
@@ -173,11 +177,14 @@ def test_nothing_is_declared_that_means_nothing() -> None:
     for name, verb in every().items():
         assert verb.__dict__.keys() <= vars(Verb).keys() | {"summary", "group", "params"}, name
         assert verb.group in GROUPS
-        for one in verb.params:
-            assert one.__dict__.keys() <= vars(Param).keys() | {"name", "help"}, (name, one.name)
-            assert one.doors in ("all", COMMAND, JSON, "agent"), (name, one.name)
-            assert resolve(one.choices) is not None
-            assert resolve(one.most) is None or isinstance(resolve(one.most), int | float)
+        for param in verb.params:
+            assert param.__dict__.keys() <= vars(Param).keys() | {"name", "help"}, (
+                name,
+                param.name,
+            )
+            assert param.doors in ("all", COMMAND, JSON, "agent"), (name, param.name)
+            assert resolve(param.choices) is not None
+            assert resolve(param.most) is None or isinstance(resolve(param.most), int | float)
         if verb.run:
             assert callable(resolve(verb.run)), name
         for function in filter(None, (verb.show, verb.remarks, verb.command)):
@@ -190,12 +197,12 @@ def test_nothing_is_declared_that_means_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["write", "list", "search"])
 def test_a_text_property_of_memories_is_written_listed_and_searched(name: str) -> None:
-    missing = set(TEXT_PROPERTIES) - {one.name for one in every()[name].params}
+    missing = set(TEXT_PROPERTIES) - {param.name for param in every()[name].params}
     assert not missing, f"vaultmem {name} has no parameter for it"
 
 
 def test_the_first_screen_has_twelve_commands() -> None:
-    assert sum(one.first for one in commands().values()) <= 12
+    assert sum(command.first for command in commands().values()) <= 12
 
 
 @pytest.mark.parametrize(
@@ -232,7 +239,7 @@ def test_the_methods_take_what_has_a_place_in_order_and_all_else_by_name(opened:
     made = opened.write("tea at four", tags=(tag for tag in ("a", "b")))
     assert made["tags"] == ["a", "b"]
     assert opened.tag(made["id"], "c", "d", remove=["a"])["tags"] == ["b", "c", "d"]
-    assert [one["id"] for one in opened.memories(tags="c")] == [made["id"]]
+    assert [memory["id"] for memory in opened.memories(tags="c")] == [made["id"]]
     with pytest.raises(TypeError):
         opened.link(made["id"], "x", "y")  # type: ignore[call-arg]
     with pytest.raises(UsageError, match='did you mean "tags"'):

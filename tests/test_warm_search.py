@@ -256,8 +256,10 @@ def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
         return found
 
     monkeypatch.setattr(searcher, "_blocks", slowly)
-    assert [one.path for one in searcher.search(Ask("slate")).results] == ["Attic.md"]
-    assert [one.path for one in searcher.search(Ask("slate"), texts=False).results] == ["Attic.md"]
+    assert [result.path for result in searcher.search(Ask("slate")).results] == ["Attic.md"]
+    assert [result.path for result in searcher.search(Ask("slate"), texts=False).results] == [
+        "Attic.md"
+    ]
     assert len(calls) == 3, "once more, and only where something has changed"
     searcher.close()
 
@@ -273,5 +275,5 @@ def test_a_note_that_moved_is_found_while_its_old_words_are_being_removed(
     (vault / "Roof.md").rename(vault / "Attic.md")
     synced(vault)
     searcher.catalog.db.execute("INSERT INTO dirty VALUES (?)", (old,))
-    assert [one.path for one in searcher.search(Ask("slate")).results] == ["Attic.md"]
+    assert [result.path for result in searcher.search(Ask("slate")).results] == ["Attic.md"]
     searcher.close()

@@ -48,7 +48,7 @@ def test_killed_at_any_call_each_turn_is_there_exactly_once(vault: Path, opened:
         assert worker.turns.count() == 0
         assert worker.turns.broken() == []
         roles = Counter(
-            one["role"] for one in opened.entries("c", ["turns", "facts"], deleted=True)
+            entry["role"] for entry in opened.entries("c", ["turns", "facts"], deleted=True)
         )
         if state:
             assert roles["user"] == 1
@@ -102,7 +102,7 @@ def test_killed_processes_lose_nothing_that_was_said_to_be_kept(vault: Path, ope
         worker = Worker(opened)
         until(lambda: worker.work_once() or not worker.turns.count())
     assert kept >= 33
-    found = [one for number in range(3) for one in opened.entries(f"c{number}", ["turns"])]
+    found = [entry for number in range(3) for entry in opened.entries(f"c{number}", ["turns"])]
     by_role = Counter(one["role"] for one in found)
     assert kept <= by_role["assistant"] <= kept + 3
     assert by_role["assistant"] <= by_role["user"] <= kept + 3
@@ -110,7 +110,9 @@ def test_killed_processes_lose_nothing_that_was_said_to_be_kept(vault: Path, ope
     for number in range(3):
         living = facts(opened, f"c{number}")
         assert len(living) <= 1, "where somebody lives now is one fact"
-        every = [one["content"] for one in opened.entries(f"c{number}", ["facts"], deleted=True)]
+        every = [
+            entry["content"] for entry in opened.entries(f"c{number}", ["facts"], deleted=True)
+        ]
         assert len(every) == len(set(every))
 
 

@@ -19,8 +19,8 @@ def speak(worker: Worker, user: str, assistant: str | None = "ok", conversation:
 
 
 def said(vault: Vault, conversation: str = "c") -> list[str]:
-    return [one["content"] for one in vault.entries(conversation, ["turns"])]
+    return [entry["content"] for entry in vault.entries(conversation, ["turns"])]
 
 
 def facts(vault: Vault, conversation: str = "c") -> list[str]:
-    return sorted(one["content"] for one in vault.entries(conversation, ["facts"]))
+    return sorted(entry["content"] for entry in vault.entries(conversation, ["facts"]))

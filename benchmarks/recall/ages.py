@@ -63,12 +63,12 @@ def ranks(
 ) -> list[float]:
     """One divided by the rank of each answer."""
     results = []
-    for one in questions:
-        params = {"query": one.text, "untrusted": True, "recency_weight": weight}
+    for question in questions:
+        params = {"query": question.text, "untrusted": True, "recency_weight": weight}
         answer = carry_out(store, reader, "recall", params)
         assert isinstance(answer, dict)
         paths = [hit["path"] for hit in answer["memories"]]
-        results.append(1 / (paths.index(one.path) + 1) if one.path in paths else 0.0)
+        results.append(1 / (paths.index(question.path) + 1) if question.path in paths else 0.0)
     return results
 
 
@@ -89,7 +89,7 @@ def main() -> None:
                 recall_candidate.CONFIDENCE_WEIGHT = sure
                 cells = []
                 for kind in ("old", "new"):
-                    of_kind = [one for one in questions if one.kind == kind]
+                    of_kind = [question for question in questions if question.kind == kind]
                     half = of_kind[options.split == "test" :: 2]
                     found = ranks(store, reader, half, weight)
                     first, mean = found.count(1.0), 100 * sum(found) / len(half)

@@ -138,7 +138,7 @@ def conversations(folder: Path, material: Material, seed: int) -> None:
         paragraphs, told = writer.conversation(topic)
         path = f"Chats/2025-{number % 12 + 1:02}-{number % 27 + 1:02} {topic['title']}.md"
         notes[path] = "\n\n".join(paragraphs) + "\n"
-        line = sum(one.count("\n") + 2 for one in paragraphs[:told]) + 1
+        line = sum(paragraph.count("\n") + 2 for paragraph in paragraphs[:told]) + 1
         for kind, text in (("near", topic["near"]), ("far", topic["far"])):
             queries.append(query(text, kind, path, line, number))
     write(folder, notes, queries)

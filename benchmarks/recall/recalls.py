@@ -94,7 +94,7 @@ def sets(folder: Path, split: str | None) -> list[Set]:
         found.append(Set(name, vault, queries, notes=True))
         if name != "sample":
             target = folder / f"{name}-memories"
-            labelled = [one for one in as_memories(vault, target, queries) if one.labels]
+            labelled = [memory for memory in as_memories(vault, target, queries) if memory.labels]
             found.append(Set(f"{name}, memories", target, labelled, notes=False))
     return found
 
@@ -141,7 +141,7 @@ class Asker:
             session = float(any(label.path in first for label in query.labels))
             rows.append((measure.scores(query.labels, spans), session))
             hits += sum(
-                any(measure.overlaps(label, one) for one in spans) for label in query.labels
+                any(measure.overlaps(label, span) for span in spans) for label in query.labels
             )
             spent += sum(tokens)
         mean = measure.mean([row for row, _ in rows])

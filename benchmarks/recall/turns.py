@@ -103,7 +103,7 @@ def left(source: Path, queries: list[measure.Query], share: float) -> float:
         ]
         for query in queries
     ]
-    known = [[f"{path}:{line}" for path, line in each] for each in golds if each]
+    known = [[f"{path}:{line}" for path, line in gold] for gold in golds if gold]
     return sum(any(one not in gone for one in each) for each in known) / len(known)
 
 
@@ -111,7 +111,7 @@ def rows(source: Path, queries: list[measure.Query], target: Path, bare: bool) -
     """Print the measures of one set, as notes and as turns."""
     places = stored(source, target, bare=bare)
     turns = [one for one in (moved(query, places) for query in queries) if one.labels]
-    kept = {one.id for one in turns}
+    kept = {turn.id for turn in turns}
     notes = [query for query in queries if query.id in kept]
     scopes = sorted({scope_of(path.split("/")[2]) for path in places.values()})
     for name, folder, asked, looked in (

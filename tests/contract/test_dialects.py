@@ -53,7 +53,7 @@ class InMemory:
         self.files = files or {}
 
     def exists(self, path: str) -> bool:
-        return any(each == path or each.startswith(path + "/") for each in self.files)
+        return any(file == path or file.startswith(path + "/") for file in self.files)
 
     def read(self, path: str) -> bytes | None:
         return self.files.get(path)
@@ -168,7 +168,7 @@ def test_any_text_is_read_and_all_places_lie_in_it(dialect: Dialect, path: str, 
         before = piece.line
     lines = [
         *note.anchors.values(),
-        *(one.line for one in (*note.headings, *note.tasks, *note.dates)),
+        *(heading.line for heading in (*note.headings, *note.tasks, *note.dates)),
     ]
     assert all(1 <= line <= last for line in lines)
     for link in note.links:
