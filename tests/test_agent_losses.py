@@ -101,7 +101,7 @@ def test_notes_are_read_though_most_are_gone_at_the_start(own: Path, scratch: Pa
     with agent_on(vault) as agent:
         agent.finds("newcomer", "New.md")
         agent.finds("elsewhere", "base0/Note 0.md")
-        assert agent.status()["vanished"]
+        until(lambda: agent.status()["vanished"])
         assert len(agent.search("apple")) == 59
         refused = process("sync", "--no-embed", "--vault", str(vault))
         assert refused.code == 1
