@@ -193,9 +193,8 @@ JUDGED = 4000  # characters that the classifier looks at
 OTHERWISE = "knowledge"
 UNSURE = "unsure"  # finding: filed, though no category is likelier than not
 SHORT = 240  # characters: a longer text has more to say than when to be reminded
-LATE = (
-    14 * 86400.0
-)  # seconds a reminder may be over and still be worth giving: as long as it is listed by itself
+# Seconds a reminder may be over and still be worth giving: as long as it is listed by itself.
+LATE = 14 * 86400.0
 READS = 3  # in the inbox, that make a memory worth a place of its own
 
 

@@ -17,7 +17,7 @@ from vaultmem.plugins import language
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import BEFORE, not_run
 from vaultmem.text.times import seconds, stamp
-from vaultmem.text.values import EDITOR_LINE, lazy
+from vaultmem.text.values import BLOCK_ID, EDITOR_LINE, lazy
 
 _MOST_TAGS, _MOST_KEYS, _LONGEST, _MOST_LISTED = 50, 30, 200, 50
 _TAG = re.compile(r"[^\s,#\[\]\"'\x00-\x1f\x7f]+")
@@ -148,11 +148,10 @@ class _Lines:
 # Markup of a note that only its editor understands; and lines of small talk.
 
 _CODE = rf"(?P<code>{BEFORE}(?P<mark>`{{3,}}+|~{{3,}}+).*?^[ \t>]*(?P=mark)|`[^`\n]+`)"
-_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _FLAGS = re.MULTILINE | re.DOTALL | re.IGNORECASE
 _MARKUP = re.compile(
-    rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{EDITOR_LINE}|\[(?P<label>[^\[\]\n]+)\]\(\(\({_UUID}\)\)\)"
-    rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({_UUID}\)\))[^{{}}\n]*\}}\}}|\(\({_UUID}\)\)"
+    rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{EDITOR_LINE}|\[(?P<label>[^\[\]\n]+)\]\(\(\({BLOCK_ID}\)\)\)"
+    rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({BLOCK_ID}\)\))[^{{}}\n]*\}}\}}|\(\({BLOCK_ID}\)\)"
     r"|\#\+BEGIN_QUERY(?:(?!\#\+BEGIN_QUERY).)*?\#\+END_QUERY",
     _FLAGS,
 )

@@ -51,7 +51,8 @@ else:
         return cls
 
 
-# A line of an outline in which its editor keeps the state of a block.
+# The id of a block of an outline, and a line in which its editor keeps the state of one.
+BLOCK_ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 EDITOR_LINE = (
     r"^[ \t]*(?:(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::"
     r"|:(?:PROPERTIES|END|collapsed|id):(?=[ \t]|$)"  # in Org
