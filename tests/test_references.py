@@ -12,13 +12,15 @@ from vaultmem.api.toolbox import Toolbox
 from vaultmem.memories.access import PERSON, viewer
 from vaultmem.search import block_references
 
-ONE, SAFE, LOOP, BACK, ORG, GONE = (f"{n}1110543-a71f-458d-b42e-b78a4d22f0c0" for n in "6789ab")
+ONE, SAFE, LOOP, BACK, ORG, GONE, HIGH = (
+    f"{n}1110543-a71f-458d-b42e-b78a4d22f0c0" for n in "6789abc"
+)
 PAGES = {
     "logseq/config.edn": "{}",
     "pages/Garden.md": f"- Beds\n\t- TODO The **tomatoes** need water\n\t  id:: {ONE}\n\t  every two days\n\t\t- from the barrel\n",
     "pages/Safe.md": f"private:: true\n\n- The code is 8812\n  id:: {SAFE}\n",
     "pages/Loop.md": f"- round (({BACK}))\n  id:: {LOOP}\n- back (({LOOP}))\n  id:: {BACK}\n",
-    "pages/Old.org": f"* Some heading\n* The org block\n:PROPERTIES:\n:id: {ORG}\n:END:\n* Next\n",
+    "pages/Old.org": f"* Some heading\n* The org block\n:PROPERTIES:\n:id: {ORG}\n:END:\n* Next\n:PROPERTIES:\n:ID: {HIGH}\n:END:\n",
 }
 SHOWN = "TODO The **tomatoes** need water every two days"
 
@@ -58,7 +60,7 @@ def test_a_note_that_is_read_as_a_whole_is_shown_so_too(vault: Vault) -> None:
         (f"{{{{embed (({ONE})) }}}}!", f"{SHOWN}!"),
         (f"[the beds]((({ONE})))", "the beds"),
         (f"(({GONE})) ({ONE})", f"(({GONE})) ({ONE})"),
-        (f"(({ORG}))", "The org block"),
+        (f"(({ORG})) (({HIGH}))", "The org block Next"),
         (f"(({LOOP}))", f"round back (({LOOP}))"),
     ],
 )

@@ -11,7 +11,7 @@ from vaultmem.index.catalog_read import files_named
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import Viewer
 from vaultmem.notes.dialects import installed
-from vaultmem.text.values import lazy, without_editor_lines
+from vaultmem.text.values import BLOCK_ID, lazy, without_editor_lines
 
 if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
@@ -21,12 +21,10 @@ MOST = 100  # blocks that one text refers to
 LONGEST = 400  # characters of a block
 HEAD = 4_000  # characters in which a page has its properties
 
-_ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _REFERENCE = lazy(
-    rf"\[(?P<label>[^\[\]\n]+)\]\(\(\({_ID}\)\)\)"
-    rf"|\{{\{{embed[ \t]+\(\((?P<embedded>{_ID})\)\)[ \t]*\}}\}}|\(\((?P<id>{_ID})\)\)"
+    rf"\[(?P<label>[^\[\]\n]+)\]\(\(\({BLOCK_ID}\)\)\)"
+    rf"|\{{\{{embed[ \t]+\(\((?P<embedded>{BLOCK_ID})\)\)[ \t]*\}}\}}|\(\((?P<id>{BLOCK_ID})\)\)"
 )
-_IS_ID = lazy(rf"[^\n]*\bid::?[ \t]+{_ID}[ \t]*$", re.MULTILINE)
 _PRIVATE = lazy(r"^[ \t]*(?:- |#\+|:)?private:", re.MULTILINE | re.IGNORECASE)
 _BULLET = lazy(r"^[ \t]*(?:-|#+|\*+)(?:[ \t]+|$)", re.MULTILINE)
 
@@ -67,7 +65,7 @@ class _Blocks:
             at = low.find(id_)
             while at >= 0:
                 start, end = _line_around(text, at)
-                if _IS_ID.match(text, start, end):
+                if re.fullmatch(rf".*\bid::?[ \t]+{id_}[ \t]*", text[start:end], re.IGNORECASE):
                     return _text_around(text, start, end)
                 at = low.find(id_, end)
         return ""
