@@ -190,7 +190,7 @@ def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> No
 
 
 def test_a_contradiction_waits_until_it_is_answered_or_edited(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
+    opened: Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A dream compares what is a few days old; what it found before must not go unnoticed."""
     monkeypatch.setenv("VAULTMEM_NOW", str(time.time() - 60))
@@ -202,6 +202,10 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
         monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + days * 86_400))
         opened.dream(3)
         assert [one["id"] for one in opened.waiting()["findings"]] == [newer]
+        path = vault / opened.read(newer)["path"]
+        path.rename(path.with_name(f"Renamed {days}.md"))
+        opened.sync()
+        assert opened.waiting()["findings"][0]["subject"].endswith(f"/Renamed {days}.md")
     opened.edit(newer, "Project Birch uses Postgres 16.")
     opened.dream(3)
     assert not opened.waiting()["findings"]

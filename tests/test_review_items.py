@@ -76,6 +76,16 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
     assert [item.source for item in shown] == [paths[2], paths[1]], "unsure is no chore"
     assert shown[0].text.endswith(f"vaultmem delete {ids[1][:8]} archives the older one")
     assert shown[1].text.endswith(f"vaultmem reinforce {ids[1][:8]} keeps it")
+    renamed = {**found[2], "ids": [ids[2], ids[1]], "said": "said of [[b]]"}
+    reads.keep_findings(sight.ledger, kinds, [renamed], 0.0)
+    for path, name in zip(paths[1:3], ("b, new.md", "c, new.md"), strict=True):
+        (vault / path).rename((vault / path).with_name(name))
+    [item] = [item for item in look(sight, vault) if "said of" in item.text]
+    assert (item.id, item.source) == (shown[0].id, "vaultmem/people/c, new.md")
+    assert "[[b, new]]" in item.text
+    for path, name in zip(paths[1:3], ("b, new.md", "c, new.md"), strict=True):
+        (vault / path).with_name(name).rename(vault / path)
+    reads.keep_findings(sight.ledger, kinds, found, 0.0)
     (vault / paths[1]).unlink()
     assert not [item for item in look(sight, vault) if "said of" in item.text]
     for number in range(6):  # nothing else lists them, so none is only counted

@@ -67,6 +67,7 @@ class FindingRow(TypedDict):
     at: NotRequired[float]  # when it was noticed, of what a person is asked
     id: NotRequired[str]  # of the memory, where that is announced to leave, and on which day
     leaves: NotRequired[str]
+    ids: NotRequired[list[str]]  # of the memories at these paths, which may be renamed
 
 
 class Plan(NamedTuple):

@@ -103,7 +103,7 @@ def give(
         memory = session.store.collection.at(item["subject"])
         if item["kind"] in LEAVING and memory is not None:
             leaves = known[memory.id]["leaves"] if memory.id in known else day
-            rows.append({**item, "id": memory.id, "leaves": leaves})
+            rows.append({**item, "id": memory.id, "ids": [memory.id], "leaves": leaves})
     reads.keep_findings(session.store.ledger, kinds, rows, session.now)
 
 

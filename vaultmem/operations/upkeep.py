@@ -96,13 +96,22 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
     long as the memory exists, and contradictions as long as both memories say the same."""
     ledger = session.store.ledger
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
-    rows = {
-        _place(finding): finding
-        for finding in reads.findings(ledger, *kinds)
-        if _still_holds(session, finding)
-    }
-    rows |= {_place(one): one for one in map(finding_to_json, findings)}
-    reads.keep_findings(ledger, kinds, rows.values(), session.now)
+    paths = {memory.id: memory.path for memory in session.store.collection.live()}
+    known = (reads.follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
+    rows = [row for row in known if _still_holds(session, row)]
+    rows += map(finding_to_json, findings)
+    once = {_place(row): _with_ids(session, row) for row in rows}
+    reads.keep_findings(ledger, kinds, once.values(), session.now)
+
+
+def _with_ids(session: Session, finding: FindingRow) -> FindingRow:
+    """A finding that follows its memories under new names; a person who moves what is unsure has decided."""
+    at = session.store.collection.at
+    memories = [at(path) for path in (finding["subject"], *finding["others"])]
+    ids = [memory.id for memory in memories if memory]
+    if finding["kind"] == UNSURE or len(ids) < len(memories):
+        return finding
+    return {**finding, "ids": ids}
 
 
 def _place(finding: FindingRow) -> tuple[str, str, tuple[str, ...]]:

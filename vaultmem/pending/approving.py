@@ -139,7 +139,9 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
     """The findings of dreams that still hold, and the number of open proposals."""
     collection = session.store.collection
     results = []
-    for finding in reads.findings(session.store.ledger, *WAITING):
+    paths = {memory.id: memory.path for memory in collection.live()}
+    for row in reads.findings(session.store.ledger, *WAITING):
+        finding = reads.follow_renames(row, paths)
         memory = collection.at(finding["subject"])
         if memory is not None and not memory.archived:
             results.append({**finding, "id": memory.id})

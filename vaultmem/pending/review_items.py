@@ -73,7 +73,8 @@ _COUNTED = {
 _KEYS = {"copies": "conflict copy"}  # by which ids are made, where it is another word
 CHORES = "{} to look after: vaultmem review"
 _MEMORIES = """AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
-    OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
+    OR f.path IN (SELECT value FROM json_each(?))
+    OR json_extract(n.properties, '$.id') IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
 
 
 class Context(NamedTuple):
@@ -245,13 +246,11 @@ class Review:
     @cached_property
     def _memories(self) -> list[Note]:
         """Memories that live and have an id: those of the inbox, those of how to do things, and those in findings."""
-        found = [
-            path
-            for finding in self._findings
-            for path in (finding["subject"], *finding.get("others", ()))
-        ]
-        context = self.context
-        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, json.dumps(found))
+        found = self._findings
+        paths = [path for row in found for path in (row["subject"], *row.get("others", ()))]
+        ids = [id_ for row in found for id_ in row.get("ids", ())]
+        wanted, context = (json.dumps(paths), json.dumps(ids)), self.context
+        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, *wanted)
         return [note for note in every if note.id and not note.inner.startswith(f"{ENTRIES}/")]
 
     def _content(self, memory: Note) -> str:
@@ -299,8 +298,10 @@ class Review:
 
     def _group_findings(self) -> dict[str, list[Item]]:
         by_path = {each.path: each for each in self._memories}
+        paths = {each.id: each.path for each in self._memories}
         items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
-        for finding in self._findings:
+        for row in self._findings:
+            finding = reads.follow_renames(row, paths)
             kind, memory = finding["kind"], by_path.get(finding["subject"])
             others = finding.get("others", []) if kind == "contradiction" else []
             if memory is None or kind not in items or not by_path.keys() >= {*others}:
