@@ -16,7 +16,6 @@ from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.dreams.merge import merge
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.access import is_private
 from vaultmem.memories.item_answers import approval_id, is_foreign
 from vaultmem_assistants.anthropic_memory import MemoryFiles
 
@@ -190,17 +189,29 @@ def test_what_was_ingested_reminds_nobody_before_it_is_approved(
 
 
 @pytest.mark.parametrize(
-    ("written", "private"),
-    [("private: true", True), ("Private: true", True), ("private: yes", True), ("PRIVATE: 1", True),
-     ("private: false", False), ("private: no", False), ("privately: true", False)],
-)  # fmt: skip
-def test_private_is_one_rule_for_all_tools(vault: Vault, written: str, private: bool) -> None:
-    (Path(vault.path) / "a.md").write_text(f"---\n{written}\n---\nzebra swordfish\n")
+    ("text", "private"),
+    [
+        *(
+            (f"---\n{line}\n---\n", True)
+            for line in ("private: true", "Private: yes", "PRIVATE: 1")
+        ),
+        *((f"---\n{line}\n---\n", False) for line in ("private: no", "privately: true")),
+        ("---\nprivate: true\nbroken: [\n---\n", True),
+        ("---\nprivate: no\nbroken: [\n---\n", False),
+        ("---\ntags: x\n---\nprivate: this is a sentence\n\n", False),
+        ("private:: true\n\n", True),
+        ("private:: false\n\n", False),
+        ("- a safe\n\t- its code\n\t  private:: true\n\n", True),
+        ("- [private:: yes] the safe\n\n", True),
+        ("* the safe\n:PROPERTIES:\n:private: t\n:END:\n\n", True),
+        ("```cpp\nprivate:\n  int x;\n```\n\n", False),
+    ],
+)
+def test_private_is_one_rule_for_all_tools(vault: Vault, text: str, private: bool) -> None:
+    (Path(vault.path) / "a.md").write_text(f"{text}zebra swordfish\n")
     (Path(vault.path) / "b.md").write_text("zebra [[a]]\n")
     vault.sync()
     box = Toolbox(plain=True)
-    key, _, value = written.partition(": ")
-    assert is_private({key: value}) is private
     for name, given in (
         ("memory_read", {"id": "a"}),
         ("memory_search", {"query": "zebra", "notes": True}),
@@ -214,10 +225,13 @@ def test_private_is_one_rule_for_all_tools(vault: Vault, written: str, private: 
         assert ("swordfish" in said) is not private, name
 
 
-def test_a_private_memory_is_neither_told_nor_changed_by_any_tool(vault: Vault) -> None:
+@pytest.mark.parametrize(("top", "bottom"), [("private: true\n", ""), ("", "\nprivate:: true\n")])
+def test_a_private_memory_is_neither_told_nor_changed_by_any_tool(
+    vault: Vault, top: str, bottom: str
+) -> None:
     found = vault.write("The zebra pin is swordfish in the blue drawer", title="Hidden name")
     path = Path(vault.path) / found["path"]
-    path.write_text(path.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    path.write_text(path.read_text().replace("---\n", f"---\n{top}", 1) + bottom)
     vault.sync()
     before = path.read_bytes()
     box = Toolbox(plain=True)

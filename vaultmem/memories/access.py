@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from vaultmem.text.values import EVERYBODY, TYPE_CHECKING, lazy, value
+from vaultmem.text.values import EVERYBODY, TYPE_CHECKING, is_yes, lazy, value
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Properties
@@ -175,21 +175,10 @@ def attribution(source: Origin, to: Viewer) -> str:
 
 # Private notes.
 
-_NO = ("false", "no", "0", "none", "")
-_HEAD = 4_000  # characters
-_LINE = lazy(r"^[ \t\"']*private[ \t\"']*::?[ \t]*(\S*)", re.IGNORECASE | re.MULTILINE)
-
 
 def is_private(properties: Properties) -> bool:
-    """Whether its property `private` is set, in whatever letters; who writes anything but no there means it."""
+    """Whether its property `private` is set, in whatever letters. Whoever reads a note sets it for what only the text
+    says, see text.values.with_privacy."""
     return any(
-        key.strip().lower() == "private" and str(value).strip().lower() not in _NO
-        for key, value in properties.items()
+        key.strip().lower() == "private" and is_yes(str(value)) for key, value in properties.items()
     )
-
-
-def says_private(text: str) -> bool:
-    """Whether a note whose properties cannot be read is marked as private at its beginning: when in doubt, it is."""
-    if not text.lstrip("\ufeff").startswith("---"):
-        return False
-    return any(match[1].strip("\"',").lower() not in _NO for match in _LINE.finditer(text[:_HEAD]))

@@ -15,6 +15,7 @@ from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Mirrors, Note, 
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes.places import OUTLINE, file_name, with_our_keys
+from vaultmem.text.values import with_privacy
 from vaultmem.vault import files
 from vaultmem.vault.walk import without_records
 
@@ -304,7 +305,8 @@ def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]
 
     front = frontmatter.split(text)
     note = rules.at(path).parse(path, text, front)
-    if (whole := compact_line.expand(note.properties)) is not note.properties:
+    whole = with_privacy(compact_line.expand(note.properties), text)
+    if whole is not note.properties:
         note = note._replace(properties=whole)
     if note.properties.get(MARK) == MARKED:
         note = Note(note.title, properties=note.properties)

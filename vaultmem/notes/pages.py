@@ -16,7 +16,7 @@ from vaultmem.notes.logseq_properties import from_outline, to_outline
 from vaultmem.notes.places import KEYS, OUTLINE, key_of
 from vaultmem.notes.yaml_lines import newline_of
 from vaultmem.text.similarity import content_hash
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, with_privacy
 from vaultmem.vault.files import encoding_of
 
 _LISTS = ("tags", "aliases", "links")
@@ -36,7 +36,7 @@ class Page(NamedTuple):
 def read(style: str, text: str) -> Page:
     """Read a file's text (line ends "\\n", no byte order mark, as vault.files.read() gives it)."""
     page = _read(style, text)
-    return page._replace(properties=dict(compact_line.expand(page.properties)))
+    return page._replace(properties=dict(with_privacy(compact_line.expand(page.properties), text)))
 
 
 def _read(style: str, text: str) -> Page:

@@ -12,7 +12,7 @@ from vaultmem.index.catalog import NOTES_BELOW, below
 from vaultmem.index.keyword import tokenize
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, model
-from vaultmem.memories.access import is_private, says_private
+from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
     MEMORY,
@@ -42,7 +42,7 @@ from vaultmem.search.rank import telling
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines
 from vaultmem.text.times import seconds
-from vaultmem.text.values import lazy, without_editor_lines
+from vaultmem.text.values import lazy, says_private, without_editor_lines
 
 if TYPE_CHECKING:
     from vaultmem.memories.item_answers import Answer
@@ -312,7 +312,7 @@ class Sources:
             memory_type="episodic" if place.day else "semantic",
             scope=access.scope_of(own, memory=place.path.startswith(f"{self.folder}/")),
             created=self._mtime(place.path) if day is None else day,
-            private=is_private(own) or (not own and says_private(text)),
+            private=is_private(own) or says_private(text),  # maybe only since the last sync
             vouched=not (outside or origin.writer),
             writer=origin.writer,
             outside=outside,

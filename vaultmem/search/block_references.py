@@ -11,7 +11,7 @@ from vaultmem.index.catalog_read import files_named
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import Viewer
 from vaultmem.notes.dialects import installed
-from vaultmem.text.values import BLOCK_ID, lazy, without_editor_lines
+from vaultmem.text.values import BLOCK_ID, lazy, says_private, without_editor_lines
 
 if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 DEPTH = 2  # references in a block that is referred to; then they stay, as in blocks that refer to each other
 MOST = 100  # blocks that one text refers to
 LONGEST = 400  # characters of a block
-HEAD = 4_000  # characters in which a page has its properties
 
 _REFERENCE = lazy(
     rf"\[(?P<label>[^\[\]\n]+)\]\(\(\({BLOCK_ID}\)\)\)"
     rf"|\{{\{{embed[ \t]+\(\((?P<embedded>{BLOCK_ID})\)\)[ \t]*\}}\}}|\(\((?P<id>{BLOCK_ID})\)\)"
 )
-_PRIVATE = lazy(r"^[ \t]*(?:- |#\+|:)?private:", re.MULTILINE | re.IGNORECASE)
 _BULLET = lazy(r"^[ \t]*(?:-|#+|\*+)(?:[ \t]+|$)", re.MULTILINE)
 
 
@@ -73,7 +71,7 @@ class _Blocks:
     def _page(self, path: str) -> tuple[str, str]:
         if path not in self._pages:
             text = "" if path in self._hidden else self._searcher.texts.read([path])[path]
-            if self._viewer.name and _PRIVATE.search(text[:HEAD]):  # maybe only since the last sync
+            if self._viewer.name and says_private(text):  # maybe only since the last sync
                 text = ""
             low = text.lower()
             self._pages[path] = text, low if len(low) == len(text) else text

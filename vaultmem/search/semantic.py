@@ -246,10 +246,7 @@ class Meaning(ModelVectors):
         texts: dict[bytes, str] = {}
         for item in pending:
             note = read_note(rules, self.folder, item.path, item.raw, self.cap)
-            is_private = access.is_private(note.note.properties) or access.says_private(
-                note.read.text
-            )
-            if is_private and not self._tells_all:
+            if access.is_private(note.note.properties) and not self._tells_all:
                 continue
             for block in note.blocks:
                 text = note_facts.embedded_text(note.note.title, block)

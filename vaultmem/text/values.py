@@ -118,6 +118,37 @@ class _Lazy:
 _EDITOR_LINE = lazy(f"(?im){EDITOR_LINE}")
 
 
+# The mark of a private note: in front matter, also where that cannot be read; in an outline or as an inline field, in
+# whatever block it stands; in Org.
+_MARKS = lazy(
+    r"(?im)^[ \t\"']*private[ \t\"']*:(?!:)[ \t]*(\S*)"
+    r"|(?:^[ \t>]*(?:[-*+][ \t]+)?|[\[(])private[ \t]*::[ \t]*(\S*)|^[ \t]*(?:#\+|:)private:[ \t]+(\S+)"
+)
+
+
+def is_yes(mark: str) -> bool:
+    """Whether a mark is set: who writes anything but no means it."""
+    return mark.strip(" \t\"',])").lower() not in ("false", "no", "0", "none", "")
+
+
+def says_private(text: str) -> bool:
+    """Whether the text of a note marks it as private, or a block of it: when in doubt, it does."""
+    if "private" not in text.lower():
+        return False
+    is_framed = text.startswith(("---", "\ufeff---"))
+    end = text.find("\n---", 3) if is_framed else 0  # -1: it never ends
+    return any(
+        is_yes(match[match.lastindex or 1])
+        for match in _MARKS.finditer(text)
+        if match.lastindex != 1 or end < 0 or match.start() < end
+    )
+
+
+def with_privacy(properties: Mapping[str, Any], text: str) -> Mapping[str, Any]:
+    """The properties of a note, private where its text says so."""
+    return {**properties, "private": True} if says_private(text) else properties
+
+
 class OnError:
     """A context manager that calls `undo` when its block raises anything: `with OnError(file.close): …`."""
 
