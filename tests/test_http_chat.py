@@ -103,6 +103,14 @@ def test_who_may_not_write_may_not_chat_and_nothing_else_is_passed_on(
     assert all(one.path.endswith("/chat/completions") and one.messages for one in since)
 
 
+def test_a_client_counts_tokens_with_the_key_of_the_person(door: Door, llm: ScriptedLlm) -> None:
+    path, body = "/v1/messages/count_tokens", {"model": "m", "messages": []}
+    assert door.send("POST", path, body, "reader").status == 403
+    door.send("POST", path, body, "claude", X_Vaultmem_Vault="home")
+    (sent,) = (one for one in llm.requests if one.path == path)
+    assert (sent.data, sent.headers["authorization"]) == (body, "Bearer key-of-the-person")
+
+
 def test_the_official_client_streams(door: Door, llm: ScriptedLlm) -> None:
     llm.otherwise = text("Hello there")  # also of what learns from earlier turns
     headers = {"X-Vaultmem-Vault": "work"}

@@ -25,6 +25,8 @@ WORDS = {"type": "text", "text": "Rename the boat", "cache_control": {"type": "e
 CALL = {"type": "tool_use", "id": "call_0", "name": "shell", "input": {}}
 RESULT = {"type": "tool_result", "tool_use_id": "call_0", "content": "a stranger's words"}
 
+HALF = b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"Half of"}}\n\n'
+
 
 def send(proxy: Proxied, *messages: object, headers: dict[str, str] | None = None, **more: object) -> Seen:  # fmt: skip
     body = {"model": "m", "max_tokens": 9, "system": "Be brief.", "messages": messages, **more}
@@ -99,7 +101,9 @@ def test_what_no_person_has_written_gets_no_memory_and_is_not_stored(
     [
         status(529),
         raw(b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error"}}\n\n', Content_Type="text/event-stream"),
-        raw(b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"Half of"}}\n\n', Content_Type="text/event-stream"),
+        raw(HALF, Content_Type="text/event-stream"),
+        raw(HALF + b'data: {"type":"message_delta","delta":{"stop_reason":"refusal"}}\n\ndata: {"type":"message_stop"}\n\n', Content_Type="text/event-stream"),
+        raw(b'{"type":"message","content":[{"type":"text","text":"Half of"}],"stop_reason":"refusal"}'),
     ],
 )  # fmt: skip
 def test_of_half_an_answer_only_the_question_is_stored(

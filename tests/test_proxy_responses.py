@@ -136,6 +136,7 @@ def test_what_goes_on_with_a_response_goes_on_with_its_turn(
         (status(429), 429),
         (text("half of it is not").cut_after(40), 200),
         (raw(json.dumps({"status": "failed", "error": {"message": "no"}, "output": []}).encode()), 200),
+        (raw(b'{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[{"type":"message","content":[{"type":"output_text","text":"Half"}]}]}'), 200),
         (raw(b'event: response.failed\ndata: {"type":"response.failed"}\n\n', Content_Type="text/event-stream"), 200),
     ],
 )  # fmt: skip

@@ -259,7 +259,8 @@ class Turn:
 
     def finish(self, answer: Answer) -> None:
         """Store the complete answer."""
-        if self._item is not None and answer.is_complete and answer.text.strip():
+        is_answer = answer.is_complete and not answer.is_declined and answer.text.strip()
+        if self._item is not None and is_answer:
             self._turns.finish(self._item, answer.text, clock.seconds())
             self._item = None
 

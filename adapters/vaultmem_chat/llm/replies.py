@@ -28,6 +28,7 @@ _OPENING = re.compile(
 _END = "zQ8end"  # marks the end of a text to repair, and so whatever was unfinished
 _RUN_TOGETHER = re.compile(r"""["'”]\s{0,9}[,，]\s{0,9}["'“]""")
 _ERROR_KEYS = ("error", "message", "detail")
+_DECLINED = ("refusal", "content_filter")  # reasons: what was written before is not an answer
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
@@ -231,7 +232,7 @@ class Answer:
         self.is_begun = False  # an event has arrived
         self.is_done = False  # the server has ended the stream
         self.is_broken = False  # the server has sent an error instead
-        self.is_declined = False
+        self.is_declined = False  # by the model or a filter: nothing of it is kept
         self.error = ""  # the message of that error
 
     @property
@@ -290,10 +291,11 @@ class Answer:
         reason, message = choice.get("finish_reason"), choice.get(where)
         if isinstance(reason, str) and reason:
             self.reason = reason
+            self.is_declined = self.is_declined or reason in _DECLINED
         if not isinstance(message, dict):
             return
         self.is_begun = True
-        self.is_declined = self.is_declined or isinstance(message.get("refusal"), str)
+        self.is_declined = self.is_declined or bool(message.get("refusal"))
         self.calls = self.calls or bool(message.get("tool_calls") or message.get("function_call"))
         words = text_of(message, "")
         if words and self._size < MOST_TEXT:
@@ -331,6 +333,7 @@ class ResponsesAnswer:
         self.id = ""  # of the response, which a later request may continue
         self.calls = False  # it calls tools of the client, so the turn continues
         self.is_complete = False
+        self.is_declined = False
 
     @property
     def text(self) -> str:
@@ -365,6 +368,8 @@ class ResponsesAnswer:
         if not isinstance(response, dict):
             return
         id_, output = response.get("id"), response.get("output")
+        details = response.get("incomplete_details")
+        self.is_declined = isinstance(details, dict) and details.get("reason") in _DECLINED
         self.id = id_ if isinstance(id_, str) else ""
         if isinstance(output, list) and output:
             self._texts, self._size = {}, 0

@@ -1,7 +1,7 @@
 """Chats at the HTTP door (`vaultmem serve --http ADDRESS --proxy`): below /v1, for clients with a token.
 
-Conversations are prefixed with the name of the token, so that no client can name another's. Only chats and the list
-of models are passed on: the upstream's key is the person's, and gives access to more.
+Conversations are prefixed with the name of the token, so that no client can name another's. Only chats, the count of
+their tokens and the list of models are passed on: the upstream's key is the person's, and gives access to more.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PLACE = "/v1"
 VAULT = "x-vaultmem-vault"  # the header that selects the vault, where a token opens several
 SCOPE = "write"  # turns are stored
 _OURS = (b"authorization", VAULT.encode())
+_FORWARDED = {"/models": "GET", "/messages/count_tokens": "POST"}  # as they are
 
 
 def mount(door: Door) -> list[BaseRoute]:
@@ -40,7 +41,7 @@ def mount(door: Door) -> list[BaseRoute]:
     door.guarded[PLACE] = MOST_BODY
     door.beside.append(lambda: _running(served))
     clients = _Clients(door, served)
-    paths = {**{form.path: "POST" for form in FORMS}, "/models": "GET"}
+    paths = {**{form.path: "POST" for form in FORMS}, **_FORWARDED}
     return [
         Route(f"{PLACE}{path}", clients.endpoint(path), methods=[method])
         for path, method in paths.items()
@@ -95,5 +96,5 @@ class _Clients:
             holder = caller.token.name if caller.client else ""
             chats = server.chats(caller.client, holder)
             paths = {chat.form.path: chat_with(chat) for chat in chats}
-            self._of[key] = {**paths, "/models": forward_to(server.upstream)}
+            self._of[key] = {**paths, **dict.fromkeys(_FORWARDED, forward_to(server.upstream))}
         return self._of[key]

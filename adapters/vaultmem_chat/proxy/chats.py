@@ -271,9 +271,9 @@ class Exchange:
             raise
 
     async def _keep(self, tee: Tee, size: int) -> int:
-        """Store a complete answer if it is longer than `size`. Returns its size."""
+        """Store a complete answer if it is longer than `size` and not declined. Returns its size."""
         answer = tee.answer
-        if not answer.is_complete or len(answer.text) == size:
+        if not answer.is_complete or answer.is_declined or len(answer.text) == size:
             return size
         self._goes_on = answer.calls
         if answer.calls and answer.id and self._chat:
