@@ -58,13 +58,13 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
     where = ("--format", "json", "--vault", str(projects))
     ended = ran("search", "two-wheeler", "--json", *where)
     assert ended.data["count"] == 0
-    assert ended.err.count("searched by words alone") == 1
+    assert ended.err.count("searched by words only") == 1
     for words in (("--keyword", "bicycle"), ("--semantic", "two-wheeler"), ("tag:none",)):
-        assert "by words alone" not in ran("search", *words, *where).err
+        assert "by words only" not in ran("search", *words, *where).err
     asked = b"two-wheeler\nbicycle\n"
     batch = ran("search", "--batch", *where, stdin=asked)
-    assert batch.err.count("searched by words alone") == 1
-    assert "while the agent runs" in ended.err
+    assert batch.err.count("searched by words only") == 1
+    assert "vaultmem start" in ended.err
     assert "agent" not in batch.err, "a batch is searched in its own process"
     assert "remarks" not in batch.out
     assert ran("search", "--keyword", "--semantic", "x", *where).code == 2

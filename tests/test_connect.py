@@ -58,6 +58,18 @@ def test_folders_that_variables_name(
     ]  # which is read wherever the folder of a program is
 
 
+@pytest.mark.usefixtures("home")
+def test_the_command_for_a_session_in_any_folder_names_the_vault_at_hand(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, argument in ((tmp_path, "FOLDER"), (vault, shlex.quote(str(vault)))):
+        monkeypatch.chdir(folder)
+        ended = process("connect", "claude", "--no-mcp")
+        assert ended.err.endswith(f"vaultmem connect claude --vault {argument}\n")
+    assert "--vault" not in process("connect", "claude", "--no-mcp", "--vault", str(vault)).err
+    assert "HARNESS is missing: one of claude, codex" in process("connect").err
+
+
 OTHERS = [
     '{"model": "x"}',
     '{\n    "model" : "x",\n\n    "n": [1,2 , 3e5]\n}\n',

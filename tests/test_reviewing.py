@@ -52,7 +52,7 @@ def test_proposals_are_listed_where_nobody_can_answer(
     synced(vault)
     assert done(vault, "review") == {"proposals": PROPOSALS, "chores": [], "count": 3, "rules": {}}
     listed = said(vault, "review")
-    assert "vaultmem: 3 to review\n" in listed.err
+    assert "vaultmem: 3 to review; vaultmem review --accept ID or --reject ID" in listed.err
     shown = listed.out.splitlines()
     assert shown[0] == "aaaaaaaaaaaa  broken-link  Notes/a.md:3  [[a]] leads nowhere"
     assert {verb for verb, _ in asked} == {"proposals", "pending"}

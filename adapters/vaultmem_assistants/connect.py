@@ -248,9 +248,12 @@ class Connecting:
         if harness.advice:
             output.remark(harness.advice)
         if not args.vault and not config.load(None).text("vault"):
-            what = "sessions that do not start inside a vault are told nothing"
-            advice = f"connect with --vault FOLDER, or put vault: FOLDER into {paths.config_file()}"
-            output.remark(f"{what}: {advice}")
+            here = paths.find_vault(os.getcwd())
+            vault = shlex.quote(here) if here else "FOLDER"
+            advice = f"vaultmem connect {harness.name} --vault {vault}"
+            output.remark(
+                f"only sessions inside a vault get its context; for all sessions: {advice}"
+            )
 
     def _show_part(self, what: str, edited: Edited) -> None:
         args, title = self._args, self._harness.title

@@ -145,7 +145,7 @@ HARNESSES = {
         ),
         Harness(
             "codex", "Codex", ".codex", "CODEX_HOME", "hooks.json", "SessionStart", True, "command",
-            {**_COMMAND, "timeout": 10}, {}, "Codex runs it once you have trusted it: /hooks in Codex",
+            {**_COMMAND, "timeout": 10}, {}, "Codex runs the hook after you trust it: type /hooks in Codex",
             Servers(
                 "config.toml", "mcp_servers", {},
                 Remote({}, headers="http_headers", by_name="bearer_token_env_var"),

@@ -326,7 +326,7 @@ class AgentVault(Vault):
         answer = search_with_archive(self._lent(meaning=by_meaning), ask.but(semantic=by_meaning))
         answer.remarks.extend(self._agent.remarks(semantic=bool(ask.semantic)))
         if ask.semantic is None and not by_meaning and self.has_meaning(ask):
-            answer.remarks.append(f"searched by words alone; {self._agent.embedding.warm()}")
+            answer.remarks.append(f"searched by words only; {self._agent.embedding.warm()}")
         return answer
 
     def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:

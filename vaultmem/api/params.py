@@ -203,8 +203,15 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
     for name in schema.get("required", ()):
         if name not in own:
             near = nearest(name, [field[:_MOST_NAME] for field in own])
-            meant = f'; did you mean it by "{near}"?' if near else ""
-            raise UsageError(f"{spell(name)} is missing{meant}")
+            choices = ", ".join(map(str, properties.get(name, {}).get("enum", ())))
+            hint = (
+                f'; did you mean it by "{near}"?'
+                if near
+                else f": one of {choices}"
+                if choices
+                else ""
+            )
+            raise UsageError(f"{spell(name)} is missing{hint}")
         if isinstance(own[name], str) and not str(own[name]).strip():
             raise UsageError(f"{spell(name)} is empty")
     for name, value in own.items():

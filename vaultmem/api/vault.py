@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from vaultmem.service.agent_health import AgentStatus
     from vaultmem.vectors.shared_index import Health
 
-WORDS_ALONE = "searched by words alone; --semantic searches by meaning too"
-BY_WORDS = f"{WORDS_ALONE}, and so does every search while the agent runs"
+WORDS_ALONE = "searched by words only; --semantic adds search by meaning"
+BY_WORDS = f"{WORDS_ALONE}, and so does the agent (vaultmem start)"
 SHORTEST_ID = 4  # characters of an id that can mean a memory
 
 

@@ -182,7 +182,7 @@ def embed_first(vault: Vault, output: Output) -> None:
 def show_sync(report: Report, output: Output) -> None:
     """The counts of a sync, on stderr."""
     changes = f"{report.added} added, {report.changed} changed, {report.removed} removed"
-    odd = f", {report.troubles} not (wholly) readable: see vaultmem doctor"
+    odd = f", {report.troubles} that cannot be read completely: see vaultmem doctor"
     state = (
         f"{report.unchanged} unchanged in {report.seconds:.1f} s{odd if report.troubles else ''}"
     )

@@ -88,7 +88,9 @@ def _count_lines(counts: dict[str, int], seconds: float) -> list[str]:
     if copies:
         lines.append(plural(copies, "sync conflict copy", "sync conflict copies"))
     if unreadable:
-        lines.append(f"{plural(unreadable, 'note')} not (wholly) readable (vaultmem doctor)")
+        lines.append(
+            f"{plural(unreadable, 'note')} that cannot be read completely (vaultmem doctor)"
+        )
     return lines
 
 

@@ -137,7 +137,12 @@ def review(args: Namespace, output: Output) -> int:
         for kind, says in sorted(rules.items()):
             output.remark(f"{says} {kind} (vaultmem review --ask {kind} ends that rule)")
         if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-            output.remark(f"{count} to review")
+            advice = (
+                "; vaultmem review --accept ID or --reject ID decides on a proposal"
+                if proposals
+                else ""
+            )
+            output.remark(f"{count} to review{advice}")
             for proposal in proposals:
                 output.line(_proposal_line(proposal, output))
         else:

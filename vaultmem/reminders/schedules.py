@@ -388,6 +388,5 @@ def _no_time(params: Arguments, phrase: Phrase) -> VaultmemError:
             f"{spelled} must be a time that is still to come, such as tomorrow at 9, not {at!r}{more}"
         )
     return VaultmemError(
-        "when? no time to come was understood in these words; add one, such as tomorrow at 9, or give it with "
-        f"{spelled}"
+        f"when? these words name no future time; add one, such as tomorrow at 9, or use {spelled}"
     )

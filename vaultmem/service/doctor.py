@@ -230,14 +230,16 @@ def languages(vault: Vault) -> Finding | None:
     result = scripts.unknown_share(texts)
     if result is None:
         return None
-    what = f"{result[0]} of {plural(result[1], 'note')} looked at are in a language that the model does not know"
+    what = f"{result[0]} of {plural(result[1], 'sampled note')} are in a language that the model does not know"
     command = "vaultmem model use multilingual"
     if result[2] == scripts.SCRIPT:
         if vault.config["embedding.other_scripts"] != "same":
             return None
         command += " --other-scripts"
-    advice = f"{command}: a model of 100 languages, 90 MB to fetch once, 93 MB on the disk"
-    return Finding("note", f"{what}: search by meaning finds little in them", advice, [], command)
+    advice = f"{command} (a model for 100 languages: 90 MB to download once, 93 MB on disk)"
+    return Finding(
+        "note", f"{what}, so search by meaning finds little in them", advice, [], command
+    )
 
 
 def _beginning(vault: Vault, path: str) -> str:
