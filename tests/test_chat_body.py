@@ -80,7 +80,7 @@ def test_one_message_comes_in_and_nothing_else_changes(
     put = added.pop(0 if place == bodies.START else last)
     assert put == {"role": "system", "content": 'told \u2028 \ud83d 计划 " \\'}
     assert added == json.loads(body)["messages"]
-    assert told.is_turn == (last == len(roles) - 1)
+    assert told.is_turn == ({*roles[last + 1 :]} <= {"system"})
 
 
 def test_a_question_is_the_text_of_the_last_user_message() -> None:

@@ -21,6 +21,13 @@ anthropic = Lazy("anthropic")
 TEA = "The user likes tea"
 CLAUDE = "user_1a_account__session_0b5c2f1e-5d0a-4b6e-9b8e-3f1f7a2c9d10"
 REMINDER = {"type": "text", "text": "<system-reminder>\nI live in CLAUDE.md\n</system-reminder>\n"}
+OUTPUT = "<local-command-stdout>I live in a shell</local-command-stdout>"
+COMPACT = {"type": "text", "text": "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."}
+CONTINUED = {
+    "type": "text",
+    "text": "This session is being continued from a previous conversation that ran\nout",
+}
+IN_SESSION: dict[str, Any] = {"metadata": {"user_id": CLAUDE}, "tools": [{"name": "shell"}]}
 WORDS = {"type": "text", "text": "Rename the boat", "cache_control": {"type": "ephemeral"}}
 CALL = {"type": "tool_use", "id": "call_0", "name": "shell", "input": {}}
 RESULT = {"type": "tool_result", "tool_use_id": "call_0", "content": "a stranger's words"}
@@ -79,11 +86,59 @@ def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
     assert len(proxy.turns()) == 1
 
 
+def test_what_claude_code_puts_around_the_question_does_not_keep_memory_away(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    """As version 2.1.197 sends it: lists of agents behind the question, the output of commands beside it."""
+    proxy.remembers(TEA)
+    output = {"type": "text", "text": f"<command-name>/cost</command-name>\n {OUTPUT}\n"}
+    agents = {"role": "system", "content": "Available agent types for the Agent tool:"}
+    session = {"user_id": json.dumps({"device_id": "4f", "session_id": "7e91ea5b"})}
+    more: Any = {"metadata": session, "tools": [{"name": "shell"}]}
+    scripted_llm.play(text("Aye."))
+    seen = send(proxy, user([REMINDER, output, WORDS]), agents, **more)
+    assert seen.header("x-vaultmem-recall") == "1 memory"
+    memory, *rest = scripted_llm.messages[0].data["messages"]
+    assert TEA in memory["content"]
+    assert rest == [user([REMINDER, output, WORDS]), agents]
+    assert proxy.ended_turns(1)[0].user == "Rename the boat"
+    seen = send(proxy, user([{"type": "text", "text": OUTPUT}]), agents, **more)
+    assert seen.header("x-vaultmem-recall") == "none: the user says nothing"
+
+
+def test_sessions_side_by_side_keep_each_their_turn_with_tools(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    def step(session: str, *messages: object) -> None:
+        about = {"user_id": json.dumps({"session_id": session})}
+        send(proxy, *messages, metadata=about, tools=[{"name": "shell"}])
+
+    scripted_llm.play(*2 * [tool_calls(("shell", {}))], text("One."), text("Two."))
+    questions = {name: user(f"Question {name}") for name in "ab"}
+    for name, question in questions.items():
+        step(name, question)
+    for name, question in questions.items():
+        step(name, question, {"role": "assistant", "content": [CALL]}, user([RESULT]))
+    turns = {turn.user: turn.assistant for turn in proxy.ended_turns(2)}
+    assert turns == {"Question a": "One.", "Question b": "Two."}
+    assert len(proxy.turns()) == 2
+
+
+def test_an_agent_of_an_assistant_is_not_the_person(proxy: Proxied) -> None:
+    proxy.remembers(TEA)
+    more: Any = {"metadata": {"user_id": CLAUDE}, "tools": [{"name": "shell"}]}
+    seen = send(proxy, user("I work here: look for the boat"), headers={"X_Claude_Code_Agent_Id": "af01"}, **more)  # fmt: skip
+    assert seen.header("x-vaultmem-recall") == "none: a program asks for itself"
+    assert not proxy.turns()
+
+
 @pytest.mark.parametrize(
     ("content", "more", "why"),
     [
         ("Name this chat", {"metadata": {"user_id": CLAUDE}, "tools": []}, "none: a program asks for itself"),
+        ([WORDS, COMPACT], {}, "none: a program asks for itself"),
         ([REMINDER], {}, "none: the user says nothing"),
+        ([CONTINUED], IN_SESSION, "none: the user says nothing"),
         ([RESULT], {}, "none: no question can be read in the request"),
     ],
 )  # fmt: skip

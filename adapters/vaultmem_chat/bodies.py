@@ -2,7 +2,7 @@
 unchanged.
 
 The Messages API (Anthropic) has the form of chat completions, except that the result of a tool is part of a message of
-the user, and that no message has the role of the system.
+the user.
 
 The input of the Responses API is one text, or a list of items: messages, and calls of tools with their results. With
 `previous_response_id` the server knows the earlier messages, and the input holds only the new ones.
@@ -16,21 +16,29 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vaultmem.text.json_text import Part, read_parts
 from vaultmem_chat.llm.replies import sound, text_of
 
 # Where a message is inserted: before the last message of the user, or first of all.
 TURN, START = "turn", "start"
-TASK = "### Task:"  # the beginning of a program's own questions (titles, tags), which no user wrote
+# How questions begin that programs ask for themselves: titles and tags; a summary or a proposal of Claude Code, which
+# may stand behind words of the person.
+_TASK = re.compile(r"\A\s*### Task:|^(?:CRITICAL: Respond with TEXT ONLY|\[SUGGESTION MODE:)", re.MULTILINE)
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
 _RESULT = "tool_result"
 # What Claude Code adds to the words of the person, such as CLAUDE.md.
 _REMINDER = re.compile(
     r"<system-reminder>(?:(?!<system-reminder>).)*?</system-reminder>\s*", re.DOTALL
 )
-_SESSION = re.compile(r'_session_[0-9a-f-]{36}\Z|"session_id"')  # in the metadata of Claude Code
+# A part of a message that is nothing but such elements, as of a command that it ran for the person; or its own summary.
+_ADDED = re.compile(
+    r"(?:(?>\s*<([a-z]+(?:[-_][a-z]+)+)>(?s:.)*?</\1>))+\s*"
+    r"|This session is being continued from a previous conversation (?s:.)*"
+)
+# The session, in the metadata of Claude Code.
+_SESSION = re.compile(r'_session_[0-9a-f-]{36}\Z|"session_id":\s*"[^"]*"')
 _USER = b',{"role":"user","content":'
 OFF = ("off", "false", "0", "no", "none", "disabled")  # values with which a request declines memory
 
@@ -49,6 +57,7 @@ class Chat(NamedTuple):
     end: int = 0  # offset in bytes of the end of an input that is one text
     previous: str = ""  # the id of the response that it continues
     is_aside: bool = False  # Claude Code asks for itself: in a session, without any of its tools
+    session: str = ""  # of Claude Code; several of them may share a conversation
 
     def at(self, place: str) -> int:
         """The offset in bytes at which a message is inserted."""
@@ -57,7 +66,7 @@ class Chat(NamedTuple):
     @property
     def is_task(self) -> bool:
         """Whether a program asks a question of its own."""
-        return self.is_aside or self.question.lstrip().startswith(TASK)
+        return self.is_aside or _TASK.search(self.question) is not None
 
 
 def read(body: bytes) -> Chat | None:
@@ -115,9 +124,24 @@ def _completion(text: str, body: Members) -> Chat | None:
     roles = [_speaker(message.value) for message in messages]
     if "user" not in roles or "" in roles:
         return None
-    chat = _chat(text, body, messages, roles, guides=())
-    in_session = _SESSION.search(str(_metadata(body, "user_id"))) is not None
-    return chat._replace(is_aside=in_session and not ("tools" in body and body["tools"].value))
+    chat = _chat(text, body, messages, roles)
+    if not (session := _SESSION.search(str(_metadata(body, "user_id")))):
+        return chat
+    question = _own_words(messages[_last_of_user(roles)].value)
+    is_aside = not ("tools" in body and body["tools"].value)
+    return chat._replace(question=question, session=session[0], is_aside=is_aside)
+
+
+def _last_of_user(roles: Sequence[str]) -> int:
+    return len(roles) - 1 - roles[::-1].index("user")
+
+
+def _own_words(message: Any) -> str:
+    """What the person wrote in a message of Claude Code."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    own = [part for part in parts if not _ADDED.fullmatch(text_of({"content": [part]}))]
+    return _REMINDER.sub("", sound(text_of({"content": own})))
 
 
 def _speaker(message: object) -> str:
@@ -146,24 +170,21 @@ def _response(text: str, body: Members) -> Chat | None:
     roles = [_role(item.value) for item in items]
     if "user" not in roles:  # only results of tools: the server knows the question
         return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
-    return _chat(text, body, items, roles, guides=_GUIDES)
+    return _chat(text, body, items, roles)
 
 
-def _chat(
-    text: str, body: Members, messages: Sequence[Part], roles: Sequence[str], guides: Sequence[str]
-) -> Chat:
-    """The chat of a list of messages; messages with roles in `guides` may follow the question."""
-    last = len(roles) - 1 - roles[::-1].index("user")
+def _chat(text: str, body: Members, messages: Sequence[Part], roles: Sequence[str]) -> Chat:
+    """The chat of a list of messages."""
+    last = _last_of_user(roles)
     _unambiguous(read_parts(text, messages[last].start)[0], ("role", "content"))
     first, before = messages[0].start, messages[last].start
     at = len(text[:first].encode())
     texts = [sound(text_of(message.value)) for message in messages]
     words = [_REMINDER.sub("", value) for value in texts]
     previous = _string(body, "previous_response_id")
-    started = ([previous], [""]) if guides else ([], [])
     return Chat(
-        words[last], all(role in guides for role in roles[last + 1 :]), tuple(texts),
-        _digest([*started[0], *roles[: last + 1]], [*started[1], *words]),
+        words[last], all(role in _GUIDES for role in roles[last + 1 :]), tuple(texts),
+        _digest([previous, *roles[: last + 1]], ["", *words]),
         _string(body, "model"), _conversation(body), says_off(_metadata(body, "vaultmem")),
         (at, at + len(text[first:before].encode())), 0, previous,
     )  # fmt: skip

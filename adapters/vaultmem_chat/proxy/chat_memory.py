@@ -63,7 +63,7 @@ class ChatTurns:
         service: str = "",
     ) -> None:  # fmt: skip
         self.queue, self._nudge, self._earlier, self._service = queue, nudge, earlier, service
-        self._newest: OrderedDict[str, _Newest] = OrderedDict()
+        self._newest: OrderedDict[tuple[str, str], _Newest] = OrderedDict()  # by session, too
         self._lock = threading.Lock()
 
     def begin(self, conversation: str, chat: Chat) -> Turn | None:
@@ -88,18 +88,19 @@ class ChatTurns:
 
     def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
         """The turn of a chat, and the previous one if its answer will not arrive any more."""
-        last = None if conversation in self._newest else self._earlier(conversation)
+        key = conversation, chat.session
+        last = None if key in self._newest else self._earlier(conversation)
         words = truncate(chat.question).strip()  # as its note has them
         with self._lock:
-            newest = self._newest.get(conversation)
+            newest = self._newest.get(key)
             if newest is None and last is not None and last.words == words:
-                newest = self._newest[conversation] = _Newest(chat.digest, last.user_id)
+                newest = self._newest[key] = _Newest(chat.digest, last.user_id)
             abandoned = None
             if newest is None or newest.digest != chat.digest:
                 abandoned = newest.item if newest is not None and not newest.requests else None
-                newest = self._newest[conversation] = _Newest(chat.digest, str(uuid.uuid4()))
+                newest = self._newest[key] = _Newest(chat.digest, str(uuid.uuid4()))
             newest.requests += 1
-            self._newest.move_to_end(conversation)
+            self._newest.move_to_end(key)
             if len(self._newest) > MOST_CONVERSATIONS:
                 self._newest.popitem(last=False)
             return newest, abandoned
