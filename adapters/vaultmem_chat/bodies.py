@@ -25,7 +25,9 @@ from vaultmem_chat.llm.replies import sound, text_of
 TURN, START = "turn", "start"
 # How questions begin that programs ask for themselves: titles and tags; a summary or a proposal of Claude Code, which
 # may stand behind words of the person.
-_TASK = re.compile(r"\A\s*### Task:|^(?:CRITICAL: Respond with TEXT ONLY|\[SUGGESTION MODE:)", re.MULTILINE)
+_TASK = re.compile(
+    r"\A\s*### Task:|^(?:CRITICAL: Respond with TEXT ONLY|\[SUGGESTION MODE:)", re.MULTILINE
+)
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
 _RESULT = "tool_result"
 # What Claude Code adds to the words of the person, such as CLAUDE.md.
