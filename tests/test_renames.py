@@ -11,7 +11,8 @@ from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id
 from vaultmem.pending.open_store import open_store
-from vaultmem.reminders.due import KEEP_FOR, TASK, Due, Entries, Renames, moved_entries
+from vaultmem.reminders.due import TASK, Due
+from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
 
 AT = "2026-11-20T10:00:00Z"
@@ -126,3 +127,24 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
         (vault / f"{name}.md").rename(vault / f"New {name}.md")
     told, listed = looked()
     assert (told, sorted(listed)) == ([], ["New Trip", "New Week", "call Anne"])
+
+
+def test_all_turns_of_a_task_that_repeats_move_at_once(vault: Path, write: Write) -> None:
+    write("Home.md", "- [ ] water the plants 🔁 every day 📅 2026-11-01\n")
+    synced(vault)
+    opened = Vault(str(vault))
+    waiting = open_store(opened.state, opened.config).pending
+    answers: dict[str, Answer] = {}
+    for day in range(1, 22):
+        last = waiting.dues(opened.searcher().catalog, NOW, answers)[-1]
+        answers[last.id] = Answer(last.id, DONE, f"2026-11-{day:02}T10:00:00Z")
+    before = waiting.dues(opened.searcher().catalog, NOW, answers)
+    heard = {before[-1].id: Notified(before[-1].id, AT, 1, DAY)}
+    (vault / "Home.md").rename(vault / "Flat.md")
+    synced(vault)
+    catalog = Vault(str(vault)).searcher().catalog
+    [first] = waiting.dues(catalog, NOW, answers)
+    moved = moved_entries({due.id: due for due in before}, [first], Entries(answers, heard))
+    after = waiting.dues(catalog, NOW, moved.answers)
+    assert [due.due for due in after] == [due.due for due in before]
+    assert (after[-1].due, [*moved.notified]) == (DAY, [after[-1].id])

@@ -30,7 +30,8 @@ from vaultmem.pending.review_items import Context, Review
 from vaultmem.reminders import alarms, items
 from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.alarms import Notifier
-from vaultmem.reminders.due import Due, Entries, Renames
+from vaultmem.reminders.due import Due
+from vaultmem.reminders.renames import Entries, Renames
 from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
 from vaultmem.text.times import stamp
 from vaultmem.vault import files

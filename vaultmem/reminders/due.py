@@ -3,31 +3,19 @@ reminder. Times are those of the clock on the wall, as notes have them: an ISO d
 
 from __future__ import annotations
 
-import contextlib
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import (
-    SNOOZED,
-    Answer,
     Answers,
-    approval_id,
-    completion_id,
     is_asleep,
     is_closed,
     item_id,
 )
-from vaultmem.notes.places import folded_name
-from vaultmem.paths import replace_private
 from vaultmem.text import recurrence
 from vaultmem.text.times import seconds
-
-if TYPE_CHECKING:
-    from vaultmem.synclog.log_entries import Notified
 
 NONE: Answers = {}
 _MOST_AHEAD = 400  # occurrences that may be done before their day
@@ -57,6 +45,10 @@ class Due(NamedTuple):
     series: str = ""  # under which id the end of what rolls is recorded, vm-…
     task: str = ""  # its words without the time, where that would be wrong on another day
     content: str = ""  # of a note that is due itself, by which it is the same under another name
+    source: str = (
+        ""  # of which its id is made: the name of the note, or the id of the task or memory
+    )
+    key: str = ""  # by which its id is made within that
 
     @property
     def words(self) -> str:
@@ -122,7 +114,7 @@ class Schedule(NamedTuple):
             )
             if not day:
                 return
-            due = _shift(due, day.isoformat() + due.due[10:])._replace(kind=SENTENCE)
+            due = shift(due, day.isoformat() + due.due[10:])._replace(kind=SENTENCE)
             turn = with_id(due, self.source, self.key and day.isoformat())
             yield turn
 
@@ -140,7 +132,7 @@ class Schedule(NamedTuple):
             return
         until = _until(put_off, snoozed)
         if last and not self._is_over(max(last, until), moment.date().isoformat()):
-            occurrence = with_id(_shift(self.due, last), self.source)
+            occurrence = with_id(shift(self.due, last), self.source)
             if not following or not is_closed(answers, occurrence.due.id):
                 due = occurrence.due._replace(due=until, at=until) if until else occurrence.due
                 yield occurrence._replace(due=due)
@@ -148,7 +140,7 @@ class Schedule(NamedTuple):
         for _ in range(_MOST_AHEAD):  # done ahead of time
             if not following:
                 return
-            occurrence = with_id(_shift(self.due, following), self.source)
+            occurrence = with_id(shift(self.due, following), self.source)
             following = occurrence_after(self.rule, self.due.due, following)
             if not following or not is_closed(answers, occurrence.due.id):
                 yield occurrence
@@ -163,7 +155,7 @@ class Schedule(NamedTuple):
             if not (earlier := _days_around(self.rule, start, day)[0]):
                 break
             when = earlier + last[10:]
-            occurrence = with_id(_shift(self.due, when), self.source)
+            occurrence = with_id(shift(self.due, when), self.source)
             if _until(occurrence, snoozed) > last:
                 return occurrence
         return None
@@ -193,7 +185,8 @@ def with_id(due: Due, source: str, key_time: str = "") -> Identified:
     words = " ".join(due.text.split())
     pair = source, f"{words}\0{key_time or due.due or due.at}"
     series = series_id(source, "" if due.memory else words) if due.rolls else ""
-    return Identified(due._replace(id=item_id(*pair), series=series), pair)
+    id_, (source, key) = item_id(*pair), pair
+    return Identified(due._replace(id=id_, series=series, source=source, key=key), pair)
 
 
 def series_id(source: str, words: str = "") -> str:
@@ -212,10 +205,10 @@ def earlier_occurrences(due: Due, days: int) -> Iterator[Due]:
     day = date.fromisoformat(due.due[:10]).toordinal()
     for number in range(day - 1, max(day - days, 1), -1):
         when = date.fromordinal(number).isoformat() + due.due[10:]
-        yield with_id(_shift(due, when), due.memory).due
+        yield with_id(shift(due, when), due.memory).due
 
 
-def _shift(due: Due, when: str) -> Due:
+def shift(due: Due, when: str) -> Due:
     """The occurrence of that time; one that reminds earlier than it is due does so each time."""
     if not due.at or due.at == due.due:
         return due._replace(due=when, at=when and due.at and when)
@@ -263,135 +256,3 @@ def _is_past(day: date, clock: str, now: datetime) -> bool:
         return local.astimezone(UTC) <= now.astimezone(UTC)
     except OverflowError:  # at the ends of the calendar
         return local.replace(tzinfo=None) <= now.replace(tzinfo=None)
-
-
-# Answers and notifications stay with what is only somewhere else now: in a note of another name, in a copy of it. A
-# line that was reworded keeps its notification and its snooze; done it was not.
-
-ALIKE = 0.75  # of the letters, for words to be the same ones mended
-KEEP_FOR = 600.0  # seconds that what is gone may come back elsewhere: sync programs delete first
-_LONGEST = 200  # characters that are compared
-_MOST = 5_000  # dues in the file
-_LONGEST_FILE = 32_000_000  # characters
-_FORM = tuple(type(field) for field in Due("", "", "", "", "", "", 0, ""))
-
-
-class Entries(NamedTuple):
-    """Answers and notifications, by the ids of the items."""
-
-    answers: dict[str, Answer]
-    notified: dict[str, Notified]
-
-
-class Renames:
-    """What was due in one vault at the last look. Not for several threads at once."""
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._saved: list[Due] | None = None  # what the file holds
-        self._before: dict[str, Due] = {}
-        self._last_seen: dict[str, float] = {}  # of what is gone
-
-    def follow(self, dues: Sequence[Due], entries: Entries, now: float) -> Entries:
-        """The entries to record for dues that are new since the last time."""
-        if self._saved is None:
-            self._load(now)
-        moved = moved_entries(self._before, dues, entries)
-        there = {due.id: due for due in dues}
-        self._last_seen = {
-            id_: self._last_seen.get(id_, now)
-            for id_ in self._before
-            if id_ not in there and abs(now - self._last_seen.get(id_, now)) <= KEEP_FOR
-        }
-        self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
-        self.keep(dues, entries)
-        return moved
-
-    def keep(self, dues: Iterable[Due], entries: Entries) -> None:
-        """Store the state for the next process."""
-        known = {*entries.answers, *entries.notified}
-        saved = [
-            due
-            for due in dues
-            if due.id in known or due.series in entries.answers or (due.rolls and not due.memory)
-        ]
-        if saved == self._saved:
-            return
-        rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
-        with contextlib.suppress(OSError):  # then a rename without an agent notifies once more
-            replace_private(self._file, json.dumps(rows))
-            self._saved = saved
-
-    def _load(self, now: float) -> None:
-        self._saved = []
-        try:
-            with open(self._file, encoding="utf-8") as file:
-                rows = json.loads(file.read(_LONGEST_FILE))
-        except (OSError, ValueError, RecursionError):
-            return
-        for row in rows if isinstance(rows, list) else []:
-            if isinstance(row, list) and tuple(map(type, row)) == _FORM:
-                self._before[row[0]] = Due(*row)
-        self._saved = list(self._before.values())
-        self._last_seen = dict.fromkeys(self._before, now)
-
-
-def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entries) -> Entries:
-    """What of the entries goes on to those `after` that were not there `before`."""
-    now = {due.id: due for due in after}
-    by_meaning: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
-    by_line: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
-    for due in before.values() if now.keys() - before.keys() else ():
-        by_meaning[_meaning(due)].append(due)
-        if due.id not in now:
-            by_line[_line(due)].append(due)
-    moved = Entries({}, {})
-    for due in (now[id_] for id_ in now if id_ not in before and by_meaning):
-        same = by_meaning[_meaning(due)]
-        gone = [entry for entry in same if entry.id not in now]
-        mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
-        pairs: Iterable[tuple[str, str]] = ()
-        if len(gone) == 1:  # of two nobody knows which
-            pairs = zip(_ids(_turn_of(gone[0], due)), _ids(due), strict=True)
-        for entry in mended:
-            answer = entries.answers.get(entry.id)
-            pairs = [(entry.id, due.id)] if answer and answer.state == SNOOZED else []
-        for old, new in pairs:
-            if old in entries.answers and new not in entries.answers:
-                moved.answers[new] = entries.answers[old]._replace(id=new)
-        # Of a copy a person need not be notified again.
-        records = [entries.notified.get(entry.id) for entry in (*same, *mended)]
-        record = next(filter(None, records), None)
-        if record and due.id not in entries.notified:
-            moved.notified[due.id] = record._replace(id=due.id)
-    return moved
-
-
-def _meaning(due: Due) -> tuple[object, ...]:
-    when = ("", due.due[10:]) if due.rolls else (due.due, due.at)
-    return due.kind, due.content or due.text, due.repeat, *when, due.foreign
-
-
-def _turn_of(gone: Due, due: Due) -> Due:
-    """Of what repeats by itself in a note, the turn at the time of another."""
-    if not gone.rolls or gone.due == due.due:
-        return gone
-    return with_id(_shift(gone, due.due), folded_name(gone.path)).due
-
-
-def _line(due: Due) -> tuple[object, ...]:
-    return due.kind, due.path, due.line, due.due, due.at, due.foreign
-
-
-def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
-    """The vanished due that was in this line with nearly the same words."""
-    if len(gone) != 1 or not due.line:
-        return []
-    from difflib import SequenceMatcher  # most lines stay where they are
-
-    words = SequenceMatcher(None, gone[0].text[:_LONGEST], due.text[:_LONGEST], autojunk=False)
-    return list(gone) if words.ratio() >= ALIKE else []
-
-
-def _ids(due: Due) -> tuple[str, ...]:
-    return due.id, approval_id(due.id), completion_id(due.path), due.series

@@ -1,0 +1,157 @@
+"""Answers and notifications stay with what is only somewhere else now: in a note of another name, in a copy of it. A
+line that was reworded keeps its notification and its snooze; done it was not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.item_answers import SNOOZED, Answer, approval_id, completion_id, item_id
+from vaultmem.paths import replace_private
+from vaultmem.reminders.due import SENTENCE, TASK, Due, shift, with_id
+
+if TYPE_CHECKING:
+    from vaultmem.synclog.log_entries import Notified
+
+ALIKE = 0.75  # of the letters, for words to be the same ones mended
+KEEP_FOR = 600.0  # seconds that what is gone may come back elsewhere: sync programs delete first
+_LONGEST = 200  # characters that are compared
+_MOST = 5_000  # dues in the file
+_LONGEST_FILE = 32_000_000  # characters
+_FORM = tuple(type(field) for field in Due("", "", "", "", "", "", 0, ""))
+
+
+class Entries(NamedTuple):
+    """Answers and notifications, by the ids of the items."""
+
+    answers: dict[str, Answer]
+    notified: dict[str, Notified]
+
+
+class Renames:
+    """What was due in one vault at the last look. Not for several threads at once."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._saved: list[Due] | None = None  # what the file holds
+        self._before: dict[str, Due] = {}
+        self._last_seen: dict[str, float] = {}  # of what is gone
+
+    def follow(self, dues: Sequence[Due], entries: Entries, now: float) -> Entries:
+        """The entries to record for dues that are new since the last time."""
+        if self._saved is None:
+            self._load(now)
+        moved = moved_entries(self._before, dues, entries)
+        there = {due.id: due for due in dues}
+        self._last_seen = {
+            id_: self._last_seen.get(id_, now)
+            for id_ in self._before
+            if id_ not in there and abs(now - self._last_seen.get(id_, now)) <= KEEP_FOR
+        }
+        self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
+        self.keep(dues, entries)
+        return moved
+
+    def keep(self, dues: Iterable[Due], entries: Entries) -> None:
+        """Store the state for the next process."""
+        known = {*entries.answers, *entries.notified}
+        saved = [
+            due
+            for due in dues
+            if due.id in known or due.series in entries.answers or (due.rolls and not due.memory)
+        ]
+        if saved == self._saved:
+            return
+        rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
+        with contextlib.suppress(OSError):  # then a rename without an agent notifies once more
+            replace_private(self._file, json.dumps(rows))
+            self._saved = saved
+
+    def _load(self, now: float) -> None:
+        self._saved = []
+        try:
+            with open(self._file, encoding="utf-8") as file:
+                rows = json.loads(file.read(_LONGEST_FILE))
+        except (OSError, ValueError, RecursionError):
+            return
+        for row in rows if isinstance(rows, list) else []:
+            if isinstance(row, list) and tuple(map(type, row)) == _FORM:
+                self._before[row[0]] = Due(*row)
+        self._saved = list(self._before.values())
+        self._last_seen = dict.fromkeys(self._before, now)
+
+
+def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entries) -> Entries:
+    """What of the entries goes on to those `after` that were not there `before`."""
+    now = {due.id: due for due in after}
+    by_meaning: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
+    by_line: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
+    for due in before.values() if now.keys() - before.keys() else ():
+        by_meaning[_meaning(due)].append(due)
+        if due.id not in now:
+            by_line[_line(due)].append(due)
+    moved = Entries({}, {})
+    for due in (now[id_] for id_ in now if id_ not in before and by_meaning):
+        same = by_meaning[_meaning(due)]
+        gone = [entry for entry in same if entry.id not in now]
+        mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
+        pairs: list[tuple[str, str]] = []
+        if len(gone) == 1:  # of two nobody knows which
+            pairs += _new_ids(gone[0], due, before)
+        for entry in mended:
+            answer = entries.answers.get(entry.id)
+            pairs = [(entry.id, due.id)] if answer and answer.state == SNOOZED else []
+        for old, new in pairs:
+            if old in entries.answers and new not in entries.answers:
+                moved.answers[new] = entries.answers[old]._replace(id=new)
+            if old in entries.notified and new not in entries.notified:
+                moved.notified[new] = entries.notified[old]._replace(id=new)
+        # Of a copy a person need not be notified again.
+        records = [entries.notified.get(entry.id) for entry in (*same, *mended)]
+        record = next(filter(None, records), None)
+        if record and due.id not in entries.notified:
+            moved.notified[due.id] = record._replace(id=due.id)
+    return moved
+
+
+def _meaning(due: Due) -> tuple[object, ...]:
+    when = ("", due.due[10:]) if due.rolls else (due.due, due.at)
+    return due.kind, due.content or due.text, due.repeat, *when, due.foreign
+
+
+def _turn_of(gone: Due, due: Due) -> Due:
+    """Of what repeats by itself in a note, the turn at the time of another."""
+    if not gone.rolls or gone.due == due.due:
+        return gone
+    return with_id(shift(gone, due.due), gone.source).due
+
+
+def _new_ids(gone: Due, due: Due, before: Mapping[str, Due]) -> Iterator[tuple[str, str]]:
+    """Pairs of ids, old and new; of a task that repeats also those of its turns, of which each comes up after the one
+    before it was answered."""
+    yield from zip(_ids(_turn_of(gone, due)), _ids(due), strict=True)
+    for turn in before.values() if gone.kind == TASK and gone.repeat else ():
+        if (turn.source, turn.line, turn.kind) == (gone.source, gone.line, SENTENCE):
+            moved = due._replace(id=item_id(due.source, turn.key))
+            yield from zip(_ids(turn)[:2], _ids(moved)[:2], strict=True)
+
+
+def _line(due: Due) -> tuple[object, ...]:
+    return due.kind, due.path, due.line, due.due, due.at, due.foreign
+
+
+def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
+    """The vanished due that was in this line with nearly the same words."""
+    if len(gone) != 1 or not due.line:
+        return []
+    from difflib import SequenceMatcher  # most lines stay where they are
+
+    words = SequenceMatcher(None, gone[0].text[:_LONGEST], due.text[:_LONGEST], autojunk=False)
+    return list(gone) if words.ratio() >= ALIKE else []
+
+
+def _ids(due: Due) -> tuple[str, ...]:
+    return due.id, approval_id(due.id), completion_id(due.path), due.series
