@@ -9,7 +9,10 @@ import pytest
 from tests.index_dump import other_state
 from vaultmem.agent import jobs
 from vaultmem.api import Vault
-from vaultmem.ledger.ledger import Run, Runs
+from vaultmem.index.state import State
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger, Run, Runs
+from vaultmem.memories.draft import HALTED
 
 DAY = 86_400.0
 HOUR = 3_600.0
@@ -87,6 +90,10 @@ def test_a_clock_that_is_weeks_ahead_archives_nothing(machine: Machine, name: st
     assert machine.archived() == 0
     (asked,) = machine.asks()
     assert "ran last on 2026-11-18" in asked["text"]
+    ledger = Ledger(State(str(machine.vault)).path("ledger.db"))
+    (question,) = reads.findings(ledger, HALTED)
+    del question["others"]  # as earlier versions wrote it
+    reads.keep_findings(ledger, [HALTED], [question], machine.now)
     machine.now -= 400 * DAY
     assert machine.run(name).ok
     assert machine.asks() == []
@@ -129,7 +136,7 @@ def test_much_at_once_waits_for_a_person(machine: Machine) -> None:
     machine.write(20)
     machine.now += 10 * DAY  # past the end of the inbox's patience, within that of the clock
     run = machine.run("expire")
-    assert not run.ok
+    assert run.ok is None, "it waits, and has not failed"
     assert "expire would archive 20 of 20 memories at once" in str(run.result)
     assert machine.archived() == 0
     (asked,) = machine.asks()

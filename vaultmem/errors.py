@@ -31,6 +31,10 @@ class NotWrittenError(VaultmemError):
     """A write was not carried out yet; it can be tried again unchanged."""
 
 
+class UnconfirmedError(VaultmemError):
+    """A job waits until a person has confirmed what it would do."""
+
+
 class NoteChangedError(VaultmemError):
     """Somebody else changed the note while we were about to write it."""
 

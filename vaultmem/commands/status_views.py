@@ -303,7 +303,8 @@ def _run_job(args: Namespace, job: Job, output: Output) -> int:
         output.data(done)
         return 0 if done["ok"] else 1
     if not done["ok"]:
-        raise VaultmemError(f"the job {job.name} failed: {done['last_result']}")
+        problem = "failed" if done["ok"] is False else "has done nothing"
+        raise VaultmemError(f"the job {job.name} {problem}: {done['last_result']}")
     output.line(f"{job.name}: {done['last_result']}")
     return 0
 

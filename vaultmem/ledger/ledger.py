@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from vaultmem import now as clock
-from vaultmem.errors import DamagedError, StateError, VaultmemError
+from vaultmem.errors import DamagedError, StateError, UnconfirmedError, VaultmemError
 from vaultmem.index.catalog import as_state_error
 from vaultmem.light import TYPE_CHECKING, NamedTuple, allocate_lock
 from vaultmem.paths import keep_private, make_private
@@ -67,7 +67,7 @@ class Run(NamedTuple):
     seen: float  # when the job was first planned: what a job that never ran is counted from
     waiting: float | None = None  # since when it would run, were it not asked to wait
     last_run: float | None = None
-    ok: bool | None = None
+    ok: bool | None = None  # None: it never ran, or waits for a person's word
     result: str | None = None
     seconds: float | None = None
     last_ok: float | None = None
@@ -362,9 +362,11 @@ def _log() -> logging.Logger:
     return logging.getLogger("vaultmem.agent.jobs")
 
 
-def _outcome(name: str, work: Callable[[], str]) -> tuple[bool, str]:
+def _outcome(name: str, work: Callable[[], str]) -> tuple[bool | None, str]:
     try:
         return True, work()
+    except UnconfirmedError as error:
+        return None, str(error)
     except VaultmemError as error:
         return False, str(error)
     except KeyboardInterrupt:

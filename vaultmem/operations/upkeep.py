@@ -17,7 +17,7 @@ from vaultmem.dreams.classify import UNSURE
 from vaultmem.dreams.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
 from vaultmem.dreams.merge import MERGED
 from vaultmem.embedding import wordpieces
-from vaultmem.errors import LlmError, StateError, VaultmemError
+from vaultmem.errors import LlmError, StateError, UnconfirmedError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
@@ -253,7 +253,7 @@ LATE = 14 * 86_400.0  # seconds
 
 
 def check(session: Session, job: str, plan: Plan) -> None:
-    """Raise VaultmemError when the job has to wait until a person has confirmed the plan."""
+    """Raise UnconfirmedError when the job has to wait until a person has confirmed the plan."""
     run = session.store.ledger.runs().get(job)
     last = session.now if run is None else run.seen if run.last_ok is None else run.last_ok
     _confirm(session, job, "clock", _strange_clock(session, job, last), last)
@@ -287,7 +287,8 @@ def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) 
     is_confirmed = mine is not None and session.store.pending.is_confirmed(mine)
     others = [fact for fact in known if fact is not mine]
     if not doubt:
-        if mine and mine.get("others") == [job] and not is_confirmed:
+        # Earlier versions did not write down which job had asked.
+        if mine and mine.get("others", [job]) == [job] and not is_confirmed:
             reads.keep_findings(ledger, [HALTED], others, session.now)
         return
     if mine is None or mine["at"] < last:
@@ -301,7 +302,7 @@ def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) 
         reads.keep_findings(ledger, [HALTED], [*others, mine], session.now)
     elif is_confirmed:
         return
-    raise VaultmemError(f"{doubt}; it waits until you have ticked that in what is pending")
+    raise UnconfirmedError(f"{doubt}; it waits until you have ticked that in what is pending")
 
 
 # Jobs with the help of the language model of the settings: it sums up old sessions before a deep dream, and answers one
