@@ -285,7 +285,9 @@ def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> N
     assert not file.exists()
 
 
-def test_logseq(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    """A page of a graph of Logseq, with a task in work and another."""
     folder = tmp_path / "graph"
     (folder / "logseq").mkdir(parents=True)
     (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
@@ -294,11 +296,32 @@ def test_logseq(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page.write_text(
         "- NOW water\n  SCHEDULED: <2026-11-21 Sat .+1w>\n- TODO call\n  DEADLINE: <2026-11-22 Sun>\n"
     )
-    monkeypatch.setenv(HOW, "always")
     synced(folder)
-    on = Bench(folder)
+    return page
+
+
+def test_logseq(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOW, "always")
+    on = Bench(tasks.parent.parent)
     on.answer(on.id("water"))
     on.answer(on.id("call"))
-    assert page.read_text() == (
+    assert tasks.read_text() == (
         "- LATER water\n  SCHEDULED: <2026-11-29 Sun .+1w>\n- DONE call\n  DEADLINE: <2026-11-22 Sun>\n"
     )
+
+
+def test_a_task_in_work_is_so_on_the_page_until_its_note_says_otherwise(tasks: Path) -> None:
+    on = Bench(tasks.parent.parent)
+
+    def marks() -> list[str]:
+        on.later()
+        on.store.pending.refresh(on.vault.searcher().catalog, on.at)
+        return re.findall(r"- ([A-Z]+) (?:water|call) ", on.text("vaultmem/pending.md"))
+
+    assert marks() == ["TODO", "DOING"]
+    tasks.write_text(tasks.read_text().replace("NOW", "LATER").replace("TODO", "DOING"))
+    assert marks() == ["DOING", "TODO"]
+    page = on.folder / "vaultmem/pending.md"
+    page.write_text(page.read_text().replace("TODO water", "WAITING water"))  # by the person
+    tasks.write_text(tasks.read_text().replace("DOING", "TODO"))
+    assert marks() == ["TODO", "WAITING"]

@@ -26,6 +26,8 @@ MOST_BYTES = 4_000_000  # of a page, and of a copy of it
 _LONGEST_MEMORY = 1_000_000  # characters
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
+_BEGUN = "begun"
+
 Recorder = Callable[[Mapping[str, Ack]], None]
 
 
@@ -39,7 +41,8 @@ class Refreshed(NamedTuple):
 
 class _Memory(NamedTuple):
     digest: str = ""  # of its last content
-    recorded: frozenset[str] = frozenset()  # answers that are recorded, and still on the page
+    # Answers that are recorded and still on the page, and what is begun there because its note says so.
+    recorded: frozenset[str] = frozenset()
 
 
 class _Copy(NamedTuple):
@@ -196,13 +199,18 @@ class _Turn:
         content = ticks.read(text)
         self.take(content)
         self.record_all()
-        self.on_page = self.after = _answer_ids(content)
+        begun = frozenset(f"{item.id} {_BEGUN}" for item in self._left() if item.begun)
+        written = {mark for mark in self._before.recorded if mark.endswith(_BEGUN)}
+        self.on_page = _answer_ids(content) | written
+        self.after = _answer_ids(content) | begun
         is_new = bool(self.acks) or self._before.digest != self.digest() or not content.is_whole
         says_something = text.strip() or self._left() or "".join(self.typed).strip()
         if not (says_something and (is_new or ticks.missing_lines(content, self.typed))):
             return data
+        by_person = [tick for tick in content.ticks if f"{tick.id} {_BEGUN}" not in written]
+        content = content._replace(ticks=by_person)
         page = ticks.compose(content, self._left(), self._page.style, self.typed, self.extent)
-        self.after = _answer_ids(ticks.read(page))
+        self.after = _answer_ids(ticks.read(page)) | begun
         return _encode(page)
 
     def holds_all_of(self, copy: Content, page: Content) -> bool:

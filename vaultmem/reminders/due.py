@@ -45,10 +45,9 @@ class Due(NamedTuple):
     series: str = ""  # under which id the end of what rolls is recorded, vm-…
     task: str = ""  # its words without the time, where that would be wrong on another day
     content: str = ""  # of a note that is due itself, by which it is the same under another name
-    source: str = (
-        ""  # of which its id is made: the name of the note, or the id of the task or memory
-    )
-    key: str = ""  # by which its id is made within that
+    begun: bool = False  # a TASK that somebody works on, as its note says
+    source: str = ""  # of its id: the name of the note, or the id of the task or memory
+    key: str = ""  # of its id, within that
 
     @property
     def words(self) -> str:
@@ -114,7 +113,7 @@ class Schedule(NamedTuple):
             )
             if not day:
                 return
-            due = shift(due, day.isoformat() + due.due[10:])._replace(kind=SENTENCE)
+            due = shift(due, day.isoformat() + due.due[10:])._replace(kind=SENTENCE, begun=False)
             turn = with_id(due, self.source, self.key and day.isoformat())
             yield turn
 

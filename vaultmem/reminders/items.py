@@ -61,6 +61,7 @@ class Item:
     author: str = ""  # the assistant that wrote it; "" for the person
     memory: str = ""  # the id of the memory that it tells of
     known: str = ""  # of a preference, the day since when
+    begun: bool = False  # the note of the task says that somebody works on it
     counts_others: bool = False  # it stands for more than the page lists
 
 
@@ -214,6 +215,7 @@ def _item_of(due: Due, section: str) -> Item:
     return Item(
         due.id, section, words_of(due), due.due or due.at, place_of(due), title_of(due),
         due.repeat or None, scope=due.scope, private=due.private, author=due.author, memory=due.memory,
+        begun=due.begun,
     )  # fmt: skip
 
 
@@ -327,12 +329,12 @@ def _our_part(items: Sequence[Item], last: tuple[str, str], style: str) -> str:
 
 def _line(item: Item) -> str:
     """A box to tick. Time and repetition are words, so that no plugin lists the item once more."""
-    box = "" if item.section == PREFERENCES else "[ ] "
+    box = "" if item.section == PREFERENCES else "[/] " if item.begun else "[ ] "
     return f"- {box}{' '.join(own_words(item))} ^{item.id}\n"
 
 
 def _block(item: Item) -> str:
-    marker = "" if item.section == PREFERENCES else "TODO "
+    marker = "" if item.section == PREFERENCES else "DOING " if item.begun else "TODO "
     return f"\t- {marker}{' '.join(own_words(item))}\n\t  vm-id:: {item.id}\n"
 
 

@@ -141,7 +141,7 @@ def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None
     """An open task; `plain` says whether its words may tell when, where it has no date."""
     own_id = _own_id(fields)
     due = place.due(TASK, _text(fields, "text"), _line(fields))
-    due = due._replace(repeat=_repeat(fields), own_id=own_id)
+    due = due._replace(repeat=_repeat(fields), own_id=own_id, begun=fields.get("status") == "/")
     by, scheduled, remind = (_text(fields, key) for key in ("due", "scheduled", "remind"))
     planned = [moment for moment in (scheduled, remind) if moment]
     first = by or min(planned, default="") or _text(fields, "start")
