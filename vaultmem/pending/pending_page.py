@@ -198,9 +198,9 @@ class _Turn:
         text = "" if data is None else self._page.own_text(data)
         content = ticks.read(text)
         self.take(content)
-        self.record_all()
         begun = frozenset(f"{item.id} {_BEGUN}" for item in self._left() if item.begun)
         written = {mark for mark in self._before.recorded if mark.endswith(_BEGUN)}
+        self.record_all()
         self.on_page = _answer_ids(content) | written
         self.after = _answer_ids(content) | begun
         is_new = bool(self.acks) or self._before.digest != self.digest() or not content.is_whole
