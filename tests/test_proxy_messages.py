@@ -70,7 +70,7 @@ def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
 ) -> None:
     proxy.remembers(TEA)
     scripted_llm.play(tool_calls(("shell", {"at": "计划"})), text("Renamed."))
-    more: Any = {"stream": True, "tools": [{"name": "shell"}], "metadata": {"user_id": CLAUDE}}
+    more: Any = {"stream": True, **IN_SESSION}
     first = send(proxy, user([REMINDER, WORDS]), **more)
     later = [user([WORDS]), {"role": "assistant", "content": [CALL]}, user([RESULT, REMINDER])]
     second = send(proxy, *later, **more)
@@ -110,8 +110,11 @@ def test_sessions_side_by_side_keep_each_their_turn_with_tools(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:
     def step(session: str, *messages: object) -> None:
-        about = {"user_id": json.dumps({"session_id": session})}
-        send(proxy, *messages, metadata=about, tools=[{"name": "shell"}])
+        marks = (
+            {"metadata": {"user_id": json.dumps({"session_id": "a"})}},
+            {"prompt_cache_key": "b"},
+        )
+        send(proxy, *messages, tools=[{"name": "shell"}], **marks[session == "b"])
 
     scripted_llm.play(*2 * [tool_calls(("shell", {}))], text("One."), text("Two."))
     questions = {name: user(f"Question {name}") for name in "ab"}
@@ -126,9 +129,9 @@ def test_sessions_side_by_side_keep_each_their_turn_with_tools(
 
 def test_an_agent_of_an_assistant_is_not_the_person(proxy: Proxied) -> None:
     proxy.remembers(TEA)
-    more: Any = {"metadata": {"user_id": CLAUDE}, "tools": [{"name": "shell"}]}
-    seen = send(proxy, user("I work here: look for the boat"), headers={"X_Claude_Code_Agent_Id": "af01"}, **more)  # fmt: skip
-    assert seen.header("x-vaultmem-recall") == "none: a program asks for itself"
+    for name in ("X_Claude_Code_Agent_Id", "X_OpenAI_Subagent"):
+        seen = send(proxy, user("I work here: find the boat"), headers={name: "af01"}, **IN_SESSION)
+        assert seen.header("x-vaultmem-recall") == "none: a program asks for itself"
     assert not proxy.turns()
 
 

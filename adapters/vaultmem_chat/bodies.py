@@ -23,10 +23,11 @@ from vaultmem_chat.llm.replies import sound, text_of
 
 # Where a message is inserted: before the last message of the user, or first of all.
 TURN, START = "turn", "start"
-# How questions begin that programs ask for themselves: titles and tags; a summary or a proposal of Claude Code, which
-# may stand behind words of the person.
+# How questions begin that programs ask for themselves: titles and tags; what Claude Code and Codex ask to sum up or to
+# propose, which may stand behind words of the person.
 _TASK = re.compile(
-    r"\A\s*### Task:|^(?:CRITICAL: Respond with TEXT ONLY|\[SUGGESTION MODE:)", re.MULTILINE
+    r"\A\s*### Task:|^(?:CRITICAL: Respond with TEXT ONLY|You are performing a CONTEXT CHECKPOINT|\[SUGGESTION MODE:)",
+    re.MULTILINE,
 )
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
 _RESULT = "tool_result"
@@ -41,6 +42,9 @@ _ADDED = re.compile(
 )
 # The session, in the metadata of Claude Code.
 _SESSION = re.compile(r'_session_[0-9a-f-]{36}\Z|"session_id":\s*"[^"]*"')
+_READ = (
+    "messages", "input", "metadata", "user", "model", "tools", "previous_response_id", "prompt_cache_key",
+)  # fmt: skip
 _USER = b',{"role":"user","content":'
 OFF = ("off", "false", "0", "no", "none", "disabled")  # values with which a request declines memory
 
@@ -59,7 +63,7 @@ class Chat(NamedTuple):
     end: int = 0  # offset in bytes of the end of an input that is one text
     previous: str = ""  # the id of the response that it continues
     is_aside: bool = False  # Claude Code asks for itself: in a session, without any of its tools
-    session: str = ""  # of Claude Code; several of them may share a conversation
+    session: str = ""  # of an assistant; several of them may share a conversation
 
     def at(self, place: str) -> int:
         """The offset in bytes at which a message is inserted."""
@@ -106,8 +110,7 @@ def _read(body: bytes, chat_of: Callable[[str, Members], Chat | None]) -> Chat |
         members, end = read_parts(text)
         if text[end:].strip(" \t\r\n"):
             return None
-        names = ("messages", "input", "metadata", "user", "model", "tools", "previous_response_id")
-        return chat_of(text, _unambiguous(members, names))
+        return chat_of(text, _unambiguous(members, _READ))
     except (ValueError, RecursionError):
         return None
 
@@ -189,6 +192,7 @@ def _chat(text: str, body: Members, messages: Sequence[Part], roles: Sequence[st
         _digest([previous, *roles[: last + 1]], ["", *words]),
         _string(body, "model"), _conversation(body), says_off(_metadata(body, "vaultmem")),
         (at, at + len(text[first:before].encode())), 0, previous,
+        session=_string(body, "prompt_cache_key"),
     )  # fmt: skip
 
 

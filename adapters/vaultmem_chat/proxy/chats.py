@@ -27,9 +27,8 @@ log = logging.getLogger("vaultmem.proxy")
 
 LARGE = 500_000  # bytes from which a body is parsed in a thread, so that streams continue meanwhile
 HEADER = b"x-vaultmem-recall"  # response header: what was recalled, or why nothing was
-SUBAGENT = (
-    b"x-claude-code-agent-id"  # request header: Claude Code asks for an agent that it started
-)
+# Request headers of Claude Code and Codex where an agent asks that they started.
+SUBAGENT = (b"x-claude-code-agent-id", b"x-openai-subagent")
 # Statuses of an invalid request. Memory may be the reason: the prompt is too long, or the model's template allows no
 # such message.
 _REFUSED = (400, 413, 422)
@@ -134,7 +133,7 @@ class Chats:
         chat = await asyncio.to_thread(read, body) if len(body) > LARGE else read(body)
         if chat is None:
             return "none: no question can be read in the request"
-        is_own = chat.is_task or header(headers, SUBAGENT)
+        is_own = chat.is_task or any(header(headers, name) for name in SUBAGENT)
         if chat.is_off or is_own:
             return "off" if chat.is_off else "none: a program asks for itself"
         named = header(headers, b"x-conversation-id").encode("latin-1").decode("utf-8", "replace")
