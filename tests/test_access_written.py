@@ -80,6 +80,23 @@ def test_what_an_assistant_edits_is_in_its_words_and_nothing_that_was_approved(
     assert {memory["agent"] for memory in vault.memories()} == {"codex", "claude", ""}
 
 
+def test_code_that_an_assistant_writes_is_not_run_by_an_editor(vault: Vault) -> None:
+    code = "The report:\n\n```dataviewjs\ndv.io.load('x')\n```\n`$= x` <% tp.x %> {{query x}}"
+    signs = ("```dataviewjs", "`$=", "<%", "{{")
+    mine = vault.write(code)
+    assert vault.read(mine["id"])["content"] == code, "a person's is kept as typed"
+    theirs = vault.write(f"{code} again", title="A <% title %>", by="codex")
+    call = Call("memory_write", {"content": f"{code} once more"}, "claude")
+    Toolbox(plain=True).call(vault, call)
+    vault.edit(theirs["id"], f"{code} edited", by="codex")
+    for memory in vault.memories():
+        if memory["id"] != mine["id"]:
+            whole = (Path(vault.path) / memory["path"]).read_text()
+            assert not [sign for sign in signs if sign in whole + memory["path"]]
+    vault.edit(mine["id"], f"{code} mine")
+    assert vault.read(mine["id"])["content"] == f"{code} mine"
+
+
 def test_no_assistant_writes_under_the_name_of_the_person(vault: Vault) -> None:
     own = vault.write("The pump is blue")["id"]
     for name in ("you", "You", "person", "you\u200b", "\u2060", "per\xadson"):

@@ -88,6 +88,19 @@ def test_no_secret_is_written_by_any_command_nor_into_a_name(files: MemoryFiles)
         assert key not in path.name + path.read_text(), path
 
 
+def test_no_code_is_written_that_an_editor_would_run_not_even_in_parts(files: MemoryFiles) -> None:
+    files.create("/memories/b.md", "a <X% y %>\n``X`dataviewjs\n```\n")
+    files.str_replace("/memories/b.md", "<X", "<")
+    files.str_replace("/memories/b.md", "``X`", "```")
+    files.insert("/memories/b.md", 2, "```\n{{query x}}\n```")
+    own = folder_of(files) / "b.md"
+    assert not [sign for sign in ("<%", "```dataviewjs", "{{") if sign in own.read_text()]
+    mine = own.with_name("mine.md")
+    mine.write_text("`= this.x` and Ann")
+    files.str_replace("/memories/mine.md", "Ann", "Eve")
+    assert "`= this.x` and Eve" in mine.read_text()
+
+
 def test_what_is_made_is_a_memory_of_the_assistant(files: MemoryFiles) -> None:
     files.create("/memories/progress.txt", "Step 1 is done.\n")
     files.create("/memories/preferences/Tea.md", "Anne drinks tea.")

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import is_linear
 from tests.laws import examples
-from vaultmem.text.sanitize import MOST, one_line
+from vaultmem.text.sanitize import MOST, not_run, one_line
 
 DATA = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))
 HOSTILE = DATA["notes"]
@@ -94,3 +95,32 @@ def test_no_letter_is_cut_apart() -> None:
     line = one_line(family * 100)
     assert line.endswith("…")
     assert line[:-1] == family * (len(line) // len(family))
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        *((f"{before}```dataviewjs\nx\n```", f"{before}```text dataviewjs\nx\n```")
+          for before in ("", "[^1]: ", "- [ ] ", "> > [!note]- ", "\t", "1. > - ", "a\r", "> [!a] \t")),
+        ("~~~~ dataview\nLIST\n~~~~", "~~~~ text dataview\nLIST\n~~~~"),
+        ("\u1fef\u1fef\u1fefdataviewjs\nx", "```text dataviewjs\nx"),
+        ("```dataviewjs\n$= x", "```text dataviewjs\ntext $= x"),
+        ("``  $= a``, `\n> = a`, `\ufeff=\na`", "``  text $= a``, `\n> text = a`, `\ufefftext =\na`"),
+        ("~~~js\n\n= x\n~~~", "~~~js\n\ntext = x\n~~~"),
+        ("    $= x\n- \t= x", "    text $= x\n- \ttext = x"),
+        ("<code>= x</code><CODE\nid=a>&#61; x", "< code>= x</code>< CODE\nid=a>&#61; x"),
+        ("<% tp %> {{query x}} `{{query y}}`", "< % tp %> { {query x}} `{ {query y}}`"),
+        ("> ```\n\n{{query x}}\n```", "> ```\n\n{ {query x}}\n```"),
+        ("```\n   ```\n{{query x}}\n```", "```\n   ```\n{ {query x}}\n```"),
+        *((text, text) for text in (
+            "a = b\n===\n- = x", "`==`, `=>`", "```python\nx = '{{y}}'\n```", "a <b> <codec> %>")),
+    ],
+)  # fmt: skip
+def test_code_that_an_editor_would_run_is_plain(text: str, plain: str) -> None:
+    assert not_run(text) == plain
+    assert not_run(plain) == plain
+
+
+@pytest.mark.parametrize("part", ["```a", "`> ", "~~~\n\n", "[a]: ", "- \t", "<%{{", "```\n~~~\n"])
+def test_much_of_it_costs_linear_time(part: str) -> None:
+    assert is_linear(lambda size: not_run(part * size), 1_000, 8_000)

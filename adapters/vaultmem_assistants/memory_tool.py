@@ -21,6 +21,7 @@ from vaultmem.memories.reports import header
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import ARCHIVED_NOTES, phase_of
 from vaultmem.text import secrets
+from vaultmem.text.sanitize import not_run
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.text.values import json_object
@@ -94,7 +95,7 @@ class _Tool:
     def create(self) -> str:
         """Create a file: a memory of the assistant."""
         path = self._new_path("path")
-        content = secrets.redact(_check(self._text("file_text"))).text
+        content = secrets.redact_foreign(_check(self._text("file_text"))).text
         inner = inner_path(path)
         if not inner or self.folder.find(inner) is not None:
             raise VaultmemError(f"File {path} already exists")
@@ -115,7 +116,7 @@ class _Tool:
         path = self._text("path")
         place, content = self._file(path)
         old = self._text("old_str")
-        new = secrets.redact(str(self.command.get("new_str") or "")).text
+        new = secrets.redact_foreign(str(self.command.get("new_str") or "")).text
         count = content.count(old)
         if count == 0:
             why = f"old_str `{old}` did not appear verbatim in {path}."
@@ -126,7 +127,7 @@ class _Tool:
             why = f"Multiple occurrences of old_str `{old}` in lines: {lines}"
             raise VaultmemError(f"No replacement was performed. {why}. Please ensure it is unique")
         line = content[: content.find(old)].count("\n")
-        after = content.replace(old, new)
+        after = _with_plain_code(content, content.replace(old, new))
         self._edit(place, after, f"str_replace in {path}")
         first = max(0, line - _AROUND)
         snippet = _number_lines(after.split("\n")[first : line + _AROUND + 1], first + 1)
@@ -137,7 +138,7 @@ class _Tool:
         """Insert lines after line `insert_line`."""
         path = self._text("path")
         place, content = self._file(path)
-        new = secrets.redact(self._text("insert_text")).text
+        new = secrets.redact_foreign(self._text("insert_text")).text
         line = self.command.get("insert_line")
         lines = content.split("\n")
         if lines[-1] == "":
@@ -146,7 +147,7 @@ class _Tool:
             wanted = f"It should be within the range [0, {len(lines)}]."
             raise VaultmemError(f"Invalid `insert_line` parameter: {line}. {wanted}")
         lines.insert(line, new.rstrip("\n"))
-        after = "\n".join(lines)
+        after = _with_plain_code(content, "\n".join(lines))
         self._edit(place, after if after.endswith("\n") else f"{after}\n", f"insert into {path}")
         return f"The file {path} has been edited."
 
@@ -210,7 +211,7 @@ class _Tool:
 
     def _new_path(self, name: str) -> str:
         """The path parameter of a new file; remembers its name."""
-        return secrets.redact(self._text(name)).text
+        return secrets.redact_foreign(self._text(name)).text
 
     def _file(self, path: str) -> tuple[Place, str]:
         """An editable file, and its text."""
@@ -290,6 +291,12 @@ def _category_in(inner: str, otherwise: str) -> str:
 
 def _filing_properties(category: str) -> dict[str, Value]:
     return {"phase": phase_of(category), "category": category}
+
+
+def _with_plain_code(before: str, after: str) -> str:
+    """The text after a change, whose parts may join into code that an editor would run. If there was some before, it
+    is the person's and stays."""
+    return not_run(after) if not_run(before) == before else after
 
 
 def _check(content: str) -> str:

@@ -158,7 +158,7 @@ def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject)
                 "leave it out"
             )
     if writers:
-        arguments = arguments.without_secrets()
+        arguments = arguments.of_assistant()
     run: Callable[..., object] = resolve(declaration.run)
     with store.ledger.held():
         if declaration.apart:

@@ -342,7 +342,7 @@ def _id(sitting: Sitting, key: tuple[str, ...], group: list[Memory]) -> str:
 
 def _sum_up(draft: Draft, part: Part, means: Means) -> None:
     answer = _CONTROL.sub(" ", (means.summaries or {}).get(part.id, ""))
-    answer = secrets.redact(answer).text.strip()[:LONGEST_SUMMARY]
+    answer = secrets.redact_foreign(answer).text.strip()[:LONGEST_SUMMARY]
     text = answer or summary((), _texts(draft, part), TOKENS, means.count)
     text = text[:LONGEST_SUMMARY].strip() or NOTHING
     last = part.memories[-1].created

@@ -85,7 +85,7 @@ def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
 
 def _line(value: object, most: int = _LONGEST) -> secrets.Redacted:
     """One line without secrets, which are removed before it is cut."""
-    result = secrets.redact(not_run(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most]))
+    result = secrets.redact_foreign(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
     return result._replace(text=result.text[:most])
 
 
@@ -155,8 +155,6 @@ _MARKUP = re.compile(
     r"|\#\+BEGIN_QUERY(?:(?!\#\+BEGIN_QUERY).)*?\#\+END_QUERY",
     _FLAGS,
 )
-# What the editor of the vault may run; also what only comes about when something is taken out between its parts.
-_MACRO = re.compile(rf"{_CODE}|(?:\{{(?=\{{)|\#\+(?=BEGIN_QUERY))", _FLAGS)
 _BULLET = re.compile(rf"{_CODE}|^[ \t]*[-*+][ \t]*\n", _FLAGS)
 _SMALL_TALK = lazy(
     lambda: (
@@ -172,8 +170,9 @@ def without_editor_markup(text: str) -> str:
     result = _MARKUP.sub(lambda match: match["code"] or match["label"] or "", text)
     if result != text:
         result = _BULLET.sub(lambda match: match["code"] or "", result)
-    result = _MACRO.sub(lambda match: match["code"] or f"{match[0]} ", result)
-    return not_run(result)
+    return not_run(
+        result
+    )  # also what only comes about when something is taken out between its parts
 
 
 def without_small_talk(text: str) -> str:

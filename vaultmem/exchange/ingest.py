@@ -312,7 +312,7 @@ def _truncate(result: _Result, room: int) -> _Result:
 
 def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) -> _Result:
     clean = secrets.redact(item.text)
-    text = similarity.normal_form(without_editor_markup(similarity.normal_form(clean.text)))
+    text = similarity.normal_form(without_editor_markup(clean.text))
     if params.needed("source") == TEXT:
         text = incoming.without_small_talk(text)
     if not text.strip():

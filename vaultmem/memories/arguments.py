@@ -56,9 +56,10 @@ class Arguments:
         """The same with other values of some."""
         return Arguments({**self._params, **changes}, self.spelled, self.redacted)
 
-    def without_secrets(self) -> Arguments:
-        """The same as an assistant may have it written down; of what is a list, the texts that hold none."""
-        from vaultmem.text.secrets import redact
+    def of_assistant(self) -> Arguments:
+        """The same as an assistant may have it written down: without secrets, and without code that an editor would
+        run; of what is a list, the texts that hold none."""
+        from vaultmem.text.secrets import redact_foreign
 
         # A title repeats the text as often as not: a secret in both is one.
         kinds = Counter(self.redacted)
@@ -69,7 +70,7 @@ class Arguments:
                 return [item for item in value if not isinstance(item, str) or clean(item) == item]
             if not isinstance(value, str):
                 return value
-            text, removed = redact(value)
+            text, removed = redact_foreign(value)
             kinds |= Counter(removed)
             return text
 

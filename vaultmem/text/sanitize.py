@@ -188,21 +188,40 @@ def quote_text(text: str, longest: int = LONGEST) -> str:
 # Code in a text that somebody else wrote, which an editor shows and does not run.
 
 BEFORE = r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # of lines in lists and quotations
-# Code that an editor runs when it shows or creates a note: Templater's, Dataview's inline, and fenced blocks in any
-# language but these. The list need not be complete: a block in another language only loses its colours.
-_RUN = lazy(
-    r"(?P<template><(?=%))|`\s*(?=\$=|=(?![=>`])[^`\n])"
-    rf"|(?:{BEFORE}(?:`{{3,}}+|~{{3,}}+)[ \t]*+)(?![ \t`~\n]"
+# Whatever may stand before a fence or indented code: also a box, a footnote's or a callout's name.
+_AT = r"(?:^|(?<=\r))(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t]|\[[^\[\]\r\n]{0,60}\]:?)*+"
+_FENCE = r"(?:`{3,}+|~{3,}+)"
+# Dataview runs every element of code that begins with a sign of its own: code in a line, a whole block, HTML.
+_SIGN = r"(?=\$=|=(?![=>`]))"
+_BLANK = r"[\s\ufeff>]*"
+_QUERY = lazy(
+    rf"{_AT}(?:{_FENCE}[^\r\n]*[\r\n]{_BLANK}|(?<=[ ]{{4}})|(?<=\t)){_SIGN}|`{_BLANK}{_SIGN}",
+    re.MULTILINE,
+)
+# Fenced blocks in any language but these. The list need not be complete: a block in another language only loses its
+# colours.
+_BLOCK = lazy(
+    rf"{_AT}{_FENCE}[ \t]*+(?![ \t`~\r\n]"
     r"|(?:te?xt|plain|python|py|[jt]sx?|javascript|typescript|jsonc?|ya?ml|toml|ini|xml|html|s?css|sql|diff|markdown|md"
     r"|bash|zsh|fish|sh|shell|console|powershell|make|dockerfile|c|h|cpp|c\+\+|c#|cs|csharp|java|kotlin|swift|go|rust|rs"
     r"|ruby|rb|php|perl|lua|r|julia|haskell|scala|clojure|elixir|lisp|latex|tex|math|mermaid)(?:[\s{,]|\Z))(?=.)",
     re.MULTILINE | re.IGNORECASE,
 )
+# Templater's commands and Logseq's macros, which run in code of one line, too, and HTML's code. Nothing that surrounds
+# it ends a block of code at the margin before its own last line.
+_SPACED = lazy(
+    rf"(?P<code>^(?P<mark>{_FENCE})[^`\n]*\n.*?^ {{0,3}}(?P=mark))|(?:<(?=code[\s/>])|\{{(?=\{{)|\#\+(?=BEGIN_QUERY))",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+_BACKTICK = str.maketrans("\u1fef", "`")  # as NFC has it
 
 
 def not_run(text: str) -> str:
     """The text with code that an editor would run made plain."""
-    return _RUN.sub(lambda match: f"{match[0]} " if match["template"] else f"{match[0]}text ", text)
+    text = text.translate(_BACKTICK).replace("<%", "< %")
+    text = _SPACED.sub(lambda match: match["code"] or f"{match[0]} ", text)
+    text = _QUERY.sub(lambda match: f"{match[0]}text ", text)
+    return _BLOCK.sub(lambda match: f"{match[0]}text ", text)
 
 
 # Links that open a note in its editor.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 
 from vaultmem.light import NamedTuple
+from vaultmem.text.sanitize import not_run
 from vaultmem.text.secret_values import (
     forms,
     is_placeholder,
@@ -155,6 +156,11 @@ def redact(text: str) -> Redacted:
     if bare != result.text and (hidden := _redact(bare)).kinds:
         return Redacted(hidden.text, result.kinds + hidden.kinds)
     return result
+
+
+def redact_foreign(text: str) -> Redacted:
+    """Like redact(), for what the person did not write: code that an editor would run is made plain, too."""
+    return redact(not_run(text))
 
 
 def _redact(text: str) -> Redacted:

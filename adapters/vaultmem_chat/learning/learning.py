@@ -182,7 +182,7 @@ def take_in(
     vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
     """Add facts, without secrets, reconciled with the known facts of the conversation."""
-    new_facts = list(dict.fromkeys(secrets.redact(fact).text for fact in new_facts))
+    new_facts = list(dict.fromkeys(secrets.redact_foreign(fact).text for fact in new_facts))
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
     every = entries(vault, source.conversation) if known is None else known
