@@ -189,7 +189,7 @@ def quote_text(text: str, longest: int = LONGEST) -> str:
 
 BEFORE = r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # of lines in lists and quotations
 # Whatever may stand before a fence or indented code: also a box, a footnote's or a callout's name.
-_AT = r"(?:^|(?<=\r))(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t]|\[[^\[\]\r\n]{0,60}\]:?)*+"
+_AT = r"(?:^|(?<=\r))(?>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t]|\[[^\[\]\r\n]{0,60}\]:?)*)"
 _FENCE = r"(?:`{3,}+|~{3,}+)"
 # Dataview runs every element of code that begins with a sign of its own: code in a line, a whole block, HTML.
 _SIGN = r"(?=\$=|=(?![=>`]))"
