@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_run import ran
 from tests.effort import is_linear
 from vaultmem import Vault
 from vaultmem.api.tool import Call
@@ -51,6 +52,15 @@ def test_a_note_that_is_read_as_a_whole_is_shown_so_too(vault: Vault) -> None:
     told = Toolbox(plain=True).call(vault, Call("memory_read", {"id": "Plan"}, "claude")).text
     assert f"- see {SHOWN}, (({SAFE}))" in told
     assert vault.ask("note", path="pages/Plan.md")["text"] == f"- see {SHOWN}, The code is 8812"
+    id_ = vault.write(f"see (({ONE})), (({SAFE}))")["id"]
+    told = Toolbox(plain=True).call(vault, Call("memory_read", {"id": id_}, "claude")).text
+    assert f"see {SHOWN}, (({SAFE}))" in told
+    answer = vault.ask("read", id=id_)
+    assert answer["text"] == f"see {SHOWN}, The code is 8812"
+    assert answer["content"] == f"see (({ONE})), (({SAFE}))", "to be edited as it is"
+    assert (
+        f"see {SHOWN}, The code" in ran("read", id_, "--format", "text", "--vault", vault.path).out
+    )
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ async def memory(visit: Visit) -> Page:
     record = named(await visit.reader.ask("read", id=visit.text("id"), **wanted))
     content, is_archived = str(record["content"]), bool(record["deleted"])
     shown = await asyncio.to_thread(
-        prose, content
+        prose, str(record.get("text") or content)
     )  # a long history takes seconds, during which others are served
     return Page(
         record["title"],

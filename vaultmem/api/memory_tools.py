@@ -151,7 +151,8 @@ def read(vault: Vault, call: Call) -> Outcome:
             raise NoteNotFoundError(moved) from None
         text = vault.searcher().with_references(note.text, call.viewer)
         return Outcome(f"{quote(path)}\n{fence(text)}", {"path": path})
-    title, content = quote(str(record["title"])), fence(str(record["content"]))
+    text = record.get("text") or record["content"]
+    title, content = quote(str(record["title"])), fence(str(text))
     return Outcome(f"{title} ({facts(record)})\n{content}", to_data(record))
 
 

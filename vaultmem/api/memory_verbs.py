@@ -194,7 +194,8 @@ VERBS = {
         _READ,
         run="operations.reading:read", writes=False, agent=True,
         first=True, gives="MemoryRecord", show="memory_views:show_memory",
-        returns=f"{_RECORD}; being read is remembered, unless `counts` is False. With `provenance` also \"drawn_from\", "
+        returns=f"{_RECORD}, and \"text\" where it refers to blocks: its content with their text; being read is remembered, "
+        "unless `counts` is False. With `provenance` also \"drawn_from\", "
         '"replaced", "replaced_by" and "recalled"',
         tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),

@@ -85,7 +85,8 @@ def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
     for row in table([*filled, *_provenance(answer)]):
         output.line(output.paint(row, "dim"))
     output.line()
-    output.text(answer["content"].removesuffix("\n") + "\n")
+    text = answer.get("text") or answer["content"]
+    output.text(text.removesuffix("\n") + "\n")
 
 
 def _provenance(answer: Answer) -> Iterator[tuple[str, str]]:

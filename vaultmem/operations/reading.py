@@ -44,6 +44,9 @@ def read(session: Session, params: Arguments) -> JsonObject:
             stored = {memory.id: memory.stored_reads}
             reads.add(session.store.ledger, stored, session.now, session.viewer.name)
     answer = {**session.record(memory), **_attribution(session, memory)}
+    searcher = session.reader.searcher() if "((" in answer["content"] else None
+    if searcher:  # "content" stays as it is, to be edited
+        answer["text"] = searcher.with_references(answer["content"], session.viewer)
     if not params.flag("provenance"):
         return answer
     from vaultmem.operations.provenance import provenance  # to read does without
