@@ -151,8 +151,8 @@ def read(vault: Vault, call: Call) -> Outcome:
             raise NoteNotFoundError(moved) from None
         text = vault.searcher().with_references(note.text, call.viewer)
         return Outcome(f"{quote(path)}\n{fence(text)}", {"path": path})
-    text = record.get("text") or record["content"]
-    title, content = quote(str(record["title"])), fence(str(text))
+    title = quote(str(record["title"]))
+    content = fence(str(record.get("text") or record["content"]))
     return Outcome(f"{title} ({facts(record)})\n{content}", to_data(record))
 
 

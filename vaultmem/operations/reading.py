@@ -43,15 +43,19 @@ def read(session: Session, params: Arguments) -> JsonObject:
         with contextlib.suppress(StateError):  # to read is possible of a full disk
             stored = {memory.id: memory.stored_reads}
             reads.add(session.store.ledger, stored, session.now, session.viewer.name)
-    answer = {**session.record(memory), **_attribution(session, memory)}
-    searcher = session.reader.searcher() if "((" in answer["content"] else None
-    if searcher:  # "content" stays as it is, to be edited
-        answer["text"] = searcher.with_references(answer["content"], session.viewer)
+    fields = session.record(memory)
+    answer = {**fields, **_referenced(session, fields["content"]), **_attribution(session, memory)}
     if not params.flag("provenance"):
         return answer
     from vaultmem.operations.provenance import provenance  # to read does without
 
     return {**answer, **provenance(session, memory)}
+
+
+def _referenced(session: Session, content: str) -> dict[str, str]:
+    """The "text" of a content that refers to blocks; the content stays as it is, because edits begin with it."""
+    searcher = session.reader.searcher() if "((" in content else None
+    return {"text": searcher.with_references(content, session.viewer)} if searcher else {}
 
 
 def _hint(session: Session, text: str) -> NoteNotFoundError | None:
