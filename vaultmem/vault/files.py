@@ -57,9 +57,9 @@ class Inside:
         if not _BY_FOLDER:
             return os.open(os.path.join(self._root, path), _FILE | _NO_LINK)
         folder, _, name = path.rpartition("/")
-        return os.open(name, _FILE | _NO_LINK, dir_fd=self._folder(folder))
+        return os.open(name, _FILE | _NO_LINK, dir_fd=self.folder(folder))
 
-    def _folder(self, path: str) -> int:
+    def folder(self, path: str) -> int:
         """The handle of a folder, opened from the innermost one that is already open."""
         missing = []
         while path not in self._folders and path:

@@ -13,11 +13,11 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.paths import flush_names
 from vaultmem.vault import identity
-from vaultmem.vault.files import Root, on_disk, reason_of
+from vaultmem.vault.files import Inside, Root, on_disk, reason_of
 from vaultmem.vault.walk import nfc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def write_all(handle: int, data: bytes) -> None:
@@ -90,6 +90,17 @@ def _system_rename() -> Callable[[bytes, bytes, int], int] | None:
 # while another folder is in its place.
 
 
+@contextlib.contextmanager
+def anchored(root: str, real: str) -> Iterator[str]:
+    """A path to the same file that stays in its folder, where the system has paths by handles (Linux): a folder may
+    be swapped for a link in the middle of a write. Raises OSError when one is on the way already."""
+    folder, _, name = real.rpartition("/")
+    vault = os.path.realpath(root)
+    with Inside(vault) as inside:
+        steady = f"/proc/self/fd/{inside.folder(folder.removeprefix(vault).strip('/'))}"
+        yield f"{steady}/{name}" if os.path.isdir(steady) else real
+
+
 def existing_path(root: str, path: str) -> str:
     """The real path of a note. Raises NoteNotFoundError when it does not exist."""
     identity.check(root)
@@ -125,8 +136,8 @@ def new_path(root: str, path: str) -> str:
             made = f"{folder}/{parts[depth - 1]}"
             if os.path.lexists(made):
                 raise VaultmemError(f"{path} leads out of the vault; nothing was written")
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(made)
+            with contextlib.suppress(FileExistsError), anchored(root, made) as steady:
+                os.mkdir(steady)
             flush_names(folder)
             inside = made
         folder = inside
@@ -148,13 +159,14 @@ def move(root: str, path: str, target: str) -> None:
     if not same and on_disk(root, target) is not None:
         raise NoteChangedError(exists)
     try:
-        place = new_path(root, target)
-        if same:
-            os.rename(source, place)
-        else:
-            take_name(source, place)
-        for folder in dict.fromkeys((os.path.dirname(place), os.path.dirname(source))):
-            flush_names(folder)
+        real = new_path(root, target)
+        with anchored(root, source) as old, anchored(root, real) as new:
+            if same:
+                os.rename(old, new)
+            else:
+                take_name(old, new)
+            for folder in dict.fromkeys((os.path.dirname(new), os.path.dirname(old))):
+                flush_names(folder)
     except FileExistsError as error:
         raise NoteChangedError(exists) from error
     except FileNotFoundError as error:

@@ -22,6 +22,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.paths import flush_names
 from vaultmem.vault.files import content, on_disk, reason_of, same_moment
 from vaultmem.vault.moves import (
+    anchored,
     exchange,
     existing_path,
     new_path,
@@ -110,21 +111,22 @@ def change(root: str, path: str, edit: Callable[[bytes], bytes], *, part: bool =
     NoteChangedError is raised. Symbolic links are followed inside the vault only. A file with hard links is written
     in place, or detached from them with `part`. If `edit` raises, nothing is written.
     """
-    target = existing_path(root, path)
+    real = existing_path(root, path)
     try:
-        for _ in range(_TRIES):
-            seen = _look(target)
-            if seen is None:
-                continue
-            new = edit(seen.data)
-            if new == seen.data:
-                return False
-            if not seen.stat.st_mode & 0o222:
-                raise VaultmemError(f"{path} is read-only; nothing was written")
-            if _put(target, seen, new, part=part):
-                now = _look(target)
-                if now is not None and now.data == new:
-                    return True
+        with anchored(root, real) as target:
+            for _ in range(_TRIES):
+                seen = _look(target)
+                if seen is None:
+                    continue
+                new = edit(seen.data)
+                if new == seen.data:
+                    return False
+                if not seen.stat.st_mode & 0o222:
+                    raise VaultmemError(f"{path} is read-only; nothing was written")
+                if _put(target, seen, new, part=part):
+                    now = _look(target)
+                    if now is not None and now.data == new:
+                        return True
     except OSError as error:
         raise VaultmemError(f"{path} cannot be written: {reason_of(error)}") from error
     raise NoteChangedError(
@@ -138,15 +140,15 @@ def create(root: str, path: str, data: bytes) -> None:
     if on_disk(root, path) is not None:
         raise NoteChangedError(exists)
     try:
-        target = new_path(root, path)
-        temp = _temp_beside(target)
-        try:
-            _write_new(temp, data, 0o666)
-            take_name(temp, target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temp)
-        flush_names(os.path.dirname(target))
+        with anchored(root, new_path(root, path)) as target:
+            temp = _temp_beside(target)
+            try:
+                _write_new(temp, data, 0o666)
+                take_name(temp, target)
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temp)
+            flush_names(os.path.dirname(target))
     except FileExistsError as error:
         raise NoteChangedError(exists) from error
     except OSError as error:
