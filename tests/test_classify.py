@@ -90,6 +90,11 @@ def test_a_denial_takes_back_what_it_denies(text: str, denied: str) -> None:
     assert classify(text).category != denied
 
 
+def test_in_german_as_in_english_code_lies_in_a_project_and_a_thing_in_a_cupboard() -> None:
+    assert classify("Der Code liegt auf GitHub, im Ordner tools").category == "project"
+    assert classify("Ordner Steuer liegt im Schrank").category is None
+
+
 @pytest.mark.parametrize("text", ["", " ", "ok", "hm, noted", "好的", "???", "12345", "🙂"])
 def test_where_nothing_is_said_it_stays_in_the_inbox(text: str) -> None:
     assert classify(text).category is None
