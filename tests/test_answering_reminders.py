@@ -54,6 +54,20 @@ def test_a_note_that_is_ticked_later_catches_up(bench: Open) -> None:
     assert on.text("Tasks.md").count("[x] pay rent") == 2
 
 
+def test_a_note_that_hears_later_of_what_was_done_has_the_day_on_which_it_was(bench: Open) -> None:
+    on = bench()
+    path = on.folder / "Tasks.md"
+    path.write_text("- [ ] shave 🔁 every 3 days when done 📅 2026-11-22\n")
+    on.later()
+    on.answer(on.id("shave"))
+    (listed,) = on.items()[:1]
+    on.later(2 * 24 * 60)
+    on.answer(completion_id("Tasks.md"))
+    assert "[x] shave 🔁 every 3 days when done 📅 2026-11-22 ✅ 2026-11-22" in path.read_text()
+    on.later()
+    assert (on.id("shave"), on.items()[0].due) == (listed.id, "2026-11-25")
+
+
 def test_what_is_snoozed_for_weeks_is_heard_of_again_on_that_day_and_not_before(
     bench: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

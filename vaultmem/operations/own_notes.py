@@ -25,6 +25,8 @@ from vaultmem.text.values import lazy, normalize_text
 from vaultmem.vault.files import decode, digest
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from vaultmem.operations.leaving import AnswerReport
 
 _PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
@@ -114,7 +116,9 @@ def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerRep
     }  # fmt: skip
     if standing.is_closed:
         return {**report, "was": DONE, "changed": False}
-    if planned := finish(session, params, standing.ticked(session, ""), f"done: {text}"):
+    if planned := finish(
+        session, params, standing.ticked(session, "", session.local_time), f"done: {text}"
+    ):
         return {**report, "dry_run": True, "changes": planned["changes"]}
     return {**report, "carried_out": [{"id": "", "text": text, "path": path, "action": DONE}]}
 
@@ -131,10 +135,10 @@ class Standing(NamedTuple):
         """Whether it is done or cancelled already."""
         return self.task.done or self.task.cancelled
 
-    def ticked(self, session: Session, id_: str) -> Plan:
+    def ticked(self, session: Session, id_: str, done_at: datetime) -> Plan:
         """Mark it done as its editor does. Raises NoteChangedError where only the editor can."""
         mark = codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
-        at = session.local_time.strftime("%Y-%m-%dT%H:%M")
+        at = done_at.strftime("%Y-%m-%dT%H:%M")
         done = Completion(at, recurrence.next_day, recurrence.is_over)
         text = self.data[len(mark) :].decode()
         now = session.store.rules.at(self.path).completed(self.path, text, self.task, done)

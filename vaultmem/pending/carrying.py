@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import date
+from datetime import date, datetime
 
 from vaultmem import plugins
 from vaultmem.adapter import Task, Value
@@ -37,7 +37,7 @@ from vaultmem.review import review
 from vaultmem.review.proposals import Proposal
 from vaultmem.text.recurrence import resume_rule
 from vaultmem.text.sanitize import one_line
-from vaultmem.text.times import stamp
+from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.batch_record import AnswerChange, Header
 
 if TYPE_CHECKING:
@@ -178,10 +178,14 @@ class _Work:
     def _is_carried_out(self, answer: Answer, mark: str) -> bool:
         return mark in self._answers and self._answers[mark].at >= answer.at
 
+    def _answer_to(self, due: Due) -> Answer | None:
+        is_ended = is_closed(self._answers, due.series)
+        return self._answers.get(due.series if is_ended else due.id)
+
     def _requested(self, due: Due) -> Iterator[tuple[Answer, str]]:
         """The answer by which something is to be done, if there is one, and the mark of its being done."""
         answers = self._answers
-        answer = answers.get(due.series if is_closed(answers, due.series) else due.id)
+        answer = self._answer_to(due)
         if answer is None or answer.state not in (DONE, DROPPED):
             return
         mark, *wider = carried_out_ids(due)
@@ -241,7 +245,14 @@ class _Work:
             raise NoteChangedError(
                 f"{due.path} was changed meanwhile: its line {due.line} is not this task"
             )
-        return None if task.is_closed else task.ticked(self._session, due.id)
+        return None if task.is_closed else task.ticked(self._session, due.id, self._done_at(due))
+
+    def _done_at(self, due: Due) -> datetime:
+        """When the person did it; the note may hear of that days later."""
+        now = self._session.local_time
+        answer = self._answer_to(due)
+        at = seconds(answer.at) if answer else None
+        return now if at is None else datetime.fromtimestamp(min(at, now.timestamp()), now.tzinfo)
 
     def _carry_out(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
         session, words, by = self._session, one_line(due.text), answer.by or YOU
