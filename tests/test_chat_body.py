@@ -83,6 +83,18 @@ def test_one_message_comes_in_and_nothing_else_changes(
     assert told.is_turn == ({*roles[last + 1 :]} <= {"system"})
 
 
+def test_what_programs_add_or_ask_for_themselves_is_not_the_question() -> None:
+    """As Copilot CLI 1.0.102, opencode 1.18.33 and Open WebUI send it."""
+    moment = "<current_datetime>2026-11-26T14:52:22.045+00:00</current_datetime>"
+    told = found(chat(user(f"{moment}\n\nWhere is <b>it</b>?")))
+    assert (told.question, told.is_aside) == ("Where is <b>it</b>?", False)
+    title = user("Generate a title for this conversation:\n")
+    assert found(chat(title, user("Where is it?"))).is_aside
+    assert not found(chat(title, {"role": "assistant", "content": "It"}, user("Where?"))).is_aside
+    assert found(chat(user("### Task:\nSuggest tags"))).is_aside
+    assert not found(chat(user("My list\n### Task:\nbuy milk"))).is_aside
+
+
 def test_a_question_is_the_text_of_the_last_user_message() -> None:
     parts_of = [{"type": "text", "text": "What"}, {"type": "image_url", "image_url": {"url": "x"}},
                 {"type": "text", "text": "is it?"}]  # fmt: skip

@@ -25,6 +25,7 @@ import pytest
 
 from tests.cli_run import on, process
 from tests.http_run import Door, door
+from tests.proxy_run import proxied
 from tests.scripted_model import TEXT, Model, offers, serving, words
 from vaultmem.api.memory_tools import TOOLS
 
@@ -201,6 +202,40 @@ def test_the_model_is_offered_all_tools_and_one_works(sessions: dict[str, Seen],
     assert FACT not in first
     assert FACT in second
     assert TEXT in seen.out
+
+
+# --- through the proxy
+
+QUESTION = "Who services the boiler?"
+
+
+@pytest.mark.parametrize("name", ["claude", "codex", "copilot", "opencode"])
+def test_a_question_through_the_proxy_gets_memories_and_is_stored_once(
+    vault: Path, tmp_path: Path, name: str
+) -> None:
+    """And nothing else is: no title, no summary, no list of agents."""
+    environ = {
+        "HOME": str(tmp_path), "PATH": f"{Path(shutil.which('node') or 'node').parent}:/usr/bin:/bin", "TERM": "dumb",
+        "CI": "1", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1",
+    }  # fmt: skip
+    with (
+        serving(Model("no_tool", {})) as model,
+        proxied(vault, f"{model.url}/v1", conversation=name, warm=True) as proxy,
+    ):
+        run = run_of(name, proxy.url.removesuffix("/v1"))
+        for file, text in run.settings.items():
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(text)
+        run = run._replace(words=(*run.words[:-1], QUESTION))
+        seen = session(name, run, model, environ, tmp_path)
+        turns = [
+            (turn.user, turn.assistant)
+            for turn in proxy.ended_turns(1)
+            if turn.conversation == name
+        ]
+    assert TEXT in seen.out, seen.err
+    assert FACT in "\n".join(words(seen.requests[0]))
+    assert turns == [(f'"{QUESTION}"' if name == "opencode" else QUESTION, TEXT)]
 
 
 # --- the memory of another machine

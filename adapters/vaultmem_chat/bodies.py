@@ -23,18 +23,17 @@ from vaultmem_chat.llm.replies import sound, text_of
 
 # Where a message is inserted: before the last message of the user, or first of all.
 TURN, START = "turn", "start"
-# How questions begin that programs ask for themselves: titles and tags; what Claude Code and Codex ask to sum up or to
-# propose, which may stand behind words of the person.
+# How questions begin that programs ask for themselves: for titles and tags; what assistants ask to sum up or propose,
+# which may stand behind words of the person.
 _TASK = re.compile(
-    r"\A\s*### Task:|^(?:CRITICAL: Respond with TEXT ONLY|You are performing a CONTEXT CHECKPOINT|\[SUGGESTION MODE:)",
+    r"\A\s*(?:### Task:|Generate a title for this conversation)"
+    r"|^(?:CRITICAL: Respond with TEXT ONLY|You are performing a CONTEXT CHECKPOINT|\[SUGGESTION MODE:)",
     re.MULTILINE,
 )
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
 _RESULT = "tool_result"
-# What Claude Code adds to the words of the person, such as CLAUDE.md.
-_REMINDER = re.compile(
-    r"<system-reminder>(?:(?!<system-reminder>).)*?</system-reminder>\s*", re.DOTALL
-)
+# What Claude Code (such as CLAUDE.md) and Copilot add to the words of the person.
+_REMINDER = re.compile(r"<(system-reminder|current_datetime)>(?:(?!<\1>).)*?</\1>\s*", re.DOTALL)
 # A part of a message that is nothing but such elements, as of a command that it ran for the person; or its own summary.
 _ADDED = re.compile(
     r"(?:(?>\s*<([a-z]+(?:[-_][a-z]+)+)>(?s:.)*?</\1>))+\s*"
@@ -62,17 +61,12 @@ class Chat(NamedTuple):
     places: tuple[int, int]  # offsets in bytes of the first message, and of the question
     end: int = 0  # offset in bytes of the end of an input that is one text
     previous: str = ""  # the id of the response that it continues
-    is_aside: bool = False  # Claude Code asks for itself: in a session, without any of its tools
+    is_aside: bool = False  # a program asks for itself
     session: str = ""  # of an assistant; several of them may share a conversation
 
     def at(self, place: str) -> int:
         """The offset in bytes at which a message is inserted."""
         return self.places[0 if place == START else 1]
-
-    @property
-    def is_task(self) -> bool:
-        """Whether a program asks a question of its own."""
-        return self.is_aside or _TASK.search(self.question) is not None
 
 
 def read(body: bytes) -> Chat | None:
@@ -133,7 +127,8 @@ def _completion(text: str, body: Members) -> Chat | None:
     if not (session := _SESSION.search(str(_metadata(body, "user_id")))):
         return chat
     question = _own_words(messages[_last_of_user(roles)].value)
-    is_aside = not ("tools" in body and body["tools"].value)
+    has_tools = "tools" in body and body["tools"].value
+    is_aside = chat.is_aside or not has_tools  # Claude Code offers them whenever the person asks
     return chat._replace(question=question, session=session[0], is_aside=is_aside)
 
 
@@ -168,7 +163,8 @@ def _response(text: str, body: Members) -> Chat | None:
         words = sound(raw.value)
         start, end = (len(text[:at].encode()) for at in (raw.start, raw.end))
         digest = _digest([previous, "user"], ["", words])
-        return Chat(words, True, (words,), digest, *about, (start, start), end, previous)
+        is_aside = _TASK.search(words) is not None
+        return Chat(words, True, (words,), digest, *about, (start, start), end, previous, is_aside)
     if not isinstance(raw.value, list):
         return None
     items, _ = read_parts(text, raw.start)
@@ -187,12 +183,13 @@ def _chat(text: str, body: Members, messages: Sequence[Part], roles: Sequence[st
     texts = [sound(text_of(message.value)) for message in messages]
     words = [_REMINDER.sub("", value) for value in texts]
     previous = _string(body, "previous_response_id")
+    since = next((at + 1 for at in range(last, -1, -1) if roles[at] != "user"), 0)
     return Chat(
         words[last], all(role in _GUIDES for role in roles[last + 1 :]), tuple(texts),
         _digest([previous, *roles[: last + 1]], ["", *words]),
         _string(body, "model"), _conversation(body), says_off(_metadata(body, "vaultmem")),
         (at, at + len(text[first:before].encode())), 0, previous,
-        session=_string(body, "prompt_cache_key"),
+        any(_TASK.search(words[at]) for at in range(since, last + 1)), _string(body, "prompt_cache_key"),
     )  # fmt: skip
 
 

@@ -133,7 +133,7 @@ class Chats:
         chat = await asyncio.to_thread(read, body) if len(body) > LARGE else read(body)
         if chat is None:
             return "none: no question can be read in the request"
-        is_own = chat.is_task or any(header(headers, name) for name in SUBAGENT)
+        is_own = chat.is_aside or any(header(headers, name) for name in SUBAGENT)
         if chat.is_off or is_own:
             return "off" if chat.is_off else "none: a program asks for itself"
         named = header(headers, b"x-conversation-id").encode("latin-1").decode("utf-8", "replace")
