@@ -198,6 +198,8 @@ def test_what_was_ingested_reminds_nobody_before_it_is_approved(
         *((f"---\n{line}\n---\n", False) for line in ("private: no", "privately: true")),
         ("---\nprivate: true\nbroken: [\n---\n", True),
         ("---\nprivate: no\nbroken: [\n---\n", False),
+        ("---\nscope: user:anne\nbroken: [\n---\n", True),
+        ("---\nbroken: [\n---\nscope: all\n\n", False),
         ("---\ntags: x\n---\nprivate: this is a sentence\n\n", False),
         ("private:: true\n\n", True),
         ("private:: false\n\n", False),

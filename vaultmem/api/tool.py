@@ -13,7 +13,7 @@ from vaultmem.api.rpc import BUSY
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import Viewer, names_person, viewer
-from vaultmem.text.sanitize import one_line
+from vaultmem.text.sanitize import one_line, without_carriers
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -152,7 +152,8 @@ def quote(text: str, most: int = LINE) -> str:
 
 
 def fence(text: str) -> str:
-    """All of a note, byte for byte, between fences that nothing in it can close."""
+    """All of a note that a person can see, between fences that nothing in it can close."""
+    text = without_carriers(text)
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     marks = "`" * max(3, longest + 1)
     return f"{_DATA}\n{marks}\n{text}\n{marks}"

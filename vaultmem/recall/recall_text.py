@@ -131,8 +131,11 @@ def block(memories: Iterable[tuple[str, str]]) -> str:
 
 def inert(content: str) -> str:
     """The content without anything that an assistant could take for the block's own marks, or for a message of
-    somebody's: markup anywhere, and lines after the first that begin like an entry or with a role."""
-    text = _BRACKET_TAG.sub("(", content)
+    somebody's: markup anywhere, and lines after the first that begin like an entry or with a role; and without words
+    that nobody sees."""
+    from vaultmem.text.sanitize import without_carriers
+
+    text = _BRACKET_TAG.sub("(", without_carriers(content))
     if any(sign in text for sign in _LESS_SIGNS):  # the pattern takes 10 ms to compile
         text = _TAG.sub("‹", text)
     first, break_, rest = text.partition("\n")

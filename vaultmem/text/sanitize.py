@@ -153,6 +153,15 @@ def without_invisible(line: str) -> str:
     return "".join(letters)
 
 
+_CARRIERS = lazy("[\ufe00-\ufe0d\U000e0000-\U000e0fff]+")
+
+
+def without_carriers(text: str) -> str:
+    """The text without the characters that nobody sees and that carry whole words to a model: tags, and selectors of
+    variants."""
+    return text if text.isascii() else _CARRIERS.sub("", text)
+
+
 def _joins(before: str, after: str) -> bool:
     emoji = unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f"
     return emoji and bool(after) and unicodedata.category(after) in ("So", "Sm")

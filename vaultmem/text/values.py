@@ -144,9 +144,15 @@ def says_private(text: str) -> bool:
     )
 
 
+_SCOPED = lazy(
+    r"(?i)\ufeff?---\n(?:(?!---)[^\n]*\n)*?[ \t\"']*scope[ \t\"']*:(?![ \t\"']*global\b)"
+)
+
+
 def with_privacy(properties: Mapping[str, Any], text: str) -> Mapping[str, Any]:
-    """The properties of a note, private where its text says so."""
-    return {**properties, "private": True} if says_private(text) else properties
+    """The properties of a note, private where its text says so, or where it has a scope that cannot be read."""
+    is_private = says_private(text) or (not properties and _SCOPED.match(text))
+    return {**properties, "private": True} if is_private else properties
 
 
 class OnError:
