@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
-from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id
+from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id, completion_id
 from vaultmem.pending.open_store import open_store
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
@@ -19,6 +19,10 @@ AT = "2026-11-20T10:00:00Z"
 DAY = "2026-11-22"
 NOW = datetime(2026, 11, 22, 10, tzinfo=ZoneInfo("Europe/Berlin"))
 HEARD = {"vm-old": Notified("vm-old", AT, 1, DAY)}
+
+
+def nowhere(_path: str) -> bool:
+    return False
 
 
 def due(
@@ -36,7 +40,9 @@ OLD = {"vm-old": due("vm-old")}
 
 def test_a_note_of_another_name_keeps_its_answers() -> None:
     answers = {**said(DONE), **said(DONE, approval_id("vm-old"))}
-    found = moved_entries(OLD, [due("vm-new", path="b.md", line=9)], Entries(answers, HEARD))
+    found = moved_entries(
+        OLD, [due("vm-new", path="b.md", line=9)], Entries(answers, HEARD), nowhere
+    )
     assert {answer.id: answer.state for answer in found.answers.values()} == {
         "vm-new": DONE,
         approval_id("vm-new"): DONE,
@@ -46,13 +52,13 @@ def test_a_note_of_another_name_keeps_its_answers() -> None:
 
 def test_a_copy_is_told_and_not_answered() -> None:
     found = moved_entries(
-        OLD, [*OLD.values(), due("vm-new", path="b.md")], Entries(said(DONE), HEARD)
+        OLD, [*OLD.values(), due("vm-new", path="b.md")], Entries(said(DONE), HEARD), nowhere
     )
     assert (found.answers, [*found.notified]) == ({}, ["vm-new"])
 
 
 def test_a_line_that_was_mended_sleeps_on_and_is_not_told_again() -> None:
-    found = moved_entries(OLD, [due("vm-new", "call Anna")], Entries(said(SNOOZED), HEARD))
+    found = moved_entries(OLD, [due("vm-new", "call Anna")], Entries(said(SNOOZED), HEARD), nowhere)
     assert [*found.answers] == ["vm-new"]
     assert [*found.notified] == ["vm-new"]
 
@@ -67,35 +73,41 @@ def test_a_line_that_was_mended_sleeps_on_and_is_not_told_again() -> None:
     ],
 )
 def test_another_thing_is_not_done(new: Due) -> None:
-    assert not moved_entries(OLD, [new], Entries(said(DONE), {})).answers
+    assert not moved_entries(OLD, [new], Entries(said(DONE), {}), nowhere).answers
 
 
 @pytest.mark.parametrize("new", [due("vm-new", "buy some milk"), due("vm-new", day="2026-11-23")])
 def test_another_thing_is_told(new: Due) -> None:
-    assert not moved_entries(OLD, [new], Entries({}, HEARD)).notified
+    assert not moved_entries(OLD, [new], Entries({}, HEARD), nowhere).notified
 
 
 def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:
     file = str(tmp_path / "pending.dues")
     new = [due("vm-new", path="b.md")]
-    assert not Renames(file).follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0).notified
-    assert Renames(file).follow(new, Entries(said(DONE), HEARD), 5.0).notified
+    assert (
+        not Renames(file).follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0, nowhere).notified
+    )
+    assert Renames(file).follow(new, Entries(said(DONE), HEARD), 5.0, nowhere).notified
     slow = Renames(str(tmp_path / "other"))
-    slow.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0)
-    slow.follow([], Entries(said(DONE), HEARD), 1.0)
-    assert slow.follow(new, Entries(said(DONE), HEARD), KEEP_FOR).answers
+    slow.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0, nowhere)
+    slow.follow([], Entries(said(DONE), HEARD), 1.0, nowhere)
+    assert slow.follow(new, Entries(said(DONE), HEARD), KEEP_FOR, nowhere).answers
     late = Renames(str(tmp_path / "third"))
-    late.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0)
+    late.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0, nowhere)
     for now in (1.0, 3 * KEEP_FOR):
-        late.follow([], Entries(said(DONE), HEARD), now)
-    assert not late.follow(new, Entries(said(DONE), HEARD), 3 * KEEP_FOR).answers
+        late.follow([], Entries(said(DONE), HEARD), now, nowhere)
+    assert not late.follow(new, Entries(said(DONE), HEARD), 3 * KEEP_FOR, nowhere).answers
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[1, [2]]", '[["vm-old", 1]]', "\0"])
 def test_a_damaged_file_is_none(tmp_path: Path, damaged: str) -> None:
     file = tmp_path / "pending.dues"
     file.write_text(damaged)
-    assert not Renames(str(file)).follow([due("vm-new")], Entries(said(DONE), HEARD), 0.0).notified
+    assert (
+        not Renames(str(file))
+        .follow([due("vm-new")], Entries(said(DONE), HEARD), 0.0, nowhere)
+        .notified
+    )
 
 
 def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
@@ -144,7 +156,18 @@ def test_all_turns_of_a_task_that_repeats_move_at_once(vault: Path, write: Write
     synced(vault)
     catalog = Vault(str(vault)).searcher().catalog
     [first] = waiting.dues(catalog, NOW, answers)
-    moved = moved_entries({due.id: due for due in before}, [first], Entries(answers, heard))
+    moved = moved_entries(
+        {due.id: due for due in before}, [first], Entries(answers, heard), nowhere
+    )
     after = waiting.dues(catalog, NOW, moved.answers)
     assert [due.due for due in after] == [due.due for due in before]
     assert (after[-1].due, [*moved.notified]) == (DAY, [after[-1].id])
+
+
+def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_no_task() -> None:
+    consent = said(DONE, completion_id("a.md"))
+    in_folder, elsewhere = due("vm-old", path="x/a.md"), due("vm-new", path="b.md")
+    for new in (in_folder, elsewhere):
+        moved = moved_entries(OLD, [new], Entries(consent, {}), nowhere).answers
+        assert [*moved] == [completion_id(new.path)]
+        assert not moved_entries(OLD, [new], Entries(consent, {}), {"a.md"}.__contains__).answers

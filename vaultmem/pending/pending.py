@@ -218,12 +218,15 @@ class Pending:
         answers = self.answers(now)
         dues = self.dues(catalog, now, answers)
         entries = Entries(answers, self.record.notified())
-        moved = self._renames.follow(dues, entries, now.timestamp())
+        moved = self._renames.follow(dues, entries, now.timestamp(), self._is_there)
         if moved.answers or moved.notified:
             self.unsettled = self.unsettled or bool(moved.answers)
             self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
         if moved.answers:  # by which another turn of what repeats may be there
             self._follow_renames(catalog, now)
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.lexists(os.path.join(self.vault, path))
 
     def _notice_reopened(self, catalog: Catalog, now: datetime) -> None:
         """Reopen items that were carried out and are open again, in their note or by an undo."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, approval_id, completion_id, item_id
@@ -22,6 +22,9 @@ _LONGEST = 200  # characters that are compared
 _MOST = 5_000  # dues in the file
 _LONGEST_FILE = 32_000_000  # characters
 _FORM = tuple(type(field) for field in Due("", "", "", "", "", "", 0, ""))
+
+
+IsThere = Callable[[str], bool]  # whether there is a file at a path of the vault
 
 
 class Entries(NamedTuple):
@@ -40,11 +43,13 @@ class Renames:
         self._before: dict[str, Due] = {}
         self._last_seen: dict[str, float] = {}  # of what is gone
 
-    def follow(self, dues: Sequence[Due], entries: Entries, now: float) -> Entries:
+    def follow(
+        self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere
+    ) -> Entries:
         """The entries to record for dues that are new since the last time."""
         if self._saved is None:
             self._load(now)
-        moved = moved_entries(self._before, dues, entries)
+        moved = moved_entries(self._before, dues, entries, is_there)
         there = {due.id: due for due in dues}
         self._last_seen = {
             id_: self._last_seen.get(id_, now)
@@ -61,7 +66,9 @@ class Renames:
         saved = [
             due
             for due in dues
-            if due.id in known or due.series in entries.answers or (due.rolls and not due.memory)
+            if {due.id, completion_id(due.path)} & known
+            or due.series in entries.answers
+            or (due.rolls and not due.memory)
         ]
         if saved == self._saved:
             return
@@ -84,8 +91,11 @@ class Renames:
         self._last_seen = dict.fromkeys(self._before, now)
 
 
-def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entries) -> Entries:
-    """What of the entries goes on to those `after` that were not there `before`."""
+def moved_entries(
+    before: Mapping[str, Due], after: Iterable[Due], entries: Entries, is_there: IsThere
+) -> Entries:
+    """What of the entries goes on to those `after` that were not there `before`, or in another note. The consent to
+    tick tasks in a note goes on where the note is not there any more."""
     now = {due.id: due for due in after}
     by_meaning: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
     by_line: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
@@ -94,27 +104,42 @@ def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entr
         if due.id not in now:
             by_line[_line(due)].append(due)
     moved = Entries({}, {})
-    for due in (now[id_] for id_ in now if id_ not in before and by_meaning):
+    for due in now.values():
+        known = before.get(due.id)
+        if known and known.path != due.path and not is_there(known.path):
+            _move(moved, entries, [_consents(known, due)])
+        if known or not by_meaning:
+            continue
         same = by_meaning[_meaning(due)]
         gone = [entry for entry in same if entry.id not in now]
         mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
         pairs: list[tuple[str, str]] = []
         if len(gone) == 1:  # of two nobody knows which
             pairs += _new_ids(gone[0], due, before)
+            pairs += [] if is_there(gone[0].path) else [_consents(gone[0], due)]
         for entry in mended:
             answer = entries.answers.get(entry.id)
             pairs = [(entry.id, due.id)] if answer and answer.state == SNOOZED else []
-        for old, new in pairs:
-            if old in entries.answers and new not in entries.answers:
-                moved.answers[new] = entries.answers[old]._replace(id=new)
-            if old in entries.notified and new not in entries.notified:
-                moved.notified[new] = entries.notified[old]._replace(id=new)
+        _move(moved, entries, pairs)
         # Of a copy a person need not be notified again.
         records = [entries.notified.get(entry.id) for entry in (*same, *mended)]
         record = next(filter(None, records), None)
         if record and due.id not in entries.notified:
             moved.notified[due.id] = record._replace(id=due.id)
     return moved
+
+
+def _move(moved: Entries, entries: Entries, pairs: Iterable[tuple[str, str]]) -> None:
+    """Add the entries of old ids under new ones that have none."""
+    for old, new in pairs:
+        if old in entries.answers and new not in entries.answers:
+            moved.answers[new] = entries.answers[old]._replace(id=new)
+        if old in entries.notified and new not in entries.notified:
+            moved.notified[new] = entries.notified[old]._replace(id=new)
+
+
+def _consents(gone: Due, due: Due) -> tuple[str, str]:
+    return completion_id(gone.path), completion_id(due.path)
 
 
 def _meaning(due: Due) -> tuple[object, ...]:
@@ -154,4 +179,4 @@ def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
 
 
 def _ids(due: Due) -> tuple[str, ...]:
-    return due.id, approval_id(due.id), completion_id(due.path), due.series
+    return due.id, approval_id(due.id), due.series
