@@ -175,6 +175,26 @@ def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: 
     assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
 
 
+def test_what_was_rejected_stays_so_when_its_note_has_another_name(
+    opened: Vault, vault: Path, write: Write
+) -> None:
+    write("Garden.md", "Beds.\n")
+    write("Plan.md", "See [[Gardne]].\n")
+    opened.sync()
+    opened.dream(3)
+    (proposal,) = opened.ask("proposals")["proposals"]
+    opened.ask("reject", id=proposal["id"])
+    for old, new in (("Plan.md", "Plans.md"), ("Plans.md", "Later.md")):
+        (vault / old).rename(vault / new)
+        opened.sync()
+        opened.dream(3)
+        assert opened.ask("proposals")["proposals"] == []
+    write("Other.md", "See [[Gardne]].\n")
+    opened.sync()
+    opened.dream(3)
+    assert opened.ask("proposals")["count"] == 1
+
+
 def test_links_to_a_note_that_has_another_name_by_now_follow_it(
     vault: Path, opened: Vault, write: Write
 ) -> None:
