@@ -276,14 +276,14 @@ def _request(command: str, words: list[str]) -> JsonObject:
 def settings() -> dict[str, str]:
     """The parts of this process's environment that affect the answers of commands; the agent compares them with its
     own."""
-    own = {
+    values = {
         name: value
         for name, value in os.environ.items()
         if name.startswith("VAULTMEM_") and name not in (*paths.NO_SETTINGS, "VAULTMEM_VAULT")
     }
     # Not TZ: a service has none, but the same zone.
     zone = " ".join([*time.tzname, str(time.timezone)])
-    return {**own, "config": paths.config_file(), "zone": zone}
+    return {**values, "config": paths.config_file(), "zone": zone}
 
 
 def show_parts(parts: list[tuple[str, str]]) -> None:

@@ -73,10 +73,10 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     unknown: list[str] = []
     if vault:
         source = os.path.join(vault, VAULT_FILE)
-        own = _known_settings(
+        vault_settings = _known_settings(
             _read(source, _vault_text(vault, warnings), warnings), source, unknown
         )
-        values.update(_vault_values(own, source, warnings))
+        values.update(_vault_values(vault_settings, source, warnings))
     source = paths.config_file()
     for key, value in _known_settings(
         _read(source, _own_text(source), None), source, unknown

@@ -81,8 +81,10 @@ else:
             fields = tuple(body["__annotations__"])
             defaults = {field: body.pop(field) for field in fields if field in body}
             getters = {field: _tuplegetter(place, None) for place, field in enumerate(fields)}
-            own = {"__slots__": (), "__match_args__": fields, "_fields": fields}
-            return type(name, (_Record,), {**body, **getters, **own, "_field_defaults": defaults})
+            record_fields = {"__slots__": (), "__match_args__": fields, "_fields": fields}
+            return type(
+                name, (_Record,), {**body, **getters, **record_fields, "_field_defaults": defaults}
+            )
 
     class NamedTuple(metaclass=_Kind):
         """As in typing."""

@@ -37,13 +37,13 @@ def local() -> datetime:
 
 def use_zone(name: str) -> None:
     """Use a time zone for all local times of this process; "" for the original one."""
-    wanted = name or _own_zone
-    if os.environ.get("TZ") == wanted or not hasattr(time, "tzset"):
+    zone = name or _own_zone
+    if os.environ.get("TZ") == zone or not hasattr(time, "tzset"):
         return
-    if wanted is None:
+    if zone is None:
         del os.environ["TZ"]
     else:
-        os.environ["TZ"] = wanted
+        os.environ["TZ"] = zone
     time.tzset()
 
 

@@ -68,11 +68,11 @@ _CODES = {
 class Output:
     """Writes the output of a command in the chosen format, with colour where the terminal has it."""
 
-    def __init__(self, wanted: str = "text", streams: Streams | None = None) -> None:
+    def __init__(self, form: str = "text", streams: Streams | None = None) -> None:
         self._is_own = streams is None
         self._streams = streams or _own_streams()
         self._out, self._err = self._streams.out, self._streams.err
-        self.as_json = wanted == "json"
+        self.as_json = form == "json"
         self.colour = self._streams.colour and not self.as_json
         self.columns = self._streams.columns
         self._has_links = self.colour and self._streams.links
@@ -187,11 +187,11 @@ class Output:
 class Paged(Output):
     """Collects the output and prints it at the end: in a pager if it is longer than the screen."""
 
-    def __init__(self, wanted: str) -> None:
+    def __init__(self, form: str) -> None:
         self._parts: list[tuple[str, str]] = []
         streams = _own_streams()
         streams.out, streams.err = Parts("out", self._parts), Parts("err", self._parts)
-        super().__init__(wanted, streams)
+        super().__init__(form, streams)
 
     def bar(self) -> Bar:
         """A progress bar, which is not collected."""

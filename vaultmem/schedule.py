@@ -48,11 +48,11 @@ def next_time(
 
     A job that never ran counts from now, as does one whose last run is in the future. None for "off".
     """
-    wanted = times.read_schedule(schedule)
-    if wanted is None:
+    parsed = times.read_schedule(schedule)
+    if parsed is None:
         return None
     start = now if counted_from is None else min(counted_from, now)
-    due = _next_by_cron(wanted, start, timezone) if isinstance(wanted, Cron) else start + wanted
+    due = _next_by_cron(parsed, start, timezone) if isinstance(parsed, Cron) else start + parsed
     return None if due is None else max(due, now)
 
 

@@ -25,10 +25,10 @@ def size(stream: TextIO) -> tuple[int, int]:
         columns, rows = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError, AttributeError):
         columns, rows = 80, 0
-    own = (os.environ.get("COLUMNS", ""), os.environ.get("LINES", ""))
+    from_environment = (os.environ.get("COLUMNS", ""), os.environ.get("LINES", ""))
     columns, rows = (
         int(text) if text.isdigit() and int(text) else there
-        for text, there in zip(own, (columns, rows), strict=True)
+        for text, there in zip(from_environment, (columns, rows), strict=True)
     )
     return max(columns or 80, _NARROWEST), rows
 

@@ -80,10 +80,10 @@ def _span_or_never(text: str) -> str:
         raise ValueError(f"{error}, or never") from error
 
 
-def _one_of(*known: str) -> Callable[[str], str]:
+def _one_of(*choices: str) -> Callable[[str], str]:
     def check(text: str) -> str:
-        if text not in known:
-            raise ValueError(f"{', '.join(known[:-1])} or {known[-1]}")
+        if text not in choices:
+            raise ValueError(f"{', '.join(choices[:-1])} or {choices[-1]}")
         return text
 
     return check

@@ -112,8 +112,8 @@ def _line(row: Row) -> str:
 
 
 def _since(row: Row) -> str:
-    known = row.get("known")  # an older listing has none
-    return f"({known}) " if known else ""
+    day = row.get("known")  # an older listing has none
+    return f"({day}) " if day else ""
 
 
 def _remark(row: Row) -> str:
@@ -129,7 +129,7 @@ BUDGET = 600  # tokens
 MOST_WORDS = 40  # of a prompt
 
 
-def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[str, str]:
+def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dict[str, str]:
     """Memories that share words with the prompt, for the assistant `by`: one line each, by id, without those whose
     ids are `known`. By words alone: matches by meaning would come with every greeting, and a hook must not load a
     model. The hook counts the reads (pending.listing), not this function."""
@@ -143,14 +143,14 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     from vaultmem.text.secrets import redact
 
     params = {
-        "query": " ".join(words), "top_k": MOST_RECALLED + len(known), "budget": 2 * BUDGET,
+        "query": " ".join(words), "top_k": MOST_RECALLED + len(shown_ids), "budget": 2 * BUDGET,
         "notes": False, "without": ["meaning", "preferences"], "by": by, "counts": False,
     }  # fmt: skip
     result = carry_out(open_store(vault.state, vault.config), Reader(vault), "recall", params)
     assert isinstance(result, dict)
     vouched = [(memory, str(memory["id"])) for memory in result["memories"] if memory["vouched"]]
     fresh = [
-        memory for memory, id_ in vouched if known.isdisjoint((id_, item_id(id_, "preference")))
+        memory for memory, id_ in vouched if shown_ids.isdisjoint((id_, item_id(id_, "preference")))
     ]
     lines: dict[str, str] = {}
     left = BUDGET

@@ -146,8 +146,11 @@ class _Guide:
             return paths.check_vault(named)
         results = vaults(os.path.expanduser("~"))
         with contextlib.suppress(VaultNotFoundError):
-            known = paths.choose_vault(None, config.load(None).text("vault"))
-            results = [known, *(result for result in results if result != os.path.realpath(known))]
+            default = paths.choose_vault(None, config.load(None).text("vault"))
+            results = [
+                default,
+                *(result for result in results if result != os.path.realpath(default)),
+            ]
         if not results:
             what = "no notes were found here, and Obsidian and Logseq list none"
             raise VaultNotFoundError(f"{what}: vaultmem setup FOLDER names them")
@@ -180,29 +183,29 @@ class _Guide:
         late = due["overdue"] + due["older"]
         self._say(f"  {late} overdue, {due['today']} due today, {due['soon']} in the next days")
 
-    def _settings(self, what: str, own: dict[str, str]) -> None:
+    def _settings(self, what: str, values: dict[str, str]) -> None:
         """Set settings in the person's own file."""
         path = paths.config_file()
 
         def changed(before: str) -> str:
-            for key, text in own.items():
+            for key, text in values.items():
                 before = config.with_setting(before, key, text)
             return before
 
         def do() -> Done:
             edited = hooks.edit(path, changed)
-            lines = ((line_of(edited.before, key), line_of(edited.after, key)) for key in own)
+            lines = ((line_of(edited.before, key), line_of(edited.after, key)) for key in values)
             return Done("setting", what, lines=tuple(lines))
 
         self._step(what, [hooks.edit(path, changed, dry_run=True)], do)
 
     def _agent(self, vault: str) -> None:
         if self._args.service and _can_serve():
-            own = services.service_for(vault)
-            if services.is_installed(own):
-                self._say(f"there already: the agent starts at login ({own.path})")
+            service = services.service_for(vault)
+            if services.is_installed(service):
+                self._say(f"there already: the agent starts at login ({service.path})")
             else:
-                new = [hooks.Edited(own.path, "", own.content.decode())]
+                new = [hooks.Edited(service.path, "", service.content.decode())]
                 self._step(AT_LOGIN, new, lambda: _serve_at_login(vault))
         if life.ping(vault):
             self._say("there already: the agent runs")
@@ -294,12 +297,12 @@ def _can_serve() -> bool:
 
 
 def _serve_at_login(vault: str) -> Done:
-    own = services.service_for(vault)
+    service = services.service_for(vault)
     paths.make_private(os.path.join(paths.state_folder(vault), "log"))
     life.stop(vault)
-    services.write(own)
-    if failed := services.run(own.start):
-        services.remove(own)
+    services.write(service)
+    if failed := services.run(service.start):
+        services.remove(service)
         raise VaultmemError(f"the service could not be started: {failed}")
     return Done("service", AT_LOGIN, vault)
 

@@ -27,8 +27,8 @@ def run(args: Namespace, output: Output) -> int:
     """Print the context."""
     harness = HARNESSES.get(args.harness)
     if harness is None:
-        known = ", ".join(HARNESSES)
-        output.remark(f"unknown harness {args.harness!r}; known: {known}")
+        names = ", ".join(HARNESSES)
+        output.remark(f"unknown harness {args.harness!r}; known: {names}")
         output.data({})
         return 0
     in_agent = not (args.vault is None or isinstance(args.vault, str))  # where the vault is open
@@ -79,9 +79,9 @@ class _Context:
         facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
         memories = {fact["id"]: fact_line(fact, self._viewer) for fact in facts}
         if vault is not None and self._args.prompt:  # what fits it
-            known = frozenset((*(row["id"] for row in sections["preferences"]), *memories))
+            shown_ids = frozenset((*(row["id"] for row in sections["preferences"]), *memories))
             try:
-                memories |= recall(vault, self._args.prompt, known, self._args.harness)
+                memories |= recall(vault, self._args.prompt, shown_ids, self._args.harness)
             except VaultmemError as error:
                 self._problems.append(str(error))
         text = context(self._args.harness, folder, sections, [*memories.values()], listed.review)

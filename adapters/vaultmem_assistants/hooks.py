@@ -43,11 +43,11 @@ def add_hook(text: str, harness: Harness, command: str) -> str:
         text = _without_last(text, harness, _was(text, harness))
     root = parse(text)
     if result := _ours(root, harness):
-        own = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
+        field = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
         command = _mark(command, _was(text, harness))
-        if own is None or own.text == command:
+        if field is None or field.text == command:
             return text
-        return text[: own.start] + json.dumps(command, ensure_ascii=False) + text[own.end :]
+        return text[: field.start] + json.dumps(command, ensure_ascii=False) + text[field.end :]
     return _put(text, root, harness, _mark(command, _is_now(root, harness)))
 
 
@@ -84,8 +84,8 @@ def _was(text: str, harness: Harness) -> list[str]:
     """What our hooks say about the settings before them."""
     result: dict[str, None] = {}
     for way in _ours(parse(text), harness):
-        own = way[-1][0].items[way[-1][1]].get(harness.command)
-        words = shlex.split(own.text) if own else []
+        field = way[-1][0].items[way[-1][1]].get(harness.command)
+        words = shlex.split(field.text) if field else []
         raw = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
         result |= dict.fromkeys(word for part in raw for word in part.split(",") if word)
     return list(result)
@@ -198,11 +198,11 @@ def _ours(root: Node, harness: Harness) -> list[Way]:
 
 def _is_ours(hook: Node, harness: Harness) -> bool:
     """Whether a hook is ours: only ours runs vaultmem's hook for this harness."""
-    own = hook.get(harness.command)
-    if own is None or own.kind != "text":
+    field = hook.get(harness.command)
+    if field is None or field.kind != "text":
         return False
     try:
-        words = shlex.split(own.text)
+        words = shlex.split(field.text)
     except ValueError:
         return False
     places = [n for n in range(1, len(words)) if words[n : n + 4] == tag(harness).split()]

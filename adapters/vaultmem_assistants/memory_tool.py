@@ -101,14 +101,14 @@ class _Tool:
             raise VaultmemError(f"File {path} already exists")
         target, filename = self.folder.new(inner)
         category = _category_in(inner, ELSEWHERE)
-        own = self.session.store.new_id()
+        new_id = self.session.store.new_id()
         properties: dict[str, Value] = {
-            "id": own, **_filing_properties(category), "scope": DEFAULT_SCOPE, "agent": self.by,
+            "id": new_id, **_filing_properties(category), "scope": DEFAULT_SCOPE, "agent": self.by,
             "created_at": self.now, "updated_at": self.now, **({FILENAME: filename} if filename else {}),
         }  # fmt: skip
         data = compose_file(self.folder.style(target), properties, content)
         why = f"create {path}"
-        self._carry_out(why, [Change(CREATE, own, None, target, {}, None, None, why, data)])
+        self._carry_out(why, [Change(CREATE, new_id, None, target, {}, None, None, why, data)])
         return f"File created successfully at: {path}"
 
     def str_replace(self) -> str:
@@ -144,8 +144,8 @@ class _Tool:
         if lines[-1] == "":
             lines.pop()
         if isinstance(line, bool) or not isinstance(line, int) or not 0 <= line <= len(lines):
-            wanted = f"It should be within the range [0, {len(lines)}]."
-            raise VaultmemError(f"Invalid `insert_line` parameter: {line}. {wanted}")
+            hint = f"It should be within the range [0, {len(lines)}]."
+            raise VaultmemError(f"Invalid `insert_line` parameter: {line}. {hint}")
         lines.insert(line, new.rstrip("\n"))
         after = _with_plain_code(content, "\n".join(lines))
         self._edit(place, after if after.endswith("\n") else f"{after}\n", f"insert into {path}")
@@ -229,8 +229,8 @@ class _Tool:
         memory, old = self._memory(place), self.folder.data(place)
         content = _check(content)
         new = edited(self.folder.style(place.path), old, self._edit_marks(memory), content)
-        own = memory.id if memory else ""
-        change = Change(EDIT, own, place.path, place.path, {}, None, digest(old), why, new)
+        memory_id = memory.id if memory else ""
+        change = Change(EDIT, memory_id, place.path, place.path, {}, None, digest(old), why, new)
         self._carry_out(why, [change])
 
     def _memory(self, place: Place) -> Memory | None:
@@ -265,8 +265,8 @@ class _Tool:
         """Archive a file that is not a memory."""
         data = self.folder.data(place)
         inner = place.path[len(self.folder.path) + 1 :]
-        wanted = f"{self.folder.path}/{ARCHIVED_NOTES}/{inner}"
-        target = free_path(wanted, self.session.store.new_id(), self.session.view.exists)
+        preferred = f"{self.folder.path}/{ARCHIVED_NOTES}/{inner}"
+        target = free_path(preferred, self.session.store.new_id(), self.session.view.exists)
         return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
 
     def _relocate(self, place: Place, inner: str, why: str) -> Change:

@@ -36,14 +36,14 @@ def add_server(text: str, harness: Harness, entry: Json) -> str:
     if there is not None and not _is_ours(there, harness):
         raise ValueError(f"there is another server called {NAME}")
     stale = harness.servers.alternatives() - entry.keys()
-    wanted = {**{k: v for k, v in (there or {}).items() if k not in stale}, **entry}
-    if there == wanted:
+    server = {**{k: v for k, v in (there or {}).items() if k not in stale}, **entry}
+    if there == server:
         return text
     form, after = _form(harness), text
     if there is not None and not stale.isdisjoint(there):
-        after, entry = form.cut(text, key, stale), wanted
+        after, entry = form.cut(text, key, stale), server
     after = form.put(after, key, entry)
-    if _load(after, harness) != _with(_load(text, harness), key, wanted):
+    if _load(after, harness) != _with(_load(text, harness), key, server):
         raise ValueError(_ODD)
     return after
 
@@ -205,8 +205,8 @@ def _take_toml(text: str, key: str) -> str:
 
 def _cut_toml(text: str, key: str, fields: Collection[str]) -> str:
     start, end, lines = _table(text, key)
-    own = ((line, _FIELD.match(line)) for line in lines[start:end])
-    left = [line for line, name in own if not name or name[1] not in fields]
+    fields_of_lines = ((line, _FIELD.match(line)) for line in lines[start:end])
+    left = [line for line, name in fields_of_lines if not name or name[1] not in fields]
     return "".join([*lines[:start], *left, *lines[end:]])
 
 
@@ -221,11 +221,11 @@ def _as_toml(value: object) -> str:
 def _table(text: str, key: str) -> tuple[int, int, list[str]]:
     """The range of lines of our table and its subtables, without the blanks and comments before the next table."""
     lines = _LINE.findall(text)
-    own = re.compile(rf"\[{key}\.{NAME}(?:\.[^\]]*)?\]")
-    start = next((n for n, line in enumerate(lines) if own.match(line)), len(lines))
+    heading = re.compile(rf"\[{key}\.{NAME}(?:\.[^\]]*)?\]")
+    start = next((n for n, line in enumerate(lines) if heading.match(line)), len(lines))
     end = start
     for number, line in enumerate(lines[start:], start):
-        if line.startswith("[") and not own.match(line):
+        if line.startswith("[") and not heading.match(line):
             break
         if line.strip() and not line.startswith("#"):
             end = number + 1
@@ -286,8 +286,8 @@ class Door(NamedTuple):
         if named is None and len(vaults) == 1:
             return
         if named not in vaults:
-            known = ", ".join(vaults) or "none"
-            raise VaultmemError(f"name a vault behind /mcp/ in --remote; this token opens: {known}")
+            names = ", ".join(vaults) or "none"
+            raise VaultmemError(f"name a vault behind /mcp/ in --remote; this token opens: {names}")
 
 
 def door(address: str, token: str | None) -> Door:

@@ -24,12 +24,12 @@ class Files:
     instructions, which are read from all folders of a project."""
 
     def __init__(
-        self, name: str, about: str, folder: str, wanted: tuple[str, ...], *, most: int = 0
+        self, name: str, about: str, folder: str, patterns: tuple[str, ...], *, most: int = 0
     ) -> None:
         self.name, self.about = name, about
         self._folder, self._most = folder, most
-        self._wanted = re.compile(wanted[0], re.IGNORECASE)
-        names = (rf"^(?!(?:.*/)?(?:{_OTHERS})/)(?:.*/)?(?:{pattern})$" for pattern in wanted[1:])
+        self._wanted = re.compile(patterns[0], re.IGNORECASE)
+        names = (rf"^(?!(?:.*/)?(?:{_OTHERS})/)(?:.*/)?(?:{pattern})$" for pattern in patterns[1:])
         self._instructions = tuple(re.compile(pattern, re.IGNORECASE) for pattern in names)
 
     def places(self, home: str) -> tuple[str, ...]:
@@ -46,8 +46,8 @@ class Files:
                 continue
             whole = below.prefix + file.path
             result = read_properties(file.path, file.text, _kind(whole))
-            own = {**result.properties, **_project(below.home, whole)}
-            result = result._replace(properties=own, written=file.written)
+            properties = {**result.properties, **_project(below.home, whole)}
+            result = result._replace(properties=properties, written=file.written)
             yield beginning(result, self._most) if self._most else result
 
     def _below(self, root: str) -> _Below:

@@ -133,10 +133,10 @@ class Folder:
         for part in folders:
             if is_unportable(part):
                 raise VaultmemError(f"No folder can be called {part} on every system; choose another name")  # fmt: skip
-        own = nfc(name).removesuffix(".md")
-        own = f"{safe_title(own) if is_unportable(own) else own}.md"
-        wanted = "/".join((self.path, *map(nfc, folders), own))
-        path = free_path(wanted, self._session.store.new_id(), self._session.view.exists)
+        file_name = nfc(name).removesuffix(".md")
+        file_name = f"{safe_title(file_name) if is_unportable(file_name) else file_name}.md"
+        preferred = "/".join((self.path, *map(nfc, folders), file_name))
+        path = free_path(preferred, self._session.store.new_id(), self._session.view.exists)
         return path, None if path.rpartition("/")[2] == name else name
 
     def inside(self, place: Place, depth: int) -> Iterator[Place]:

@@ -34,8 +34,8 @@ def conversations(args: Namespace, output: Output) -> int:
     """List conversations, show one, or promote, forget or learn its facts."""
     args.name = (args.name or "").strip()
     if args.what in ("show", "promote", "forget") and not args.name:
-        wanted = "a conversation" if args.what == "show" else "an entry by its id"
-        raise UsageError(f"name {wanted}; see vaultmem conversations --help")
+        target = "a conversation" if args.what == "show" else "an entry by its id"
+        raise UsageError(f"name {target}; see vaultmem conversations --help")
     if args.by and args.what in ("list", "show"):
         raise UsageError("only you see what was said in conversations; leave --by out")
     if args.what in ("list", "learn") and args.name:

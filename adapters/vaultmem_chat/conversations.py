@@ -117,8 +117,8 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     if fact.role != MEMORY:
         raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
     about = {"category": request.text("category"), "by": request.text("by") or None}
-    own = Arguments({"content": fact.content, **about})
-    content = own.content()
+    arguments = Arguments({"content": fact.content, **about})
+    content = arguments.content()
     result = look(session, content, DEFAULT_SCOPE)
     draft = session.draft()
     if result.same and fact.is_private and not is_private(result.same.properties):
@@ -127,14 +127,14 @@ def promote(session: Session, request: Arguments) -> JsonObject:
         )
     memory_id = result.same.id if result.same else ""
     if not memory_id:
-        new = new_memory(session, own, content, result)
+        new = new_memory(session, arguments, content, result)
         private: dict[str, Value] = {"private": True} if fact.is_private else {}
         source: dict[str, Value] = {
             "drawn_from": fact.id, "links": transcript.links_to(session, fact.conversation) or None,
         }  # fmt: skip
         new = new._replace(properties={**new.properties, **private, **source})
         name = create(draft, new, f"promoted from the conversation {fact.conversation}")
-        for old in () if private else find_superseded(session, own, new, result):
+        for old in () if private else find_superseded(session, arguments, new, result):
             replace(draft, old, new.id, f"replaced by {name}")
         memory_id = new.id
     who = header(request, f"promote a fact of conversation {fact.conversation}"[:200], session.now)

@@ -78,8 +78,8 @@ def conversation_of(params: Arguments) -> str:
 def put_away(session: Session, entry: Entry, by: str, replaced_by: str = "") -> Change:
     """The change that puts an entry away."""
     folder = session.store.folder
-    wanted = f"{folder}/{talk.put_away(entry.path[len(folder) + 1 :])}"
-    target = free_path(wanted, entry.id, session.view.exists)
+    preferred = f"{folder}/{talk.put_away(entry.path[len(folder) + 1 :])}"
+    target = free_path(preferred, entry.id, session.view.exists)
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
     if replaced_by:
         sets["replaced_by"] = replaced_by
@@ -133,20 +133,20 @@ class _Batch:
             raise UsageError(f"unknown role {role[:40]!r}; there are {', '.join(ROLES)}")
         if bool(name) != (role == SUMMARY) or (name and not _NAME.fullmatch(name)):
             raise UsageError('"name" is that of a summary, such as L1/chunk_0, and of nothing else')
-        own = _text(record, "id")
-        if not own and name:
-            own = talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
-        own = own or self._session.store.new_id()
-        if not talk.is_entry_id(own):
+        entry_id = _text(record, "id")
+        if not entry_id and name:
+            entry_id = talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
+        entry_id = entry_id or self._session.store.new_id()
+        if not talk.is_entry_id(entry_id):
             raise UsageError(
-                f"{own[:40]!r} is not a valid id: letters, digits, - and _, 80 at most"
+                f"{entry_id[:40]!r} is not a valid id: letters, digits, - and _, 80 at most"
             )
         of = record.get("of") or ()
         if not isinstance(of, (list, tuple)) or not all(isinstance(link, str) for link in of):
             raise UsageError('"of" must be a list of ids')
         created = seconds(record.get("created_at"))
         return _New(
-            own, role, self._content(record), self._session.now if created is None else created, name, tuple(of),
+            entry_id, role, self._content(record), self._session.now if created is None else created, name, tuple(of),
             _properties(record),
         )  # fmt: skip
 
@@ -199,8 +199,8 @@ class _Batch:
         if is_edited(before):
             self._skipped.append([before.id, "a person has edited it, and their words stay"])
             return
-        wanted = {**self._link_properties(new), **new.own_hash()}
-        sets = {key: value for key, value in wanted.items() if before.properties.get(key) != value}
+        fields = {**self._link_properties(new), **new.own_hash()}
+        sets = {key: value for key, value in fields.items() if before.properties.get(key) != value}
         same = content_hash(before.content) == content_hash(new.content)
         if same and not sets:
             self._known[before.id] = None
@@ -211,14 +211,14 @@ class _Batch:
         ))  # fmt: skip
 
     def _entry_properties(self, new: _New) -> dict[str, Value]:
-        own = talk.basic_properties(new.id, self._conversation, new.role) | {
+        fields = talk.basic_properties(new.id, self._conversation, new.role) | {
             "created_at": fine_stamp(new.created), "updated_at": fine_stamp(self._session.now),
         }  # fmt: skip
         if new.role == SUMMARY:  # in each conversation, a level has one summary of each name
-            own["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
-        own |= new.own_hash()
+            fields["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
+        fields |= new.own_hash()
         by = self._params.text("by")
-        return {**own, "agent": by} if by and by != talk.scope_of(self._conversation) else own
+        return {**fields, "agent": by} if by and by != talk.scope_of(self._conversation) else fields
 
     def _link_properties(self, new: _New) -> dict[str, Value]:
         names = (
@@ -226,8 +226,8 @@ class _Batch:
             for id_ in new.of
         )
         links: list[Value] = [f"[[{name}]]" for name in names if name]
-        own = dict(new.properties)
-        return {**own, "links": links} if links and "links" not in own else own
+        fields = dict(new.properties)
+        return {**fields, "links": links} if links and "links" not in fields else fields
 
     # --- Existing entries
 
@@ -247,15 +247,15 @@ class _Batch:
     def mark(self, record: JsonObject) -> None:
         """Set properties of an entry."""
         entry = self._own(_text(record, "id"))
-        wanted = _properties(record)
-        sets = {key: value for key, value in wanted.items() if entry.properties.get(key) != value}
+        fields = _properties(record)
+        sets = {key: value for key, value in fields.items() if entry.properties.get(key) != value}
         if entry.deleted or not sets:
             self._known[entry.id] = None
             return
         for kind, other in self._changes.values():
             if other.path == entry.path:
-                own = other._replace(properties={**other.properties, **sets})
-                self._changes[other.target] = kind, own
+                marked = other._replace(properties={**other.properties, **sets})
+                self._changes[other.target] = kind, marked
                 return
         why = f"marked in {self._conversation}"
         self._add("marked", Change(EDIT, entry.id, entry.path, entry.path, sets, None, None, why))
@@ -265,7 +265,7 @@ class _Batch:
             self._changes.setdefault(change.target, (kind, change))
 
     def _ids(self, kind: str) -> list[str]:
-        return [change.id for own, change in self._changes.values() if own == kind]
+        return [change.id for change_kind, change in self._changes.values() if change_kind == kind]
 
     def carry_out(self) -> JsonObject:
         """Carry out the batch, or report what it would do."""

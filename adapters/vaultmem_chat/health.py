@@ -84,8 +84,8 @@ def rows(facts: JsonObject) -> list[tuple[str, str]]:
     """The non-empty facts as rows for a person."""
     from vaultmem.commands.status_views import ago
 
-    own = cast("_Facts", facts)
-    turns, proxy = own["turns_waiting"], own["proxy"] or {}
+    chat_facts = cast("_Facts", facts)
+    turns, proxy = chat_facts["turns_waiting"], chat_facts["proxy"] or {}
     result = [("waiting turns", f"{turns:,} (vaultmem conversations learn)")] if turns else []
     counts = {name: proxy.get(name, 0) for name in turn_queue.OUTCOMES}
     if chats := sum(counts.values()):

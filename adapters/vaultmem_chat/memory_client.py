@@ -124,8 +124,10 @@ class MemoryClient:
         """The memories relevant to a question: records as from `Vault.recall`, best first."""
         notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine
         limits = memory_context.limits_of(self.vault.config)._replace(notes=notes)
-        wanted = limits if top_k is None else limits._replace(top_k=top_k)
-        return memory_context.recall(self.vault, self._conversation_id(conversation), query, wanted)
+        recall_limits = limits if top_k is None else limits._replace(top_k=top_k)
+        return memory_context.recall(
+            self.vault, self._conversation_id(conversation), query, recall_limits
+        )
 
     def add(
         self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
@@ -159,9 +161,9 @@ class MemoryClient:
             raise UsageError(f"{what}; neither takes stream=")
         listed = _check_messages(messages)
         name = model or self._set_model()
-        wanted = {**options, **({"stream": True} if is_stream else {})}
+        body_options = {**options, **({"stream": True} if is_stream else {})}
         try:
-            body = json.dumps({"model": name, "messages": listed, **wanted}).encode()
+            body = json.dumps({"model": name, "messages": listed, **body_options}).encode()
         except (TypeError, ValueError) as error:
             raise UsageError(f"the request cannot be written as JSON: {error}") from error
         turn = Turn(self.vault, self._worker.turns, self._conversation_id(conversation), body)

@@ -224,14 +224,14 @@ class _Round:
         new = [fact.content for fact in facts]
         question = levels.final(level, before.content if before else "", new, texts, most)
         # Without a model all of them are considered again.
-        known = [fact.content for fact in self._facts]
+        contents = [fact.content for fact in self._facts]
         words = [part.content for part in parts or self._turns]
         if level == BRIEF:
             text, by = self._ask(question), MODEL
             if not text:
-                text, by = levels.sentence(known, words, most, self._count), EXTRACTIVE
+                text, by = levels.sentence(contents, words, most, self._count), EXTRACTIVE
         else:
-            text, by = self._answer(question, known, words, most)
+            text, by = self._answer(question, contents, words, most)
         newest = max(source.created for source in self._sources)
         linked = parts or self._sources_by(MEMORY)[-LINKED:]
         self._write(_Sum(talk.FINAL, text, by, tokens, newest, linked, level))
@@ -273,8 +273,8 @@ class _Round:
         self._new.append(
             {"role": SUMMARY, "name": made.name, "content": made.text, "properties": properties}
         )
-        own = self._ids.get(made.name)
-        self._retire = [record for record in self._retire if record["id"] != own]
+        summary_id = self._ids.get(made.name)
+        self._retire = [record for record in self._retire if record["id"] != summary_id]
         conversation = self._entries[0].conversation
         folder = self._entries[0].path.partition(f"/{ENTRIES}/")[0]
         path = f"{folder}/{talk.place_of(conversation, SUMMARY, made.name)}"
@@ -344,8 +344,8 @@ class _Round:
 
 def _linked_entries(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
     """The entries that a summary links to."""
-    wanted = summaries.links(summary)
-    return [entry for entry in there if f"[[{summaries.name(entry)}]]" in wanted]
+    links = summaries.links(summary)
+    return [entry for entry in there if f"[[{summaries.name(entry)}]]" in links]
 
 
 def _name(entry: Entry) -> str:

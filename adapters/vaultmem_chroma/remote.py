@@ -128,12 +128,12 @@ class Remote:
 
     def ask(self, verb: str, **body: object) -> Json:
         """Send get, query, upsert or delete to the collection. Returns the answer."""
-        known = self._id
+        collection = self._id
         try:
             return self._wire.post(f"/{self._find_collection()}/{verb}", body)
         except _GoneError:
             self._id = ""  # it may have been removed and created again
-            if not known:
+            if not collection:
                 raise
             return self._wire.post(f"/{self._find_collection()}/{verb}", body)
 

@@ -30,8 +30,8 @@ def pattern(
     is a function, or by another text of that section."""
 
     def part(match: re.Match[str]) -> str:
-        own = parts.get(match[1]) or joined(match[1])
-        return own if isinstance(own, str) else own()
+        value = parts.get(match[1]) or joined(match[1])
+        return value if isinstance(value, str) else value()
 
     def joined(name: str) -> str:
         return _PART.sub(part, words(section, name).replace("\n", ""))

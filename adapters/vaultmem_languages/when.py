@@ -187,8 +187,8 @@ def _settle(low: str, reading: Reading) -> Reading:
     year, month, number, week = (int(added[index] or 0) for index in (1, 2, 3, 6))
     if week:  # "later this week" is its Friday, whatever week it is read in
         of_week = sense.day.isoweekday() if sense.day and sense.grain == "week" else 1
-        known = 1 <= week <= 52 and 1 <= year <= 9998
-        day = date.fromisocalendar(year, week, of_week) if known else None
+        is_valid = 1 <= week <= 52 and 1 <= year <= 9998
+        day = date.fromisocalendar(year, week, of_week) if is_valid else None
     else:
         day = calendar_day(year, month or 1, number or 1)
     if not day:
@@ -234,8 +234,8 @@ def _rules(word: str, before: str) -> list[Rule]:
         return [] if counted else when_chinese.RULES
     if word.isdigit():
         return [*when_english.RULES, *when_chinese.RULES] if len(word) <= 4 else []
-    known = word in when_english.STARTS or word == "@" or when_english.NAMES.fullmatch(word)
-    return when_english.RULES if known else []
+    is_english = word in when_english.STARTS or word == "@" or when_english.NAMES.fullmatch(word)
+    return when_english.RULES if is_english else []
 
 
 def moment_of(reading: Reading, now: datetime) -> Moment | None:

@@ -78,9 +78,9 @@ class LogseqRules:
         if note is None:
             return ()
         key = self.days.key
-        own = day_key(note.journal) if note.journal else canonical(note.title)
+        name = day_key(note.journal) if note.journal else canonical(note.title)
         aliases = (_ALIAS + key(alias) for alias in note.aliases)
-        return tuple(dict.fromkeys([own, *aliases, *(f"(({anchor}))" for anchor in note.anchors)]))
+        return tuple(dict.fromkeys([name, *aliases, *(f"(({anchor}))" for anchor in note.anchors)]))
 
     def lookups(self, key: str) -> tuple[str, ...]:
         """The page itself, then a page with this alias."""

@@ -113,9 +113,9 @@ def _short(raw: str, match: re.Match[str], level: int, line: int) -> Block:
     """A block of one line, by far the most frequent kind."""
     title = raw.strip()
     bullet = match[2] is None
-    if "::" in title and (own := _property(raw.rstrip("\n"), line, match.end())):
+    if "::" in title and (field := _property(raw.rstrip("\n"), line, match.end())):
         return Block(
-            level, "", line, line, match.start(), id=block_id((own,)), bullet=bullet, properties=(own,)
+            level, "", line, line, match.start(), id=block_id((field,)), bullet=bullet, properties=(field,)
         )  # fmt: skip
     head = _head(title, match)
     return Block(
@@ -129,8 +129,8 @@ def _long(raw: str, shape: str, match: re.Match[str], level: int, line: int) -> 
     first, _, rest = raw.partition("\n")
     title = first.strip()
     head = _Head("", None, None, 0)
-    if "::" in title and (own := _property(first, line, match.end())):
-        body.properties.append(own)
+    if "::" in title and (field := _property(first, line, match.end())):
+        body.properties.append(field)
     else:
         head = _head(title, match)
     body.read(rest, shape[len(first) + 1 :], line + 1, match.end() + len(first) + 1)
@@ -196,8 +196,8 @@ class Body:
         elif tasks.DATE_LINE.match(visible):
             if not self.in_paragraph:
                 self.date(visible)
-        elif "::" in visible and (own := _property(raw, line, offset)):
-            self.properties.append(own)
+        elif "::" in visible and (field := _property(raw, line, offset)):
+            self.properties.append(field)
             self.in_paragraph = False
         else:
             self.rows.append(self.unindented(raw))
@@ -277,11 +277,11 @@ def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
     kind = "list" if block.bullet and not block.heading else "text"
     if not block.level:  # its properties are those of the page
         return _paragraphs(block, headings, kind) if block.text else []
-    own = [field for field in block.properties if _says_more(field)]
+    fields = [field for field in block.properties if _says_more(field)]
     if len(block.text) <= _LONG:
-        text = "\n".join((*filter(None, [block.text]), *(f"{p.key}:: {p.value}" for p in own)))
+        text = "\n".join((*filter(None, [block.text]), *(f"{p.key}:: {p.value}" for p in fields)))
         return [Piece(text, block.line, block.end_line, headings, kind)] if text else []
-    below = [Piece(f"{p.key}:: {p.value}", p.line, p.line, headings, kind) for p in own]
+    below = [Piece(f"{p.key}:: {p.value}", p.line, p.line, headings, kind) for p in fields]
     return [*_paragraphs(block, headings, kind), *below]
 
 

@@ -163,12 +163,12 @@ class _Reading:
         text_links = self._text_links()
         title, day = self.reader.title(path, str(self.properties.get("title") or ""))
         aliases = self._aliases(title)
-        own = {self.reader.days.key(alias) for alias in aliases}
+        alias_keys = {self.reader.days.key(alias) for alias in aliases}
         page = self.reader.days.key(title)
         links = [
             link._replace(kind="self") if link.key == page else link
             for link in (*self.property_links, *text_links)
-            if link.key not in own
+            if link.key not in alias_keys
         ]
         open_tasks, dated = tasks(self.blocks, self.reader.days.day)
         return Note(
@@ -192,11 +192,11 @@ class _Reading:
         )
 
     def _aliases(self, title: str) -> tuple[str, ...]:
-        own = self.reader.days.key(title)
+        title_key = self.reader.days.key(title)
         result: dict[str, str] = {}
         for key in _ALIAS_KEYS:
             for alias in _texts(self.properties.get(key)):
-                if self.reader.days.key(alias) not in {own, ""}:
+                if self.reader.days.key(alias) not in {title_key, ""}:
                     result.setdefault(self.reader.days.key(alias), alias)
         return tuple(result.values())
 

@@ -30,17 +30,17 @@ def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
     folder = fold(path.rpartition("/")[0])
     home = source.rpartition("/")[0]
     if path.startswith("/"):
-        wanted = _plain(folder)
-        return _first([c for c in candidates if _folder(c) == wanted])
+        folder_key = _plain(folder)
+        return _first([c for c in candidates if _folder(c) == folder_key])
     if path.startswith(("./", "../")):
-        wanted = _plain(f"{fold(home)}/{folder}")
-        return _first([c for c in candidates if _folder(c) == wanted])
-    wanted = _plain(folder)
-    exact = [c for c in candidates if _folder(c) == wanted]
+        folder_key = _plain(f"{fold(home)}/{folder}")
+        return _first([c for c in candidates if _folder(c) == folder_key])
+    folder_key = _plain(folder)
+    exact = [c for c in candidates if _folder(c) == folder_key]
     if exact:
         return _first(exact)
-    if wanted:
-        ending = "/" + wanted
+    if folder_key:
+        ending = "/" + folder_key
         candidates = [c for c in candidates if _folder(c).endswith(ending)]
     inside = home + "/"
     near = [c for c in candidates if c.startswith(inside)] if home else []

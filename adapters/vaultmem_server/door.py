@@ -121,7 +121,7 @@ def _lifespan(door: Door) -> http_app.Lifespan:
         serve = [*paths.program(), "serve", "--vault"]
         companions = [Companion(folder, [*serve, folder]) for folder in door.vaults.values()]
         watching = [asyncio.create_task(companion.watch()) for companion in companions]
-        known = life.OpenDoor(
+        open_door = life.OpenDoor(
             door.url, os.getpid(), dict(door.vaults), door.is_private, door.until_stop
         )
         try:
@@ -132,7 +132,7 @@ def _lifespan(door: Door) -> http_app.Lifespan:
             async with contextlib.AsyncExitStack() as stack:
                 for service in door.beside:
                     await stack.enter_async_context(service())
-                stack.enter_context(life.announced(known))
+                stack.enter_context(life.announced(open_door))
                 yield
         finally:
             for task in watching:

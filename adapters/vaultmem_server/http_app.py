@@ -82,8 +82,8 @@ def vault_for(door: Door, caller: Caller, name: str = "") -> str:
     if name in mine:
         return name
     if name or not mine:
-        known = f"it opens {', '.join(mine)}" if mine else "it opens none that is served here"
-        raise HTTPException(404, f"no vault {name[:40]!r} for this token: {known}")
+        vaults = f"it opens {', '.join(mine)}" if mine else "it opens none that is served here"
+        raise HTTPException(404, f"no vault {name[:40]!r} for this token: {vaults}")
     if len(mine) > 1:
         raise HTTPException(400, f"name one of the vaults {', '.join(mine)}")
     return mine[0]
@@ -143,8 +143,8 @@ class _Door:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = (b"x-content-type-options", b"nosniff")
-                message["headers"] = [*message.get("headers", ()), own]
+                no_sniff = (b"x-content-type-options", b"nosniff")
+                message["headers"] = [*message.get("headers", ()), no_sniff]
             await send(message)
 
         request = Request(scope, receive)

@@ -51,8 +51,8 @@ class LinkError(VaultmemError):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
-        known = {WRONG_PARAMS: 400, NOT_FOUND: 404, UNKNOWN_METHOD: 404, client.NO_ANSWER: 503}
-        self.status = known.get(code, 422)
+        statuses = {WRONG_PARAMS: 400, NOT_FOUND: 404, UNKNOWN_METHOD: 404, client.NO_ANSWER: 503}
+        self.status = statuses.get(code, 422)
 
 
 class _Connection(NamedTuple):

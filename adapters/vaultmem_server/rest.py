@@ -66,13 +66,13 @@ def scope_of(verb: Verb) -> str:
 
 def params_for(verb: Verb, scope: str) -> list[Param]:
     """The parameters that a request with this scope may use: for an assistant, those of its tool."""
-    own = [
+    params = [
         param for param in verb.of(JSON) if param.doors != "agent" and param.outside not in _UNTOLD
     ]
     if scope == ADMIN or verb.tool is None:
-        return own
+        return params
     listed = {*verb.tool.params, *verb.tool.quiet}
-    return [param for param in own if param.outside in listed]
+    return [param for param in params if param.outside in listed]
 
 
 @cache
@@ -88,8 +88,8 @@ def routes(door: Door) -> list[BaseRoute]:
         caller, name = current_caller(request), request.path_params["verb"]
         verb = verbs.get(name)
         if verb is None:
-            known = f"{API}/openapi.json lists them"
-            raise HTTPException(404, f"unknown verb {name[:40]!r}; {known}")
+            hint = f"{API}/openapi.json lists them"
+            raise HTTPException(404, f"unknown verb {name[:40]!r}; {hint}")
         require(caller, scope_of(verb))
         if caller.client and not knows_who_asks(verb):
             acts_as = f"this token acts as {caller.client}"
@@ -115,8 +115,8 @@ def routes(door: Door) -> list[BaseRoute]:
 
     async def vaults(request: Request) -> Response:
         caller = current_caller(request)
-        own = {"vaults": allowed_vaults(door, caller), "scope": caller.token.scope}
-        return JSONResponse({**own, "client": caller.client or "you"})
+        facts = {"vaults": allowed_vaults(door, caller), "scope": caller.token.scope}
+        return JSONResponse({**facts, "client": caller.client or "you"})
 
     async def metrics(request: Request) -> Response:
         gauges = await _gauges(door, allowed_vaults(door, current_caller(request)))
@@ -134,8 +134,8 @@ async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonOb
     """The answer of a vault as JSON, as its agent wrote it."""
     verb, allowed = exposed_verbs()[name], _allowed_params(name, caller.token.scope)
     if unknown := sorted(params.keys() - allowed):
-        known = ", ".join(sorted(allowed)) or "none"
-        what = f"{name} has no parameter {unknown[0][:40]!r} here; it has: {known}"
+        names = ", ".join(sorted(allowed)) or "none"
+        what = f"{name} has no parameter {unknown[0][:40]!r} here; it has: {names}"
         raise HTTPException(400, what)
     if caller.client:
         params["by"] = caller.client
@@ -161,8 +161,8 @@ async def _search_several(door: Door, caller: Caller, params: JsonObject) -> Jso
         raise HTTPException(400, f'give "vault" or "{NAMES}", not both')
     names = chosen_vaults(params.pop(NAMES), allowed_vaults(door, caller))
 
-    async def ask(vault: str, own: JsonObject) -> object:
-        return json.loads(await _ask(door, vault, caller, SEARCH, own))
+    async def ask(vault: str, params: JsonObject) -> object:
+        return json.loads(await _ask(door, vault, caller, SEARCH, params))
 
     return await merged_search(ask, names, params)
 
@@ -200,7 +200,10 @@ async def _gauges(door: Door, vaults: Sequence[str]) -> dict[str, tuple[str, dic
         "recalls_skipped": "Chats that the proxy passed on without memory: too slow, too busy or failed",
     }  # fmt: skip
     return {
-        f"vaultmem_{key}": (text, {vault: own[key] for vault, own in facts.items() if key in own})
+        f"vaultmem_{key}": (
+            text,
+            {vault: fact[key] for vault, fact in facts.items() if key in fact},
+        )
         for key, text in about.items()
     }
 
@@ -218,8 +221,8 @@ def description(verbs: Mapping[str, Verb]) -> JsonObject:
     paths: JsonObject = {}
     for name, verb in sorted(verbs.items()):
         scope = scope_of(verb)
-        own = [VAULT, VAULTS] if name == SEARCH else [VAULT]
-        schema = object_of([*params_for(verb, scope), *own])
+        vault_params = [VAULT, VAULTS] if name == SEARCH else [VAULT]
+        schema = object_of([*params_for(verb, scope), *vault_params])
         for property_ in schema["properties"].values():
             property_.pop("unchecked", None)  # our own: the verb checks it itself
         paths[f"{API}/{name}"] = {
@@ -295,9 +298,9 @@ async def merged_search(
     by_vault: dict[str, list[Scored]] = {}
     missing: dict[str, LinkError] = {}
 
-    async def best_with(names: Sequence[str], own: JsonObject) -> list[Scored]:
+    async def best_with(names: Sequence[str], params: JsonObject) -> list[Scored]:
         answers = await asyncio.gather(
-            *(ask(vault, dict(own)) for vault in names), return_exceptions=True
+            *(ask(vault, dict(params)) for vault in names), return_exceptions=True
         )
         for vault, answer in zip(names, answers, strict=True):
             if isinstance(answer, LinkError):
@@ -312,7 +315,11 @@ async def merged_search(
     best = await best_with(vaults, params if few == limit else {**params, "limit": few})
     if few < limit:
         last = best[-1].rank() if len(best) == limit else (math.inf,)
-        if more := [v for v, own in by_vault.items() if len(own) == few and own[-1].rank() <= last]:
+        if more := [
+            v
+            for v, results in by_vault.items()
+            if len(results) == few and results[-1].rank() <= last
+        ]:
             best = await best_with(more, params)
     if missing and not by_vault:
         raise missing[vaults[0]]

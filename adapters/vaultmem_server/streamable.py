@@ -126,9 +126,11 @@ class Sessions:
         now = time.monotonic()
         for id_ in [id_ for id_, session in self._sessions.items() if now - session.used > IDLE]:
             self.end(self._sessions[id_])
-        own = [session for session in self._sessions.values() if session.token == caller.token.key]
-        if len(own) >= MOST_OF_TOKEN:  # no token can end the sessions of another
-            self.end(own[0])
+        sessions = [
+            session for session in self._sessions.values() if session.token == caller.token.key
+        ]
+        if len(sessions) >= MOST_OF_TOKEN:  # no token can end the sessions of another
+            self.end(sessions[0])
         while len(self._sessions) >= MOST_SESSIONS:
             self.end(next(iter(self._sessions.values())))
         new = Session(secrets.token_urlsafe(24), caller.token.key, vault)
@@ -262,8 +264,8 @@ class _Endpoint:
             stream.send(json.dumps({"jsonrpc": "2.0", "id": stream.request, "error": problem}))
         finally:
             stream.end()
-            for tool, own in _writes(message, stream.events, status):
-                self._door.audit.write(caller, session.vault, tool, own)
+            for tool, outcome in _writes(message, stream.events, status):
+                self._door.audit.write(caller, session.vault, tool, outcome)
 
     def _resume(self, request: Request, session: Session) -> Response:
         """The rest of a stream. Without Last-Event-ID there is nothing to send, as we send no unsolicited
@@ -283,10 +285,10 @@ class _Endpoint:
 
 def _cancel(session: Session, message: JsonObject) -> None:
     """Stop waiting for a request. The agent finishes what it has begun: writes are atomic."""
-    wanted = inside(message, "params", "requestId")
+    request_id = inside(message, "params", "requestId")
     for stream in session.streams.values():
         is_open = stream.task is not None and not stream.is_over
-        if wanted is not None and stream.request == wanted and is_open:
+        if request_id is not None and stream.request == request_id and is_open:
             stream.stop()
 
 

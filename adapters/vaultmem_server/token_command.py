@@ -70,11 +70,11 @@ def _revoke(store: TokenStore, args: Namespace, output: Output) -> None:
 
 
 def _list(store: TokenStore, _: Namespace, output: Output) -> None:
-    known = store.all()
+    tokens = store.all()
     heads = ("name", "scope", "acts as", "made", "valid until", "vaults")
-    lines = table([heads, *map(_row, known)]) if known else []
+    lines = table([heads, *map(_row, tokens)]) if tokens else []
     output.result(
-        {"tokens": [row.to_json() for row in known], "count": len(known)},
+        {"tokens": [row.to_json() for row in tokens], "count": len(tokens)},
         *(lines or ["no tokens; vaultmem token add NAME makes one"]),
     )
 

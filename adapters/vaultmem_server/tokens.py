@@ -93,11 +93,11 @@ class TokenStore:
 
     def named(self, name: str) -> Token:
         """The token with a name. Raises UsageError where there is none."""
-        known = self.all()
-        for token in known:
+        tokens = self.all()
+        for token in tokens:
             if token.name == name:
                 return token
-        names = ", ".join(token.name for token in known) or "none"
+        names = ", ".join(token.name for token in tokens) or "none"
         raise UsageError(f"there is no token {name!r}; known: {names}")
 
     def check(self, name: str, scope: str, agent: str = "") -> None:

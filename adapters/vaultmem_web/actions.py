@@ -31,8 +31,8 @@ async def _done(reader: Reader, text: str, count: int = 1) -> Notice:
     if not count:
         return Notice(text)
     past = await reader.ask("history", limit=4 * count + 20)
-    own = [entry["commit"] for entry in past["history"] if entry["kind"] == "person"]
-    return Notice(text, "undo", {"commits": " ".join(own[:count])})
+    commits = [entry["commit"] for entry in past["history"] if entry["kind"] == "person"]
+    return Notice(text, "undo", {"commits": " ".join(commits[:count])})
 
 
 async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:

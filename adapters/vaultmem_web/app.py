@@ -69,8 +69,8 @@ class _Guard:
     async def __call__(self, scope: http.Scope, receive: http.Receive, send: http.Send) -> None:
         async def headed(message: http.Message) -> None:
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message.get("headers", ()), *own]
+                headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", ()), *headers]
             await send(message)
 
         request = http.Request(scope)
@@ -214,8 +214,8 @@ def _session(request: http.Request) -> Session:
 
 
 def _texts(request: http.Request) -> Translator:
-    wanted = request.cookies.get(LANGUAGE) or request.headers.get("accept-language", "")
-    return Translator(language_of(wanted))
+    languages = request.cookies.get(LANGUAGE) or request.headers.get("accept-language", "")
+    return Translator(language_of(languages))
 
 
 def _entrance(request: http.Request, status: int = 200) -> http.Response:

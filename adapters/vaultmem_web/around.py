@@ -23,9 +23,9 @@ async def note(visit: Visit) -> Page:
         reader.list(source=named, limit=100),
     )  # fmt: skip
     path, drawn = str(back["note"]), from_it["memories"]
-    known = await reader.ask("note", path=path)
-    title, notes = str(known["title"]), {*known["links"].values()}
-    targets = sorted([*notes, *known["files"]])
+    answer = await reader.ask("note", path=path)
+    title, notes = str(answer["title"]), {*answer["links"].values()}
+    targets = sorted([*notes, *answer["files"]])
     out = notes - {path}
     into = {str(link["source"]) for link in back["backlinks"]} - {path}
     like = {str(other["path"]): str(other["title"]) for other in related["related"]}
@@ -39,7 +39,7 @@ async def note(visit: Visit) -> Page:
         title,
         [
             h.p(".labels")[path],
-            views.later(_text(visit, known)),
+            views.later(_text(visit, answer)),
             _places(t("Linked from"), back["backlinks"], "source"),
             _places(t("Mentioned without a link"), back.get("mentions", ()), "path"),
             bool(targets) and views.section(
@@ -53,18 +53,18 @@ async def note(visit: Visit) -> Page:
     )  # fmt: skip
 
 
-async def _text(visit: Visit, known: Record) -> h.Node:
+async def _text(visit: Visit, answer: Record) -> h.Node:
     """The text of the note, folded if an editor beside it shows it."""
     t = visit.t
-    text = str(known["text"]).lstrip("\n").removeprefix(f"# {known['title']}\n")
-    made = await asyncio.to_thread(prose, text, known["links"])
+    text = str(answer["text"]).lstrip("\n").removeprefix(f"# {answer['title']}\n")
+    made = await asyncio.to_thread(prose, text, answer["links"])
     return [
-        views.editor_link(known["uri"], t),
-        known["properties"] and h.details("#properties")[h.summary[t("Properties")], h.pre(tabindex="0")[known["properties"]]],
+        views.editor_link(answer["uri"], t),
+        answer["properties"] and h.details("#properties")[h.summary[t("Properties")], h.pre(tabindex="0")[answer["properties"]]],
         h.details("#text", open=not visit.text("beside"))[
             h.summary[t("Text")],
             h.div(".prose")[made],
-            known["is_cut"] and h.p(".problem")[t("It is longer; the editor shows all of it.")],
+            answer["is_cut"] and h.p(".problem")[t("It is longer; the editor shows all of it.")],
         ],
     ]  # fmt: skip
 

@@ -79,9 +79,9 @@ class Reader:
         """The answer of a method of the agent. Raises VaultmemError."""
         return _record(await self._door.call(self.vault, method, params))
 
-    async def list(self, **wanted: object) -> Record:
+    async def list(self, **params: object) -> Record:
         """The answer of the verb list, with an id for every memory."""
-        answer = await self.ask("list", **wanted)
+        answer = await self.ask("list", **params)
         return {**answer, "memories": [named(memory) for memory in answer["memories"]]}
 
     async def command(self, *words: str) -> Record:

@@ -36,12 +36,12 @@ async def today(visit: Visit) -> Page:
 
 
 async def _due(visit: Visit) -> h.Node:
-    t, known = visit.t, dict(_DUE)
+    t, headings = visit.t, dict(_DUE)
     due = await visit.reader.ask("pending")
     sections: dict[str, dict[str, Record]] = {}
     for item in (*due["items"], *due["chores"]):
         # Preferences are not due; items that one line only counts are listed here.
-        if (section := known.get(item["section"])) and not item["counts_others"]:
+        if (section := headings.get(item["section"])) and not item["counts_others"]:
             sections.setdefault(section, {})[item["id"]] = item
     return [
         (h.h2[t(name)], views.rows(_item(visit, entry) for entry in some.values())) for name, some in sections.items()
@@ -102,7 +102,7 @@ def _deed(visit: Visit, deed: Record) -> h.Node:
 async def search(visit: Visit) -> Page:
     """The results of a search by words and meaning, with facets."""
     t, query = visit.t, visit.text("q")
-    wanted = {name: visit.text(name) for name in views.FACETS}
+    facets = {name: visit.text(name) for name in views.FACETS}
     ways = {"": t("words and meaning"), "keyword": t("words"), "semantic": t("meaning")}
     how = visit.one_of("how", ways)
     return Page(
@@ -114,7 +114,7 @@ async def search(visit: Visit) -> Page:
                 views.select("how", t("how"), ways, how),
                 h.button[t("Search")],
             ],
-            h.div("#results", aria_live="polite")[views.later(_results(visit, query, wanted, how))],
+            h.div("#results", aria_live="polite")[views.later(_results(visit, query, facets, how))],
         ],
         "/search", is_part=visit.is_part,
     )  # fmt: skip
@@ -124,11 +124,11 @@ async def _facets(visit: Visit) -> h.Node:
     return views.facets(visit, (await visit.reader.list(limit=1, facets=True))["facets"])
 
 
-async def _results(visit: Visit, query: str, wanted: dict[str, str], how: str) -> h.Node:
+async def _results(visit: Visit, query: str, facets: dict[str, str], how: str) -> h.Node:
     t = visit.t
     if not query:
         return h.p(".empty")[t("Type a word, a name or a question.")]
-    params: dict[str, object] = {name: value for name, value in wanted.items() if value}
+    params: dict[str, object] = {name: value for name, value in facets.items() if value}
     if how:
         params[how] = True
     results = (await visit.reader.call("search", query=query, limit=_RESULTS, **params))["results"]

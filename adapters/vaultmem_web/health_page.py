@@ -80,17 +80,17 @@ def _remedy(visit: Visit, command: str) -> h.Node:
 
 def _job(visit: Visit, job: Record) -> Sequence[h.Node]:
     return (
-        [h.strong[job["name"]], h.p(".labels")[visit.t(job["meaning"])]],
+        [h.strong[job["name"]], h.p(".labels")[job["meaning"]]],
         day(job["last_run"]), day(job["next_run"]), job["waiting_for"] or job["last_result"],
         button(visit, "job", visit.t("Run"), name=job["name"]),
     )  # fmt: skip
 
 
 def _tokens(visit: Visit) -> h.Node:
-    t, known = visit.t, TokenStore().all()
-    if not known:
+    t, tokens = visit.t, TokenStore().all()
+    if not tokens:
         return h.p(".empty")[t("No token was made: vaultmem token add NAME.")]
     return views.table(
         map(t, ("name", "scope", "acts as", "made", "ends")),
-        ((token.name, token.scope, token.client or t("you"), day(token.created), day(token.expires)) for token in known),
+        ((token.name, token.scope, token.client or t("you"), day(token.created), day(token.expires)) for token in tokens),
     )  # fmt: skip

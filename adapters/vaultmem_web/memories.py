@@ -70,8 +70,8 @@ async def rows(visit: Visit) -> Page:
 
 
 async def _listed(visit: Visit, **params: object) -> Record:
-    wanted = {name: value for name in ("words", *views.FACETS) if (value := visit.text(name))}
-    return await visit.reader.list(**wanted, deleted=bool(visit.text("deleted")), **params)
+    facets = {name: value for name in ("words", *views.FACETS) if (value := visit.text(name))}
+    return await visit.reader.list(**facets, deleted=bool(visit.text("deleted")), **params)
 
 
 def _articles(visit: Visit, listed: Record, start: int) -> Iterator[h.Element]:
@@ -114,8 +114,8 @@ def _bulk(visit: Visit, *, deleted: bool) -> h.Node:
 async def memory(visit: Visit) -> Page:
     """One memory: its text, origin, confidence and history."""
     t = visit.t
-    wanted = {"deleted": True, "provenance": True, "counts": False}
-    record = named(await visit.reader.ask("read", id=visit.text("id"), **wanted))
+    params = {"deleted": True, "provenance": True, "counts": False}
+    record = named(await visit.reader.ask("read", id=visit.text("id"), **params))
     content, is_archived = str(record["content"]), bool(record["deleted"])
     shown = await asyncio.to_thread(
         prose, str(record.get("text") or content)
@@ -159,14 +159,14 @@ def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
 
 async def _forget_derived(visit: Visit, row: Record) -> h.Node:
     """A button to forget it together with all memories derived from it."""
-    known = {row["path"]: row["id"]}
+    ids = {row["path"]: row["id"]}
     for path in (sources := [row["path"]]):
         for derived in (await visit.reader.list(source=path, limit=MOST_ROWS))["memories"]:
-            if derived["path"] not in known:
-                known[derived["path"]] = derived["id"]
+            if derived["path"] not in ids:
+                ids[derived["path"]] = derived["id"]
                 sources.append(derived["path"])
-    text = visit.t("Forget with what was derived from it: {count}", count=len(known) - 1)
-    return len(known) > 1 and button(visit, "delete", text, id="\n".join(known.values()))
+    text = visit.t("Forget with what was derived from it: {count}", count=len(ids) - 1)
+    return len(ids) > 1 and button(visit, "delete", text, id="\n".join(ids.values()))
 
 
 def _provenance(visit: Visit, record: Record) -> h.Element:
@@ -193,15 +193,19 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
     ])  # fmt: skip
 
 
-def _origin(known: Record | None) -> h.Node:
+def _origin(provenance: Record | None) -> h.Node:
     """The source sentence, with a link to its note or turn."""
-    if not known:
+    if not provenance:
         return None
-    talk = known.get("conversation")
-    place = f"{known['path']}:{known['line']}" if known["line"] else str(known["path"])
-    turn = f"{url('/conversation', id=talk)}#e{known['entry']}" if talk else ""
+    talk = provenance.get("conversation")
+    place = (
+        f"{provenance['path']}:{provenance['line']}"
+        if provenance["line"]
+        else str(provenance["path"])
+    )
+    turn = f"{url('/conversation', id=talk)}#e{provenance['entry']}" if talk else ""
     link = h.a(href=turn)[talk] if talk else note_link(place)
-    return [link, known["sentence"] and h.blockquote[known["sentence"]]]
+    return [link, provenance["sentence"] and h.blockquote[provenance["sentence"]]]
 
 
 async def _life(visit: Visit, path: str) -> h.Element:

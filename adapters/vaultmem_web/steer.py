@@ -104,13 +104,13 @@ async def tell(visit: Visit) -> Page:
     without = [step for step in visit.query.get("without", []) if step in _SWITCHES]
     part: h.Node = h.p(".empty")[t("Type what an assistant would be asked.")]
     if query:
-        own: dict[str, object] = {"query": query, "budget": budget, "without": without}
-        own |= {name: value for name, value in shares.items() if name in visit.query}
-        if own.get("score_threshold") == 0:
-            del own["score_threshold"]  # no budget, which differs from 0
+        params: dict[str, object] = {"query": query, "budget": budget, "without": without}
+        params |= {name: value for name, value in shares.items() if name in visit.query}
+        if params.get("score_threshold") == 0:
+            del params["score_threshold"]  # no budget, which differs from 0
         if visit.text("as"):
-            own["by"] = visit.text("as")
-        part = views.later(_recalled(visit, own, budget))
+            params["by"] = visit.text("as")
+        part = views.later(_recalled(visit, params, budget))
     return Page(
         t("What would you tell?"),
         [
@@ -149,12 +149,12 @@ def _slider(name: str, label: str, value: float, **bounds: str) -> h.Element:
     return h.label[h.span[label], slider, h.output[f"{value:g}"]]
 
 
-async def _recalled(visit: Visit, wanted: Record, budget: int) -> h.Node:
-    answer = await visit.reader.ask("recall", explain=True, counts=False, **wanted)
+async def _recalled(visit: Visit, params: Record, budget: int) -> h.Node:
+    answer = await visit.reader.ask("recall", explain=True, counts=False, **params)
     t, memories = visit.t, answer["memories"]
     held_back = answer.get("held_back", ())
     left_out = ((why, count) for why, count in answer["left_out"].items() if count)
-    reasons = [(t(why), t("{count} left out", count=count)) for why, count in left_out]
+    reasons = [(why, t("{count} left out", count=count)) for why, count in left_out]
     if answer["skipped"]:
         reasons.append((t("budget"), t("{count} did not fit", count=answer["skipped"])))
     return [

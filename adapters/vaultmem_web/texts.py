@@ -17,9 +17,9 @@ from vaultmem.text.values import toml_table
 LANGUAGES = {"en": "English", "zh": "中文"}
 
 
-def language_of(wanted: str) -> str:
+def language_of(accepted: str) -> str:
     """The first supported language of an Accept-Language header."""
-    for part in wanted.lower().split(","):
+    for part in accepted.lower().split(","):
         if (name := re.split(r"[;-]", part.strip())[0]) in LANGUAGES:
             return name
     return "en"
@@ -36,8 +36,8 @@ class Translator:
 
     def __call__(self, text: str, **values: object) -> str:
         """A translated text with its values filled in; English where the table lacks it."""
-        known = self._table.get(text, text)
-        return known.format(**values) if values else known
+        translation = self._table.get(text, text)
+        return translation.format(**values) if values else translation
 
 
 # The text of notes and memories as HTML: Markdown without embedded HTML, with line breaks as in editors, then

@@ -121,8 +121,8 @@ def entrance(t: Translator) -> AsyncIterator[str]:
 
 
 def trouble(t: Translator, message: str) -> Page:
-    """A page for an error; messages of verbs are in English."""
-    return Page(t("That did not work"), h.p(".problem")[t(message)])
+    """A page for an error."""
+    return Page(t("That did not work"), h.p(".problem")[message])
 
 
 async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[str]:
@@ -162,7 +162,7 @@ def _notice(visit: Visit, notice: Notice) -> h.Node:
     t = visit.t
     return [
         h.div(".problem" if notice.is_problem else ".done")[
-            h.span[t(notice.text)],
+            h.span[notice.text],
             notice.undo and form(visit, notice.undo, h.button(data_key="u")[t("Undo")], **notice.fields),
         ],
         notice.draft
@@ -195,7 +195,7 @@ def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") 
     ]
 
 
-def facets(visit: Visit, known: Mapping[str, Mapping[str, int]]) -> h.Node:
+def facets(visit: Visit, counts: Mapping[str, Mapping[str, int]]) -> h.Node:
     """The filters of a list: category, assistant, tag and time."""
     t = visit.t
     labels = (t("category"), t("assistant"), t("tag"), t("from"), t("to"))
@@ -204,10 +204,10 @@ def facets(visit: Visit, known: Mapping[str, Mapping[str, int]]) -> h.Node:
             "": t("any"),
             **{value: f"{value} ({count:,})" for value, count in sorted(values.items())},
         }
-        for name, values in known.items()
+        for name, values in counts.items()
     }
     return [
-        select(name, label, numbers[name], visit.text(name)) if name in known
+        select(name, label, numbers[name], visit.text(name)) if name in counts
         else field(name, label, visit.text(name), type="date")
         for name, label in zip(FACETS, labels, strict=True)
     ]  # fmt: skip

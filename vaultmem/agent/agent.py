@@ -132,8 +132,8 @@ class Agent:
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
             return "the socket was removed"
-        own = (self.reconciler, self.embedding, self._memories, self._watching, self._reminders)
-        dead = [thread.name for thread in own if thread and not thread.is_alive()]
+        threads = (self.reconciler, self.embedding, self._memories, self._watching, self._reminders)
+        dead = [thread.name for thread in threads if thread and not thread.is_alive()]
         return f"the thread for {dead[0]} has died" if dead else None
 
     def _is_updated(self) -> bool:

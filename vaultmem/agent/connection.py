@@ -142,8 +142,8 @@ class Connection:
             raise RequestError(codes.INVALID_REQUEST, 'a request needs a "method", a text')
         if not isinstance(params, dict):
             raise RequestError(codes.WRONG_PARAMS, '"params" must be an object')
-        wanted = message.get("progress") is True
-        return Request(method, params, self._progress() if wanted else Silent(), self._peer)
+        has_progress = message.get("progress") is True
+        return Request(method, params, self._progress() if has_progress else Silent(), self._peer)
 
     def _head(self) -> JsonObject:
         """The fields that every reply begins with."""

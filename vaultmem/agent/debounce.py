@@ -65,9 +65,9 @@ class Debounce:
 
     def touch(self, path: str, now: float, *, folder: bool = False) -> float:
         """Note that something happened at `path`. Returns when it is due."""
-        known = self._touches.get(path)
-        first = min(known.first, now) if known else now
-        whole = folder or (known is not None and known.folder)
+        touch = self._touches.get(path)
+        first = min(touch.first, now) if touch else now
+        whole = folder or (touch is not None and touch.folder)
         due = min(now + QUIET, max(first + LONGEST, now))
         self._touches[path] = Touch(path, whole, first, now, due)
         return due
@@ -197,14 +197,14 @@ class Writes:
     def wait(self, within: float) -> bool:
         """Index all that was written so far. Returns whether that was done in time."""
         with self._changed:
-            wanted = self._written
-            if self._indexed >= wanted:
+            target = self._written
+            if self._indexed >= target:
                 return True
             self._waiting += 1
         try:
             self._wake()
             with self._changed:
-                return self._changed.wait_for(lambda: self._indexed >= wanted, within)
+                return self._changed.wait_for(lambda: self._indexed >= target, within)
         finally:
             with self._changed:
                 self._waiting -= 1
@@ -327,12 +327,12 @@ class VanishGuard:
 
     # A look at some paths
 
-    def not_believed(self, diff: Diff, known: int, now: float) -> list[str]:
+    def not_believed(self, diff: Diff, total: int, now: float) -> list[str]:
         """Of what is gone there, what the index keeps; it holds `known` files."""
         gone = self.missing(diff)
         if gone and not self.vanished:
             try:
-                self._check(len(gone), known, now)
+                self._check(len(gone), total, now)
             except VaultGoneError as error:
                 self.hold(str(error))
                 self._unconfirmed = set()
@@ -386,10 +386,10 @@ class VanishGuard:
             self._lately.clear()
         self.count(self._going, now)
 
-    def _check(self, count: int, known: int, now: float) -> None:
+    def _check(self, count: int, total: int, now: float) -> None:
         """Raises VaultGoneError when, with those of the last minute, so many of `known` cannot be believed."""
         if not self.vanished:
             while self._lately and self._lately[0][0] < now - WINDOW:
                 self._lately.popleft()
         before = sum(number for _, number in self._lately)
-        refuse_if_lost(self._folder, before + count, known + before, empty=count == known)
+        refuse_if_lost(self._folder, before + count, total + before, empty=count == total)

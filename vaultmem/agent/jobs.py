@@ -109,11 +109,11 @@ def _summarize_report(report: PlanReport) -> str:
 
 def _expect(vault: Vault) -> str:
     """Check expectations, unless nothing has changed since the last check (edits, dreams, model, version)."""
-    known = vault.ask("expectations")
-    count = len(known["expectations"])
+    answer = vault.ask("expectations")
+    count = len(answer["expectations"])
     if not count or not vault.is_indexed():
         return "nothing to do: nothing is expected"
-    if known["checked"] == vault.basis_of_checks():
+    if answer["checked"] == vault.basis_of_checks():
         return "nothing to do: nothing has changed since the last check"
     met = sum(expectation["found"] for expectation in vault.check_expectations())
     return f"{met:,} of {plural(count, 'expectation')} met"
@@ -277,17 +277,17 @@ def ledger(vault: str) -> Ledger:
     return Ledger(State(vault).path("ledger.db"))
 
 
-def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> list[JobState]:
+def listing(config: Config, recorded: Ledger | Runs | Scheduler, now: float) -> list[JobState]:
     """All jobs in the order of the table. Without a scheduler, `next_run` is as if an agent ran now."""
     from vaultmem.agent import scheduler  # brings asyncio along
 
-    runs = known.runs()
+    runs = recorded.runs()
     listed: list[JobState] = []
     for job in JOBS.values():
         schedule = config.text(f"jobs.{job.name}")
         run = runs.get(job.name)
-        if isinstance(known, scheduler.Scheduler):
-            status = known.status(job.name)
+        if isinstance(recorded, scheduler.Scheduler):
+            status = recorded.status(job.name)
         else:
             coming = next_time(schedule, run and run.counted_from, now)
             status = scheduler.Status(coming, None, running=False)

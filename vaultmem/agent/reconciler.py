@@ -353,8 +353,8 @@ class Reconciler(threading.Thread):
         """Keep deleted notes in the index when too many were deleted in a short time."""
         if not diff.gone:
             return []
-        known = indexer.catalog.db.execute("SELECT count(*) FROM files").fetchone()[0]
-        disbelieved = self._guard.not_believed(diff, known, time.monotonic())
+        total = indexer.catalog.db.execute("SELECT count(*) FROM files").fetchone()[0]
+        disbelieved = self._guard.not_believed(diff, total, time.monotonic())
         if disbelieved:
             self.look_at_all(GONE_RETRY)
         return disbelieved

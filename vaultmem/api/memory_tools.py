@@ -92,8 +92,8 @@ def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
     head = files.read(vault.path, path, _HEAD).text
     if not _MAYBE_HIDDEN.search(head):
         return False  # nearly all notes: to parse one takes much longer
-    own = vault.note(path).properties
-    return bool(hidden(own, to, memory=path.startswith(f"{folder}/")))
+    properties = vault.note(path).properties
+    return bool(hidden(properties, to, memory=path.startswith(f"{folder}/")))
 
 
 # --- memories
@@ -316,9 +316,9 @@ def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome
     places: list[Record] = []
     lines: list[str] = []
     for hit, score in hits:
-        own = {"id": hit.properties["id"]} if hit.properties.get("id") else {}
+        id_field = {"id": hit.properties["id"]} if hit.properties.get("id") else {}
         away = {"archived": hit.archived} if hit.archived else {}
-        places.append({**own, "path": hit.path, "line": hit.line, "score": score, **away})
+        places.append({**id_field, "path": hit.path, "line": hit.line, "score": score, **away})
         lines.append(_hit_line(hit, whose))
     text = listing(f"{len(hits)} found", lines, "nothing found")
     return Outcome(text, {"results": places, "count": len(hits)})
@@ -326,9 +326,9 @@ def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome
 
 def _hit_line(hit: Hit, whose: Mapping[str, str]) -> str:
     """A hit in one line: its note and line, of a memory also its id, day and attribution, and the words that fit."""
-    own = {name: hit.properties.get(name) for name in ("id", "created_at")}
-    own["attribution"] = whose.get(str(hit.properties.get("id")))
-    details = ", ".join(filter(None, (facts(own), hit.archived)))
+    properties = {name: hit.properties.get(name) for name in ("id", "created_at")}
+    properties["attribution"] = whose.get(str(hit.properties.get("id")))
+    details = ", ".join(filter(None, (facts(properties), hit.archived)))
     where = f"{_place(hit.title, hit.path)}:{hit.line}{f' ({details})' if details else ''}"
     return f"- {where}: {quote(hit.snippet or hit.content)}"
 
@@ -372,9 +372,9 @@ def _tool(name: str, verb: Verb) -> Tool:
     exposed = verb.tool
     assert exposed is not None
     marks = Annotations(not verb.writes, exposed.removes, idempotent=True)
-    own, schema = f"memory_{name.replace('-', '_')}", of_tool(verb, exposed)
+    tool_name, schema = f"memory_{name.replace('-', '_')}", of_tool(verb, exposed)
     run = _RUN.get(name) or answer_of(name)
-    return Tool(own, "", exposed.about, schema, marks, run, tuple(exposed.quiet))
+    return Tool(tool_name, "", exposed.about, schema, marks, run, tuple(exposed.quiet))
 
 
 _VERBS = {name: verb for name, verb in every().items() if verb.tool}

@@ -133,8 +133,8 @@ class MemoryVault(Methods):
 
         self.close()
         how = {"rebuild": rebuild, "confirm_removals": confirm_removals}
-        wanted = {**how, "embed": False}
-        done = client.ask(self.path, "sync", wanted, timeout=None, progress=progress)
+        params = {**how, "embed": False}
+        done = client.ask(self.path, "sync", params, timeout=None, progress=progress)
         if done is not None:
             if self.state.generation() is None:  # what the agent writes cannot be read here
                 raise StateError(client.OTHER_VERSION)

@@ -19,8 +19,8 @@ def flag(name: str, text: str = "", **fields: object) -> Param:
 
 
 def _narrow(*names: str) -> tuple[Param, ...]:
-    known = {"phase": f"{_MEMORY}PHASES", "category": f"{_MEMORY}CATEGORIES", "agent": f"{_TYPED}assistants"}
-    return tuple(Param(name, f"memories with this {name}", known=known.get(name, "")) for name in names)
+    completions = {"phase": f"{_MEMORY}PHASES", "category": f"{_MEMORY}CATEGORIES", "agent": f"{_TYPED}assistants"}
+    return tuple(Param(name, f"memories with this {name}", known=completions.get(name, "")) for name in names)
 
 
 # --- parameters that several verbs have

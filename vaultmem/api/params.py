@@ -79,9 +79,9 @@ def object_of(params: Iterable[Param], about: Mapping[str, str] | None = None) -
 
 def of_tool(verb: Verb, tool: Exposed) -> Schema:
     """The schema of the tool that a verb is exposed as."""
-    own = {param.outside: param for param in verb.params}
+    params = {param.outside: param for param in verb.params}
     chosen = [
-        param if isinstance(param, Param) else own[name] for name, param in tool.params.items()
+        param if isinstance(param, Param) else params[name] for name, param in tool.params.items()
     ]
     about = {
         name: param.help if isinstance(param, Param) else param
@@ -147,15 +147,15 @@ class Declared:
 
     def speller(self) -> Spell:
         """How the parameters are spelled at the door of this thread."""
-        at, known = door.get(), self._known
-        return lambda name: known[name].spelled(at) if name in known else _in_json(name)
+        at, params = door.get(), self._known
+        return lambda name: params[name].spelled(at) if name in params else _in_json(name)
 
 
 def of_verb(name: str) -> Declared:
     """The parameters of a memory verb. Raises UsageError."""
     declared = verb(name)
     if declared is None or not declared.run:
-        runnable = (known for known, other in every().items() if other.run)
+        runnable = (verb_name for verb_name, other in every().items() if other.run)
         raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
     return in_json(name)
 
@@ -196,13 +196,13 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
     if not isinstance(arguments, dict):
         raise UsageError(f"the arguments must be an object, not {_kind(arguments)}")
     properties = schema.get("properties", {})
-    own = {str(name): value for name, value in arguments.items() if value is not None}
-    own = {_own_name(name, properties, own): value for name, value in own.items()}
+    values = {str(name): value for name, value in arguments.items() if value is not None}
+    values = {_own_name(name, properties, values): value for name, value in values.items()}
     if not schema.get("additionalProperties"):
-        _check_known(properties, own, spell)
+        _check_known(properties, values, spell)
     for name in schema.get("required", ()):
-        if name not in own:
-            near = nearest(name, [field[:_MOST_NAME] for field in own])
+        if name not in values:
+            near = nearest(name, [field[:_MOST_NAME] for field in values])
             choices = ", ".join(map(str, properties.get(name, {}).get("enum", ())))
             hint = (
                 f'; did you mean it by "{near}"?'
@@ -212,12 +212,12 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
                 else ""
             )
             raise UsageError(f"{spell(name)} is missing{hint}")
-        if isinstance(own[name], str) and not str(own[name]).strip():
+        if isinstance(values[name], str) and not str(values[name]).strip():
             raise UsageError(f"{spell(name)} is empty")
-    for name, value in own.items():
+    for name, value in values.items():
         _check(spell(name[:_MOST_NAME]), properties.get(name, {}), value)
     defaults = {name: prop.get("default") for name, prop in properties.items()}
-    return {**{name: value for name, value in defaults.items() if value is not None}, **own}
+    return {**{name: value for name, value in defaults.items() if value is not None}, **values}
 
 
 def _own_name(name: str, properties: Collection[str], arguments: Collection[str]) -> str:
@@ -233,17 +233,17 @@ def _own_name(name: str, properties: Collection[str], arguments: Collection[str]
 def _check_known(properties: Collection[str], arguments: Iterable[str], spell: Spell) -> None:
     for name in (argument for argument in arguments if argument not in properties):
         near = nearest(name, properties)
-        known = f"known: {', '.join(properties) or 'none'}"
-        advice = f"did you mean {spell(near)}?" if near else known
+        advised = f"known: {', '.join(properties) or 'none'}"
+        advice = f"did you mean {spell(near)}?" if near else advised
         raise UsageError(f"unknown parameter {name[:_MOST_NAME]!r}; {advice}")
 
 
 def _check(where: str, schema: Schema, value: object) -> None:
-    wanted = schema.get("type")
+    expected_type = schema.get("type")
     if schema.get("unchecked"):
         return
-    if isinstance(wanted, str) and not _is(wanted, value):
-        raise UsageError(f"{where} must be {_TYPES[wanted][0]}, not {_kind(value)}")
+    if isinstance(expected_type, str) and not _is(expected_type, value):
+        raise UsageError(f"{where} must be {_TYPES[expected_type][0]}, not {_kind(value)}")
     choices = schema.get("enum")
     if choices is not None and value not in choices:
         near = nearest(str(value), [str(choice) for choice in choices])
@@ -285,12 +285,12 @@ def _check_number(where: str, schema: Schema, value: float) -> None:
     raise UsageError(f"{where} must be from {least:,} to {most:,}")
 
 
-def _is(wanted: str, value: object) -> bool:
+def _is(expected_type: str, value: object) -> bool:
     if isinstance(value, bool):
-        return wanted == "boolean"
-    if wanted == "integer" and isinstance(value, float):
+        return expected_type == "boolean"
+    if expected_type == "integer" and isinstance(value, float):
         return value.is_integer()  # as JSON Schema has it
-    return wanted not in _TYPES or isinstance(value, _TYPES[wanted][1])
+    return expected_type not in _TYPES or isinstance(value, _TYPES[expected_type][1])
 
 
 def _kind(value: object) -> str:
@@ -300,24 +300,24 @@ def _kind(value: object) -> str:
 # --- the name that was meant
 
 
-def nearest(name: str, known: Collection[str]) -> str:
+def nearest(name: str, candidates: Collection[str]) -> str:
     """The known name that was meant by an unknown one, or "": a typing error, its first part, or it without the part
     that all names begin with. Rather none than a far-fetched one, which an assistant would use."""
-    wanted, names = name.strip().lower()[:_MOST_NAME], sorted(known)
-    errors = [(_typing_errors(wanted, candidate.lower()), candidate) for candidate in names]
+    word, names = name.strip().lower()[:_MOST_NAME], sorted(candidates)
+    errors = [(_typing_errors(word, candidate.lower()), candidate) for candidate in names]
     if rated := [(count, candidate) for count, candidate in errors if count is not None]:
         return min(rated)[1]
-    longer = [candidate for candidate in names if candidate.lower().startswith(wanted)]
-    return longer[0] if len(longer) == 1 and len(_own_part(wanted, longer[0])) >= 3 else ""
+    longer = [candidate for candidate in names if candidate.lower().startswith(word)]
+    return longer[0] if len(longer) == 1 and len(_own_part(word, longer[0])) >= 3 else ""
 
 
-def _typing_errors(wanted: str, name: str) -> int | None:
+def _typing_errors(word: str, name: str) -> int | None:
     """The edit distance of two names; None for two different names."""
     from vaultmem.text.similarity import edits  # only where something went wrong
 
-    if name.endswith(f"_{wanted}"):
+    if name.endswith(f"_{word}"):
         return 0
-    one, other = _own_part(wanted, name), _own_part(name, wanted)
+    one, other = _own_part(word, name), _own_part(name, word)
     short = min(len(one), len(other))
     return edits(one, other, 0 if short < 3 else 1 if short < 7 else 2)
 

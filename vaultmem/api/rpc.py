@@ -183,8 +183,8 @@ def takes(name: str, param: str) -> bool:
 def _check(name: str, params: JsonObject) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 
-    own = declared.of_verb(name)
-    return Arguments(own.check(params), own.speller())
+    schema = declared.of_verb(name)
+    return Arguments(schema.check(params), schema.speller())
 
 
 def _check_size(name: str, params: JsonObject) -> None:
@@ -198,8 +198,8 @@ def _check_size(name: str, params: JsonObject) -> None:
 
 
 def _by_agent(folder: str, name: str, params: JsonObject) -> object:
-    own = {key: argument for key, argument in params.items() if argument is not None}
-    request = {"verb": name, "params": own, "door": declared.door.get()}
+    arguments = {key: argument for key, argument in params.items() if argument is not None}
+    request = {"verb": name, "params": arguments, "door": declared.door.get()}
     declaration = verb(name)
     heard = current_progress()
     shown = None if isinstance(heard, Silent) else heard
@@ -273,15 +273,15 @@ class Reader:
     def warm_meaning(self) -> Meaning | None:
         """The model, if it is loaded and runs on this machine."""
         try:
-            found = self._vault.warm_meaning()
+            meaning = self._vault.warm_meaning()
         except VaultmemError:
             return None
-        return found if found and found.embedder.is_local else None
+        return meaning if meaning and meaning.embedder.is_local else None
 
     def local_meaning(self) -> Meaning | None:
         """The model, if it runs in this process: for texts that are not indexed and may be private."""
-        found = self.meaning()
-        return found[1] if found and found[1].embedder.is_local else None
+        opened = self.meaning()
+        return opened[1] if opened and opened[1].embedder.is_local else None
 
     def related(self, path: str, limit: int) -> list[Related]:
         """The notes nearest to the one at `path`, best first."""
@@ -300,14 +300,14 @@ class Reader:
         searcher = self.searcher()
         if searcher is None:
             return {}
-        found = self.meaning() if self.warm_meaning() is not None else None
-        searcher = found[0] if found else searcher
+        opened = self.meaning() if self.warm_meaning() is not None else None
+        searcher = opened[0] if opened else searcher
         try:
             words = _telling(searcher, plain(text))
             # The caller drops compressed memories: to find them here takes a look at all memories.
             notes, all_but = searcher.inside(folder)
             ask = Ask(
-                words, limit, found is not None, "note", (), 0.0, notes, all_but, compressed=True,
+                words, limit, opened is not None, "note", (), 0.0, notes, all_but, compressed=True,
                 is_typed=False, meaning=meaning, is_quick=True,
             )  # fmt: skip
             return searcher.near(ask)
@@ -325,5 +325,5 @@ def _telling(searcher: Searcher, text: str) -> str:
     for word in dict.fromkeys(text.split()):
         if not keyword.is_weak(Term("word", word)):
             rare[word] = min(map(keyword.frequency, tokenize(word)), default=0)
-    known = sorted((word for word, count in rare.items() if count), key=rare.__getitem__)
-    return " ".join(known[:TELLING]) or text
+    frequent = sorted((word for word, count in rare.items() if count), key=rare.__getitem__)
+    return " ".join(frequent[:TELLING]) or text

@@ -155,8 +155,8 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None:
             near = params.nearest(name, self._tools)
-            known = f"did you mean {near}?" if near else f"there are {', '.join(self._tools)}"
-            raise UnknownToolError(f"unknown tool {name[:40]!r}; {known}")
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(self._tools)}"
+            raise UnknownToolError(f"unknown tool {name[:40]!r}; {hint}")
         return tool
 
     def _ask_hooks(self, call: Call) -> None:
@@ -346,8 +346,8 @@ class ToolService:
 
     def tools(self) -> list[Tool]:
         """The tools that the client may call."""
-        known = self.toolbox.tools()
-        return [tool for tool in known if tool.annotations.read_only or not self._reads_only]
+        tools = self.toolbox.tools()
+        return [tool for tool in tools if tool.annotations.read_only or not self._reads_only]
 
     def call(self, name: str, arguments: JsonObject, client: str) -> Outcome:
         """Call a tool; errors as Toolbox.call()."""
@@ -376,10 +376,10 @@ class ToolService:
         name = text_of(arguments, "name")
         if unknown := sorted(arguments.keys() - {"name", "arguments", "params", "client", "_meta"}):
             raise UsageError(f"unknown: {unknown[0][:40]!r}; known: name, arguments, client")
-        own = arguments.get("arguments", arguments.get("params"))
-        if own is not None and not isinstance(own, dict):
+        tool_arguments = arguments.get("arguments", arguments.get("params"))
+        if tool_arguments is not None and not isinstance(tool_arguments, dict):
             raise UsageError('"arguments" must be an object')
-        return self.call(name, own or {}, client).to_json()
+        return self.call(name, tool_arguments or {}, client).to_json()
 
 
 def text_of(arguments: JsonObject, name: str) -> str:

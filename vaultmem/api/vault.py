@@ -90,8 +90,8 @@ class Vault(MemoryVault):
     def embed(self, *, progress: Progress | None = None) -> Embedded:
         """Give every block that has none its vector, for search by meaning. May be interrupted at any
         time; the next call goes on. Without a usable model it does nothing and says why."""
-        wanted = {"rebuild": False, "confirm_removals": False, "embed": True}
-        done = client.ask(self.path, "sync", wanted, timeout=None, progress=progress)
+        params = {"rebuild": False, "confirm_removals": False, "embed": True}
+        done = client.ask(self.path, "sync", params, timeout=None, progress=progress)
         if done is not None:
             return Embedded(done["embedded"], done["model"], done["remark"])
         from vaultmem.search.semantic import embed
@@ -115,12 +115,12 @@ class Vault(MemoryVault):
         from vaultmem.search.query import Ask, filters_of
 
         checked = in_json("search").check({"limit": limit, "group": group, **options})
-        own = Arguments(checked)
+        arguments = Arguments(checked)
         ask = Ask(
-            text, limit, False if own.flag("keyword") else semantic, group, (*filters, *filters_of(checked)),
-            own.number("min_confidence") if own.has("min_confidence") else None,
-            compressed=own.flag("include_compressed"), talks=own.flag("conversations"),
-            viewer=viewer(own.text("by"), [own.text("scope")]),
+            text, limit, False if arguments.flag("keyword") else semantic, group, (*filters, *filters_of(checked)),
+            arguments.number("min_confidence") if arguments.has("min_confidence") else None,
+            compressed=arguments.flag("include_compressed"), talks=arguments.flag("conversations"),
+            viewer=viewer(arguments.text("by"), [arguments.text("scope")]),
         )  # fmt: skip
         return self.answer(ask).results
 
@@ -150,14 +150,14 @@ class Vault(MemoryVault):
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
         """Why a recall does not tell a memory that may be seen, if the person has still to approve it."""
-        own = with_our_keys(self.note(path).properties)
+        properties = with_our_keys(self.note(path).properties)
         trust = self.config.text("recall.trust")
-        if is_trusted(origin(own), to, trust) or hidden(own, to, memory=True):
+        if is_trusted(origin(properties), to, trust) or hidden(properties, to, memory=True):
             return []
         from vaultmem.pending.approving import attributions
 
-        id_ = str(own.get("id") or "")
-        if not attributions(self, [own], to):
+        id_ = str(properties.get("id") or "")
+        if not attributions(self, [properties], to):
             return []
         return [f"a recall holds it back: nobody has approved it; vaultmem approve {id_[:8]}"]
 

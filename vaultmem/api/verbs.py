@@ -142,7 +142,7 @@ def verb(name: str) -> Verb | None:
     return OTHERS.get(name) or _installed(name).get(name)
 
 
-def _installed(*wanted: str) -> dict[str, Verb]:
+def _installed(*names: str) -> dict[str, Verb]:
     """Those of these verbs, or of all, that other packages bring: an entry point has the name of its verb and leads to
     a table like ours. What cannot be loaded is named on stderr and left out."""
     import sys
@@ -156,7 +156,7 @@ def _installed(*wanted: str) -> dict[str, Verb]:
 
     verbs: dict[str, Verb] = {}
     plugins.load_each(
-        ENTRY_POINTS, lambda name, table: verbs.update({name: table[name]}), failed, wanted
+        ENTRY_POINTS, lambda name, table: verbs.update({name: table[name]}), failed, names
     )
     return verbs
 

@@ -144,14 +144,14 @@ def _after(declared: Verb, before: Sequence[str], word: str) -> Iterator[Candida
 
 def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:
     """The values of a parameter that begin with what is typed."""
-    known = resolve(param.choices or param.known)
+    candidates = resolve(param.choices or param.known)
     is_list = param.kind == "texts" and not param.place
     head, comma, last = word.rpartition(",") if is_list else ("", "", word)
-    if callable(known):
-        rows: Iterable[Candidate] = known(last, vault)
-    elif known:
-        abouts = known if isinstance(known, dict) else {}
-        values = ((str(choice), abouts.get(choice, "")) for choice in known)
+    if callable(candidates):
+        rows: Iterable[Candidate] = candidates(last, vault)
+    elif candidates:
+        abouts = candidates if isinstance(candidates, dict) else {}
+        values = ((str(choice), abouts.get(choice, "")) for choice in candidates)
         rows = _fitting(
             ((choice, about if isinstance(about, str) else "") for choice, about in values), last
         )
@@ -199,8 +199,8 @@ def notes(word: str, vault: str | None) -> Iterator[Candidate]:
 def memories(word: str, vault: str | None) -> Iterator[Candidate]:
     """Memories by id, with their titles, the newest first; by their titles where one is typed."""
     start = f"{like(word)}%"
-    own = (start, start, _MOST)
-    rows = _rows(vault, _MEMORIES, lambda at: (*below(at), *below(f"{at}/{ENTRIES}"), *own))
+    bounds = (start, start, _MOST)
+    rows = _rows(vault, _MEMORIES, lambda at: (*below(at), *below(f"{at}/{ENTRIES}"), *bounds))
     for id_, title in rows:
         if id_ and str(id_).startswith(word):
             yield str(id_)[:_SHORT_ID], title[:_LONGEST]
@@ -221,8 +221,8 @@ def archived(word: str, vault: str | None) -> Iterator[Candidate]:
 def pending(word: str, vault: str | None) -> Iterator[Candidate]:
     """The items of pending.md, by their ids."""
     root = config.choose_vault(vault)
-    own = config.load(root)
-    path = page_path(own.text("memory_folder"), own.text("pending.path"))
+    settings = config.load(root)
+    path = page_path(settings.text("memory_folder"), settings.text("pending.path"))
     with suppress(OSError), open(f"{root}/{path}", encoding="utf-8", errors="replace") as file:
         for text, id_ in _ITEM.findall(file.read()):
             if id_.startswith(word):
@@ -262,5 +262,5 @@ def _rows(
     if generation is None:
         return []
     with spoken(), closing(Catalog(f"{generation}/catalog.db")) as catalog:
-        own = values(config.load(root).text("memory_folder"))
-        return catalog.db.execute(statement, own).fetchall()
+        parameters = values(config.load(root).text("memory_folder"))
+        return catalog.db.execute(statement, parameters).fetchall()

@@ -91,8 +91,10 @@ class _Dispatcher:
         tools = [tool.name for tool in self._tools().tools()]
         if name in tools:
             return self._tool
-        known = ", ".join(sorted([*self._table, *tools]))
-        raise RequestError(rpc.UNKNOWN_METHOD, f"unknown method {name[:40]!r}; known: {known}")
+        method_names = ", ".join(sorted([*self._table, *tools]))
+        raise RequestError(
+            rpc.UNKNOWN_METHOD, f"unknown method {name[:40]!r}; known: {method_names}"
+        )
 
     def _stop(self) -> object:
         self._host.stop()
@@ -107,13 +109,13 @@ class _Dispatcher:
 
     def _memory(self, request: Request) -> object:
         """A verb of memories with its parameters; "memory.job" is for those that may take long."""
-        own = _MEMORY.check(request.params)
-        params = own.get("params", {})
+        arguments = _MEMORY.check(request.params)
+        params = arguments.get("params", {})
         if not isinstance(params, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
-        at = str(own.get("door", JSON))
+        at = str(arguments.get("door", JSON))
         with at_door(at), report_to(request.progress), self._host.vault() as vault:
-            return vault.ask(str(own["verb"]), **params)
+            return vault.ask(str(arguments["verb"]), **params)
 
     # --- tools
 
@@ -225,13 +227,13 @@ def _refusal(why: str) -> RequestError:
     return RequestError(rpc.UNKNOWN_METHOD, f"ask yourself: {why}")
 
 
-def _output(parts: Texts, params: JsonObject, wanted: str) -> Output:
+def _output(parts: Texts, params: JsonObject, form: str) -> Output:
     """An Output that collects parts for the caller's terminal."""
     terminal, colour, links = (params.get(key) is True for key in ("terminal", "colour", "links"))
     columns = params.get("columns")
     columns = columns if isinstance(columns, int) and 0 < columns < MOST_COLUMNS else 0
     out, err = Parts("out", parts), Parts("err", parts)
-    return Output(wanted, Streams(out, err, terminal, colour, columns, links))
+    return Output(form, Streams(out, err, terminal, colour, columns, links))
 
 
 # A process that only searches: a request a line on stdin, the reply a line on stdout, as the socket has them.

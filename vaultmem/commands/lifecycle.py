@@ -60,8 +60,8 @@ def serve(args: Namespace, output: Output) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _lock(state, output), log.Log(state.folder, args.log_format) as journal:
         config = settings.load(folder, {**os.environ, **_schedules(args.interval)})
-        own = Settings(settings.signature(folder), config)
-        agent = Agent(state, own, lambda: journal.last_error)
+        settings_seen = Settings(settings.signature(folder), config)
+        agent = Agent(state, settings_seen, lambda: journal.last_error)
         now.use_zone(config.text("notify.timezone"))  # after the agent has looked at its own
         with agent.wakeups.from_signals():
             again = agent.run(methods(agent))
@@ -215,58 +215,58 @@ def service(args: Namespace, output: Output) -> int:
 
 def _install(args: Namespace, output: Output) -> int:
     vault = Vault(args.vault).path
-    own = services.service_for(vault)
-    commands = [] if args.no_start else own.start
+    unit = services.service_for(vault)
+    commands = [] if args.no_start else unit.start
     if args.dry_run:
-        return _show_plan(own, commands, output)
+        return _show_plan(unit, commands, output)
     paths.make_private(os.path.join(paths.state_folder(vault), "log"))
-    was_there = services.is_installed(own)
-    services.write(own)
+    was_there = services.is_installed(unit)
+    services.write(unit)
     was_running = False
     if not args.no_start:
         was_running = life.stop(vault).status != "none"  # by hand; the service starts another
         if was_there:
-            services.run(own.stop)
+            services.run(unit.stop)
     if failed := services.run(commands):
         if was_running:
             life.start(vault)  # rather by hand than not at all
-        typed = " && ".join(shlex.join(command) for command in own.start)
+        typed = " && ".join(shlex.join(command) for command in unit.start)
         raise StateError(
-            f"{own.path} is written but not started ({failed}); type, once you are logged in to a session of your own: "
+            f"{unit.path} is written but not started ({failed}); once you are logged in to a desktop session, type: "
             f"{typed} (or vaultmem start, until then)"
         )
-    _show_service(own, "installed", output)
-    if own.kind == "systemd" and not args.no_start:
+    _show_service(unit, "installed", output)
+    if unit.kind == "systemd" and not args.no_start:
         output.remark("it runs while you are logged in; loginctl enable-linger keeps it running")
     return 0
 
 
 def _uninstall(args: Namespace, output: Output) -> int:
     vault = life.vault_of(args.vault)
-    own = services.service_for(vault)
-    if not services.is_installed(own):
-        _show_service(own, "none", output)
+    unit = services.service_for(vault)
+    if not services.is_installed(unit):
+        _show_service(unit, "none", output)
         return 0
     if args.dry_run:
-        return _show_plan(own, [*own.stop, ["rm", own.path], *own.forget], output)
-    services.uninstall(own)
+        return _show_plan(unit, [*unit.stop, ["rm", unit.path], *unit.forget], output)
+    services.uninstall(unit)
     life.stop(vault)  # where the system could not be asked to
-    _show_service(own, "uninstalled", output)
+    _show_service(unit, "uninstalled", output)
     return 0
 
 
-def _show_service(own: Service, status: str, output: Output) -> None:
-    facts = {"status": status, "service": own.name, "file": own.path, "trouble": None}
+def _show_service(unit: Service, status: str, output: Output) -> None:
+    facts = {"status": status, "service": unit.name, "file": unit.path, "trouble": None}
     nothing = "no service is installed for this vault"
-    output.result(facts, nothing if status == "none" else f"{status} {own.path}")
+    output.result(facts, nothing if status == "none" else f"{status} {unit.path}")
 
 
-def _show_plan(own: Service, commands: list[list[str]], output: Output) -> int:
+def _show_plan(unit: Service, commands: list[list[str]], output: Output) -> int:
     typed = [shlex.join(command) for command in commands]
-    content = own.content.decode("utf-8")
-    plan = {"service": own.name, "file": own.path, "content": content, "commands": typed}
+    content = unit.content.decode("utf-8")
+    plan = {"service": unit.name, "file": unit.path, "content": content, "commands": typed}
     output.answer({"dry_run": True, **plan})
-    output.line(output.paint(own.path, "bold"))
+    output.line(output.paint(unit.path, "bold"))
     output.text(content)
     for line in typed:
         output.line(f"$ {line}")

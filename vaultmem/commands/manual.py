@@ -91,8 +91,8 @@ def _place(param: Param) -> str:
 
 def help_of(param: Param) -> str:
     """What the help says of a parameter."""
-    known = ", ".join(map(str, resolve(param.known))) if "{known}" in param.help else ""
-    return param.help.replace("{default}", str(param.default)).replace("{known}", known)
+    values = ", ".join(map(str, resolve(param.known))) if "{known}" in param.help else ""
+    return param.help.replace("{default}", str(param.default)).replace("{known}", values)
 
 
 def _sentence(one: Verb) -> str:

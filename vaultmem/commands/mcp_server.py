@@ -161,13 +161,13 @@ class _Request:
         self.is_cancelled = False
         self._id: list[object] = []
 
-    def has_id(self, wanted: object) -> bool:
+    def has_id(self, request_id: object) -> bool:
         """Whether it is the request with that id."""
         if not self._id:
             from vaultmem.text.values import json_object  # few requests are cancelled
 
             self._id = [json_object(self.line).get("id", json_object)]  # no line has that one
-        return self._id[0] == wanted
+        return self._id[0] == request_id
 
 
 class Service:
@@ -246,11 +246,11 @@ class Service:
         params = message.get("params")
         if message.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
             return False
-        wanted = params.get("requestId")
-        self._waiting = [waiting for waiting in self._waiting if not waiting.has_id(wanted)]
+        request_id = params.get("requestId")
+        self._waiting = [waiting for waiting in self._waiting if not waiting.has_id(request_id)]
         with self._lock:
             for request in self._running:
-                request.is_cancelled |= request.has_id(wanted)
+                request.is_cancelled |= request.has_id(request_id)
         return True
 
     def _is_gone(self) -> bool:
@@ -296,8 +296,8 @@ class _Relay:
         if len(line) > MOST:
             import re  # slow to load, and rarely needed
 
-            known = re.match(_ID, line[:_BEGINNING])
-            return [_TOO_LONG % (known[1].decode("ascii") if known else "null")]
+            id_match = re.match(_ID, line[:_BEGINNING])
+            return [_TOO_LONG % (id_match[1].decode("ascii") if id_match else "null")]
         try:
             text = line.decode()
         except UnicodeDecodeError:

@@ -138,9 +138,9 @@ def _read_places(one: Verb, words: list[str]) -> JsonObject:
         count = (
             max(spare, param.place in "1+") if is_several else int(param.place == "1" or spare > 0)
         )
-        own, words = words[:count], words[count:]
-        if own or (param.place == "*" and param.default is None):
-            read[param.name] = own if is_several else own[0]
+        values, words = words[:count], words[count:]
+        if values or (param.place == "*" and param.default is None):
+            read[param.name] = values if is_several else values[0]
     if words:
         raise UsageError(f"unrecognized arguments: {' '.join(words)}")
     return read
@@ -211,14 +211,14 @@ def _default(param: Param) -> object:
 
 def run(name: str, args: Namespace, output: Output) -> int:
     """Carry out a command; its exit code."""
-    own = find_verb(name).same_as or name
-    command = find_verb(own).command
+    verb = find_verb(name).same_as or name
+    command = find_verb(verb).command
     with params.at_door(COMMAND):
         if command:
             return int(resolve_command(command)(args, output))
         from vaultmem.commands import rendering
 
-        return rendering.run(own, args, output)
+        return rendering.run(verb, args, output)
 
 
 def requested_format(words: list[str]) -> str:

@@ -126,8 +126,8 @@ def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
 
 def _to_json(row: Row) -> JsonObject:
     hidden = ("section", "place", "scope", "private", "author", "memory", "known")
-    own = {name: value for name, value in row.items() if name not in hidden}
-    return {**own, "by": row["author"]} if row["author"] else own
+    fields = {name: value for name, value in row.items() if name not in hidden}
+    return {**fields, "by": row["author"]} if row["author"] else fields
 
 
 def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, most: int) -> None:

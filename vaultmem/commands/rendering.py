@@ -57,8 +57,8 @@ def run(name: str, args: Namespace, output: Output) -> int:
 
 def params_of(name: str, args: Namespace) -> Answer:
     """The arguments of a command that its verb takes, by their names in Python."""
-    own = (param for param in find_verb(name).params if param.fits(COMMAND) and param.fits(JSON))
-    return {param.name: getattr(args, param.name) for param in own}
+    params = (param for param in find_verb(name).params if param.fits(COMMAND) and param.fits(JSON))
+    return {param.name: getattr(args, param.name) for param in params}
 
 
 def text_or_stdin(text: object, output: Output) -> str:
@@ -331,10 +331,12 @@ def _words_that_differ(line: str, other: str, output: Output) -> str:
     from difflib import SequenceMatcher
 
     colour = _COLOURS[line[0]]
-    own, theirs = (re.findall(r"\s+|\w+|[^\w\s]", side[1:]) for side in (line, other))
+    words, theirs = (re.findall(r"\s+|\w+|[^\w\s]", side[1:]) for side in (line, other))
     text, at = output.paint(line[0], colour), 0
-    for start, _, size in SequenceMatcher(None, own, theirs, autojunk=False).get_matching_blocks():
-        text += output.paint("".join(own[at:start]), colour, "reverse")
-        text += output.paint("".join(own[start : start + size]), colour)
+    for start, _, size in SequenceMatcher(
+        None, words, theirs, autojunk=False
+    ).get_matching_blocks():
+        text += output.paint("".join(words[at:start]), colour, "reverse")
+        text += output.paint("".join(words[start : start + size]), colour)
         at = start + size
     return text

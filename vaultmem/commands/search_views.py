@@ -90,22 +90,28 @@ def _by_meaning(args: Namespace) -> bool | None:
 def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     """Whose words the memories among the results have, where nobody has approved them, by id."""
     inside = vault.config.text("memory_folder") + "/"
-    own = [result.properties for result in answer.results if result.path.startswith(inside)]
-    if not any(properties.get(key) for properties in own for key in ("agent", "source", "url")):
+    properties_of_memories = [
+        result.properties for result in answer.results if result.path.startswith(inside)
+    ]
+    if not any(
+        properties.get(key)
+        for properties in properties_of_memories
+        for key in ("agent", "source", "url")
+    ):
         return {}
     from vaultmem.pending.approving import attributions
 
-    return attributions(vault, own, to)
+    return attributions(vault, properties_of_memories, to)
 
 
 def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
     """A result without what is empty: its title, place and words, then what is known of a memory."""
-    own = result.properties
-    id_ = own.get("id")
+    properties = result.properties
+    id_ = properties.get("id")
     fields = {
         "title": result.title, "path": result.path, "line": result.line, "end_line": result.end_line,
-        **_words(result), "id": id_, **{name: own.get(name) for name in _OWN},
-        "decay_policy": policy(own.get("decay_policy")) if id_ else None, "attribution": whose.get(str(id_)),
+        **_words(result), "id": id_, **{name: properties.get(name) for name in _OWN},
+        "decay_policy": policy(properties.get("decay_policy")) if id_ else None, "attribution": whose.get(str(id_)),
         "archived": result.archived, "confidence": result.confidence if id_ else None,
         "heading": " > ".join(result.headings), "label": result.label, "day": result.day, "category": result.category,
         "score": round(result.score, 2), "similarity": result.similarity,
@@ -283,8 +289,8 @@ def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
         raise UsageError(f"needs query (text) and limit (1 to {RESULTS:,})")
     if not text.strip():
         raise UsageError("the query is empty; there is nothing to search for")
-    own = ask.but(semantic=bool(ask.semantic), text=text, limit=limit)
-    answer = vault.answer(own)
+    question = ask.but(semantic=bool(ask.semantic), text=text, limit=limit)
+    answer = vault.answer(question)
     whose = _attributions(vault, answer, ask.viewer)
     reply: JsonObject = {"results": [result_to_json(result, whose) for result in answer.results]}
     return {**reply, "remarks": answer.remarks} if answer.remarks else reply
@@ -298,8 +304,8 @@ def _recall_batch(vault: Vault, params: JsonObject, output: Output) -> int:
     store, reader = open_store(vault.state, vault.config), Reader(vault)
 
     def answer(line: JsonObject) -> JsonObject:
-        own = {**params, "query": None, "counts": False, **_recall_params(line)}
-        reply = carry_out(store, reader, "recall", own)
+        request = {**params, "query": None, "counts": False, **_recall_params(line)}
+        reply = carry_out(store, reader, "recall", request)
         assert isinstance(reply, dict)
         return {"results": reply.pop("memories"), **reply}
 
@@ -312,8 +318,8 @@ def _recall_params(line: JsonObject) -> JsonObject:
         if key not in _RECALL_KEYS:
             meant = did_you_mean(key.lower().replace("-", "_"), _RECALL_KEYS)
             raise UsageError(f"unknown: {key[:40]!r}{meant}; known: {', '.join(_RECALL_KEYS)}")
-    own = {_RECALL_KEYS[key]: value for key, value in line.items() if value is not None}
-    return {key: value for key, value in own.items() if key}
+    params = {_RECALL_KEYS[key]: value for key, value in line.items() if value is not None}
+    return {key: value for key, value in params.items() if key}
 
 
 # --- why
@@ -336,9 +342,9 @@ def _why_lines(answer: Why, output: Output) -> Iterator[str]:
         yield f"  number {answer.rank} of {answer.of}, {where}"
     for name, points in answer.parts.items():
         yield f"  {_PARTS.get(name, name)} ({points:+.2f})"
-        for field, own in answer.fields.items() if name == "keyword" else ():
+        for field, value in answer.fields.items() if name == "keyword" else ():
             words = ", ".join(f"'{word}'" for word in answer.words.get(field, ())) or "the query"
-            yield f"    matches {words} {_FIELD_WORDS.get(field, f'in its {field}')} ({own:+.2f})"
+            yield f"    matches {words} {_FIELD_WORDS.get(field, f'in its {field}')} ({value:+.2f})"
     if answer.confidence is not None and answer.confidence < 1:
         yield f"  confidence {answer.confidence}"
     yield from (f"  {remark}" for remark in answer.remarks)

@@ -31,10 +31,12 @@ TEMPLATE = """\
 def init(args: Namespace, output: Output) -> int:
     """Index the vault and report what is in it. Writes nothing into it unless asked."""
     with Vault(args.path or args.vault or _here()) as vault:
-        own = f"{vault.path}/{config.VAULT_FILE}"
+        settings_file = f"{vault.path}/{config.VAULT_FILE}"
         state = vault.state.folder
         if args.dry_run:
-            written = [own] if args.write_config and not os.path.exists(own) else []
+            written = (
+                [settings_file] if args.write_config and not os.path.exists(settings_file) else []
+            )
             output.remark(f"would index {vault.path} into {state}")
             for written_path in written:
                 output.remark(f"would write {written_path}")
@@ -138,10 +140,10 @@ def model(args: Namespace, output: Output) -> int:
             raise UsageError("vaultmem model use NAME")
         current = vault.config.text("embedding.model")
         rows: list[dict[str, object]] = [
-            {"name": name, "model": full, "languages": known, "size": size,
+            {"name": name, "model": full, "languages": languages, "size": size,
              "here": name != models.MULTILINGUAL or multilingual.is_ready(_models_of(vault)),
              "used": name == current and not vault.config["embedding.base_url"]}
-            for name, (full, known, size) in _MODELS.items()
+            for name, (full, languages, size) in _MODELS.items()
         ]  # fmt: skip
         done, total, problem = vault.embedded() if vault.is_indexed() else (0, 0, None)
         second = vault.second_model() if vault.is_indexed() else None

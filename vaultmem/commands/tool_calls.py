@@ -224,8 +224,8 @@ def _result(tools: Answers, call: JsonObject | RequestError, name: str) -> JsonO
         answer = tools.answer(method, params)
     except VaultmemError as error:
         return {**head, "name": named[:80], "ok": False, "error": as_json(error)}
-    own = answer if isinstance(answer, dict) else {"tools": answer}
-    return {**head, "name": named, "ok": True, **own}
+    fields = answer if isinstance(answer, dict) else {"tools": answer}
+    return {**head, "name": named, "ok": True, **fields}
 
 
 def _request(call: JsonObject, name: str) -> tuple[str, JsonObject]:

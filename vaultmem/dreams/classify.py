@@ -64,8 +64,10 @@ class Signal(NamedTuple):
 def signals() -> tuple[Signal, ...]:
     """The words of each language that hint at a category, with their weights."""
     tables = language().table("categories")
-    own = [(name, table) for name, table in tables.items() if "signals" in table]
-    return tuple(signal for name, table in own for signal in _read(table, han=name == "chinese"))
+    with_signals = [(name, table) for name, table in tables.items() if "signals" in table]
+    return tuple(
+        signal for name, table in with_signals for signal in _read(table, han=name == "chinese")
+    )
 
 
 def _read(language: Mapping[str, Mapping[str, str]], *, han: bool) -> Iterator[Signal]:
@@ -173,11 +175,13 @@ def _is_denied(text: str, at: int) -> bool:
 def _lift(closeness: Mapping[str, float] | None) -> dict[str, float]:
     """The points each category gains for being closer in meaning than average, or loses."""
     cosines = (closeness or {}).items()
-    known = {c: min(1.0, max(-1.0, v)) for c, v in cosines if c in TARGETS and math.isfinite(v)}
-    if not known:
+    cosine_by_category = {
+        c: min(1.0, max(-1.0, v)) for c, v in cosines if c in TARGETS and math.isfinite(v)
+    }
+    if not cosine_by_category:
         return {}
-    mean = sum(known.values()) / len(known)
-    return {category: CLOSENESS_WEIGHT * (v - mean) for category, v in known.items()}
+    mean = sum(cosine_by_category.values()) / len(cosine_by_category)
+    return {category: CLOSENESS_WEIGHT * (v - mean) for category, v in cosine_by_category.items()}
 
 
 def _share(sums: Mapping[str, float], best: str) -> float:
@@ -275,8 +279,8 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
         category = REMINDERS if is_plain(text) and is_timed else next(iter(names), OTHERWISE)
     if not draft.may(memory):
         return
-    own = [sign for sign in verdict.why if sign.startswith(f"{category}: ")][:2]
-    signs = ", ".join(sign.removeprefix(f"{category}: ") for sign in own)
+    category_signs = [sign for sign in verdict.why if sign.startswith(f"{category}: ")][:2]
+    signs = ", ".join(sign.removeprefix(f"{category}: ") for sign in category_signs)
     why = f"{category}: {signs or 'nothing tells of another'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
     if verdict.category is None:
@@ -290,9 +294,9 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
 def _tied(text: str, category: str, names: Sequence[str]) -> str:
     """The category after this one, where the words of the text say as much for it."""
     by_words = scores(text).scores
-    own = by_words.get(category, 0.0)
+    score = by_words.get(category, 0.0)
     return next(
-        (name for name in names if name != category and by_words.get(name, 0.0) >= own > 0), ""
+        (name for name in names if name != category and by_words.get(name, 0.0) >= score > 0), ""
     )
 
 
@@ -302,11 +306,11 @@ def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
         texts = [draft.content(memory)[:JUDGED] for memory in batch]
         near = draft.view.familiarity(texts)
         for memory, text in zip(batch, texts, strict=True):
-            own = draft.see(memory).properties
+            properties = draft.see(memory).properties
             sets: dict[str, Value] = {}
-            if "memory_type" not in own:
+            if "memory_type" not in properties:
                 sets["memory_type"] = memory_type(text)
-            if "importance" not in own and near is not None:
+            if "importance" not in properties and near is not None:
                 sets["importance"] = importance(novelty(near.get(text)), salience(text))
             if sets and draft.may(memory):
                 draft.set(memory, "judged: " + ", ".join(sets), **sets)

@@ -118,11 +118,11 @@ def write_counts(draft: Draft) -> None:
 def write_reinforced(draft: Draft) -> None:
     """Write `last_reinforced_at` into files that have lost it, to an edit on another machine or to a sync conflict."""
     for memory in draft.memories():
-        known = draft.view.reinforced(memory)
+        newest = draft.view.reinforced(memory)
         in_file = memory.reinforced or 0.0
-        has_lost = (seconds(known) or 0.0) > in_file and memory.decay_policy in CAN_BE_REINFORCED
+        has_lost = (seconds(newest) or 0.0) > in_file and memory.decay_policy in CAN_BE_REINFORCED
         if has_lost and draft.may(memory):
-            draft.set(memory, "reinforced", last_reinforced_at=known)
+            draft.set(memory, "reinforced", last_reinforced_at=newest)
 
 
 # Age: events and working notes that nobody reads go to the archive, facts are filed and stay (docs/adr/0019).
@@ -277,8 +277,8 @@ def _changes(
     elif left is not None and left.hash != memory.hash and _is_newer(memory, now):
         whys.append("edited by hand")
         sets["updated_at"] = stamp(min(memory.mtime, now))
-    wanted = _required_properties(memory, category).items()
-    sets |= {k: v for k, v in wanted if memory.properties.get(k) != v and k not in sets}
+    required = _required_properties(memory, category).items()
+    sets |= {k: v for k, v in required if memory.properties.get(k) != v and k not in sets}
     if sets and not whys:
         whys.append("it lacked " + ", ".join(sets))
     return sets, whys
@@ -304,13 +304,13 @@ def _is_newer(memory: Memory, now: float) -> bool:
 
 def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
     """The properties of every memory; times and scope only where they are missing."""
-    own = memory.properties
+    properties = memory.properties
     defaults: dict[str, Value] = {
         "scope": memory.scope,
         "created_at": stamp(memory.created),
         "updated_at": stamp(memory.updated),
     }
-    lacking = {key: value for key, value in defaults.items() if own.get(key) in (None, "")}
+    lacking = {key: value for key, value in defaults.items() if properties.get(key) in (None, "")}
     return {"phase": phase_of(category), "category": category, **lacking}
 
 

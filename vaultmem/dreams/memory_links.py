@@ -83,10 +83,10 @@ def link_to(memory: Memory) -> str:
 
 def retarget_links(content: str, old: str, new: str) -> str:
     """The content with its links to one title leading to another; what they show, and code, stay as they are."""
-    wanted = fold(old)
+    old_key = fold(old)
 
     def link(match: re.Match[str]) -> str:
-        return f"[[{new}{match[2] or ''}]]" if fold(match[1]) == wanted else match[0]
+        return f"[[{new}{match[2] or ''}]]" if fold(match[1]) == old_key else match[0]
 
     parts: list[str] = []
     at = 0
@@ -119,22 +119,22 @@ def resolve(draft: Draft) -> None:
     """Make links between memories bidirectional; those to archived memories lead to what took their place, or go."""
     names = Names(draft)
     memories = draft.memories()
-    wanted: dict[str, dict[str, Memory]] = {memory.path: {} for memory in memories}
+    links: dict[str, dict[str, Memory]] = {memory.path: {} for memory in memories}
     for memory in memories:
         for name in (*memory.links, *memory.linked):
             other = names.living(name) or names.successor(name)
-            if other is not None and other.path != memory.path and other.path in wanted:
-                wanted[memory.path][other.path] = other
-                wanted[other.path][memory.path] = memory
+            if other is not None and other.path != memory.path and other.path in links:
+                links[memory.path][other.path] = other
+                links[other.path][memory.path] = memory
     for memory in memories:
-        _settle(draft, memory, names, wanted[memory.path])
+        _settle(draft, memory, names, links[memory.path])
 
 
-def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory]) -> None:
+def _settle(draft: Draft, memory: Memory, names: Names, others: dict[str, Memory]) -> None:
     before = entries(memory)
     after = [entry for value in before if (entry := _resolve_entry(value, memory, names))]
-    known = {fold(name) for entry in after for name in link_targets(entry) or (entry,)}
-    added = [other for _, other in sorted(wanted.items()) if fold(other.title) not in known]
+    linked = {fold(name) for entry in after for name in link_targets(entry) or (entry,)}
+    added = [other for _, other in sorted(others.items()) if fold(other.title) not in linked]
     after = list(dict.fromkeys([*after, *map(link_to, added)]))
     if after == before or not draft.may(memory):
         return

@@ -150,8 +150,8 @@ def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Valu
             for key, value in other.properties.items()
             if (key not in KEYS or key == "source") and key not in survivor.properties
         }
-    known = {key: value for key, value in sets.items() if value not in ([], None)}
-    return {**known, "expires_at": None if None in ends else _latest(ends)}
+    values = {key: value for key, value in sets.items() if value not in ([], None)}
+    return {**values, "expires_at": None if None in ends else _latest(ends)}
 
 
 def _latest(moments: list[float | None]) -> str | None:

@@ -123,35 +123,35 @@ def _key(title: str) -> str:
     return "" if parts[0].lower() in words("determiners") else " ".join(parts).lower()
 
 
-def names_in(text: str, linkable: str, wanted: Mapping[str, str]) -> Iterator[Name]:
+def names_in(text: str, linkable: str, titles: Mapping[str, str]) -> Iterator[Name]:
     """The first place of each name, the longest wins. `linkable` has NUL where no link may be."""
     seen: set[str] = set()
     lines = zip(text.split("\n"), linkable.split("\n"), strict=True)
     for number, (line, open_line) in enumerate(lines, 1):
-        for start, end in _candidates(open_line, wanted):
-            title = wanted[" ".join(line[start:end].lower().split())]
+        for start, end in _candidates(open_line, titles):
+            title = titles[" ".join(line[start:end].lower().split())]
             if title not in seen and _is_meant(line, start, end, title):
                 seen.add(title)
                 yield Name(number, start, line[start:end], title)
 
 
-def _candidates(line: str, wanted: Mapping[str, str]) -> Iterator[tuple[int, int]]:
+def _candidates(line: str, titles: Mapping[str, str]) -> Iterator[tuple[int, int]]:
     words = [match.span() for match in _WORD.finditer(line)]
-    yield from _longest(words, MOST_WORDS, line, wanted)
+    yield from _longest(words, MOST_WORDS, line, titles)
     for run in _RUN.finditer(line):
         signs = [(at, at + 1) for at in range(*run.span())]
-        yield from _longest(signs, LONGEST_CJK, line, wanted)
+        yield from _longest(signs, LONGEST_CJK, line, titles)
 
 
 def _longest(
-    parts: Sequence[tuple[int, int]], most: int, line: str, wanted: Mapping[str, str]
+    parts: Sequence[tuple[int, int]], most: int, line: str, titles: Mapping[str, str]
 ) -> Iterator[tuple[int, int]]:
     """The stretches of up to `most` parts that are wanted names, none within another."""
     at = 0
     while at < len(parts):
         for count in range(min(most, len(parts) - at), 0, -1):
             start, end = parts[at][0], parts[at + count - 1][1]
-            if " ".join(line[start:end].lower().split()) in wanted:
+            if " ".join(line[start:end].lower().split()) in titles:
                 yield start, end
                 at += count - 1
                 break

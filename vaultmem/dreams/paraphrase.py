@@ -114,9 +114,9 @@ def weighted_sum(weights: Mapping[str, float], features: Mapping[str, float]) ->
 
 
 @lru_cache(1)
-def _at_most(known: tuple[str, ...]) -> float:
+def _at_most(present: tuple[str, ...]) -> float:
     """An upper bound of what the other features could add; each is from 0 to 1."""
-    return sum(max(0.0, weight) for name, weight in WEIGHTS.items() if name and name not in known)
+    return sum(max(0.0, weight) for name, weight in WEIGHTS.items() if name and name not in present)
 
 
 def says_more(one: str, other: str) -> int:
@@ -126,17 +126,17 @@ def says_more(one: str, other: str) -> int:
 
 def says(text: str, other: str) -> bool:
     """Whether a text says what the other one says, and perhaps more: nearly all of its words, and all names in it."""
-    wanted, there = plain(other), plain(text)
-    lost = _missing(wanted, there)
-    is_covered = bool(wanted.words) and _coverage(wanted, lost) > COVERED
-    return is_covered and wanted.names.isdisjoint(lost) and may_say(text, other)
+    other_words, there = plain(other), plain(text)
+    lost = _missing(other_words, there)
+    is_covered = bool(other_words.words) and _coverage(other_words, lost) > COVERED
+    return is_covered and other_words.names.isdisjoint(lost) and may_say(text, other)
 
 
 def may_say(text: str, other: str) -> bool:
     """Whether a text that shares words with the other one may say the same: all its numbers, and neither denies what
     the other one says."""
-    wanted, there = plain(other), plain(text)
-    is_alike = wanted.numbers <= there.numbers and wanted.denied == there.denied
+    other_words, there = plain(other), plain(text)
+    is_alike = other_words.numbers <= there.numbers and other_words.denied == there.denied
     return is_alike and language().contradiction(text, other) is None
 
 
@@ -245,9 +245,9 @@ def _plain(text: str) -> Plain:
         prefixes.setdefault(word[:_PREFIX], []).append(word)
     runs = () if spelled.isascii() else _HANS.findall(spelled)
     signs = [sign for run in runs for sign in run if sign not in short_texts.words("stop")]
-    known = {word: 0.5 if _is_han(word) else 1.0 for word in stems}
+    weights = {word: 0.5 if _is_han(word) else 1.0 for word in stems}
     return Plain(
-        stems, known, max(0.5, sum(known.values())),
+        stems, weights, max(0.5, sum(weights.values())),
         {key: tuple(item) for key, item in prefixes.items() if len(key) == _PREFIX}, frozenset(signs),
         frozenset(map("".join, pairwise(signs))),
         frozenset(word for word in stems if any(map(str.isdigit, word))),

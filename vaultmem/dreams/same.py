@@ -42,13 +42,13 @@ _UNIT = lazy(
 def unite_texts(first: str, second: str) -> str:
     """The first content, and below it the lines of the second that it lacks; a block of code is one line."""
     units = list(_units(first))
-    known = {_fold(unit) for unit in units}
+    present = {_fold(unit) for unit in units}
     extra: list[str] = []
     gap = False
     for unit in _units(second):
         if not unit[0].strip():
             gap = True
-        elif _fold(unit) not in known:
+        elif _fold(unit) not in present:
             extra += ["", unit[0]] if gap and extra else [unit[0]]
             gap = False
     if not extra:

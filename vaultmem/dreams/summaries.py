@@ -121,8 +121,10 @@ def rank(lines: Sequence[str]) -> list[str]:
     total = max(1, len(lines))
 
     def worth(place: int) -> float:
-        own = words[place]
-        central = sum(often[word] for word in own) / (total * max(4, len(own)))
+        sentence_words = words[place]
+        central = sum(often[word] for word in sentence_words) / (
+            total * max(4, len(sentence_words))
+        )
         return salience(lines[place]) + central
 
     return [lines[at] for at in sorted(range(len(lines)), key=lambda at: (-worth(at), at))]
@@ -327,8 +329,9 @@ def _parts(sitting: Sitting) -> list[Part]:
     groups: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
     for memory in sitting.memories:
         if not _is_compressed(memory):
-            own = memory.properties
-            groups[*(repr(own.get(key) or "") for key in _COPIED), str(is_private(own))].append(memory)  # fmt: skip
+            fields = memory.properties
+            values = (repr(fields.get(key) or "") for key in _COPIED)
+            groups[*values, str(is_private(fields))].append(memory)
     return [
         Part(_id(sitting, key, group), sitting.name, tuple(group))
         for key, group in sorted(groups.items())
@@ -363,7 +366,7 @@ def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
     optional: dict[str, Value] = {key: first.properties.get(key) for key in _COPIED}
     optional |= {"private": part.is_private, "importance": max(ratings, default=None)}
     filled = ((key, value) for key, value in optional.items() if value is not False)
-    known = {key: value for key, value in filled if value not in (None, "")}
+    values = {key: value for key, value in filled if value not in (None, "")}
     return {
         "id": part.id,
         "phase": "organized",
@@ -372,7 +375,7 @@ def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
         "memory_type": "semantic",
         "compression_source": True,
         "source_session_id": part.session,
-        **known,
+        **values,
         "links": [link_to(memory) for memory in part.memories],
         "created_at": stamp(last),
         "updated_at": now,
@@ -383,7 +386,7 @@ def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
 def _mark(draft: Draft, part: Part, why: str, title: str = "") -> None:
     for memory in part.memories:
         before = entries(memory)
-        known = {fold(name) for value in before for name in link_targets(value)}
+        linked = {fold(name) for value in before for name in link_targets(value)}
         links: list[Value] = [*before, f"[[{title}]]"]
-        is_new = bool(title) and fold(title) not in known
+        is_new = bool(title) and fold(title) not in linked
         draft.set(memory, why, compressed=True, **({"links": links} if is_new else {}))

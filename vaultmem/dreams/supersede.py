@@ -97,8 +97,8 @@ def relations(
     if not olds:
         return []
     new, olds = plain(new), [plain(text) for text in olds]
-    known = similarities or [None] * len(olds)
-    whole = _relations(new, olds, known)
+    cosines = similarities or [None] * len(olds)
+    whole = _relations(new, olds, cosines)
     for part in short_texts.changes(new):  # "Katrin left; my new editor is Tom"
         parts = _relations(part, olds, [None] * len(olds))
         whole = [
@@ -116,16 +116,16 @@ def _names(part: str, old: str) -> bool:
     return bool(about) and about <= stems(part)
 
 
-def _relations(new: str, olds: Sequence[str], known: Sequence[float | None]) -> list[Relation]:
+def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -> list[Relation]:
     shared = widespread(olds)
     near = [
         alike(old, new) if relation is None else relation
-        for old, relation in zip(olds, known, strict=True)
+        for old, relation in zip(olds, cosines, strict=True)
     ]
     nearest = max(near)
     pairs = [
         _Pair(old, new, similarity, features(old, new, similarity, shared, is_nearest=close == nearest))
-        for old, similarity, close in zip(olds, known, near, strict=True)
+        for old, similarity, close in zip(olds, cosines, near, strict=True)
     ]  # fmt: skip
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
     best, replaced = pairs[at], olds[at]

@@ -78,8 +78,8 @@ class TextEmbedder(ABC):
 
     def query(self, text: str) -> NDArray[np.float32]:
         """The vector of a question."""
-        if (known := self._questions.get(text)) is not None:
-            return known
+        if (remembered := self._questions.get(text)) is not None:
+            return remembered
         vector = self._question(text)
         vector.setflags(write=False)
         with self._lock:
@@ -202,8 +202,8 @@ def quiet_fastembed() -> type[TextEmbedding]:
 def _own(model: Model) -> ModuleType | None:
     """The module that runs the model, if it is one of ours; None for others. By its fastembed name it would have
     other weights."""
-    own = OWN.get(model.name)
-    return own if own and model.sha256 == own.SHA256 else None
+    builtin = OWN.get(model.name)
+    return builtin if builtin and model.sha256 == builtin.SHA256 else None
 
 
 def _load(model: Model, threads: int) -> _Running:
@@ -211,15 +211,15 @@ def _load(model: Model, threads: int) -> _Running:
     with as_model_error(
         problem, "Install it again, or set embedding.model to another one or to `off`."
     ):
-        own = _own(model)
-        if own is None:
+        builtin = _own(model)
+        if builtin is None:
             return _ByFastembed(_open(model, threads))
         from vaultmem.embedding.bert import RunningBert, open_graph
 
         folder, weights = Path(model.folder), Path(model.folder) / model.weights
-        numbers, tokenize = own.read(weights), own.tokenizer(weights)
+        numbers, tokenize = builtin.read(weights), builtin.tokenizer(weights)
         session = open_graph(folder, numbers, tokenize, lambda file: _session(file, threads))
-        return RunningBert(numbers, tokenize, session, own.MAX_TOKENS, own.PREFIXES)
+        return RunningBert(numbers, tokenize, session, builtin.MAX_TOKENS, builtin.PREFIXES)
 
 
 def _open(model: Model, threads: int) -> TextEmbedding:

@@ -118,9 +118,9 @@ def folder_model(folder: Path, models: Path) -> Model:
 def named_model(name: str, models: Path) -> Model:
     """A model that fastembed knows, downloaded into `models` the first time. Raises ModelError."""
     record = models / f"{model_key('fetched', name.lower())}.json"
-    known = _read_record(record)
-    if known and (Path(known.folder) / known.weights).is_file():
-        return known
+    recorded = _read_record(record)
+    if recorded and (Path(recorded.folder) / recorded.weights).is_file():
+        return recorded
     text_embedding = quiet_fastembed()
     described = {model["model"]: model for model in text_embedding.list_supported_models()}
     proper = {known_name.lower(): known_name for known_name in described}.get(name.lower())
@@ -145,8 +145,8 @@ def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path
         )
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    by_end = {model.rsplit("/", 1)[-1].lower(): model for model in known}
+def _unknown(name: str, names: list[str]) -> str:
+    by_end = {model.rsplit("/", 1)[-1].lower(): model for model in names}
     close = difflib.get_close_matches(name.rsplit("/", 1)[-1].lower(), by_end, n=3, cutoff=0.4)
     meant = ", ".join(by_end[end] for end in close) or "sentence-transformers/all-MiniLM-L6-v2"
     return (

@@ -86,9 +86,9 @@ class Unigram:
             fits = np.flatnonzero(room[: len(hashes)] >= length)
             if not len(fits):
                 break
-            wanted = hashes[fits]
-            places = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
-            is_known = self._hashes[places] == wanted
+            piece_hashes = hashes[fits]
+            places = np.minimum(np.searchsorted(self._hashes, piece_hashes), len(self._hashes) - 1)
+            is_known = self._hashes[places] == piece_hashes
             starts.append(fits[is_known])
             ends.append(fits[is_known] + length)
             numbers.append(self._ids[places[is_known]])

@@ -66,13 +66,13 @@ def count(text: str) -> int:
 def _count_word(word: str) -> int:
     """The number of tokens in a word: the longest piece that it begins with, then the longest of the rest, and so on;
     a word with an unknown part is one token."""
-    known = _vocabulary()
-    if len(word) == 1 or word in known or len(word) > _LONGEST:
+    vocabulary = _vocabulary()
+    if len(word) == 1 or word in vocabulary or len(word) > _LONGEST:
         return 1
     pieces, start, mark = 0, 0, ""
     while start < len(word):
         end = len(word)
-        while end > start and mark + word[start:end] not in known:
+        while end > start and mark + word[start:end] not in vocabulary:
             end -= 1
         if end == start:
             return 1

@@ -128,14 +128,14 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
     """The file that a memory becomes when `by` imports it. Raises VaultmemError when it cannot be one."""
     # What was a file of a vault becomes one again, byte for byte, whatever it holds.
     content = memory.content if memory.file is not None else checked_content(memory.content)
-    own = memory.id or _text(memory.properties.get("id")) or session.store.new_id()
+    id_ = memory.id or _text(memory.properties.get("id")) or session.store.new_id()
     path = unicodedata.normalize("NFC", _place(memory, content))
     if f"{session.store.folder}/{path}".casefold() == session.store.pending.path.casefold():
         raise VaultmemError(f"its path {path[:60]!r} is the path of the page of pending items")
     style = session.store.rules.page_style(f"{session.store.folder}/{path}")
     if f"{session.store.folder}/{path}".count("/") > DEEPEST:
         raise VaultmemError(f"its path has more than {DEEPEST} folders; deeper files are not read")
-    data = _bytes(session, memory._replace(id=own), style)
+    data = _bytes(session, memory._replace(id=id_), style)
     page = _read(style, data)
     if by and (kinds := redact(decode(data)[0]).kinds):
         raise VaultmemError(
@@ -143,7 +143,7 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
         )
     claimed = _text(page.properties.get("id"))
     # A file may have the id of another one, as copies do, but must not inherit that one's approval.
-    if claimed not in ("", own) and (by or _is_approved(session, claimed)):
+    if claimed not in ("", id_) and (by or _is_approved(session, claimed)):
         raise VaultmemError("the id in its file differs from that in its line")
     if by and not _text(page.properties.get("agent")):
         data = pages.edit(style, data, {"agent": by}, None)
@@ -151,7 +151,7 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
     scope = _text(page.properties.get("scope")) or DEFAULT_SCOPE
     updated = seconds(page.properties.get("updated_at")) or seconds(page.properties.get("created_at"))  # fmt: skip
     return Arrival(
-        own, path, memory.archived, data, style, content_hash(page.content), scope, updated or 0.0, page.properties,
+        id_, path, memory.archived, data, style, content_hash(page.content), scope, updated or 0.0, page.properties,
         not memory.path,
     )  # fmt: skip
 
@@ -284,9 +284,9 @@ class _Batch:
             if not new.archived and new.hash == there.hash:
                 self._run.known += 1
                 return None
-            own = session.store.new_id()
-            data = pages.edit(new.style, new.data, {"id": own}, None)
-            return self._create(new._replace(id=own, data=data))
+            new_id = session.store.new_id()
+            data = pages.edit(new.style, new.data, {"id": new_id}, None)
+            return self._create(new._replace(id=new_id, data=data))
         if conflict == "skip" or new.updated <= there.updated:
             why = "another version exists" if conflict == "skip" else "the existing version is as new"  # fmt: skip
             self._run.conflicts.append({"line": number, "reason": f"{why}: {there.title}"})
@@ -330,14 +330,14 @@ def _link(session: Session, run: _Run) -> None:
     """Replace ids in links by titles, once all memories are written."""
     there = _by_id(session)
     changes = []
-    for own, others in run.links.items():
-        memory = there.get(own)
+    for source, others in run.links.items():
+        memory = there.get(source)
         titles = [f"[[{there[other].title}]]" for other in others if other in there]
         if memory is not None and titles and memory.properties.get("links") != titles:
             left = [f"[[{safe_title(other)}]]" for other in others if other not in there]
             sets: dict[str, Value] = {"links": [*titles, *left]}
             why = "linked as imported"
-            changes.append(Change(EDIT, own, memory.path, memory.path, sets, None, None, why))
+            changes.append(Change(EDIT, source, memory.path, memory.path, sets, None, None, why))
     if changes:
         who = header(run.params, "import: links", session.now)
         run.entries += bool(session.carry_out(Plan("import", tuple(changes)), who).done)

@@ -122,10 +122,10 @@ class _Lines:
         `url`. Properties that vaultmem writes itself cannot be set."""
         result: dict[str, Value] = {}
         for key, value in held.items():
-            own = key_of(key)
-            if own in ("project", "type") and isinstance(value, str):
-                result[own] = value
-            elif own not in KEYS and own.lower() not in _NOT_TAKEN and _KEY.fullmatch(key):
+            field = key_of(key)
+            if field in ("project", "type") and isinstance(value, str):
+                result[field] = value
+            elif field not in KEYS and field.lower() not in _NOT_TAKEN and _KEY.fullmatch(key):
                 plain = self._value(key, value)
                 if plain is not None and len(result) < _MOST_KEYS:
                     result[key] = plain

@@ -243,9 +243,9 @@ class _Seen:
             return Part(text, reason="another text of this run says the same", seen=True)
         if hash_ in self._taken:
             return Part(text, reason="it was examined before", seen=True)
-        own = similarity.sketch(text)
+        text_sketch = similarity.sketch(text)
         if any(
-            is_same(text, known_text, similarity.resemblance(own, sketch))
+            is_same(text, known_text, similarity.resemblance(text_sketch, sketch))
             for sketch, known_text in self._texts
         ):
             return Part(text, reason="another text of this run says nearly the same", seen=True)
@@ -317,9 +317,9 @@ def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) ->
         text = incoming.without_small_talk(text)
     if not text.strip():
         return _Result([Part("", reason="it is empty")], [])
-    known = seen.part(text)
-    if known is not None:
-        return _Result([known], [hash_of(text)])
+    same_part = seen.part(text)
+    if same_part is not None:
+        return _Result([same_part], [hash_of(text)])
     if _is_one(text, params.needed("source")):
         parts = [whole_text(session, item.about, text)]
     else:
@@ -344,10 +344,10 @@ def _add_origin(part: Part, item: Item, *, first: bool) -> Part:
     if part.new is None:
         return part
     unnamed = {} if first else {"aliases": None, "links": None}
-    own = {**item.properties, **unnamed, **part.new.properties, HASH: hash_of(part.text)}
-    if item.date and (at := seconds(item.date)) and at < (seconds(own["created_at"]) or 0):
-        own["created_at"] = stamp(at)  # when it was written at its origin
-    properties = {key: value for key, value in own.items() if value not in (None, [])}
+    combined = {**item.properties, **unnamed, **part.new.properties, HASH: hash_of(part.text)}
+    if item.date and (at := seconds(item.date)) and at < (seconds(combined["created_at"]) or 0):
+        combined["created_at"] = stamp(at)  # when it was written at its origin
+    properties = {key: value for key, value in combined.items() if value not in (None, [])}
     title = item.title if first else ""
     return part._replace(new=part.new._replace(title=title, properties=properties))
 

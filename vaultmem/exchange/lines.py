@@ -121,8 +121,8 @@ def memory(result: Json) -> Exchanged:
         raise VaultmemError('"archived" is not true or false')
     path = inner_path(text_field(result, "path")) if result.get("path") else ""
     properties = checked_properties(result["properties"])
-    own = checked_id(text_field(result, "id")) if result.get("id") else ""
-    return Exchanged(own, path, archived, properties, text_field(result, "content"), _file(result))
+    id_ = checked_id(text_field(result, "id")) if result.get("id") else ""
+    return Exchanged(id_, path, archived, properties, text_field(result, "content"), _file(result))
 
 
 def _advice(result: Json) -> str:
@@ -151,10 +151,10 @@ def checked_content(raw: str) -> str:
 
 def checked_id(raw: str) -> str:
     """The id, if a property can hold it. Raises VaultmemError for any other."""
-    own = raw.strip()
-    if not own.isprintable() or not 0 < len(own) <= LONGEST_ID:
+    id_ = raw.strip()
+    if not id_.isprintable() or not 0 < len(id_) <= LONGEST_ID:
         raise VaultmemError(f'"id" must be one line of at most {LONGEST_ID} characters')
-    return own
+    return id_
 
 
 def inner_path(raw: str) -> str:
@@ -282,8 +282,8 @@ _CLI_FIELDS = {
 def to_memories(record: MemoryRecord) -> Json:
     """A memory as **memories** prints it."""
     fields: Json = {**record}
-    own = {name: fields[name] for name in _MEMORIES_FIELDS}
-    return own | {"last_reinforced_at": record["last_reinforced_at"] or ""}
+    exported = {name: fields[name] for name in _MEMORIES_FIELDS}
+    return exported | {"last_reinforced_at": record["last_reinforced_at"] or ""}
 
 
 def to_memory_cli(record: MemoryRecord) -> Json:
@@ -295,7 +295,7 @@ def to_memory_cli(record: MemoryRecord) -> Json:
 
 def from_memories(result: Json) -> Exchanged:
     """The memory of a line of **memories**. Confidence is computed, never stored."""
-    own, content = _identity(result)
+    id_, content = _identity(result)
     policy = text_field(result, "decay_policy").strip().lower()
     if policy and policy not in POLICIES:
         raise VaultmemError(f"its decay policy {policy[:40]!r} is unknown")
@@ -308,15 +308,15 @@ def from_memories(result: Json) -> Exchanged:
         "decay_policy": policy,
         **_moments(result, "created_at", "updated_at", "last_reinforced_at"),
     }
-    return Exchanged(own, "", _flag(result, "deleted"), _with_id(own, properties), content)
+    return Exchanged(id_, "", _flag(result, "deleted"), _with_id(id_, properties), content)
 
 
 def from_memory_cli(result: Json) -> Exchanged:
     """The memory of a line of **memory-cli**, whether its fields are spelled as in Go or as in its files."""
     named = {name.replace("_", "").lower(): value for name, value in result.items()}
-    known = {theirs.lower(): ours for theirs, ours in _CLI_FIELDS.items()}
-    fields = {ours: named[theirs] for theirs, ours in known.items() if theirs in named}
-    own, content = _identity(fields)
+    names = {theirs.lower(): ours for theirs, ours in _CLI_FIELDS.items()}
+    fields = {ours: named[theirs] for theirs, ours in names.items() if theirs in named}
+    id_, content = _identity(fields)
     category = text_field(fields, "category").lower() or INBOX
     if category not in CATEGORIES:
         raise VaultmemError(f"its category {category[:40]!r} is unknown")
@@ -333,7 +333,7 @@ def from_memory_cli(result: Json) -> Exchanged:
         **_moments(fields, "created_at", "updated_at", "expires_at"),
     }
     links = tuple(checked_id(text) for text in _texts(fields, "links"))
-    return Exchanged(own, "", False, _with_id(own, properties), content, links=links)
+    return Exchanged(id_, "", False, _with_id(id_, properties), content, links=links)
 
 
 READERS: dict[str, Callable[[Json], Exchanged]] = {
@@ -353,10 +353,10 @@ def _identity(result: Json) -> tuple[str, str]:
     return (checked_id(text_field(result, "id")) if result.get("id") else ""), content
 
 
-def _with_id(own: str, properties: dict[str, Value]) -> dict[str, Value]:
+def _with_id(id_: str, properties: dict[str, Value]) -> dict[str, Value]:
     """The non-empty properties, with the id first."""
     present = {key: value for key, value in properties.items() if value not in (None, "", [])}
-    return {**({"id": own} if own else {}), **present}
+    return {**({"id": id_} if id_ else {}), **present}
 
 
 def _short(result: Json, name: str) -> str:

@@ -113,22 +113,22 @@ def choose_places(
 ) -> Selection:
     """The places that a source name and a folder refer to. Raises UsageError for an unknown name, VaultmemError where
     nothing can be read: the folder does not exist, or belongs to the vault."""
-    known, troubles = installed()
-    if name != ALL and name not in known:
+    sources, troubles = installed()
+    if name != ALL and name not in sources:
         if os.path.exists(name):
             raise UsageError(
                 f"{name[:100]} is not a source; read it with --source text --path {shlex.quote(name[:100])}"
             )
-        raise UsageError(f"unknown source {name[:40]!r}; known: {', '.join([*known, ALL])}")
+        raise UsageError(f"unknown source {name[:40]!r}; known: {', '.join([*sources, ALL])}")
     if path is not None:
         if name == ALL:
             raise UsageError("--path goes with one source; name it instead of all")
         return Selection(
-            [Place(known[name], _checked_root(path, vault), _excluded(vault))], [*troubles]
+            [Place(sources[name], _checked_root(path, vault), _excluded(vault))], [*troubles]
         )
-    wanted = [*known.values()] if name == ALL else [known[name]]
+    chosen_sources = [*sources.values()] if name == ALL else [sources[name]]
     result = Selection([], [*troubles])
-    for source in wanted:
+    for source in chosen_sources:
         if name == ALL and setting(f"ingestion.{source.name}.enabled") == "off":
             result.remarks.append(f"{source.name}: it is off in the settings")
             continue
@@ -220,7 +220,7 @@ class Tree:
         self._within: dict[str, str] = {"": ""}
         self._met: dict[str, str] = {}  # the excluded folders found so far, with the reasons
 
-    def files(self, wanted: Wanted, below: str = "") -> Iterator[Entry | Skipped]:
+    def files(self, is_wanted: Wanted, below: str = "") -> Iterator[Entry | Skipped]:
         """Yield all files whose path matches, by path, then the ones passed over; none where `below` is not a
         folder."""
         if self._only:
@@ -232,7 +232,7 @@ class Tree:
         troubles: list[Trouble] = []
         try:
             entries = [
-                file for file in walk(self.root, troubles, below) if self._wants(file, wanted)
+                file for file in walk(self.root, troubles, below) if self._wants(file, is_wanted)
             ]
         except VaultGoneError as error:
             raise VaultmemError(f"{self.root} cannot be read: {_reason(error)}") from error
@@ -241,11 +241,11 @@ class Tree:
         for trouble in sorted(troubles):
             if self._is_excluded(trouble.path):
                 continue
-            if trouble.folder or "link" in trouble.reason or wanted(trouble.path):
+            if trouble.folder or "link" in trouble.reason or is_wanted(trouble.path):
                 yield Skipped(printable(trouble.path), trouble.reason)
 
-    def _wants(self, entry: Entry, wanted: Wanted) -> bool:
-        return not self._is_excluded(entry.raw) and bool(wanted(entry.path))
+    def _wants(self, entry: Entry, is_wanted: Wanted) -> bool:
+        return not self._is_excluded(entry.raw) and bool(is_wanted(entry.path))
 
     def _is_excluded(self, raw: str) -> bool:
         """Whether a file is in an excluded folder, under any name."""
@@ -262,9 +262,9 @@ class Tree:
             self._within[raw] = result
         return result
 
-    def texts(self, wanted: Wanted, below: str = "") -> Iterator[Text | Skipped]:
+    def texts(self, is_wanted: Wanted, below: str = "") -> Iterator[Text | Skipped]:
         """Like files(), with the text of each."""
-        for entry in self.files(wanted, below):
+        for entry in self.files(is_wanted, below):
             yield entry if isinstance(entry, Skipped) else self.read(entry)
 
     def read(self, entry: Entry) -> Text | Skipped:

@@ -137,8 +137,8 @@ def _list_vaults(home: str, folder: str) -> list[str]:
     """The vaults in one of Obsidian's lists."""
     try:
         raw = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
-        known = raw["vaults"].values()
-        return sorted(vault["path"] for vault in known if isinstance(vault["path"], str))
+        vaults = raw["vaults"].values()
+        return sorted(vault["path"] for vault in vaults if isinstance(vault["path"], str))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 
@@ -155,8 +155,8 @@ class Texts(NamedTuple):
 
     def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
         """Yield all text files; a file that is named may have any ending."""
-        wanted = re.compile("") if os.path.isfile(root) else _TEXT
-        for source in Tree(root, excluded).texts(wanted.search):
+        pattern = re.compile("") if os.path.isfile(root) else _TEXT
+        for source in Tree(root, excluded).texts(pattern.search):
             if isinstance(source, Skipped):
                 yield source
             else:
@@ -234,10 +234,10 @@ def _translate_keys(config: JsonObject) -> JsonObject:
     elif isinstance(method, str) and method in _METHODS:
         meant["notify.method"] = _METHODS[method]
     for name in ("logseq", "obsidian", "claude", "car-agent", "fingersaver"):
-        own = config.get(f"ingestion.{name}")
+        section = config.get(f"ingestion.{name}")
         for key in ("path", "enabled"):
-            if isinstance(own, dict) and key in own:
-                value = own[key]
+            if isinstance(section, dict) and key in section:
+                value = section[key]
                 raw = ("on" if value else "off") if isinstance(value, bool) else value
                 meant[f"ingestion.{name}.{key}"] = raw
     return meant

@@ -39,7 +39,6 @@ class History:
         self._vault = vault
         self._memories = memory_folder
         self._settled: str | None = None  # a newest commit that has no batch which still waits
-        self._intact: object = None  # the state of the repository when it was checked last
 
     def trouble(self) -> str | None:
         """Why there is no history, and what to do."""
@@ -72,14 +71,9 @@ class History:
         return count
 
     def _begins_again(self) -> bool:
-        """Set the repository aside if it is damaged. Returns whether it was. What was intact is not checked again until
-        it changes: on a full disk every attempt fails, and a check reads all of it."""
-        state = self._repository.state()
-        if state == self._intact:
-            return False
+        """Set the repository aside if it is damaged. Returns whether it was."""
         damage = self._repository.damage()
         if damage is None:
-            self._intact = state
             return False
         log.error("the history is damaged (%s) and set aside; a new one begins", damage)
         self._repository.set_aside()
@@ -92,8 +86,8 @@ class History:
         """Commit what is not in the history yet, all or nothing. Returns the number of commits."""
         self._repository.ensure()
         tip = self._repository.tip()  # once: everything below must refer to the same commit
-        known = self._tokens(tip, 2 * len(waiting) + 2) if waiting else set()
-        fresh = [batch for batch in waiting if batch.token not in known]
+        tokens = self._tokens(tip, 2 * len(waiting) + 2) if waiting else set()
+        fresh = [batch for batch in waiting if batch.token not in tokens]
         tree = self._repository.tree(tip)
         with self._repository.chain(tip, tree) as chain:
             # Without those that this import stores.
@@ -141,12 +135,12 @@ class History:
         if tip is None:
             return []
         every = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
-        wanted = (
+        entries = (
             commit
             for commit in every
             if (by is None or by(commit.by)) and (since is None or commit.at >= since)
         )
-        return [*islice(wanted, limit)]
+        return [*islice(entries, limit)]
 
     def show(self, commit: str) -> Commit:
         """The commit with a hash, or the beginning of one. Raises VaultmemError when it is unknown or ambiguous."""
@@ -182,13 +176,13 @@ class History:
         data = self._repository.blobs([old for _, old, _ in gone])
         return [(path, data[old], at) for path, old, at in gone]
 
-    def moved_since(self, wanted: Sequence[str]) -> list[dict[str, str]]:
+    def moved_since(self, paths: Sequence[str]) -> list[dict[str, str]]:
         """The later paths of files, by the path that they had after each of these commits, the newest first."""
         tip, places = self._tip(), dict[str, str]()
-        after = dict.fromkeys(wanted, places)
-        if tip is None or not {*wanted} - {tip}:
+        after = dict.fromkeys(paths, places)
+        if tip is None or not {*paths} - {tip}:
             return [*after.values()]
-        output = self._repository.run("log", "--format=%H%n%B%x00", f"{wanted[-1]}..{tip}")
+        output = self._repository.run("log", "--format=%H%n%B%x00", f"{paths[-1]}..{tip}")
         for entry in output.decode("utf-8", "replace").split("\0"):
             commit, _, text = entry.lstrip("\n").partition("\n")
             if commit in after:
@@ -200,17 +194,17 @@ class History:
 
     def resolve(self, prefix: str) -> str:
         """The full hash for a prefix of four letters or more."""
-        wanted = prefix.strip().lower()
-        if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},40}}", wanted):
+        digits = prefix.strip().lower()
+        if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},40}}", digits):
             raise VaultmemError(f"{prefix!r} is not a commit; vaultmem history lists them")
         if self._tip() is not None:
             code, output = self._repository.ask(
-                "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}"
+                "rev-parse", "--verify", "--quiet", f"{digits}^{{commit}}"
             )
             if code == 0:
                 return output.decode("ascii").strip()
             hashes = self._repository.ask("rev-list", BRANCH)[1].decode("ascii").split()
-            if sum(hash_.startswith(wanted) for hash_ in hashes) > 1:
+            if sum(hash_.startswith(digits) for hash_ in hashes) > 1:
                 raise VaultmemError(f"{prefix} matches several commits; type more of it")
         raise VaultmemError(f"there is no commit {prefix}; vaultmem history lists them")
 
@@ -255,14 +249,14 @@ class History:
         if by is None and since is None:
             return self._read(tip, *([] if limit is None else [f"-n{limit}"]))
         rows = self._repository.run("log", "--format=%H %at %an", tip).decode("utf-8", "replace")
-        wanted = []
+        all_commits = []
         for row in rows.splitlines():
             commit, at, name = row.split(" ", 2)
             if (by is None or by(name)) and (since is None or float(at) >= since):
-                wanted.append(commit)
+                all_commits.append(commit)
         return (
-            self._read("--no-walk=unsorted", "--stdin", stdin="\n".join(wanted))
-            if wanted
+            self._read("--no-walk=unsorted", "--stdin", stdin="\n".join(all_commits))
+            if all_commits
             else iter(())
         )
 

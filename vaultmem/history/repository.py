@@ -135,17 +135,17 @@ class Repository:
     def blobs(self, names: Sequence[str], *, lacking: bool = False) -> dict[str, bytes]:
         """The bytes of blobs by their ids. Raises StateError for a missing one, or with `lacking` leaves it out."""
         blobs: dict[str, bytes] = {}
-        wanted = []
+        blob_names = []
         for name in dict.fromkeys(names):
             try:
                 blobs[name] = objects.read(self.folder, name)
             except LookupError:
-                wanted.append(name)
-        if not wanted:
+                blob_names.append(name)
+        if not blob_names:
             return blobs
-        output = self.run("cat-file", "--batch", stdin="\n".join(wanted).encode() + b"\n")
+        output = self.run("cat-file", "--batch", stdin="\n".join(blob_names).encode() + b"\n")
         at = 0
-        for name in wanted:
+        for name in blob_names:
             end = output.index(b"\n", at)
             head = output[at:end].split(b" ")
             if lacking and head[1] == b"missing":
@@ -179,15 +179,15 @@ class Repository:
         if not os.path.lexists(self.folder) or not is_there():
             return None
         for _ in range(_LOOKS):  # while others write, Git takes what is not there yet for a gap
-            before = self.state()
+            before = self._state()
             code, output, errors = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
             if not code:
                 return None
-            if before == self.state():
+            if before == self._state():
                 return _first_line(errors or output.decode("utf-8", "replace"))
         return None
 
-    def state(self) -> tuple[str | None, frozenset[str]]:
+    def _state(self) -> tuple[str | None, frozenset[str]]:
         """A value that changes when another process writes or packs here."""
         folder = f"{self.folder}/objects/pack"
         return self.tip(), frozenset(os.listdir(folder) if os.path.isdir(folder) else ())

@@ -86,10 +86,10 @@ def place_rows(
 def as_place(row: PlaceRow) -> BlockPlace:
     """A place that shares nothing with another one."""
     note, ordinal, path, raw, title, line, end_line, headings, label, day = row[:10]
-    category, dialect, original, own = row[10:]
+    category, dialect, original, properties = row[10:]
     return BlockPlace(
         note, ordinal, path, raw, title, line, end_line, headings.split("\n") if headings else [],
-        label, day, category, dialect, json.loads(own) if own else {}, original,
+        label, day, category, dialect, json.loads(properties) if properties else {}, original,
     )  # fmt: skip
 
 
@@ -118,10 +118,12 @@ def find_notes(
     catalog: Catalog, name: str, but: frozenset[str], rules: Callable[[], Rulebook]
 ) -> list[str]:
     """The paths that a name may mean: as a path, else file name or title, alias, or link; none of `but`."""
-    wanted = normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
-    folded = wanted.lower()
+    note_name = (
+        normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    )
+    folded = note_name.lower()
     low = folded.removesuffix(".md") + ".md"
-    exact = (wanted, f"{wanted}.md")
+    exact = (note_name, f"{note_name}.md")
     names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%", *exact)
     rows = catalog.db.execute(_BY_NAME, names).fetchall()
     stages = (
@@ -129,8 +131,8 @@ def find_notes(
         lambda: [path for path, _ in rows if path.lower() == low],
         lambda: [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
         lambda: [path for path, _ in rows if path.lower().endswith("/" + low)],
-        lambda: alias_owners(catalog, wanted),
-        lambda: rules().follow_anywhere(wanted, lambda key: files_named(catalog, key)),
+        lambda: alias_owners(catalog, note_name),
+        lambda: rules().follow_anywhere(note_name, lambda key: files_named(catalog, key)),
     )
     results = ([str(path) for path in stage() if path not in but] for stage in stages)
     return next(filter(None, results), [])
@@ -164,9 +166,9 @@ def similar_titles(catalog: Catalog, name: str, but: frozenset[str]) -> list[str
 
 def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:
     """The paths of some notes."""
-    wanted = json.dumps(list(notes))
+    note_list = json.dumps(list(notes))
     rows = "SELECT id, path FROM files WHERE id IN (SELECT value FROM json_each(?))"
-    return dict(catalog.db.execute(rows, (wanted,)).fetchall())
+    return dict(catalog.db.execute(rows, (note_list,)).fetchall())
 
 
 def files_named(catalog: Catalog, name: str) -> list[tuple[str, int]]:
@@ -296,10 +298,10 @@ def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None,
         *below(folder),
     )
     results = []
-    for note, category, own in rows:
+    for note, category, pairs in rows:
         values = [
             one if one is not None else other
-            for one, other in zip(own[::2], own[1::2], strict=True)
+            for one, other in zip(pairs[::2], pairs[1::2], strict=True)
         ]
         if values[0] is not None:
             results.append((int(note), category, values))

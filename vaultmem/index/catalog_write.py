@@ -134,10 +134,10 @@ class Batch:
     def file(self, row: FileRow) -> int:
         """Add a file. Returns its id, which is never reused."""
         if self._last is None:
-            found = self._catalog.db.execute(
+            last_row = self._catalog.db.execute(
                 "SELECT seq FROM sqlite_sequence WHERE name = 'files'"
             ).fetchone()
-            self._last = int(found[0]) if found else 0
+            self._last = int(last_row[0]) if last_row else 0
         self._last += 1
         self._rows["files"].append((self._last, *row))
         return self._last
@@ -231,14 +231,14 @@ def resolve_stale(
     with catalog.transaction() as db:
         everything = db.execute("SELECT 1 FROM stale WHERE key = ''").fetchone()
         rows = db.execute(_EVERY_LINK if everything else _STALE_LINKS).fetchall()
-        known: dict[tuple[str, str, str], tuple[int | None, int]] = {}
+        resolved: dict[tuple[str, str, str], tuple[int | None, int]] = {}
         changes = []
         for source, ordinal, path, key, target, choices, source_path in rows:
             link = path, key, source_path.rpartition("/")[0]
-            if link not in known:
+            if link not in resolved:
                 result, number = resolve(path, key, source_path, [*map(behind, lookups(key))])
-                known[link] = None if result is None else ids[result], number
-            new, count = known[link]
+                resolved[link] = None if result is None else ids[result], number
+            new, count = resolved[link]
             if (new, count) != (target, choices):
                 changes.append((new, count, source, ordinal))
         db.executemany(

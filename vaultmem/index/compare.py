@@ -100,16 +100,16 @@ def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None 
     for entry in _breathing(entries, how.breathe):
         kind = how.kind_of(entry.path)
         if kind:
-            known = _same_kind(old, entry.path, kind)
-            must = how.reread or (known is not None and known.file in dirty)
-            _sort_in(diff, entry, known, must=must)
+            previous = _same_kind(old, entry.path, kind)
+            must = how.reread or (previous is not None and previous.file in dirty)
+            _sort_in(diff, entry, previous, must=must)
         elif entry.path in old:
             hidden.add(entry.path)
     unlisted = tuple(trouble.path + "/" for trouble in troubles if trouble.folder)
-    for path, known in old.items():
+    for path, previous in old.items():
         if not path.startswith(unlisted):
-            diff.gone[known.file] = path
-            diff.before[path] = known
+            diff.gone[previous.file] = path
+            diff.before[path] = previous
     diff.troubles.update({trouble.path: trouble.reason for trouble in troubles})
     return diff._replace(hidden=frozenset(hidden))
 
@@ -124,22 +124,22 @@ def _breathing(items: Iterable[T], breathe: Callable[[], None]) -> Iterator[T]:
 
 def _same_kind(old: dict[str, Known], path: str, kind: str) -> Known | None:
     """Take a known file off the list of those that are not seen yet; one of another kind stays there."""
-    known = old.get(path)
-    return old.pop(path) if known and known.kind == kind else None
+    entry = old.get(path)
+    return old.pop(path) if entry and entry.kind == kind else None
 
 
-def _sort_in(diff: Diff, entry: Entry, known: Known | None, *, must: bool) -> None:
-    if known is None:
+def _sort_in(diff: Diff, entry: Entry, previous: Known | None, *, must: bool) -> None:
+    if previous is None:
         diff.put.append(entry)
         return
-    diff.known[entry.path] = known.file
-    if must or known.size != entry.size:
+    diff.known[entry.path] = previous.file
+    if must or previous.size != entry.size:
         diff.put.append(entry)
-    elif known.racy or _stamps(known) != _stamps(entry):
+    elif previous.racy or _stamps(previous) != _stamps(entry):
         diff.touched.append(entry)
     else:
         return
-    diff.before[entry.path] = known
+    diff.before[entry.path] = previous
 
 
 def _stamps(file: Known | Entry) -> tuple[int, int, int]:
@@ -150,16 +150,16 @@ _ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy, ctime_ns FROM files
 
 
 def _catalogued_at(catalog: Catalog, place: Place) -> dict[str, Known]:
-    known = {}
+    catalogued = {}
     for raw in place.files:
         for row in catalog.db.execute(f"{_ROWS} WHERE path = ?", (_store_path(raw),)):
-            known[row[0]] = Known(*row[1:])
+            catalogued[row[0]] = Known(*row[1:])
     for raw in place.folders:
         for row in catalog.db.execute(
             f"{_ROWS} WHERE path > ? AND path < ?", below(_store_path(raw))
         ):
-            known[row[0]] = Known(*row[1:])
-    return known
+            catalogued[row[0]] = Known(*row[1:])
+    return catalogued
 
 
 def _store_path(raw: str) -> str:
@@ -217,13 +217,13 @@ def check_vanished(folder: str, diff: Diff) -> None:
         refuse_if_lost(folder, len(lost(diff)), total, empty=not diff.known and not diff.put)
 
 
-def check_rebuild(folder: str, rules: Rulebook, known: int) -> None:
+def check_rebuild(folder: str, rules: Rulebook, indexed: int) -> None:
     """The same before an index is built anew; `known` is how many notes the old one had."""
     count = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
-    if 2 * count <= known:
+    if 2 * count <= indexed:
         identity.check(folder)
-    if known:
-        refuse_if_lost(folder, known - count, known, empty=not count)
+    if indexed:
+        refuse_if_lost(folder, indexed - count, indexed, empty=not count)
 
 
 def refuse_if_lost(folder: str, count: int, total: int, *, empty: bool) -> None:

@@ -68,10 +68,10 @@ class Indexer:
         self._kw_folder = f"{generation}/kw"
         self._keyword: KeywordWriter | None = None
         self.batch = rows.Batch(self.catalog)
-        own = "|".join(
+        settings = "|".join(
             str(config[key]) for key in ("index.max_note_bytes", "memory_folder", "pending.path")
         )
-        self.fingerprint = f"{READER}|{rulebook.fingerprint}|{own}"
+        self.fingerprint = f"{READER}|{rulebook.fingerprint}|{settings}"
         self.reread = self.catalog.meta("reader") != self.fingerprint
         self.copies = Copies(self.catalog, self._text)
         self._is_first = False  # whether all links have to be resolved anyway
@@ -166,8 +166,8 @@ class Indexer:
         self._remove({file: path for file, path in diff.gone.items() if path in taken})
         work.progress.stage("reading notes", len(diff.put))
         changed_count = 0
-        known = [entry for entry in diff.put if entry.path in diff.known] + diff.touched
-        for batch in _batches(known, min(self.batch_notes, KNOWN_NOTES)):
+        changed = [entry for entry in diff.put if entry.path in diff.known] + diff.touched
+        for batch in _batches(changed, min(self.batch_notes, KNOWN_NOTES)):
             changed_count += self._apply(batch, diff.known, work.progress)
         new = [entry for entry in diff.put if entry.path not in diff.known]
         for batch in _batches(new, self.batch_notes):
@@ -218,13 +218,13 @@ class Indexer:
         self._clear_dirty([*gone, *orphans])
         self.committed(gone)
 
-    def _apply(self, batch: list[File], known: dict[str, int], progress: Progress) -> int:
+    def _apply(self, batch: list[File], file_ids: dict[str, int], progress: Progress) -> int:
         """Read a batch and write it to the index. Returns the number of notes that really changed."""
         replaced: list[int] = []
-        for part in _batches(batch, len(batch) if known else PART_NOTES):
-            read = self._write_down(part, known, progress)
+        for part in _batches(batch, len(batch) if file_ids else PART_NOTES):
+            read = self._write_down(part, file_ids, progress)
             for note, entries in read.items():
-                if known or not self.keyword.was_empty:
+                if file_ids or not self.keyword.was_empty:
                     self.keyword.remove(note)
                 for item in entries:
                     self.keyword.add(note, item)
@@ -236,14 +236,14 @@ class Indexer:
         return len(replaced)
 
     def _write_down(
-        self, part: list[File], known: dict[str, int], progress: Progress
+        self, part: list[File], file_ids: dict[str, int], progress: Progress
     ) -> dict[int, Iterator[Entry]]:
         """Read files and put them into the catalog; the blocks of each note that really changed."""
         replaced: dict[int, Iterator[Entry]] = {}
         changed: set[str] = set()
         with self.catalog.transaction() as db, vault.Inside(self.folder) as inside:
             for entry in part:
-                result = self._put(entry, known.get(entry.path), inside)
+                result = self._put(entry, file_ids.get(entry.path), inside)
                 if result:
                     replaced[result[0]] = result[1]
                     changed.add(entry.path)
@@ -251,7 +251,7 @@ class Indexer:
                 self.breathe()
             self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(note,) for note in replaced])
-            if changed and known:
+            if changed and file_ids:
                 self.catalog.set_meta("tidy", "no")
                 self.copies.texts_changed(changed)
             elif changed:
@@ -298,16 +298,16 @@ class Indexer:
         if self.reread:
             return True
         db = self.catalog.db
-        known = db.execute("SELECT hash FROM files WHERE id = ?", (file,)).fetchone()
-        return known[0] != content or bool(
+        row = db.execute("SELECT hash FROM files WHERE id = ?", (file,)).fetchone()
+        return row[0] != content or bool(
             db.execute("SELECT 1 FROM dirty WHERE note = ?", (file,)).fetchone()
         )
 
-    def _file(self, row: rows.FileRow, known: int | None) -> int:
-        if known is None:
+    def _file(self, row: rows.FileRow, file_id: int | None) -> int:
+        if file_id is None:
             return self.batch.file(row)
-        rows.update_file(self.catalog, row, known)
-        return known
+        rows.update_file(self.catalog, row, file_id)
+        return file_id
 
     def _rename(self, file: int, names: set[str]) -> None:
         before = self.catalog.names_of(file)
@@ -325,13 +325,13 @@ class Indexer:
             self.batch.stale({link.key for link in links if link.key})
 
     def _put_note(
-        self, row: rows.FileRow, text: str, known: int | None
+        self, row: rows.FileRow, text: str, file_id: int | None
     ) -> tuple[int, Iterator[Entry]]:
-        file = self._file(row, known)
+        file = self._file(row, file_id)
         note, grouped = parse_note(self.rules, row.path, text)
         note = self.rules.numbered(row.path, note)
         names = self.rules.names(row.path, note)
-        before = set() if known is None else self._forget(file)
+        before = set() if file_id is None else self._forget(file)
         self.batch.names(file, names)
         self._stale(before ^ names, note.links)
         record = rows.NoteRow(

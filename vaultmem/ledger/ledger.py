@@ -319,10 +319,10 @@ class Runs:
 
     def waiting(self, name: str) -> float:
         """For how many seconds a job has been waiting; it begins to wait when this is asked first."""
-        now, known = self._now(), self.of(name)
-        if known.waiting is not None:
-            return now - known.waiting
-        self._keep(known._replace(waiting=now), f"that {name} waits")
+        now, run = self._now(), self.of(name)
+        if run.waiting is not None:
+            return now - run.waiting
+        self._keep(run._replace(waiting=now), f"that {name} waits")
         return 0.0
 
     def carry_out(self, name: str, work: Callable[[], str]) -> Run:

@@ -301,16 +301,16 @@ def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) ->
     """What dreams propose from now on; how many are new. What was decided, or is of a model, stays."""
     with ledger.writing(now) as db:
         rows = map(_stored_proposal, db.execute("SELECT id, at, state, fields FROM proposals"))
-        known = {row.id: row.state for row in rows if not row.is_of_model}
-        removed = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
+        states = {row.id: row.state for row in rows if not row.is_of_model}
+        removed = [id_ for id_, state in states.items() if state == OPEN and id_ not in made]
         db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in removed])
-        fresh = sorted(made.keys() - known.keys())
+        fresh = sorted(made.keys() - states.keys())
         new = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
         db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", new)
         # The evidence may have moved a few lines.
         again = [
             (json.dumps(made[id_], ensure_ascii=False), id_)
-            for id_, state in known.items()
+            for id_, state in states.items()
             if state in (OPEN, REOPENED) and id_ in made
         ]
         db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
@@ -333,12 +333,12 @@ def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
     """Store the decision of the person, later than the one before it."""
-    known = [
+    decided_at = [
         proposal.at + 1
         for proposal in all_proposals(ledger)
         if proposal.id == id_ and proposal.state != OPEN
     ]
-    take_decisions(ledger, [(id_, max(now, *known, 0.0), state)], now)
+    take_decisions(ledger, [(id_, max(now, *decided_at, 0.0), state)], now)
 
 
 def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: float) -> None:

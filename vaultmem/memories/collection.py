@@ -141,14 +141,15 @@ class Collection:
             paths = None
         if paths is None:
             return self._refresh_all()
-        wanted = sorted({nfc(path.strip("/")) for path in paths} | self._again)
+        changed_paths = sorted({nfc(path.strip("/")) for path in paths} | self._again)
         if any(
-            path == self.folder or not path or self.folder.startswith(f"{path}/") for path in wanted
+            path == self.folder or not path or self.folder.startswith(f"{path}/")
+            for path in changed_paths
         ):
             return self._refresh_all()
         look = FileLookup(self.vault)
         changed = False
-        for path in wanted:
+        for path in changed_paths:
             if path.startswith(f"{self.folder}/"):
                 changed |= self._refresh_at(path, look)
         return changed
@@ -286,15 +287,15 @@ class Collection:
         entry = look.at(raw)
         if entry is not None:
             return self._compare([entry], [path])
-        below = [known for known in self._files if known.startswith(f"{path}/")]
+        below = [file for file in self._files if file.startswith(f"{path}/")]
         self._walked = [
             problem for problem in self._walked if not f"{problem.path}/".startswith(f"{path}/")
         ]
         entries = walk(self.vault, self._walked, raw) if look.has_folder(raw) else ()
         return self._compare(entries, [path, *below])
 
-    def _compare(self, entries: Iterable[Entry], known: Iterable[str]) -> bool:
-        missing = set(known)
+    def _compare(self, entries: Iterable[Entry], paths: Iterable[str]) -> bool:
+        missing = set(paths)
         changed = False
         with Inside(self.vault) as inside:
             for entry in entries:
@@ -309,7 +310,7 @@ class Collection:
             changed |= not is_unlisted and self._forget(path)
         return changed
 
-    def _read(self, inside: Inside, entry: Entry, known: Stored | None) -> bool:
+    def _read(self, inside: Inside, entry: Entry, previous: Stored | None) -> bool:
         try:
             stored = self._reader.read(inside, entry)
         except FileNotFoundError:
@@ -321,10 +322,10 @@ class Collection:
             self._again.add(entry.path)
         else:
             self._again.discard(entry.path)
-        if not stored.blob and known is not None:  # it is there, though it cannot be read now
-            stored = stored._replace(blob=known.blob)
+        if not stored.blob and previous is not None:  # it is there, though it cannot be read now
+            stored = stored._replace(blob=previous.blob)
         stored = self._titled(stored)
-        if stored == known:
+        if stored == previous:
             return False
         self._names.put(entry.path, stored)
         self._unsaved[entry.path], self._now = None, None
@@ -346,10 +347,10 @@ class Collection:
 
     def _save(self) -> None:
         """Tell the cache what it does not know; what may change unseen is left out of it."""
-        wanted = [path for path in self._unsaved if path not in self._again]
-        if self._cache is None or not wanted:
+        paths = [path for path in self._unsaved if path not in self._again]
+        if self._cache is None or not paths:
             return
-        remaining = [self._files[path] for path in wanted if path in self._files]
-        self._cache.save(remaining, [path for path in wanted if path not in self._files])
-        for path in wanted:
+        remaining = [self._files[path] for path in paths if path in self._files]
+        self._cache.save(remaining, [path for path in paths if path not in self._files])
+        for path in paths:
             del self._unsaved[path]

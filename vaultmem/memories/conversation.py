@@ -195,10 +195,10 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
     if len(every) <= threshold:
         return []
     half = max(1, threshold // 2)
-    wanted = half * (1 + (len(every) - threshold - 1) // half)
+    target = half * (1 + (len(every) - threshold - 1) // half)
     done = sum(entry.is_compressed for entry in every)
     loose = [entry for entry in every[:-1] if not entry.is_compressed]
-    return loose[: max(0, wanted - done)]
+    return loose[: max(0, target - done)]
 
 
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:

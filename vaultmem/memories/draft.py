@@ -267,8 +267,8 @@ class Draft:
         """All of it, in the order of paths; the new ones last."""
         self._targets.clear()
         changes = [self._change(path, state) for path, state in sorted(self._states.items())]
-        wanted = tuple(change for change in changes if change is not None)
-        return Plan(name, (*wanted, *self._new), tuple(self.findings), len(self.left))
+        actual_changes = tuple(change for change in changes if change is not None)
+        return Plan(name, (*actual_changes, *self._new), tuple(self.findings), len(self.left))
 
     def _change(self, path: str, state: _State) -> Change | None:
         before = state.before
@@ -290,11 +290,11 @@ class Draft:
             place = f"{self.view.folder}/{folder}"
         if state.title != state.before.title:
             name = f"{state.title}.md"
-        wanted = f"{place}/{name}"
-        if wanted == path:
+        preferred = f"{place}/{name}"
+        if preferred == path:
             return path
         taken = lambda path: path.lower() in self._targets or self.view.exists(path)  # noqa: E731 - one line
-        return free_path(wanted, state.memory.id, taken)
+        return free_path(preferred, state.memory.id, taken)
 
 
 def _with(memory: Memory, properties: Properties, values: Properties) -> Memory:
@@ -316,22 +316,22 @@ def _moment(values: Properties, key: str, otherwise: float) -> float:
 
 def undeleted(memory: Memory, now: float) -> dict[str, Value]:
     """The properties that a memory of the archive loses when it comes back: it holds again."""
-    own: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(now)}
+    properties: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(now)}
     if memory.text("replaced_by"):
-        own["until"] = None
+        properties["until"] = None
     if memory.expires is not None and memory.expires <= now:
-        own["expires_at"] = None
-    return own
+        properties["expires_at"] = None
+    return properties
 
 
 def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
     """An archived memory in its category's folder again. `replaced_by` stays: a merged one that comes back is not the
     same."""
     name = memory.path.rpartition("/")[2]
-    wanted = f"{view.folder}/{category_of('', memory.properties.get('category'))}/{name}"
-    target = free_path(wanted, memory.id, view.exists)
-    own = {**undeleted(memory, view.now.timestamp()), **sets}
-    return Change(RESTORE, memory.id, memory.path, target, own, None, memory.hash, why)
+    preferred = f"{view.folder}/{category_of('', memory.properties.get('category'))}/{name}"
+    target = free_path(preferred, memory.id, view.exists)
+    properties = {**undeleted(memory, view.now.timestamp()), **sets}
+    return Change(RESTORE, memory.id, memory.path, target, properties, None, memory.hash, why)
 
 
 def is_own(memory: Memory) -> bool:

@@ -89,13 +89,15 @@ class ConversationFiles:
 
     def find(self, name: str, least: int = 4) -> list[Entry]:
         """The entries that an id, the beginning of one, or a path means; of those with one id, the one that lives."""
-        wanted = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
+        name_or_id = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
         every = [entry for talk in self.talks() for entry in talk.entries]
         exact = [
-            entry for entry in every if wanted in (entry.id, file_name(entry.path), entry.path[:-3])
+            entry
+            for entry in every
+            if name_or_id in (entry.id, file_name(entry.path), entry.path[:-3])
         ]
-        if not exact and len(wanted) >= least:
-            exact = [entry for entry in every if entry.id.startswith(wanted.lower())]
+        if not exact and len(name_or_id) >= least:
+            exact = [entry for entry in every if entry.id.startswith(name_or_id.lower())]
         living = {entry.id: entry for entry in exact if not entry.deleted}
         return [entry for entry in exact if living.get(entry.id, entry) is entry]
 
@@ -141,10 +143,10 @@ class ConversationFiles:
         page = pages.read(self._style(file.path), text.text)
         if not text.hash or page.error:
             return _Read(stat, None, text.trouble or page.error or "cannot be read")
-        own = compact(page.properties)
+        properties = compact(page.properties)
         inner = file.path[len(self.place) - len(ENTRIES) :]
-        conversation, role = entry_of(inner, own)
-        id_ = readable_id(own.get("id"))
+        conversation, role = entry_of(inner, properties)
+        id_ = readable_id(properties.get("id"))
         if not id_:
             return _Read(stat, None, _NO_ID)
         if not role:
@@ -153,11 +155,11 @@ class ConversationFiles:
             reason = "it is of another conversation than its folder; rename the folder back"
             return _Read(stat, None, reason)
         at = file.mtime_ns / 1e9
-        created, updated = (seconds(own.get(key)) for key in ("created_at", "updated_at"))
+        created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
         entry = Entry(
             file.path, id_, conversation, role, page.content.strip("\n"),
             at if created is None else created, at if updated is None else updated,
-            own, is_away(inner),
+            properties, is_away(inner),
         )  # fmt: skip
         return _Read(stat, entry, "")
 

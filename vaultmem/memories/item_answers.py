@@ -170,13 +170,13 @@ def memory_id(path: str, properties: Properties, folder: str) -> str:
 MOST = 1_000  # entries in which the last answer is searched
 
 
-def history_answers(known: Answers, answers: Iterable[Answer]) -> tuple[AnswerChange, ...]:
+def history_answers(current: Answers, answers: Iterable[Answer]) -> tuple[AnswerChange, ...]:
     """New answers as the history has them, by what is known so far."""
     from vaultmem.vault.batch_record import AnswerChange  # most only read answers
 
     results = []
     for answer in answers:
-        last = known.get(answer.id)
+        last = current.get(answer.id)
         before = (last.state, last.until) if last else (OPEN, "")
         results.append(AnswerChange(answer.id, *before, answer.state, answer.until, answer.text))
     return tuple(results)
@@ -186,8 +186,8 @@ def answers_before(
     session: Session, commits: list[Commit]
 ) -> tuple[tuple[AnswerChange, ...], list[Skipped]]:
     """The answers to pending items as they were before; those that were answered again since stay."""
-    known = session.store.pending.record.answers()
-    now = {answer.id: (answer.state, answer.until) for answer in known.values()}
+    current = session.store.pending.record.answers()
+    now = {answer.id: (answer.state, answer.until) for answer in current.values()}
     back: list[AnswerChange] = []
     refused: list[Skipped] = []
     for answer in (answer for commit in commits for answer in reversed(commit.answers)):

@@ -45,8 +45,8 @@ _LINE = lazy(r":\d+$")
 
 def reads_of(memory: Memory, reads: Mapping[str, ReadCount]) -> int:
     """How often it was read."""
-    known = reads.get(memory.id)
-    return max(memory.stored_reads, known.number if known else 0)
+    counted = reads.get(memory.id)
+    return max(memory.stored_reads, counted.number if counted else 0)
 
 
 def confidence(
@@ -60,11 +60,11 @@ def confidence(
     aging = model.Aging(policy, memory.created, memory.reinforced, memory.updated, memory.id)
     if policy != model.FSRS:
         return aging.confidence(now, half_life)
-    known = reads.get(memory.id)
-    return model.fsrs_confidence(aging, known.times if known else (), now)
+    counted = reads.get(memory.id)
+    return model.fsrs_confidence(aging, counted.times if counted else (), now)
 
 
-def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
+def record(memory: Memory, content: str, context: Known) -> MemoryRecord:
     """The record of a memory."""
     expires, reinforced = memory.expires, memory.reinforced
     result: MemoryRecord = {
@@ -72,11 +72,11 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
         "agent": memory.text("agent"), "personality": memory.text("personality"),
         "project": memory.text("project"), "type": memory.text("type"),
         "global": memory.properties.get("global") is True, "decay_policy": memory.decay_policy,
-        "confidence": confidence(memory, known.reads, known.now, known.half_life),
-        "recency": model.recency(memory.created, known.now), "phase": memory.phase, "category": memory.category,
+        "confidence": confidence(memory, context.reads, context.now, context.half_life),
+        "recency": model.recency(memory.created, context.now), "phase": memory.phase, "category": memory.category,
         "scope": memory.scope, "tags": list(memory.tags), "source": memory.text("source"),
         "memory_type": memory.text("memory_type"), "importance": memory.importance,
-        "access_count": reads_of(memory, known.reads), "links": [known.ids(title) for title in memory.linked],
+        "access_count": reads_of(memory, context.reads), "links": [context.ids(title) for title in memory.linked],
         "content_hash": memory.hash, "created_at": stamp(memory.created), "updated_at": stamp(memory.updated),
         "last_reinforced_at": None if reinforced is None else stamp(reinforced),
         "expires_at": None if expires is None else stamp(expires), "deleted": memory.archived,
@@ -93,19 +93,23 @@ def _version(value: Value) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 1
 
 
-def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Memory]:
+def chosen(memories: Sequence[Memory], filters: Wanted, context: Known) -> list[Memory]:
     """Those that are wanted, the newest first."""
-    every = [] if wanted.compressed else [memory.properties for memory in memories]
-    sums = (model.sessions(own) for own in every if own.get("compression_source"))
+    every = [] if filters.compressed else [memory.properties for memory in memories]
+    sums = (
+        model.sessions(properties) for properties in every if properties.get("compression_source")
+    )
     summed = frozenset[str]().union(*sums)
     results = [
         memory
         for memory in memories
-        if _fits(memory, wanted) and not _is_hidden(memory.properties, summed)
+        if _fits(memory, filters) and not _is_hidden(memory.properties, summed)
     ]
-    if wanted.min_confidence > 0:
-        least = wanted.min_confidence
-        sure = (confidence(result, known.reads, known.now, known.half_life) for result in results)
+    if filters.min_confidence > 0:
+        least = filters.min_confidence
+        sure = (
+            confidence(result, context.reads, context.now, context.half_life) for result in results
+        )
         results = [memory for memory, how in zip(results, sure, strict=True) if how >= least]
     results.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
     return results
@@ -117,16 +121,16 @@ def _is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
     return is_marked and not summed.isdisjoint(model.sessions(properties))
 
 
-def _fits(memory: Memory, wanted: Wanted) -> bool:
-    if not has(memory, wanted.fields):
+def _fits(memory: Memory, filters: Wanted) -> bool:
+    if not has(memory, filters.fields):
         return False
-    if wanted.everywhere and memory.properties.get("global") is not True:
+    if filters.everywhere and memory.properties.get("global") is not True:
         return False
-    if not all(word in f"{memory.title.lower()} {memory.opening}" for word in wanted.words):
+    if not all(word in f"{memory.title.lower()} {memory.opening}" for word in filters.words):
         return False
-    tags = [tag.lower() for tag in memory.tags] if wanted.tags else []
-    return all(tag.lower().lstrip("#") in tags for tag in wanted.tags) and _is_in_period(
-        memory, wanted
+    tags = [tag.lower() for tag in memory.tags] if filters.tags else []
+    return all(tag.lower().lstrip("#") in tags for tag in filters.tags) and _is_in_period(
+        memory, filters
     )
 
 
@@ -151,11 +155,13 @@ def _plain(name: str, value: str) -> str:
     return _LINE.sub("", lower.strip("[]")).removesuffix(".md").rpartition("/")[2]
 
 
-def _is_in_period(memory: Memory, wanted: Wanted) -> bool:
-    if not (wanted.since or wanted.until):
+def _is_in_period(memory: Memory, filters: Wanted) -> bool:
+    if not (filters.since or filters.until):
         return True
     day = datetime.fromtimestamp(memory.created).astimezone().date().isoformat()
-    return (not wanted.since or day >= wanted.since) and (not wanted.until or day <= wanted.until)
+    return (not filters.since or day >= filters.since) and (
+        not filters.until or day <= filters.until
+    )
 
 
 def is_visible_to(memory: Memory, scope: str) -> bool:

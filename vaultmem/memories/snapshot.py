@@ -159,8 +159,8 @@ def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:
     owners: dict[str, Memory] = {}
     for memory in memories:
         if memory.adopted:
-            known = owners.get(memory.id)
-            owners[memory.id] = memory if known is None else min(known, memory, key=_seniority)
+            current = owners.get(memory.id)
+            owners[memory.id] = memory if current is None else min(current, memory, key=_seniority)
     return owners
 
 
@@ -172,7 +172,7 @@ def _seniority(memory: Memory) -> tuple[bool, float, float, float, str]:
 
 def _with_own_id(memory: Memory, used: set[str]) -> Memory:
     number = 1
-    while (own := provisional(memory.path, number)) in used:
+    while (new_id := provisional(memory.path, number)) in used:
         number += 1
-    used.add(own)
-    return memory._replace(id=own, adopted=False)
+    used.add(new_id)
+    return memory._replace(id=new_id, adopted=False)

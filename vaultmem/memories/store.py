@@ -346,8 +346,8 @@ class Session:
     def record(self, memory: Memory) -> MemoryRecord:
         """The record of a memory."""
         counted = self.__dict__.get("reads") or reads.counts(self.store.ledger, memory.id)
-        known = Known(counted, self.id_of, self.now, self.store.half_life)
-        return records.record(memory, self.store.collection.content(memory), known)
+        context = Known(counted, self.id_of, self.now, self.store.half_life)
+        return records.record(memory, self.store.collection.content(memory), context)
 
     def id_of(self, title: str) -> str:
         """The id behind a link's title."""

@@ -46,8 +46,8 @@ class View:
 
     def last_read(self, memory: Memory) -> float | None:
         """When it was read last, as far as this machine knows."""
-        known = self._session.reads.get(memory.id)
-        return known.last if known else None
+        counted = self._session.reads.get(memory.id)
+        return counted.last if counted else None
 
     def reinforced(self, memory: Memory) -> str:
         """When a person or an assistant has reinforced it last, on any machine; "" for never."""
@@ -99,9 +99,9 @@ class View:
 
     def target(self, name: str) -> str | None:
         """The target of [[name]] for a note in the memory folder."""
-        own = self._collection.titled(name.strip())
-        if own is not None:
-            return own.path
+        memory = self._collection.titled(name.strip())
+        if memory is not None:
+            return memory.path
         catalog = self._catalog
         if catalog is None:
             return None
@@ -181,13 +181,13 @@ class Nearness:
         ids = catalog_read.note_ids(searcher.catalog, [memory.path for memory in memories])
         self._parts: list[tuple[ModelVectors, list[str], NDArray[np.float32]]] = []
         for part in meaning.parts():
-            known = {
+            similar = {
                 path: vector
                 for path, note in ids.items()
                 if (vector := part.note_vector(searcher.catalog, note)) is not None
             }
-            if known:
-                self._parts.append((part, [*known], np.array([*known.values()])))
+            if similar:
+                self._parts.append((part, [*similar], np.array([*similar.values()])))
         self._pairs: dict[float, dict[str, list[tuple[str, float]]]] = {}
 
     def alike(self, path: str, least: float) -> list[tuple[str, float]]:

@@ -35,20 +35,20 @@ def expand(properties: Properties) -> Properties:
     return {**{key: value for key, value in whole.items() if key not in names}, **alone}
 
 
-def properties_to_set(raw: Properties, wanted: Properties) -> dict[str, Value]:
+def properties_to_set(raw: Properties, changes: Properties) -> dict[str, Value]:
     """The properties to set in a file with the properties `raw` so that it says `wanted`; None removes one. A file
     that gets its id gets a line."""
     inside = _inside(raw)
-    if not wanted or (not inside and ("id" not in wanted or "id" in raw or LINE in raw)):
-        return dict(wanted)
+    if not changes or (not inside and ("id" not in changes or "id" in raw or LINE in raw)):
+        return dict(changes)
     keys = [key for key in dict.fromkeys((*COMPACT, "scope", *inside)) if key not in raw]
-    whole = {**expand(raw), **wanted}
+    whole = {**expand(raw), **changes}
     implied = _implied(whole)
     follows = {key for key in keys if key in implied and _same(whole.get(key), implied[key])}
     words = _words(whole, (key for key in keys if key not in follows and key != "scope"))
     if any(whole.get(key) is None for key in _ALWAYS) or not any("=" in word for word in words.values()):  # fmt: skip
         follows, words = set(), {}
-    result = {key: value for key, value in wanted.items() if key not in keys}
+    result = {key: value for key, value in changes.items() if key not in keys}
     for key in keys:
         if whole.get(key) is not None and key not in words and key not in follows:
             result[key] = whole[key]
@@ -58,11 +58,11 @@ def properties_to_set(raw: Properties, wanted: Properties) -> dict[str, Value]:
     return result
 
 
-def _implied(known: Properties) -> dict[str, Value]:
+def _implied(properties: Properties) -> dict[str, Value]:
     """The properties that a line need not state."""
-    phase = "organized" if known.get("category") not in (None, "", INBOX) else "inbox"
+    phase = "organized" if properties.get("category") not in (None, "", INBOX) else "inbox"
     implied: dict[str, Value] = {"phase": phase, "scope": EVERYBODY}
-    created = known.get("created_at")
+    created = properties.get("created_at")
     return implied if created is None else {**implied, "updated_at": created}
 
 

@@ -78,9 +78,11 @@ def spans_of_mentions(
 
 def _distinct(names: Iterable[str]) -> list[str]:
     """The names to match, in both Unicode forms, longest first, each once regardless of case."""
-    wanted = [name.strip() for name in names]
-    wanted += [unicodedata.normalize(form, name) for name in wanted for form in ("NFC", "NFD")]
-    first = {name.lower(): name for name in wanted if 0 < len(name) <= _LONGEST_NAME}
+    all_names = [name.strip() for name in names]
+    all_names += [
+        unicodedata.normalize(form, name) for name in all_names for form in ("NFC", "NFD")
+    ]
+    first = {name.lower(): name for name in all_names if 0 < len(name) <= _LONGEST_NAME}
     return sorted(first.values(), key=lambda name: (-len(name), name))
 
 
@@ -263,17 +265,17 @@ def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) ->
     return sum(rules.resolve(*link, [name]) is not None for name in others)
 
 
-def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:
+def open_rulebook(root: Folder, dialect: str = "auto") -> Rulebook:
     """The rules for a vault: those of the dialect named `wanted`, else of the one that claims the vault, else of the
     fallback."""
     dialects = installed()
     if not dialects:
         raise ConfigError("no dialect is installed; install vaultmem again, with its adapters")
-    if wanted != "auto":
-        chosen = [d for d in dialects if d.name == wanted]
+    if dialect != "auto":
+        chosen = [d for d in dialects if d.name == dialect]
         if not chosen:
             names = ", ".join(d.name for d in dialects)
-            raise ConfigError(f"unknown dialect {wanted!r}; known: auto, {names}")
+            raise ConfigError(f"unknown dialect {dialect!r}; known: auto, {names}")
         return Rulebook([((), chosen[0].open(root))])
     claims = [(d.claims(root), d) for d in dialects]
     best = max(claim for claim, _ in claims)
@@ -314,8 +316,10 @@ def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]
     if "id" not in note.properties:
         blocks = [*blocking.of_properties(note, text, front.body), *blocks]
     blocks = blocks or [blocking.Block("", 1, 1)]
-    if "role" in note.properties and (own := with_our_keys(note.properties)).get("conversation_id"):
-        blocks = blocking.as_turn(blocks, str(own["role"]))
+    if "role" in note.properties and (properties := with_our_keys(note.properties)).get(
+        "conversation_id"
+    ):
+        blocks = blocking.as_turn(blocks, str(properties["role"]))
     return note, blocks
 
 

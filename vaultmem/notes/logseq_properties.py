@@ -87,9 +87,9 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
         return remove_property(text, key, start)
     new = format_value(value)
     lines = locate(text, start)
-    known = [line for line in lines.items if line.key == spell_key(key)]
-    if known:
-        last = known[-1]
+    key_lines = [line for line in lines.items if line.key == spell_key(key)]
+    if key_lines:
+        last = key_lines[-1]
         if last.value == new:
             return text
         new = _with_more(last.value, value) or new
@@ -101,11 +101,11 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
 def _with_more(line: str, value: Value) -> str:
     """The line of a list with the items appended that `value` has after its own; "" where the change is more than
     that."""
-    known = list_items(line, linked=True), list_items(line)
+    forms = list_items(line, linked=True), list_items(line)
     is_json = line[:1] in {'"', "["} and not line.startswith("[[")
     if not isinstance(value, list) or is_json:
         return ""
-    had = next((form for form in known if form and value[: len(form)] == form), None)
+    had = next((form for form in forms if form and value[: len(form)] == form), None)
     if had is None or len(had) == len(value):
         return ""
     comma = "，" if "，" in line and "," not in line else ", "

@@ -175,8 +175,8 @@ def _fold(path: str) -> str:
 
 
 def _is_below(parts: list[str], folder: str) -> bool:
-    wanted = folder.split("/")
-    return parts[: len(wanted)] == wanted
+    folder_parts = folder.split("/")
+    return parts[: len(folder_parts)] == folder_parts
 
 
 # The names of the properties of memories.

@@ -95,8 +95,8 @@ def read(folder: str, *, prove: bool = False) -> Backup:
         raise StateError(
             f"{folder} is not a backup of vaultmem: {MANIFEST} cannot be read"
         ) from error
-    known = {name for pattern in _ALL_FILES for name in glob.glob(pattern, root_dir=folder)}
-    if odd := sorted(hashes.keys() - known):  # a repository in it could have git run anything
+    files = {name for pattern in _ALL_FILES for name in glob.glob(pattern, root_dir=folder)}
+    if odd := sorted(hashes.keys() - files):  # a repository in it could have git run anything
         raise StateError(
             f"{folder} holds {odd[0]}, which no backup of vaultmem has; use another one"
         )
@@ -116,8 +116,8 @@ def restore(
     the vault is replaced. Raises StateError for another vault's backup, and while an agent runs."""
     backup = read(folder)
     identity.check(vault)
-    own = identity.id_in(vault, f"{memory_folder}/{MARKER}")
-    if backup.id and own and not identity.is_same(backup.id, own):
+    vault_id = identity.id_in(vault, f"{memory_folder}/{MARKER}")
+    if backup.id and vault_id and not identity.is_same(backup.id, vault_id):
         raise StateError(
             f"{backup.folder} is the backup of another vault ({backup.vault}); name its vault with --vault"
         )

@@ -42,8 +42,8 @@ class Expectation(NamedTuple):
     def fits(self, title: str, path: str, content: str) -> bool:
         """Whether a result meets the expectation."""
         if link := _LINK.fullmatch(self.answer):
-            wanted = link[1].strip().casefold()
-            return wanted in (title.casefold(), path.casefold().removesuffix(".md"))
+            note_name = link[1].strip().casefold()
+            return note_name in (title.casefold(), path.casefold().removesuffix(".md"))
         return _fold(self.answer) in _fold(f"{title} {path} {content}")
 
     def as_line(self) -> str:
@@ -78,15 +78,19 @@ def expect(session: Session, arguments: Arguments) -> JsonObject:
     new = Expectation(question, arguments.text("answer"))
     if _LINE.fullmatch(new.as_line()) is None or read(new.as_line()) != [new]:
         raise UsageError("give a question and the words that it has to find, both without an arrow")
-    known = read(content)
+    page_lines = read(content)
     others = [
         expectation.answer
-        for expectation in known
+        for expectation in page_lines
         if _fold(expectation.question) == _fold(question) and expectation != new
     ]
-    if len(known) >= MOST:
+    if len(page_lines) >= MOST:
         raise UsageError(f"there are {MOST} expectations; remove some")
-    after = content if new in known else f"{content.rstrip() or _HEAD + chr(10)}\n{new.as_line()}\n"
+    after = (
+        content
+        if new in page_lines
+        else f"{content.rstrip() or _HEAD + chr(10)}\n{new.as_line()}\n"
+    )
     return {
         **_write(session, arguments, (data, after), f"expect: {question}", new),
         "others": others,
@@ -94,13 +98,13 @@ def expect(session: Session, arguments: Arguments) -> JsonObject:
 
 
 def _remove(session: Session, arguments: Arguments, data: bytes | None, content: str) -> JsonObject:
-    wanted, answer = _fold(arguments.needed("question")), _fold(arguments.text("answer"))
+    question, answer = _fold(arguments.needed("question")), _fold(arguments.text("answer"))
     lines = content.splitlines(keepends=True)
     gone = [
         line
         for line in lines
         for expectation in read(line)
-        if _fold(expectation.question) == wanted and answer in ("", _fold(expectation.answer))
+        if _fold(expectation.question) == question and answer in ("", _fold(expectation.answer))
     ]
     if not gone:
         what = "that answer is not expected" if answer else "nothing is expected"
@@ -127,13 +131,13 @@ def _write(
 
 def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
     """Remember what failed a check, and since when, for the page of pending items; and what the check was made of."""
-    known = {
+    lost_since = {
         finding["subject"]: finding["at"] for finding in reads.findings(store.ledger, LOST, CHECKED)
     }
     rows: list[FindingRow] = []
     for record in arguments.records("lost"):
         text = f"{quote_text(str(record['question']))} does not find {quote_text(str(record['answer']))}"
-        at = known.get(text, store.now())
+        at = lost_since.get(text, store.now())
         rows.append({"kind": LOST, "subject": text, "said": text, "at": at})
     rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": store.now()})
     with contextlib.suppress(StateError):  # to check is possible where nothing can be written

@@ -131,8 +131,8 @@ def tag(session: Session, params: Arguments) -> JsonObject:
         raise UsageError("name a tag to add, or one to remove")
     removed = {tag.lower() for tag in params.tags("remove")}
     have = [tag for tag in memory.tags if tag.lower() not in removed]
-    known = {tag.lower() for tag in have}
-    now = [*have, *(tag for tag in params.tags("add") if tag.lower() not in known)]
+    existing = {tag.lower() for tag in have}
+    now = [*have, *(tag for tag in params.tags("add") if tag.lower() not in existing)]
     draft = session.draft()
     if now != list(memory.tags):
         draft.set(memory, "tags changed", tags=list(now) or None, updated_at=stamp(session.now))

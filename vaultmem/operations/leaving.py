@@ -92,7 +92,7 @@ def give(
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
     if not kinds:
         return
-    known = {
+    announced = {
         row["id"]: row
         for row in reads.findings(session.store.ledger, *LEAVING)
         if row["id"] in values
@@ -102,7 +102,7 @@ def give(
     for item in items:
         memory = session.store.collection.at(item["subject"])
         if item["kind"] in LEAVING and memory is not None:
-            leaves = known[memory.id]["leaves"] if memory.id in known else day
+            leaves = announced[memory.id]["leaves"] if memory.id in announced else day
             rows.append({**item, "id": memory.id, "ids": [memory.id], "leaves": leaves})
     reads.keep_findings(session.store.ledger, kinds, rows, session.now)
 

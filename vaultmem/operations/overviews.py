@@ -200,11 +200,11 @@ def _action(change: FileChange, folder: str) -> str:
 
 def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
     """The changes by vaultmem, newest first, without what was undone since, its undoing, and reads."""
-    known = {entry.commit for entry in commits}
+    commit_ids = {entry.commit for entry in commits}
     done = (
         commit
         for commit in holding(commits)[0]
-        if commit.is_ours and known.isdisjoint(commit.undoes)
+        if commit.is_ours and commit_ids.isdisjoint(commit.undoes)
     )
     every = ((commit, change) for commit in done for change in commit.files)
     return [pair for pair in every if not _SILENT.fullmatch(pair[1].why)]

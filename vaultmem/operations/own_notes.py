@@ -170,10 +170,10 @@ def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Stan
 
 def path_of(session: Session, text: str) -> str:
     """The path of the note that a path, title, file name or alias means, among those that the viewer may see."""
-    wanted, viewer = normalize_text(text).strip().removeprefix("/"), session.viewer
+    name, viewer = normalize_text(text).strip().removeprefix("/"), session.viewer
     searcher = session.reader.searcher() if viewer.name else None
     but = frozenset(searcher.hidden_from(viewer)) if searcher else frozenset()
-    near = {wanted, f"{wanted}.md"} - but
+    near = {name, f"{name}.md"} - but
     exact = [path for path in sorted(near) if session.store.bytes_of(path) is not None]
     searcher = session.reader.searcher() if not exact else None
     rules = session.store.rules

@@ -53,10 +53,10 @@ def history(session: Session, params: Arguments) -> JsonObject:
     limit, by = params.whole("limit"), _is_by(params.text("by"))
     every = bool(path or by or params.flag("conversations"))
     commits = session.store.history.log(path, limit if every else ALL, by, _since(session, params))
-    own = [commit for commit in commits if every or not is_by_conversation(commit)]
+    shown_commits = [commit for commit in commits if every or not is_by_conversation(commit)]
     elsewhere = session.store.pending.record.written_elsewhere()
-    rows = [_commit_to_json(one, elsewhere) for one in own[:limit]]
-    return {"history": rows, "count": len(rows), "left_out": len(commits) - len(own)}
+    rows = [_commit_to_json(one, elsewhere) for one in shown_commits[:limit]]
+    return {"history": rows, "count": len(rows), "left_out": len(commits) - len(shown_commits)}
 
 
 def diff(session: Session, params: Arguments) -> CommitReport:
@@ -226,8 +226,8 @@ def _remember(session: Session) -> None:
 
 def _is_by(name: str) -> Callable[[str], bool] | None:
     """Whether a commit's author has this name, as its program spells it or as `connect` does; None for everybody."""
-    wanted = author(name)
-    return (lambda commit: is_same(author(commit), wanted)) if name else None
+    writer = author(name)
+    return (lambda commit: is_same(author(commit), writer)) if name else None
 
 
 def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
@@ -279,19 +279,19 @@ def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Comm
         return [[entry] for entry in holding if levels[entry.commit] % 2]
     # A turn of a chat that came in meanwhile is not what is meant.
     ours = [entry for entry in holding if entry.is_ours and not levels[entry.commit]]
-    own = [commit for commit in ours if not is_by_conversation(commit)]
-    seen = holding[: holding.index(own[0])] if own else holding
-    last = _last_elsewhere(session, seen, own, taken_back)
-    if ours and not own and not last:
+    candidates = [commit for commit in ours if not is_by_conversation(commit)]
+    seen = holding[: holding.index(candidates[0])] if candidates else holding
+    last = _last_elsewhere(session, seen, candidates, taken_back)
+    if ours and not candidates and not last:
         raise VaultmemError(
             "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
             " vaultmem undo COMMIT takes it back"
         )
-    return [[commit] for commit in [*last, *own]]
+    return [[commit] for commit in [*last, *candidates]]
 
 
 def _last_elsewhere(
-    session: Session, seen: list[Commit], own: list[Commit], taken_back: set[str]
+    session: Session, seen: list[Commit], candidates: list[Commit], taken_back: set[str]
 ) -> list[Commit]:
     """What vaultmem did last, if on another machine: the files it wrote there at once, as they were seen here."""
     elsewhere = session.store.pending.record.written_elsewhere()
@@ -305,7 +305,7 @@ def _last_elsewhere(
     if not marks:
         return []
     last, commit = max(marks, key=lambda pair: pair[0].at)
-    if own and last.at < stamp(own[0].at):
+    if candidates and last.at < stamp(candidates[0].at):
         # Within one second what was seen here later is the later one.
         return []
     batch = {
@@ -317,8 +317,8 @@ def _last_elsewhere(
 
 def _names(entry: Commit, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
     """By what an undo names what it takes back: the commit, or the contents that another machine wrote."""
-    known = () if entry.is_ours else tuple(id_ for id_ in entry.contents if id_ in elsewhere)
-    return known or (entry.commit,)
+    remote_ids = () if entry.is_ours else tuple(id_ for id_ in entry.contents if id_ in elsewhere)
+    return remote_ids or (entry.commit,)
 
 
 def is_by_conversation(commit: Commit) -> bool:
@@ -352,11 +352,11 @@ def _path(session: Session, text: str) -> str:
 
 def _commit_to_json(record: Commit, elsewhere: Mapping[str, Written]) -> CommitReport:
     """A commit. What came from another machine has the name of that; and who did it there, where it is all theirs."""
-    known = () if record.is_ours else record.contents
-    marks = [elsewhere[id_] for id_ in known if id_ in elsewhere]
+    remote_ids = () if record.is_ours else record.contents
+    marks = [elsewhere[id_] for id_ in remote_ids if id_ in elsewhere]
     authors = {mark.by for mark in marks}
     by, why = record.by, record.why
-    if len(authors) == 1 and len(marks) == len(known):
+    if len(authors) == 1 and len(marks) == len(remote_ids):
         by, why = authors.pop(), why.removesuffix(f" {OUTSIDE}")
     files = [{"path": file.path, "target": file.target, "why": file.why} for file in record.files]
     return {

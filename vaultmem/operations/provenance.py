@@ -41,10 +41,10 @@ def provenance(session: Session, memory: Memory) -> JsonObject:
 
 def sentence_in(text: str, content: str) -> tuple[str, int] | None:
     """The sentence of a text that shares most words with a content, and its line; None where all share too few."""
-    wanted = topic_words(content)
-    shared = ((len(wanted & topic_words(match[0])), match) for match in _SENTENCE.finditer(text))
+    topic = topic_words(content)
+    shared = ((len(topic & topic_words(match[0])), match) for match in _SENTENCE.finditer(text))
     most, best = max(shared, key=lambda pair: pair[0], default=(0, None))
-    if best is None or most < LEAST * len(wanted) or not most:
+    if best is None or most < LEAST * len(topic) or not most:
         return None
     sentence = best[0].strip()
     return sentence, text.count("\n", 0, text.index(sentence, best.start())) + 1
@@ -75,8 +75,8 @@ def drawn_from(session: Session, entry: Entry) -> tuple[list[Entry], list[Memory
 
 def _sources(memory: Memory) -> list[str]:
     """The entry that a memory was made of, by its id; of one that was merged into it, there is the link to its file."""
-    own = memory.text("drawn_from")
-    return [own] if own else [name for name in memory.linked if _ENTRY in name]
+    source_name = memory.text("drawn_from")
+    return [source_name] if source_name else [name for name in memory.linked if _ENTRY in name]
 
 
 def _turn_behind(session: Session, memory: Memory) -> JsonObject | None:

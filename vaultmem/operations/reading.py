@@ -74,7 +74,7 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
 def list_memories(session: Session, params: Arguments) -> JsonObject:
     """Memories, the newest first."""
     fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
-    wanted = Wanted(
+    filters = Wanted(
         {name: value for name, value in fields.items() if value},
         params.flag("everywhere"), params.tags(),
         params.days("since", session.local_time)[0], params.days("until", session.local_time)[1],
@@ -88,8 +88,8 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     everything = [*everything, *(file.memory for file in by_hand.values() if file.memory)]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
-    known = Known(session.reads, session.id_of, session.now, session.store.half_life)
-    memories = chosen(everything, wanted, known)
+    context = Known(session.reads, session.id_of, session.now, session.store.half_life)
+    memories = chosen(everything, filters, context)
     if params.flag("unapproved"):
         memories = [memory for memory in memories if _attribution(session, memory)]
     start = params.whole("offset")
@@ -97,7 +97,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # deleted just now
             gone = by_hand.get(memory.path)
-            row = record(memory, gone.content, known) if gone else session.record(memory)
+            row = record(memory, gone.content, context) if gone else session.record(memory)
             rows.append({**row, **_attribution(session, memory)})
     facets = {"facets": _facets(everything)} if params.flag("facets") else {}
     return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
@@ -151,16 +151,16 @@ def note(session: Session, params: Arguments) -> JsonObject:
         if link.target
     }
     notes = catalog_read.note_ids(searcher.catalog, [*links.values()])
-    known = catalog_read.note_heads(searcher.catalog, [number])[number]
+    note_head = catalog_read.note_heads(searcher.catalog, [number])[number]
     return {
         "path": path,
-        "title": known.title,
+        "title": note_head.title,
         "properties": text[head.start : head.end],
         "text": searcher.with_references(without_editor_lines(text[head.body :]), session.viewer),
         "is_cut": len(data) > MOST_OF_NOTE,
         "links": {name: target for name, target in links.items() if target in notes},
         "files": sorted({target for target in links.values() if target not in notes}),
-        "uri": searcher.cache().uri(known.dialect, path, known.title),
+        "uri": searcher.cache().uri(note_head.dialect, path, note_head.title),
     }
 
 
@@ -232,6 +232,8 @@ def find_removed(session: Session, text: str) -> Removed | None:
     memory = named(text, session.store.folder, [file.memory for file in every if file.memory])
     if memory is not None:
         return memories[memory.path]
-    wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
+    memory_name = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
     names = {file.path.lower().removesuffix(".md"): file for file in reversed(every)}
-    return names.get(wanted) or {file_name(name): file for name, file in names.items()}.get(wanted)
+    return names.get(memory_name) or {file_name(name): file for name, file in names.items()}.get(
+        memory_name
+    )

@@ -175,13 +175,13 @@ def _comment(entries: Sequence[Entry]) -> str:
 
 
 def _row(entry: Entry, ids: Mapping[str, str]) -> JsonObject:
-    own = {
+    fields = {
         "id": entry.id, "role": entry.role, "created_at": fine_stamp(entry.created),
         "hash": content_hash(_fact(entry) if entry.role == MEMORY else _unquoted(_quote(entry.content)))[:_HASH],
         **{key: value for key, value in entry.properties.items() if key not in _OWN},
     }  # fmt: skip
     of = [ids[name] for name in link_targets(entry.properties.get("links")) if name in ids]
-    return {**own, "of": " ".join(of)} if of else own
+    return {**fields, "of": " ".join(of)} if of else fields
 
 
 def is_on_page(entry: Entry) -> bool:
@@ -199,10 +199,10 @@ def read(body: str) -> tuple[dict[str, Value], list[Row]]:
     turns = [_unquoted("\n".join(run)) for is_quote, run in runs if is_quote]
     words = {content_hash(text)[:_HASH]: text for text in (*facts, *turns)}
     every = []
-    for own in rows:
-        id_, role, at, key = (str(own.pop(name, "")) for name in _KEYS)
+    for row in rows:
+        id_, role, at, key = (str(row.pop(name, "")) for name in _KEYS)
         if key in words and role in (*_NAMES, MEMORY):
-            every.append(Row(id_, role, at, words[key], own))
+            every.append(Row(id_, role, at, words[key], row))
     return first, every
 
 
@@ -248,19 +248,19 @@ def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
 def _new_records(
     session: Session, conversation: str, entries: Sequence[Entry], rows: Sequence[Row]
 ) -> Iterator[Change]:
-    known = {entry.id for entry in entries}
+    entry_ids = {entry.id for entry in entries}
     names = {entry.id: file_name(entry.path) for entry in entries}
-    names |= {row.id: _record_name(row) for row in rows if row.id not in known}
+    names |= {row.id: _record_name(row) for row in rows if row.id not in entry_ids}
     for row in rows:
-        if row.id in known or not (
+        if row.id in entry_ids or not (
             talk.is_entry_id(row.id) and _record_name(row) and row.content.strip()
         ):
             continue
-        known.add(row.id)
-        own = dict(row.properties)
-        of = [name for id_ in str(own.pop("of", "")).split() if (name := names.get(id_))]
+        entry_ids.add(row.id)
+        fields = dict(row.properties)
+        of = [name for id_ in str(fields.pop("of", "")).split() if (name := names.get(id_))]
         properties: dict[str, Value] = {
-            **own, **talk.basic_properties(row.id, conversation, row.role),
+            **fields, **talk.basic_properties(row.id, conversation, row.role),
             "created_at": row.created_at, "updated_at": row.created_at,
         }  # fmt: skip
         if of:

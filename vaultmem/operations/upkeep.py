@@ -97,8 +97,8 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
     ledger = session.store.ledger
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
     paths = {memory.id: memory.path for memory in session.store.collection.live()}
-    known = (reads.follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
-    rows = [row for row in known if _still_holds(session, row)]
+    earlier = (reads.follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
+    rows = [row for row in earlier if _still_holds(session, row)]
     rows += map(finding_to_json, findings)
     once = {_place(row): _with_ids(session, row) for row in rows}
     reads.keep_findings(ledger, kinds, once.values(), session.now)
@@ -121,9 +121,9 @@ def _place(finding: FindingRow) -> tuple[str, str, tuple[str, ...]]:
 def _still_holds(session: Session, finding: FindingRow) -> bool:
     """Whether a finding of an earlier dream holds, though this one may not have looked."""
     collection = session.store.collection
-    found = [collection.at(path) for path in (finding["subject"], *finding["others"])]
-    memories = [one for one in found if one is not None and not one.archived]
-    if len(memories) < len(found) or finding["kind"] not in (UNSURE, CONTRADICTION):
+    subjects = [collection.at(path) for path in (finding["subject"], *finding["others"])]
+    memories = [one for one in subjects if one is not None and not one.archived]
+    if len(memories) < len(subjects) or finding["kind"] not in (UNSURE, CONTRADICTION):
         return False
     return finding["kind"] == UNSURE or all(
         quote_text(collection.content(memory)) in finding["said"] for memory in memories
@@ -282,10 +282,10 @@ def _too_many(session: Session, job: str, plan: Plan) -> str:
 def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) -> None:
     """Ask, unless that was answered since the job ran last; the job that asked takes it back without a doubt."""
     ledger = session.store.ledger
-    known = reads.findings(ledger, HALTED)
-    mine = next((fact for fact in known if fact["subject"] == subject), None)
+    halted = reads.findings(ledger, HALTED)
+    mine = next((fact for fact in halted if fact["subject"] == subject), None)
     is_confirmed = mine is not None and session.store.pending.is_confirmed(mine)
-    others = [fact for fact in known if fact is not mine]
+    others = [fact for fact in halted if fact is not mine]
     if not doubt:
         # Earlier versions did not write down which job had asked.
         if mine and mine.get("others", [job]) == [job] and not is_confirmed:

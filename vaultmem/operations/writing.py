@@ -116,9 +116,9 @@ def _without_call(content: str) -> str:
 
 def create(draft: Draft, new: New, why: str) -> str:
     """Write a memory under a title that is free, its own or else one from its text; that title."""
-    wanted = new.title or secrets.text_for_title(secrets.redact(new.content).text)
+    title_text = new.title or secrets.text_for_title(secrets.redact(new.content).text)
     day = str(new.properties.get("remind") or stamp(draft.view.now.timestamp()))[:10]
-    title = titles.free_title(wanted, day, new.id, draft.is_taken)
+    title = titles.free_title(title_text, day, new.id, draft.is_taken)
     draft.create(new._replace(title=title), why)
     return title
 
@@ -209,10 +209,16 @@ def _end(session: Session, params: Arguments) -> float:
 def _reminds_alike(memory: Memory, times: Properties) -> bool:
     """Whether it reminds at these times. A repeating one does from either day on if its rule leads from the earlier
     to the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
-    repeat, at, own = (str(times.get("repeat", "")), str(times["remind"]), memory.text("remind"))
-    if memory.text("repeat") != repeat or own[10:] != at[10:]:
+    repeat, at, reminds_at = (
+        str(times.get("repeat", "")),
+        str(times["remind"]),
+        memory.text("remind"),
+    )
+    if memory.text("repeat") != repeat or reminds_at[10:] != at[10:]:
         return False
-    return own == at or (bool(repeat) and _leads(repeat, *sorted((own[:10], at[:10]))))
+    return reminds_at == at or (
+        bool(repeat) and _leads(repeat, *sorted((reminds_at[:10], at[:10])))
+    )
 
 
 def _leads(repeat: str, earlier: str, later: str) -> bool:
@@ -260,16 +266,16 @@ def _against(
     session: Session, content: str, like: Iterable[str]
 ) -> tuple[list[Against], list[Memory]]:
     """Older memories that the text may replace, the surest first; and those that state the same."""
-    known, close = session.store.collection, _near(session, content)
+    collection, close = session.store.collection, _near(session, content)
     words = short_texts.stems(content) | short_texts.stems(supersede.properties(content))
     indexed, recent = {*like, *close}, session.store.recent[:ABOUT]
     olds: list[tuple[Memory, str]] = []
     for path in dict.fromkeys([*like, *close, *recent]):
-        memory = known.at(path)
+        memory = collection.at(path)
         if memory is None or not _states_one_thing(memory):
             continue
         with contextlib.suppress(NoteNotFoundError):  # it is just being moved or removed
-            text = known.text(memory)
+            text = collection.text(memory)
             # The index may not know yet what was written last: it would have found what shares a word.
             if path in indexed or not words.isdisjoint(short_texts.stems(text)):
                 olds.append((memory, text))

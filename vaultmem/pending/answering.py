@@ -142,8 +142,8 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     if not changed:
         return report
     # The page of answers is no private note.
-    known = one_line_or_placeholder(words_of(target.due)) if target.due else text
-    answers = [Answer(target.id, state, stamp(session.now), who.by, until, known)]
+    content = one_line_or_placeholder(words_of(target.due)) if target.due else text
+    answers = [Answer(target.id, state, stamp(session.now), who.by, until, content)]
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
     if state == OPEN and (entry := entry_of_answer(session, answers[0].id, before)):
@@ -168,8 +168,8 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
         return due.series
     if state != OPEN:
         return ""
-    own = target.due.series if target.due else carrying.series_of(session, target.id)
-    return own if is_closed(session.store.pending.record.answers(), own) else ""
+    series = target.due.series if target.due else carrying.series_of(session, target.id)
+    return series if is_closed(session.store.pending.record.answers(), series) else ""
 
 
 def _unanswered_due(session: Session, id_: str) -> Due | None:
@@ -280,11 +280,11 @@ def _id_at(session: Session, place: tuple[str, int]) -> str:
 
 
 def _matching(name: str, ids: Iterable[str]) -> str:
-    wanted = _whole(name)
-    fitting = sorted({id_ for id_ in ids if id_.startswith(wanted)})
-    if wanted in fitting:
-        return wanted
-    if not fitting or len(wanted) < len(_PREFIX) + LEAST:
+    prefix = _whole(name)
+    fitting = sorted({id_ for id_ in ids if id_.startswith(prefix)})
+    if prefix in fitting:
+        return prefix
+    if not fitting or len(prefix) < len(_PREFIX) + LEAST:
         return ""
     if len(fitting) > 1:
         listed = ", ".join(fitting[:_MOST_NAMED])
@@ -300,9 +300,9 @@ def _whole(name: str) -> str:
 
 
 def _of_memory(name: str, dues: Iterable[Due]) -> str:
-    wanted = name.strip().lower()
-    ids = [due.id for due in dues if due.memory.startswith(wanted)]
-    return ids[0] if len(ids) == 1 and len(wanted) >= LEAST else ""
+    prefix = name.strip().lower()
+    ids = [due.id for due in dues if due.memory.startswith(prefix)]
+    return ids[0] if len(ids) == 1 and len(prefix) >= LEAST else ""
 
 
 def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
@@ -311,8 +311,10 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
     dues = carrying.dues(session)
-    known = {item.id for item in dues} | {memory.id for memory in session.store.collection.live()}
-    questions = {approval_id(id_) for id_ in known} | {completion_id(item.path) for item in dues}
+    item_ids = {item.id for item in dues} | {
+        memory.id for memory in session.store.collection.live()
+    }
+    questions = {approval_id(id_) for id_ in item_ids} | {completion_id(item.path) for item in dues}
     answers = session.store.pending.record.answers()
     unapproved = due is not None and due.kind != REMINDER and not is_listable(due, answers)
     if target.id in questions or unapproved:

@@ -100,9 +100,12 @@ def take_back(session: Session, memories: Mapping[str, str]) -> None:
     """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
     record = session.store.pending.record
     answers, at = record.answers(), stamp(session.now)
-    approved = {own: title for own, title in memories.items() if is_approved(own, answers)}
+    approved = {
+        memory_id: title for memory_id, title in memories.items() if is_approved(memory_id, answers)
+    }
     results = [
-        Answer(approval_id(own), OPEN, at, YOU, "", title) for own, title in approved.items()
+        Answer(approval_id(memory_id), OPEN, at, YOU, "", title)
+        for memory_id, title in approved.items()
     ]
     if results:
         record.add(results, [], session.now)
@@ -111,10 +114,10 @@ def take_back(session: Session, memories: Mapping[str, str]) -> None:
 def _resolve(session: Session, params: Arguments) -> list[Memory]:
     if params.text("id"):
         return [session.find(params.needed("id"))]
-    wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
-    if not wanted:
+    filters = {key: value for key in ("agent", "source") if (value := params.text(key))}
+    if not filters:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
-    return [memory for memory in session.store.collection.live() if has(memory, wanted)]
+    return [memory for memory in session.store.collection.live() if has(memory, filters)]
 
 
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.
@@ -122,12 +125,12 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
 
 def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
     """The attributions of memories with these properties, by id. Most need none, and then nothing is requested."""
-    texts = {str(own["id"]): attribution(origin(own), to) for own in items if own.get("id")}
-    wanted = {id_: one_line(text) for id_, text in texts.items() if text}
-    if not wanted:
+    texts = {str(item["id"]): attribution(origin(item), to) for item in items if item.get("id")}
+    attributed = {id_: one_line(text) for id_, text in texts.items() if text}
+    if not attributed:
         return {}
-    approved = vault.ask("approved", ids=sorted(wanted))["approved"]
-    return {id_: text for id_, text in wanted.items() if id_ not in approved}
+    approved = vault.ask("approved", ids=sorted(attributed))["approved"]
+    return {id_: text for id_, text in attributed.items() if id_ not in approved}
 
 
 # How many memories there are, and how they are.

@@ -64,8 +64,8 @@ def dues(session: Session, answers: Answers | None = None) -> list[Due]:
     if searcher is None:
         return []
     pending = session.store.pending
-    known = pending.record.answers() if answers is None else answers
-    return pending.dues(searcher.catalog, session.local_time, known)
+    current_answers = pending.record.answers() if answers is None else answers
+    return pending.dues(searcher.catalog, session.local_time, current_answers)
 
 
 def settle(

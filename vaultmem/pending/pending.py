@@ -94,8 +94,8 @@ class Pending:
 
     def dues(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> list[Due]:
         """All items with a due time, also answered ones; recurring ones move on when `answers` close them."""
-        known = self.record.answers() if answers is None else answers
-        return self._agenda.dues(catalog, now, known)
+        current_answers = self.record.answers() if answers is None else answers
+        return self._agenda.dues(catalog, now, current_answers)
 
     def answers(self, now: datetime) -> dict[str, Answer]:
         """The answers, including those on the page that are not read yet."""
@@ -268,7 +268,7 @@ class Pending:
             if dry_run:
                 return planned
             listed = self.notifier.notify(
-                planned, lambda told: self.record.add([], told, now.timestamp())
+                planned, lambda notified: self.record.add([], notified, now.timestamp())
             )
             if listed and not rules.turn.is_first:
                 self.record.others_were_silent()

@@ -123,13 +123,15 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
     for note in notes(context.catalog, context.folder):
         if not _may_qualify(note):
             continue  # most of them
-        own = note.own
+        properties = note.own
         fact = _fact(context, note, answers)
         scope = fact and scope_for(fact["scope"], fact["author"], trust)
         if fact and scope:
             fact = {**fact, "scope": scope}
-            created = seconds(own.get("created_at")) or 0.0
-            score = created / 86_400 + _DOUBLED * math.log2(1 + uses_of(own, fact["id"], counts))
+            created = seconds(properties.get("created_at")) or 0.0
+            score = created / 86_400 + _DOUBLED * math.log2(
+                1 + uses_of(properties, fact["id"], counts)
+            )
             groups[fact["project"].casefold(), scope, fact["author"]].append(
                 _Scored(score, created, note, fact)
             )
@@ -157,33 +159,35 @@ def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
     return interleave(ranked, newest, key=lambda one: one.note.path)
 
 
-def uses_of(own: Properties, id_: str, counts: Mapping[str, int]) -> int:
+def uses_of(properties: Properties, id_: str, counts: Mapping[str, int]) -> int:
     """How often a memory was used, by this machine's ledger or its file."""
-    uses = counts.get(id_, own.get("access_count"))
+    uses = counts.get(id_, properties.get("access_count"))
     return max(0, uses) if isinstance(uses, int) else 0
 
 
 def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact | None:
     """A memory as assistants see it; None for one that they do not."""
-    own, category, title = note.own, note.category, note.title
-    id_, project = str(own.get("id") or ""), note.text("project")
-    if not id_ or is_private(own):
+    properties, category, title = note.own, note.category, note.title
+    id_, project = str(properties.get("id") or ""), note.text("project")
+    if not id_ or is_private(properties):
         return None
     if not (project or category in OF_PERSON or is_about_person(title)):
         return None
-    kind = own.get("memory_type")
+    kind = properties.get("memory_type")
     if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
         return None  # what passes, and what stands among preferences and pending items
-    ends, now = seconds(own.get("expires_at")), context.now.timestamp()
-    is_replaced = own.get("replaced_by") and own.get("until")  # without an end it was restored
-    if is_replaced or own.get("compressed") is True or (ends and ends <= now):
+    ends, now = seconds(properties.get("expires_at")), context.now.timestamp()
+    is_replaced = properties.get("replaced_by") and properties.get(
+        "until"
+    )  # without an end it was restored
+    if is_replaced or properties.get("compressed") is True or (ends and ends <= now):
         return None
-    origin, approved = access.origin(own), item_answers.is_approved(id_, answers)
+    origin, approved = access.origin(properties), item_answers.is_approved(id_, answers)
     if not item_answers.is_believed(id_, answers, foreign=origin.outside):
         return None
     return {
-        "id": id_, "text": title, "day": local_day(context, own),
-        "author": "" if approved else origin.writer, "scope": access.scope_of(own, memory=True),
+        "id": id_, "text": title, "day": local_day(context, properties),
+        "author": "" if approved else origin.writer, "scope": access.scope_of(properties, memory=True),
         "project": project, "ends": "" if ends is None else _local(context, ends),
     }  # fmt: skip
 
@@ -197,9 +201,9 @@ def scope_for(scope: str, author: str, trust: str) -> str:
     return mine.scope if trust == OWN and scope in (EVERYBODY, mine.scope) else ""
 
 
-def local_day(context: Context, own: Properties) -> str:
+def local_day(context: Context, properties: Properties) -> str:
     """The day on which a memory was written."""
-    created = seconds(own.get("created_at"))
+    created = seconds(properties.get("created_at"))
     return "" if created is None else _local(context, created)[:10]
 
 
@@ -249,14 +253,14 @@ def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
     """All facts of conversations that are lasting, about the person and not private, the newest first."""
     every: list[Learned] = []
     for note in notes(catalog, folder, _OF_CHATS, place=f"/{ENTRIES}"):
-        own = note.own
-        conversation, role = entry_of(note.inner, own)
-        id_ = str(own.get("id") or "")
-        if not (conversation and id_) or role != MEMORY or is_private(own):
+        properties = note.own
+        conversation, role = entry_of(note.inner, properties)
+        id_ = str(properties.get("id") or "")
+        if not (conversation and id_) or role != MEMORY or is_private(properties):
             continue
         text = " ".join(_content(root, note.path, note.dialect, note.hash).split())
-        if _is_worth_asking(text, own.get("memory_type")):
-            created = seconds(own.get("created_at")) or 0.0
+        if _is_worth_asking(text, properties.get("memory_type")):
+            created = seconds(properties.get("created_at")) or 0.0
             question = item_answers.item_id(content_hash(text.casefold()), "remember")
             fact = Learned(id_, question, note.number, note.path, conversation, text, created)
             every.append(fact)
@@ -282,7 +286,7 @@ def proposed_facts(
     return [
         fact
         for fact in open_[:MOST_COMPARED]
-        if not any(_says(known, fact) for known in (*near.known(fact, answers), *refused))
+        if not any(_says(statement, fact) for statement in (*near.known(fact, answers), *refused))
     ]
 
 
@@ -294,10 +298,10 @@ def undecided_facts(facts: Iterable[Learned], answers: item_answers.Answers) -> 
 def to_promote(context: Context, answers: item_answers.Answers) -> list[Learned]:
     """Those the person wants to be remembered, and whose file is there: the index may be late."""
     every = learned_facts(context.catalog, context.vault, context.folder)
-    wanted = (
+    promoted = (
         fact for fact in every if item_answers.state_of(answers, fact.question) == item_answers.DONE
     )
-    return [fact for fact in wanted if os.path.lexists(f"{context.vault}/{fact.path}")]
+    return [fact for fact in promoted if os.path.lexists(f"{context.vault}/{fact.path}")]
 
 
 def _is_worth_asking(text: str, kind: object) -> bool:
@@ -307,13 +311,13 @@ def _is_worth_asking(text: str, kind: object) -> bool:
     return kind not in PASSING and "[redacted: " not in redact(text).text
 
 
-def _says(known: _Known, fact: Learned) -> bool:
+def _says(statement: _Known, fact: Learned) -> bool:
     """Whether what is known is likelier than not to say what a fact says, or says something newer of the same thing."""
-    (relation,) = relations(fact.content, [known.content])
-    if paraphrase.score(known.content, fact.content) > max(0.0, relation.replaces):
+    (relation,) = relations(fact.content, [statement.content])
+    if paraphrase.score(statement.content, fact.content) > max(0.0, relation.replaces):
         return True
-    newer = known.created > fact.created
-    return newer and relations(known.content, [fact.content])[0].kind == REPLACES
+    newer = statement.created > fact.created
+    return newer and relations(statement.content, [fact.content])[0].kind == REPLACES
 
 
 class _Near:
@@ -342,16 +346,16 @@ class _Near:
             for number, count in shared.most_common()
             if count >= SHARED * min(len(words), len(self._words[number]))
         ]
-        known = []
+        statements = []
         for note in (self._notes[number] for number in near[:CANDIDATES]):
-            own = note.own
-            outside = access.origin(own).outside and not item_answers.is_approved(
-                str(own.get("id")), answers
+            properties = note.own
+            outside = access.origin(properties).outside and not item_answers.is_approved(
+                str(properties.get("id")), answers
             )
-            if not outside and access.scope_of(own, memory=True) == EVERYBODY:
+            if not outside and access.scope_of(properties, memory=True) == EVERYBODY:
                 text = _content(self._root, note.path, note.dialect, note.hash)
-                known.append(_Known(text[:CAP], seconds(own.get("created_at")) or 0.0))
-        return known
+                statements.append(_Known(text[:CAP], seconds(properties.get("created_at")) or 0.0))
+        return statements
 
 
 _nears: WeakKeyDictionary[Catalog, _Near] = WeakKeyDictionary()

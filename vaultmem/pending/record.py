@@ -82,8 +82,8 @@ class Record:
         with self._lock:
             if self._pages is None or not self.awake:
                 return log_entries.ALONE
-            own = Page(self._pages.machine, self.awake)
-            return log_entries.turn_of(own, self._pages.others(), self._silent, now)
+            page = Page(self._pages.machine, self.awake)
+            return log_entries.turn_of(page, self._pages.others(), self._silent, now)
 
     def others_were_silent(self) -> None:
         """Stop waiting for other machines that missed their turn to notify, until they are seen again."""
@@ -146,8 +146,8 @@ class Record:
             return
         problem = ""
         try:
-            wanted = log_folder.entries_in(self._ledger, self._pages.machine)
-            fresh = {key: entry for key, entry in wanted.items() if key not in old}
+            entries = log_folder.entries_in(self._ledger, self._pages.machine)
+            fresh = {key: entry for key, entry in entries.items() if key not in old}
             self._pages.publish(fresh, old, self.awake)
         except VaultmemError as error:
             problem = str(error)
@@ -179,11 +179,11 @@ def open_record(state: State, config: Config, rules: Rulebook, ledger: Ledger) -
     )
 
 
-def _later_than(known: Answer | None, answer: Answer) -> Answer:
+def _later_than(current: Answer | None, answer: Answer) -> Answer:
     """The answer with a time after that of the known one, even if another machine's clock is ahead."""
-    if known is None or answer.at > known.at or answer == known:
+    if current is None or answer.at > current.at or answer == current:
         return answer
-    last = seconds(known.at)
+    last = seconds(current.at)
     return answer if last is None else answer._replace(at=stamp(last + 1))
 
 

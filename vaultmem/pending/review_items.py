@@ -173,7 +173,7 @@ class Review:
         """How a person wants things done, from filed memories: their own words and what they approved, then what
         assistants wrote, as far as the setting recall.trust has others read it. Of many the newest that are the
         person's own and the most used of all."""
-        known = [
+        pairs = [
             (memory, "" if is_approved(memory.id, self._answers) else origin(memory.own).writer)
             for memory in self._memories
             if _is_procedural(memory)
@@ -182,21 +182,21 @@ class Review:
             and not is_private(memory.own)
             and not self._is_ended(memory)
         ]
-        known.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
-        known.sort(key=lambda pair: bool(pair[1]))
+        pairs.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
+        pairs.sort(key=lambda pair: bool(pair[1]))
         counts = person_facts.use_counts(self.context)
         used = sorted(
-            known, key=lambda pair: -person_facts.uses_of(pair[0].own, pair[0].id, counts)
+            pairs, key=lambda pair: -person_facts.uses_of(pair[0].own, pair[0].id, counts)
         )
-        listed = interleave(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
-        known = [pair for pair in known if pair in listed]
+        listed = interleave(pairs, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
+        pairs = [pair for pair in pairs if pair in listed]
         return [
             Item(
                 _preference_id(memory), "preferences", self._content(memory), rank=number, author=author,
                 memory=memory.id, known=person_facts.local_day(self.context, memory.own),
                 scope=person_facts.scope_for(scope_of(memory.own, memory=True), author, self.context.trust),
             )
-            for number, (memory, author) in enumerate(known)
+            for number, (memory, author) in enumerate(pairs)
         ]  # fmt: skip
 
     def _is_ended(self, memory: Note) -> bool:
@@ -246,11 +246,11 @@ class Review:
     @cached_property
     def _memories(self) -> list[Note]:
         """Memories that live and have an id: those of the inbox, those of how to do things, and those in findings."""
-        found = self._findings
-        paths = [path for row in found for path in (row["subject"], *row.get("others", ()))]
-        ids = [id_ for row in found for id_ in row.get("ids", ())]
-        wanted, context = (json.dumps(paths), json.dumps(ids)), self.context
-        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, *wanted)
+        findings = self._findings
+        paths = [path for row in findings for path in (row["subject"], *row.get("others", ()))]
+        ids = [id_ for row in findings for id_ in row.get("ids", ())]
+        parameters, context = (json.dumps(paths), json.dumps(ids)), self.context
+        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, *parameters)
         return [note for note in every if note.id and not note.inner.startswith(f"{ENTRIES}/")]
 
     def _content(self, memory: Note) -> str:

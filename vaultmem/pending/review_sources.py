@@ -77,8 +77,8 @@ def questions(
 def open_advice(context: Context, answers: Answers) -> list[str]:
     """Ids of what a model proposes about memories and can still be followed."""
     rows = [proposal for proposal in reads.open_proposals(context.ledger) if proposal.is_of_model]
-    wanted = {id_ for row in rows for id_ in row.fields["memories"]}
-    by_id = {memory.id: memory for memory in _memories(context, wanted)} if wanted else {}
+    memory_ids = {id_ for row in rows for id_ in row.fields["memories"]}
+    by_id = {memory.id: memory for memory in _memories(context, memory_ids)} if memory_ids else {}
 
     def is_meant(memory: Memory) -> bool:
         return is_approved(memory.id, answers)
@@ -86,10 +86,10 @@ def open_advice(context: Context, answers: Answers) -> list[str]:
     return [row.id for row in rows if advice.usable_group(row, by_id, is_meant)]
 
 
-def _memories(context: Context, wanted: Collection[str]) -> Iterator[Memory]:
+def _memories(context: Context, memory_ids: Collection[str]) -> Iterator[Memory]:
     """Some memories as they are now, by their ids."""
     for note in person_facts.notes(context.catalog, context.folder):
-        if note.id in wanted:
+        if note.id in memory_ids:
             style = partial(person_facts.style_of, note.dialect)
             data = files.read(context.vault, note.path).text.encode()
             memory = Reader(context.folder, style).parsed(note.path, data, 0.0)

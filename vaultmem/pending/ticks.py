@@ -187,10 +187,10 @@ def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
     bullet = _BULLET.match(bare)
     if not bullet:
         return None
-    own = _ID.search(bare)
+    id_match = _ID.search(bare)
     state, mark, text = _state(bare[bullet.end() :])
-    if own:
-        return Tick(own[1].lower(), state, _ID.sub("", text).strip(), "", mark), [], at + 1
+    if id_match:
+        return Tick(id_match[1].lower(), state, _ID.sub("", text).strip(), "", mark), [], at + 1
     id_ = day = ""
     remarks: list[str] = []
     for end in range(at + 1, len(lines) + 1):
@@ -239,8 +239,8 @@ def compose(
     if style == OUTLINE:  # there, a line that is no property would end them
         front = [line for line in front if "::" in line]
     more = missing_lines(content, more)
-    own = [*content.notes, *(line for line in content.front if line not in front), *more]
-    notes = "".join([*map(_ended, own[:-1]), *own[-1:]])
+    note_lines = [*content.notes, *(line for line in content.front if line not in front), *more]
+    notes = "".join([*map(_ended, note_lines[:-1]), *note_lines[-1:]])
     whole = page.render(items, style, notes, extent)
     ours = whole[: len(whole) - len(notes)]
     if front:
@@ -306,9 +306,13 @@ def typed_on(tick: Tick, item: Item | None) -> str:
 
 def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     """The day that a person typed; the one that we wrote is none, nor the day that a link to the note names."""
-    own = page.day_and_time(item.due)[0] if item else ""
+    day_and_time = page.day_and_time(item.due)[0] if item else ""
     # Of an unknown item we cannot know whether the date is the one that we wrote.
-    ours = [*map(re.escape, page.own_words(item)), _FIELD + (own or "-")] if item else [_DATED]
+    ours = (
+        [*map(re.escape, page.own_words(item)), _FIELD + (day_and_time or "-")]
+        if item
+        else [_DATED]
+    )
     text = re.sub("|".join(ours), " ", tick.words)
     until = _UNTIL.search(text)
     # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
@@ -323,7 +327,7 @@ def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     else:
         days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed)]
     if not until:
-        days = [day for day in days if day[:10] != own]
-    if item and tick.day != own:
+        days = [day for day in days if day[:10] != day_and_time]
+    if item and tick.day != day_and_time:
         days.insert(0, tick.day)
     return next((day for day in days if page.day_and_time(day)[0]), None)

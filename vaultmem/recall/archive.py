@@ -46,8 +46,8 @@ class Question:
         def has(term: Term) -> float:
             if term.kind != "word":
                 return float(term.text.casefold() in low)
-            wanted = set(self._terms(term.text))
-            return len(wanted & terms) / len(wanted) if wanted else 0.0
+            term_tokens = set(self._terms(term.text))
+            return len(term_tokens & terms) / len(term_tokens) if term_tokens else 0.0
 
         if any(map(has, self._excluded)):
             return 0.0
@@ -102,18 +102,18 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
 
     rules = _rules(searcher.folder, searcher.config.text("dialect"))
     page = pages.read(rules.page_style(path), text)
-    own, content = page.properties, page.content.strip("\n")
-    mark, sure = _mark(own), model.aging(own).confidence(clock.seconds(), searcher.half_life)
-    hidden = sure < (ask.min_confidence or 0.0) or (own.get("compressed") and not ask.compressed)
-    if page.error or not own.get("id") or not mark or hidden:
+    fields, content = page.properties, page.content.strip("\n")
+    mark, sure = _mark(fields), model.aging(fields).confidence(clock.seconds(), searcher.half_life)
+    hidden = sure < (ask.min_confidence or 0.0) or (fields.get("compressed") and not ask.compressed)
+    if page.error or not fields.get("id") or not mark or hidden:
         return None
     title = file_name(path)
     line = line_of(text, content)
-    wanted = {token for word in words for token in tokenize(word.text)}
-    excerpt = snippet.Marker(wanted, tokenize).snippet(content)
+    query_tokens = {token for word in words for token in tokenize(word.text)}
+    excerpt = snippet.Marker(query_tokens, tokenize).snippet(content)
     return Hit(
-        path, None, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
-        category_of(path.partition("/")[2], own.get("category")), dict(own), None, sure, 0.0, None, {},
+        path, None, title, line, line + content.count("\n"), [], None, str(fields.get("created_at") or "")[:10] or None,
+        category_of(path.partition("/")[2], fields.get("category")), dict(fields), None, sure, 0.0, None, {},
         searcher.cache().uri(rules.at(path).dialect, path, title), content, excerpt.text, excerpt.marks, archived=mark,
     )  # fmt: skip
 
@@ -126,12 +126,12 @@ def line_of(text: str, content: str) -> int:
     return text.count("\n", 0, max(at, 0)) + 1
 
 
-def _mark(own: Properties) -> str:
+def _mark(fields: Properties) -> str:
     """Why it is in the archive; "" where a person or assistant put it there."""
-    if newer := own.get("replaced_by"):
+    if newer := fields.get("replaced_by"):
         return f"replaced by {str(newer)[:8]}"
-    if own.get("by") in model.FORGETTING:
-        return f"archived {str(own.get('deleted_at') or '')[:10]}".rstrip()
+    if fields.get("by") in model.FORGETTING:
+        return f"archived {str(fields.get('deleted_at') or '')[:10]}".rstrip()
     return ""
 
 

@@ -53,15 +53,15 @@ class Step(NamedTuple):
 
 
 def followed(
-    look: Look, sources: Sources, wanted: Wanted, candidates: Sequence[Candidate]
+    look: Look, sources: Sources, criteria: Wanted, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], str]:
     """The candidates together with those of the second round, and a description of it."""
-    step = _step(plain(wanted.query), candidates, look.searcher.keyword)
+    step = _step(plain(criteria.query), candidates, look.searcher.keyword)
     if step is None:
         return list(candidates), "no name leads on"
     most = recall_candidate.LEAST_CANDIDATES
-    results = sources.search(look, wanted._replace(query=step.query), most)
-    reached = _reached(step, recall_candidate.filter_allowed(results, wanted)[0])
+    results = sources.search(look, criteria._replace(query=step.query), most)
+    reached = _reached(step, recall_candidate.filter_allowed(results, criteria)[0])
     names = ", ".join(bridge.name for bridge in step.bridges)
     did = f"from the best on to {names}: {plural(len(reached), 'line')}"
     return merged(candidates, reached), did
@@ -81,7 +81,9 @@ def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
         if not {*tokenize(first)} <= {*tokenize(question)}:  # a surname alone may be another's
             continue
         pairs = ((word, telling(tokenize(word))) for word in question.split())
-        rest = " ".join(word for word, own in pairs if not own or not own <= tokens)
+        rest = " ".join(
+            word for word, name_tokens in pairs if not name_tokens or not name_tokens <= tokens
+        )
         rest = rest.replace(name, " ")  # in scripts without blanks
         if rest != " ".join(question.split()) and telling(tokenize(rest)) - _SELF:
             return rest
@@ -103,24 +105,26 @@ def _own_names(content: str) -> tuple[str, ...]:
 
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
     """The second round that the best candidates suggest; None where they name nothing."""
-    wanted = {token: word for word in question.split() for token in telling(tokenize(word)) - _SELF}
+    question_words = {
+        token: word for word in question.split() for token in telling(tokenize(word)) - _SELF
+    }
     bridges: list[Bridge] = []
     lacking: set[str] = set()
     for candidate in best[:BRIDGES]:
         there = {*tokenize(candidate.content), *tokenize(candidate.title)}
-        rest = wanted.keys() - there
-        if len(rest) == len(wanted):
+        rest = question_words.keys() - there
+        if len(rest) == len(question_words):
             continue
         matches = (*_LINK.findall(candidate.content), *_NAME.findall(candidate.content))
         names = {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
         if len(names) > MOST_NAMED:  # it tells of many things
             continue
-        known = {bridge.tokens for bridge in bridges}
+        bridged = {bridge.tokens for bridge in bridges}
         new = [
             Bridge(candidate, name, tokens, frozenset(rest))
             for name, tokens in names.items()
-            if tokens.isdisjoint(wanted)
-            and tokens not in known
+            if tokens.isdisjoint(question_words)
+            and tokens not in bridged
             and _leads_on(name, tokens, candidate, words)
         ]
         if new:
@@ -129,7 +133,7 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
     if not bridges or not lacking:
         return None
     bridges = bridges[:NAMES]
-    sought = [word for token, word in wanted.items() if token in lacking]
+    sought = [word for token, word in question_words.items() if token in lacking]
     return Step(
         " ".join((*(candidate.name for candidate in bridges), *dict.fromkeys(sought))), bridges
     )

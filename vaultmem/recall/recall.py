@@ -40,14 +40,14 @@ _making = allocate_lock()
 
 def recall(store: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
     """The answer, best first after the preferences; with `explain`, what each step did."""
-    wanted = wanted_of(request, store.config, store.now())
-    run = recaller(store).run(store, reader, wanted)
+    criteria = wanted_of(request, store.config, store.now())
+    run = recaller(store).run(store, reader, criteria)
     if request.flag("counts"):
-        recaller(store).count(store, [item for item, _ in run.chosen.items], wanted.viewer.name)
+        recaller(store).count(store, [item for item, _ in run.chosen.items], criteria.viewer.name)
     report: RecallReport = {
-        "memories": [to_json(item, number, wanted.viewer) for item, number in run.chosen.items],
+        "memories": [to_json(item, number, criteria.viewer) for item, number in run.chosen.items],
         "tokens": run.chosen.tokens,
-        "budget_used": round(run.chosen.tokens / wanted.room, 4),
+        "budget_used": round(run.chosen.tokens / criteria.room, 4),
         "skipped": run.chosen.skipped,
         "left_out": run.left_out,
     }
@@ -110,14 +110,14 @@ class Recaller:
         self._unread: list[tuple[str, dict[str, int]]] = []  # by whom; not counted yet
         self._lock = allocate_lock()
 
-    def run(self, store: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
+    def run(self, store: MemoryStore, reader: Reader, criteria: Wanted) -> Run:
         """Recall once."""
-        searcher, semantic = _searcher(reader, wanted)
+        searcher, semantic = _searcher(reader, criteria)
         answers = lru_cache(store.answers)
         remarks = [f"keyword results only: {reader.trouble}"] if reader.trouble else []
         trust = store.config.text("recall.trust")
-        look = Look(searcher, semantic, answers, store.now(), remarks, wanted.viewer, trust)
-        run = Run(self, look, wanted)
+        look = Look(searcher, semantic, answers, store.now(), remarks, criteria.viewer, trust)
+        run = Run(self, look, criteria)
         run.carry_out()
         return run
 
@@ -138,9 +138,9 @@ class Recaller:
                 reads.add(store.ledger, stored, store.now(), by)
 
 
-def _searcher(reader: Reader, wanted: Wanted) -> tuple[Searcher, bool]:
+def _searcher(reader: Reader, criteria: Wanted) -> tuple[Searcher, bool]:
     """An open index, and whether it has vectors."""
-    opened = reader.meaning() if wanted.has("meaning") else None
+    opened = reader.meaning() if criteria.has("meaning") else None
     searcher = opened[0] if opened else reader.searcher()
     if searcher is None:
         raise StateError(NOT_INDEXED)
@@ -150,8 +150,8 @@ def _searcher(reader: Reader, wanted: Wanted) -> tuple[Searcher, bool]:
 class Run:
     """One recall, step by step; `steps` says what each did."""
 
-    def __init__(self, recaller: Recaller, look: Look, wanted: Wanted) -> None:
-        self.look, self.wanted = look, wanted
+    def __init__(self, recaller: Recaller, look: Look, criteria: Wanted) -> None:
+        self.look, self.wanted = look, criteria
         self.steps: list[dict[str, str | int]] = []
         self.left_out: dict[str, int] = {}
         self.held_back: list[Candidate] = []  # until the person approves it
@@ -172,17 +172,17 @@ class Run:
         archived = self._sources.archived(self.look, self.wanted, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
         replaced = recall_candidate.replaced(archived, self.wanted)
-        known = {item.id: item for item in candidates[: self.wanted.top_k]}
+        by_id = {item.id: item for item in candidates[: self.wanted.top_k]}
         newer: list[str] = []
         answers: dict[str, Candidate] = {}
         for old in replaced:
-            item = known.get(old.successor) or self._sources.successor(self.look, old)
+            item = by_id.get(old.successor) or self._sources.successor(self.look, old)
             if item and self.wanted.may_know(item):
                 newer.append(item.id)
                 fits = old.parts["lead"] > 0 or old.parts["shared"] == 1
                 if fits and recall_candidate.filter_allowed([item], self.wanted)[0]:
                     answers[item.id] = item
-        if count := sum(id_ in known or id_ in answers for id_ in newer):
+        if count := sum(id_ in by_id or id_ in answers for id_ in newer):
             self.left_out["replaced"] = count
         first = candidates[:1]
         beside = [item for id_, item in answers.items() if id_ not in {best.id for best in first}]
@@ -200,8 +200,8 @@ class Run:
         facts = {item.path for item in more}
         while True:
             every = self._sources.search(self.look, self.wanted, most, more)
-            known = filter(self.wanted.may_know, every)
-            results = [item for item in known if item.path not in facts]
+            permitted = filter(self.wanted.may_know, every)
+            results = [item for item in permitted if item.path not in facts]
             allowed, self.left_out = recall_candidate.filter_allowed(results, self.wanted)
             if len(allowed) >= self.wanted.most or len(every) < most or len(allowed) == len(every):
                 break

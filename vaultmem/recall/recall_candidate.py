@@ -166,61 +166,61 @@ Test = Callable[[Candidate, Wanted], bool]
 # What nobody may switch off: whose words they are, and who may read them.
 _GUARDS: dict[str, Test] = {
     # What age alone put away may be recalled, and of a time in the past what held then.
-    "archived": lambda item, wanted: (
+    "archived": lambda item, criteria: (
         item.archived
         and not (
             item.forgotten
             if item.until is None
-            else wanted.as_of is not None and wanted.as_of <= item.until
+            else criteria.as_of is not None and criteria.as_of <= item.until
         )
     ),
-    "not known then": lambda one, wanted: (
-        wanted.as_of is not None and not one.note and one.created >= wanted.as_of
+    "not known then": lambda one, criteria: (
+        criteria.as_of is not None and not one.note and one.created >= criteria.as_of
     ),
     "private": lambda one, _: one.private,
-    "of another scope": lambda one, wanted: not wanted.looks_into(one.scope),
-    "untrusted": lambda one, wanted: not (one.trusted or wanted.untrusted),
+    "of another scope": lambda one, criteria: not criteria.looks_into(one.scope),
+    "untrusted": lambda one, criteria: not (one.trusted or criteria.untrusted),
 }
 _FILTERS: dict[str, Test] = {
     "of another type": lambda one, ask: bool(ask.types) and one.memory_type not in ask.types,
     "expired": lambda one, _: one.expired,
     "unimportant": lambda one, _: one.importance is not None and one.importance < LEAST_IMPORTANCE,
-    "compressed": lambda one, wanted: one.compressed and not wanted.include_compressed,
-    "faded": lambda one, wanted: one.confidence < wanted.min_confidence,
+    "compressed": lambda one, criteria: one.compressed and not criteria.include_compressed,
+    "faded": lambda one, criteria: one.confidence < criteria.min_confidence,
     "asked now": lambda one, ask: one.role == USER and _words(one.content) == _words(ask.query),
 }
 
 
-def reason(item: Candidate, wanted: Wanted) -> str:
+def reason(item: Candidate, criteria: Wanted) -> str:
     """The reason why it may not be recalled; "" when it may."""
-    tests = {**_GUARDS, **_FILTERS} if wanted.has("filters") else _GUARDS
-    return next((name for name, fails in tests.items() if fails(item, wanted)), "")
+    tests = {**_GUARDS, **_FILTERS} if criteria.has("filters") else _GUARDS
+    return next((name for name, fails in tests.items() if fails(item, criteria)), "")
 
 
 def filter_allowed(
-    candidates: Iterable[Candidate], wanted: Wanted
+    candidates: Iterable[Candidate], criteria: Wanted
 ) -> tuple[list[Candidate], dict[str, int]]:
     """The allowed candidates in order, and the counts of the others by reason."""
-    judged = [(item, reason(item, wanted)) for item in candidates]
+    judged = [(item, reason(item, criteria)) for item in candidates]
     left = Counter(why for _, why in judged if why)
     return [item for item, why in judged if not why], dict(left)
 
 
-def replaced(archived: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
+def replaced(archived: Iterable[Candidate], criteria: Wanted) -> list[Candidate]:
     """Replaced memories that would answer as well as the best."""
     return [
         memory
         for memory in archived
         if memory.until is not None
         and memory.parts["lead"] >= 0
-        and reason(memory, wanted)
-        and not reason(memory._replace(archived=False), wanted)
+        and reason(memory, criteria)
+        and not reason(memory._replace(archived=False), criteria)
     ]
 
 
-def only_in(other: Wanted, candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
+def only_in(other: Wanted, candidates: Iterable[Candidate], criteria: Wanted) -> list[Candidate]:
     """Those of the relevant ones that would be in the answer if `other` were wanted."""
-    return [item for item in candidates if reason(item, wanted) and not reason(item, other)]
+    return [item for item in candidates if reason(item, criteria) and not reason(item, other)]
 
 
 def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:

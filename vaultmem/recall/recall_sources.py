@@ -88,16 +88,16 @@ class Sources:
         self._page = lru_cache(MOST_PAGES)(self._parse)
 
     def search(
-        self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned] = ()
+        self, look: Look, criteria: Wanted, most: int, more: Iterable[Learned] = ()
     ) -> list[Candidate]:
         """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
         into."""
-        answer = look.searcher.search(self._ask(look, wanted, most, more), texts=False)
+        answer = look.searcher.search(self._ask(look, criteria, most, more), texts=False)
         look.remarks.extend(remark for remark in answer.remarks if remark not in look.remarks)
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
         # "Where does she live?" has one word that tells something, too.
-        is_word = len(answer.words) == 1 == len(wanted.query.split())
+        is_word = len(answer.words) == 1 == len(criteria.query.split())
         near = VERY_NEAR if is_word else NEAR
         result: dict[str, Candidate] = {}
         for hit in hits:
@@ -119,10 +119,10 @@ class Sources:
                 )
         return list(result.values())[:most]
 
-    def archived(self, look: Look, wanted: Wanted, best: str = "") -> list[Candidate]:
+    def archived(self, look: Look, criteria: Wanted, best: str = "") -> list[Candidate]:
         """Memories of the archive that share most words with the question, best first. They are in no index. The part
         "lead" is how many more words each shares than the best answer does."""
-        query = parse(plain(wanted.query))
+        query = parse(plain(criteria.query))
         if all(look.searcher.keyword.is_weak(word) for word in query.words):
             return []
         question = archive.Question(look.searcher, query)
@@ -167,11 +167,11 @@ class Sources:
         digests = cache.block_hashes(look.searcher.catalog, places.values())
         return {key: digests[place] for key, place in places.items() if place in digests}
 
-    def unremembered(self, look: Look, wanted: Wanted) -> list[Learned]:
+    def unremembered(self, look: Look, criteria: Wanted) -> list[Learned]:
         """What conversations learned about the person, who has not answered whether to remember it, and what is not
         looked into anyway. A conversation hears nothing of others."""
         catalog = look.searcher.catalog
-        if is_talk(wanted.by):
+        if is_talk(criteria.by):
             return []
         if not look.searcher.cache().spoken:
             return []
@@ -181,7 +181,7 @@ class Sources:
             "learned", lambda: person_facts.learned_facts(catalog, self.vault, self.folder)
         )
         waiting = person_facts.undecided_facts(facts, look.answers())
-        return [one for one in waiting if not wanted.looks_into(scope_of(one.conversation))]
+        return [one for one in waiting if not criteria.looks_into(scope_of(one.conversation))]
 
     def proposed(self, look: Look, facts: Iterable[Candidate]) -> set[str]:
         """The paths of those facts that no memory says yet."""
@@ -198,25 +198,34 @@ class Sources:
             )
         }
 
-    def _ask(self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned]) -> Ask:
+    def _ask(self, look: Look, criteria: Wanted, most: int, more: Iterable[Learned]) -> Ask:
         catalog = look.searcher.catalog
-        least = LEAST_IMPORTANCE if wanted.has("filters") else 0.0
+        least = LEAST_IMPORTANCE if criteria.has("filters") else 0.0
         notes = look.searcher.cache().once(
-            ("memories", wanted.notes, wanted.by, wanted.scopes, least),
-            lambda: cache.memories(catalog, self.folder, wanted.finds, least, hidden=wanted.notes),
+            ("memories", criteria.notes, criteria.by, criteria.scopes, least),
+            lambda: cache.memories(
+                catalog, self.folder, criteria.finds, least, hidden=criteria.notes
+            ),
         )
         added = frozenset(candidate.note for candidate in more)
-        notes = (notes - added if wanted.notes else notes | added) if added else notes
-        sure = wanted.min_confidence if wanted.has("filters") else 0.0
-        group = "block" if wanted.notes else "note"
+        notes = (notes - added if criteria.notes else notes | added) if added else notes
+        sure = criteria.min_confidence if criteria.has("filters") else 0.0
+        group = "block" if criteria.notes else "note"
         return Ask(
-            plain(wanted.query), most, look.semantic, group, (), sure, notes, all_but=wanted.notes
+            plain(criteria.query),
+            most,
+            look.semantic,
+            group,
+            (),
+            sure,
+            notes,
+            all_but=criteria.notes,
         )
 
-    def excerpts(self, wanted: Wanted, candidate: Candidate) -> Iterator[Candidate]:
+    def excerpts(self, criteria: Wanted, candidate: Candidate) -> Iterator[Candidate]:
         """The same with less and less of its text around the words of the question, down to a few words."""
-        marker = Marker(telling(tokenize(plain(wanted.query))), tokenize)
-        width = 8 * wanted.room
+        marker = Marker(telling(tokenize(plain(criteria.query))), tokenize)
+        width = 8 * criteria.room
         while width >= FEW_WORDS:
             candidate = candidate._replace(content=marker.snippet(candidate.content, width).text)
             yield candidate
@@ -246,36 +255,38 @@ class Sources:
         page = pages.read(self._style(path), text)
         if page.error:
             return None
-        own, inner = page.properties, path[len(self.folder) + 1 :]
-        category = category_of(inner, own.get("category"))
+        fields, inner = page.properties, path[len(self.folder) + 1 :]
+        category = category_of(inner, fields.get("category"))
         whole = page.content.strip("\n")
         content, line = without_editor_lines(whole), archive.line_of(text, whole)
-        created = seconds(own.get("created_at"))
-        weight = own.get("importance")
-        origin = access.origin(own)
+        created = seconds(fields.get("created_at"))
+        weight = fields.get("importance")
+        origin = access.origin(fields)
         candidate = Candidate(
             path, line, line + whole.count("\n"), content,
-            id=str(own.get("id") or provisional(path)),
+            id=str(fields.get("id") or provisional(path)),
             title=file_name(path),
-            memory_type=_type_of(own, category),
+            memory_type=_type_of(fields, category),
             category=category,
-            scope=access.scope_of(own, memory=True),
+            scope=access.scope_of(fields, memory=True),
             created=self._mtime(path) if created is None else created,
             importance=float(weight) if isinstance(weight, (int, float)) else None,
-            compressed=own.get("compressed") is True,
+            compressed=fields.get("compressed") is True,
             archived=inner.startswith(f"{ARCHIVE}/"),
-            until=seconds(own.get("until")) if own.get("replaced_by") else None,
-            successor=str(own.get("replaced_by") or ""),
-            forgotten=own.get("by") in model.FORGETTING and not own.get("replaced_by"),
-            private=is_private(own),
+            until=seconds(fields.get("until")) if fields.get("replaced_by") else None,
+            successor=str(fields.get("replaced_by") or ""),
+            forgotten=fields.get("by") in model.FORGETTING and not fields.get("replaced_by"),
+            private=is_private(fields),
             vouched=origin == access.Origin(),
             writer=origin.writer,
             outside=origin.outside,
-            stored_reads=model.stored_reads(own),
+            stored_reads=model.stored_reads(fields),
         )  # fmt: skip
-        aging, ends = model.aging(own), seconds(own.get("expires_at"))
-        read = _Read(candidate, aging, model.sessions(own), bool(own.get("replaced_by")), ends)
-        return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
+        aging, ends = model.aging(fields), seconds(fields.get("expires_at"))
+        read = _Read(
+            candidate, aging, model.sessions(fields), bool(fields.get("replaced_by")), ends
+        )
+        return _entry(read, inner, fields) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:
         """What also depends on the time, on what the person has approved, and on other memories."""
@@ -299,10 +310,10 @@ class Sources:
         return parsed
 
     def _block(self, look: Look, place: Hit, text: str) -> Candidate:
-        own = with_our_keys(place.properties)
+        fields = with_our_keys(place.properties)
         day = seconds(place.day) if place.day else None
-        origin = access.origin(own)
-        rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
+        origin = access.origin(fields)
+        rest = {key: value for key, value in fields.items() if key not in ("agent", "source")}
         outside = origin.outside or is_foreign(place.path, rest, self.folder)
         content = without_editor_lines(cut_lines(text, place.line, place.end_line))
         content = look.searcher.with_references(content, look.viewer)
@@ -310,9 +321,9 @@ class Sources:
             place.path, place.line, place.end_line, content,
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
-            scope=access.scope_of(own, memory=place.path.startswith(f"{self.folder}/")),
+            scope=access.scope_of(fields, memory=place.path.startswith(f"{self.folder}/")),
             created=self._mtime(place.path) if day is None else day,
-            private=is_private(own) or says_private(text),  # maybe only since the last sync
+            private=is_private(fields) or says_private(text),  # maybe only since the last sync
             vouched=not (outside or origin.writer),
             writer=origin.writer,
             outside=outside,
@@ -335,8 +346,8 @@ def _with_trust(look: Look, candidate: Candidate) -> Candidate:
 
 def _says_something(content: str) -> bool:
     """Whether a block has words of its own, besides embeds and the headings over them; a heading alone may be one."""
-    own = _FROM_ELSEWHERE.sub("", content) if "![" in content else content
-    return bool(own.strip(" \n\r\t-*+>"))
+    text = _FROM_ELSEWHERE.sub("", content) if "![" in content else content
+    return bool(text.strip(" \n\r\t-*+>"))
 
 
 def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
@@ -358,14 +369,14 @@ def _score(candidate: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     return candidate._replace(confidence=sure, block=hit.line, score=hit.score, parts=parts)
 
 
-def _entry(read: _Read, inner: str, own: Properties) -> _Read | None:
+def _entry(read: _Read, inner: str, fields: Properties) -> _Read | None:
     """An entry of a conversation. Nobody vouches for it: the conversation is told of it, and the person. None for a
     summary, which is told in its own way, and for what is no entry."""
-    conversation, role = entry_of(inner, own)
-    if not conversation or role not in (MEMORY, USER, ASSISTANT) or not own.get("id"):
+    conversation, role = entry_of(inner, fields)
+    if not conversation or role not in (MEMORY, USER, ASSISTANT) or not fields.get("id"):
         return None
     kind = read.candidate.memory_type
-    if role == MEMORY and own.get("memory_type") is None:
+    if role == MEMORY and fields.get("memory_type") is None:
         kind = "semantic"
     scope = scope_of(conversation)
     parsed = read.candidate._replace(
@@ -374,10 +385,10 @@ def _entry(read: _Read, inner: str, own: Properties) -> _Read | None:
     return read._replace(candidate=parsed)
 
 
-def _type_of(own: Properties, category: str) -> str:
-    kind = own.get("memory_type")
+def _type_of(fields: Properties, category: str) -> str:
+    kind = fields.get("memory_type")
     if category == "preferences":  # whatever it was taken for when it was written
         return "procedural"
     if isinstance(kind, str) and kind in TYPES:
         return kind
-    return "episodic" if any(own.get(key) for key in _TALK) else "semantic"
+    return "episodic" if any(fields.get(key) for key in _TALK) else "semantic"

@@ -203,8 +203,8 @@ def _next_step(due: Due, answers: Answers, last: Notified | None, clock: _Clock)
         return _again(due, last, clock)  # as most are
     moments = _moments(due, answer, clock)
     if last:
-        known = clock.instant(last.moment) or _moment_of(last.at) or clock.now
-        moments = [(when, text) for when, text in moments if when > known]
+        since = clock.instant(last.moment) or _moment_of(last.at) or clock.now
+        moments = [(when, text) for when, text in moments if when > since]
     passed = [moment for moment in moments if moment[0] <= clock.now]
     if not moments:
         return _again(due, last, clock) if last else None

@@ -239,10 +239,10 @@ def occurrences(rule: str, start: str, now: datetime) -> Occurrences:
 
 @lru_cache(maxsize=4096)  # the answer is the same for a day, and needed every minute
 def _days_around(rule: str, start: date, until: date) -> tuple[str, str]:
-    known = recurrence.read_rule(rule)
-    if known is None:
+    recurring = recurrence.read_rule(rule)
+    if recurring is None:
         return (start.isoformat(), "") if start <= until else ("", start.isoformat())
-    last, following = recurrence.occurrences_around(known, start, until)
+    last, following = recurrence.occurrences_around(recurring, start, until)
     return last.isoformat() if last else "", following.isoformat() if following else ""
 
 

@@ -85,11 +85,11 @@ class Written:
 
     def since(self, text: str) -> datetime:
         """The day on which a text was written, as far as is known."""
-        known = self._known(text)
+        first_seen = self._known(text)
         since = self._day_of_note() if self._day else self._mtime
-        if not known or (self._is_own and known[:10] != self._day):
+        if not first_seen or (self._is_own and first_seen[:10] != self._day):
             return since
-        return self._local(known) or since
+        return self._local(first_seen) or since
 
     def _day_of_note(self) -> datetime:
         """The day of the note, unless it was written to since we know it: words may be added to any note."""
@@ -107,8 +107,8 @@ class Written:
             return None
 
     def _known(self, text: str) -> str:
-        known = self._met.get(self._key(text, self.stem))
-        return known or self._met.get(self._key(text, self.former()), "")
+        first_seen = self._met.get(self._key(text, self.stem))
+        return first_seen or self._met.get(self._key(text, self.former()), "")
 
     def _key(self, text: str, stem: str) -> str:
         data = f"{stem}\0{text}".encode("utf-8", "surrogatepass")

@@ -58,14 +58,14 @@ class Doubt(NamedTuple):
 
 def doubts(session: Session, _: Arguments) -> JsonObject:
     """The "doubts" for one question. Texts are without secrets, and cut."""
-    known = {proposal.id for proposal in reads.all_proposals(session.store.ledger)}
+    proposed = {proposal.id for proposal in reads.all_proposals(session.store.ledger)}
     memories = {memory.path: memory for memory in _by_id(session).values()}
     contents = {path: _content(session, memory) for path, memory in memories.items()}
     # What is still where a dream has filed it without being sure.
     unsure = (finding["subject"] for finding in reads.findings(session.store.ledger, UNSURE))
     single = [(memories[path],) for path in unsure if contents.get(path, "").strip()]
     groups: list[Group] = [*_pairs(session, memories, contents), *single]
-    fresh = [group for group in groups if doubt_id(group) not in known]
+    fresh = [group for group in groups if doubt_id(group) not in proposed]
     fresh.sort(key=lambda group: _order(contents, group))
     return {"doubts": [_doubt(contents, group)._asdict() for group in fresh[:BATCH]]}
 
@@ -332,8 +332,8 @@ def read(answer: object, doubts: Sequence[Doubt]) -> list[JsonObject]:
         if place is None or place >= len(doubts):
             continue
         choice = str(item.get("choice", "")).strip().lower()
-        known = FILES if len(doubts[place].texts) == 1 else _PAIR
-        if choice not in known or (place in result and result[place][0] != choice):
+        choices = FILES if len(doubts[place].texts) == 1 else _PAIR
+        if choice not in choices or (place in result and result[place][0] != choice):
             choice = ""
         result[place] = choice, _reason(item.get("reason"))
     answers: list[JsonObject] = []

@@ -240,7 +240,7 @@ class Finder:
 
     def mentions(self) -> Iterator[Proposal]:
         """Titles that are mentioned without a link, in the notes that changed last."""
-        wanted = names(self._titles)
+        title_names = names(self._titles)
         for path in self._paths(_NEWEST, MOST_READ):
             note = self._note(path)
             if not self._is_ordinary(note):
@@ -249,7 +249,7 @@ class Finder:
             linked = {None, path, *(link.target for link in links)}
             named = (
                 name
-                for name in names_in(note.text, note.linkable, wanted)
+                for name in names_in(note.text, note.linkable, title_names)
                 if self._session.view.target(name.title) not in linked
             )
             yield from (mention(note, name) for name in islice(named, MOST_IN_NOTE))

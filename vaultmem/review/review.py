@@ -143,11 +143,11 @@ def reject(session: Session, params: Arguments) -> Decision:
     """Never propose it again. It is in the history, as the tick is that asks for it, and can be undone."""
     proposal = _find(session, params)
     if not params.flag("dry_run"):
-        own = proposal_id(proposal.id)
+        item_id = proposal_id(proposal.id)
         reads.decide(session.store.ledger, proposal.id, REJECTED, session.now)
-        if state_of(session.store.pending.record.answers(), own) != DROPPED:
+        if state_of(session.store.pending.record.answers(), item_id) != DROPPED:
             what = f"proposal {proposal.id} ({proposal.kind})"  # no words of a note that may be private
-            word = Answer(own, DROPPED, stamp(session.now), YOU, "", what)
+            word = Answer(item_id, DROPPED, stamp(session.now), YOU, "", what)
             who = header(params, f"rejected: {proposal.said}"[:200], session.now)
             keep_as_entry(session, who, [word])
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
@@ -230,8 +230,8 @@ def _change(session: Session, proposal: Proposal) -> Change:
     if proposal.kind == DUPLICATE:
         if session.view.sources(proposal.path):
             raise NoteChangedError(f"{proposal.path} is linked to by now")
-        wanted = f"{session.store.folder}/{ARCHIVED_NOTES}/{proposal.path}"
-        target, action = free_path(wanted, proposal.id, session.view.exists), TO_ARCHIVE
+        preferred = f"{session.store.folder}/{ARCHIVED_NOTES}/{proposal.path}"
+        target, action = free_path(preferred, proposal.id, session.view.exists), TO_ARCHIVE
     expected = digest(data)
     return Change(
         action, proposal.id, proposal.path, target, {}, None, expected, proposal.said, raw

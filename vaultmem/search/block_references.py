@@ -90,6 +90,6 @@ def _text_around(text: str, start: int, end: int) -> str:
         first = text.rfind("\n", 0, first - 1) + 1
     following = _BULLET.search(text, max(end, start + 1))
     whole = text[first : following.start() if following else len(text)]
-    own = _BULLET.sub("", without_editor_lines(whole), count=1)
-    line = " ".join(own.split())
+    own_text = _BULLET.sub("", without_editor_lines(whole), count=1)
+    line = " ".join(own_text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"

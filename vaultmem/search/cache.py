@@ -168,8 +168,8 @@ def memories(
     rows = catalog.db.execute(
         f"SELECT n.id, {scope} {NOTES_BELOW}", [least, *below(folder)]
     ).fetchall()
-    wanted = {scope: scope is not None and looks_into(str(scope)) for scope in {s for _, s in rows}}
-    return frozenset(int(note) for note, scope in rows if wanted[scope] is not hidden)
+    scopes = {scope: scope is not None and looks_into(str(scope)) for scope in {s for _, s in rows}}
+    return frozenset(int(note) for note, scope in rows if scopes[scope] is not hidden)
 
 
 def block_hashes(
@@ -218,19 +218,21 @@ class CatalogCache:
     def summed_sessions(self) -> frozenset[str]:
         """The conversations that have a summary."""
         rows = self._catalog.db.execute(_SUMMARIES, below(self._memory_folder)).fetchall()
-        return frozenset().union(*(model.sessions(json.loads(own)) for (own,) in rows))
+        return frozenset().union(*(model.sessions(json.loads(fields)) for (fields,) in rows))
 
     @cached_property
     def summed_up(self) -> frozenset[int]:
         """Memories that a summary stands for."""
         rows = self._catalog.db.execute(_COMPRESSED, below(self._memory_folder)).fetchall()
         marked = [
-            (int(note), own)
+            (int(note), fields)
             for note, text in rows
-            if (own := json.loads(text)).get("compressed") is True
+            if (fields := json.loads(text)).get("compressed") is True
         ]
         return frozenset(
-            note for note, own in marked if not self.summed_sessions.isdisjoint(model.sessions(own))
+            note
+            for note, fields in marked
+            if not self.summed_sessions.isdisjoint(model.sessions(fields))
         )
 
     @cached_property
@@ -247,8 +249,8 @@ class CatalogCache:
         inside = self._memory_folder + "/"
         return {
             note: (path, reason)
-            for note, path, own in self._catalog.db.execute(_RESTRICTED).fetchall()
-            if (reason := access.hidden(json.loads(own), viewer, memory=path.startswith(inside)))
+            for note, path, fields in self._catalog.db.execute(_RESTRICTED).fetchall()
+            if (reason := access.hidden(json.loads(fields), viewer, memory=path.startswith(inside)))
         }
 
     def once(self, key: object, make: Callable[[], T]) -> T:
@@ -277,10 +279,10 @@ class CatalogCache:
 
         row = self._oldest_first
         end = bisect_left(row, True, key=lambda pair: self._sinking(pair[1], now) >= minimum)
-        known = self._faded
-        if end != known[0]:
-            known = self._faded = end, {note for note, _ in row[:end]}
-        return known[1]
+        faded = self._faded
+        if end != faded[0]:
+            faded = self._faded = end, {note for note, _ in row[:end]}
+        return faded[1]
 
     def confidence(self, aging: model.Aging, now: float) -> float:
         """The present confidence of a memory."""
@@ -297,8 +299,11 @@ class CatalogCache:
         from vaultmem.ledger import reads
         from vaultmem.ledger.ledger import Ledger
 
-        known = reads.counts(Ledger(State(self._folder).path("ledger.db")))
-        times = {aging.id: known[aging.id].times if aging.id in known else () for aging in agings}
+        read_counts = reads.counts(Ledger(State(self._folder).path("ledger.db")))
+        times = {
+            aging.id: read_counts[aging.id].times if aging.id in read_counts else ()
+            for aging in agings
+        }
         return {aging.id: model.fsrs_confidence(aging, times[aging.id], now) for aging in agings}
 
     @cached_property
@@ -327,9 +332,9 @@ class CatalogCache:
         template = self.once(("uri", dialect), lambda: self._catalog.meta(f"uri {dialect}") or "")
         return editor_uri(template, self._folder, path, title)
 
-    def notes_that_fit(self, wanted: Iterable[Filter]) -> set[int] | None:
+    def notes_that_fit(self, requested: Iterable[Filter]) -> set[int] | None:
         """The notes that pass all filters; None without filters."""
-        filters = tuple(wanted)
+        filters = tuple(requested)
         if not filters:
             return None
         key = tuple((filter_.field, filter_.value, filter_.negated) for filter_ in filters)
@@ -356,12 +361,12 @@ class CatalogCache:
 
 
 def _load_known(
-    known: dict[Pair, T], blocks: list[Pair], read: Callable[[list[Pair]], dict[Pair, T]]
+    loaded: dict[Pair, T], blocks: list[Pair], read: Callable[[list[Pair]], dict[Pair, T]]
 ) -> dict[Pair, T]:
     """The cached values of these blocks, and those of the others read from the catalog."""
-    if missing := [block for block in blocks if block not in known]:
-        if len(known) > MOST_PLACES:
-            known.clear()
+    if missing := [block for block in blocks if block not in loaded]:
+        if len(loaded) > MOST_PLACES:
+            loaded.clear()
             missing = blocks
-        known.update(read(missing))
-    return {block: known[block] for block in blocks if block in known}
+        loaded.update(read(missing))
+    return {block: loaded[block] for block in blocks if block in loaded}

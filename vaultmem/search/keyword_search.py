@@ -306,8 +306,8 @@ class KeywordSearcher:
         queries: list[tantivy.Query] = []
         for field in _PHRASE_FIELDS:
             if field in fields:
-                known = self.vocabulary.starting(field, written, limit=MAX_PREFIX_TERMS)
-                names = sorted(known.keys() | stems)
+                completions = self.vocabulary.starting(field, written, limit=MAX_PREFIX_TERMS)
+                names = sorted(completions.keys() | stems)
                 there = [name for name in names if self.vocabulary.count(field, name)]
                 queries += [
                     self._by_bm25(field, [name], rank.PHRASE_WEIGHTS[field]) for name in there

@@ -113,15 +113,19 @@ class ModelVectors:
 
     @_steady
     def closeness(
-        self, catalog: Catalog, query: Vectors, wanted: Collection[int], seats: Seats | None = None
+        self,
+        catalog: Catalog,
+        query: Vectors,
+        block_ids: Collection[int],
+        seats: Seats | None = None,
     ) -> dict[int, rank.Closeness]:
         """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
         first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""
         live = self.live.look(catalog)
-        notes = {block >> ORD_BITS for block in wanted}
+        notes = {block >> ORD_BITS for block in block_ids}
         blocks, rows = live.of_notes(seats.mates(notes) if seats else notes)
         places = np.fromiter(map(seats.of, blocks.tolist()), np.int64) if seats else blocks
-        numbers = np.fromiter(map(seats.of if seats else int, wanted), np.int64)
+        numbers = np.fromiter(map(seats.of if seats else int, block_ids), np.int64)
         near = np.isin(places, np.concatenate([numbers - 1, numbers, numbers + 1]))
         keep = np.flatnonzero(near | ((places & ORDINAL) < FIRST_BLOCKS))
         keep = keep[np.argsort(places[keep])]
@@ -138,10 +142,10 @@ class ModelVectors:
     @_steady
     def note_vector(self, catalog: Catalog, note: int) -> Vectors | None:
         """The mean of a note's vectors, normalised; None when it has none yet."""
-        _, own = self.live.look(catalog).of_notes([note])
-        if not len(own):
+        _, vectors = self.live.look(catalog).of_notes([note])
+        if not len(vectors):
             return None
-        mean = self.store.matrix()[own].mean(axis=0)
+        mean = self.store.matrix()[vectors].mean(axis=0)
         length = float(np.linalg.norm(mean))
         return mean / length if length else None
 
@@ -155,9 +159,9 @@ class ModelVectors:
     @_steady
     def vectors_of(self, hashes: Mapping[int, bytes]) -> tuple[list[int], Vectors]:
         """The vectors of those texts that have one, with the numbers under which their hashes are given."""
-        known = self.store.known(dict.fromkeys(hashes.values()))
-        places = [place for place, digest in hashes.items() if digest in known]
-        return places, self.store.matrix()[[known[hashes[place]] for place in places]]
+        stored = self.store.known(dict.fromkeys(hashes.values()))
+        places = [place for place, digest in hashes.items() if digest in stored]
+        return places, self.store.matrix()[[stored[hashes[place]] for place in places]]
 
     def tidy(self, catalog: Catalog) -> None:
         """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""

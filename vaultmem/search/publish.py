@@ -49,17 +49,17 @@ def _facts(
     properties: str | None, day: str | None, category: str | None, tags: Iterable[str]
 ) -> Mapping[str, Fact] | None:
     """The metadata by which blocks of a note are filtered; None for a private one or unreadable properties."""
-    known: Properties = json.loads(properties) if properties else {}
-    if is_private(known):
+    values: Properties = json.loads(properties) if properties else {}
+    if is_private(values):
         return None
-    is_memory = "id" in known
-    facts: dict[str, Fact] = {"memory": is_memory, "scope": scope_of(known, memory=is_memory)}
+    is_memory = "id" in values
+    facts: dict[str, Fact] = {"memory": is_memory, "scope": scope_of(values, memory=is_memory)}
     if day:
         facts["day"] = int(day.replace("-", "")[:8])
     if category:
         facts["category"] = category
     for name in _FACTS if is_memory else ():
-        value = known.get(name)
+        value = values.get(name)
         if isinstance(value, (str, int, float)) and value != "":
             facts[name] = value
     return facts | {f"tag:{tag}": True for tag in tags}

@@ -180,11 +180,11 @@ def in_order(
         best.add(note)
         before = lost
     tied = [group for group in groups[: first or None] if group[1:]]
-    known = paths({block >> ORD_BITS for group in tied for block in group}) if tied else {}
+    path_by_note = paths({block >> ORD_BITS for group in tied for block in group}) if tied else {}
     for group in groups:
         group.sort()
     for group in tied:
-        group.sort(key=lambda block: known.get(block >> ORD_BITS, ""))
+        group.sort(key=lambda block: path_by_note.get(block >> ORD_BITS, ""))
     return [block for group in groups for block in group]
 
 
@@ -225,19 +225,19 @@ class Ranking:
         self._estimates = estimates(keyword, meaning)
         if meaning or facts.around:
             blocks = keyword.keys() | meaning.keys() | facts.around.keys()
-            own = [(-self._own_score(block), block) for block in blocks]
+            scored = [(-self._own_score(block), block) for block in blocks]
         else:
             sizes = facts.sizes
-            own = [(-score - SIZE_POINTS[sizes[block]] if block in sizes else -score, block)
+            scored = [(-score - SIZE_POINTS[sizes[block]] if block in sizes else -score, block)
                    for block, score in keyword.items()]  # fmt: skip
-        own.sort()
+        scored.sort()
         if facts.limit and facts.seat is int and not facts.copies:
-            own = _within_reach(own, facts.limit)
-        seats = [facts.seat(block) >> ORD_BITS for _, block in own]
-        totals = note_scores([(seat, -lost) for seat, (lost, _) in zip(seats, own, strict=True)])
+            scored = _within_reach(scored, facts.limit)
+        seats = [facts.seat(block) >> ORD_BITS for _, block in scored]
+        totals = note_scores([(seat, -lost) for seat, (lost, _) in zip(seats, scored, strict=True)])
         self._shares = shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
         self.scored: list[Scored] = [
-            (lost - shares[seat], block) for seat, (lost, block) in zip(seats, own, strict=True)
+            (lost - shares[seat], block) for seat, (lost, block) in zip(seats, scored, strict=True)
         ]
         if facts.copies:
             self.scored = [
@@ -291,20 +291,20 @@ class Ranking:
         return parts
 
 
-def _within_reach(own: list[Scored], limit: int) -> list[Scored]:
+def _within_reach(scored: list[Scored], limit: int) -> list[Scored]:
     """Of blocks, best first, those of notes that can be among the first `limit` when their notes' shares are added:
     these are known to some percent of the best block, and most of hundreds of blocks stay too far below."""
     best: dict[int, float] = {}
-    for lost, block in own:
+    for lost, block in scored:
         best.setdefault(block >> ORD_BITS, lost)
         if len(best) == limit:
             break
     last = next(reversed(best.values()), 0.0)
     if len(best) < limit or last >= 0:
-        return own
-    end = bisect(own, (last * LEAST_WITH_NOTE / MOST_WITH_NOTE + 2 * 10**-DIGITS, 0))
-    notes = {block >> ORD_BITS for _, block in own[:end]}
-    return own[:end] + [pair for pair in own[end:] if pair[1] >> ORD_BITS in notes]
+        return scored
+    end = bisect(scored, (last * LEAST_WITH_NOTE / MOST_WITH_NOTE + 2 * 10**-DIGITS, 0))
+    notes = {block >> ORD_BITS for _, block in scored[:end]}
+    return scored[:end] + [pair for pair in scored[end:] if pair[1] >> ORD_BITS in notes]
 
 
 def _points(close: Closeness) -> dict[str, float]:

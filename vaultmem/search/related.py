@@ -273,11 +273,11 @@ def _second_model(searcher: Searcher, note: int, result: Hit) -> str | None:
 def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dict[str, float]:
     parts = searcher.keyword.parts(Question(text, language.parse(text), None), note)
     places = catalog_read.note_blocks(searcher.catalog, note)
-    wanted = {
+    note_blocks = {
         note << ORD_BITS | p.ordinal for p in places if result is None or p.line == result.line
     }
     best = {
-        name: max((s for b, s in blocks.items() if b in wanted), default=0.0)
+        name: max((s for b, s in blocks.items() if b in note_blocks), default=0.0)
         for name, blocks in parts.items()
     }
     return {name: round(points, 4) for name, points in best.items() if points}

@@ -35,9 +35,9 @@ class _Blocks:
     """What a query finds, before notes are read: blocks, best first, and what all hits of one answer share."""
 
     def __init__(
-        self, known: CatalogCache, words: set[str], corrected: dict[str, list[str]]
+        self, cached: CatalogCache, words: set[str], corrected: dict[str, list[str]]
     ) -> None:
-        self.known = known
+        self.known = cached
         self.words = words  # the tokens that tell something
         self.forms = set(words)  # and other forms of them, all to mark
         self.corrected = corrected  # by the words typed, what was searched for them
@@ -138,27 +138,27 @@ class Searcher:
         paths = catalog_read.paths_of(self.catalog, best)
         return {paths[note]: cosine for note, cosine in best.items() if note in paths}
 
-    def _is_newer(self, known: CatalogCache) -> bool:
+    def _is_newer(self, cached: CatalogCache) -> bool:
         """Whether the catalog has changed since the last refresh."""
         try:
-            return self.keyword.refresh() or self.catalog.version() != known.version
+            return self.keyword.refresh() or self.catalog.version() != cached.version
         except StateError:  # it cannot be looked at now; what was found stays
             return False
 
     def _blocks(self, ask: Ask) -> _Blocks:
         query = language.parse(ask.text)
-        known = self.cache()
+        cached = self.cache()
         corrected: dict[str, list[str]] = {}
         if ask.is_typed:
             query = self._correct_spelling(query, corrected)
-        question = self._question(ask, query, known)
+        question = self._question(ask, query, cached)
         if query.words or query.must or query.groups:
-            result = _Blocks(known, self._telling_words(query), corrected)
+            result = _Blocks(cached, self._telling_words(query), corrected)
             for word in query.words:
                 result.forms |= self.keyword.vocabulary.inflected(word.text).keys()
             self._best(ask, question, result)
         else:
-            result = _Blocks(known, set(), corrected)
+            result = _Blocks(cached, set(), corrected)
             result.blocks = self._newest(ask, question)
         return result
 
@@ -175,19 +175,19 @@ class Searcher:
             self._cache.half_life = self.half_life
         return self._cache
 
-    def _question(self, ask: Ask, query: language.Query, known: CatalogCache) -> Question:
-        notes = known.notes_that_fit([*query.filters, *ask.filters])
+    def _question(self, ask: Ask, query: language.Query, cached: CatalogCache) -> Question:
+        notes = cached.notes_that_fit([*query.filters, *ask.filters])
         least = ask.min_confidence
         if least is None:
             least = self.config.share("memories.min_confidence")
-        faded = known.faded(least, clock.seconds()) | known.gone
+        faded = cached.faded(least, clock.seconds()) | cached.gone
         if ask.notes is None and not ask.compressed:
-            faded = faded | known.summed_up
+            faded = faded | cached.summed_up
         fields = {filter_.field for filter_ in (*query.filters, *ask.filters)}
-        if ask.notes is None and not ask.talks and not fields & {"path", "scope"} and known.spoken:
-            faded = faded | known.spoken
+        if ask.notes is None and not ask.talks and not fields & {"path", "scope"} and cached.spoken:
+            faded = faded | cached.spoken
         if ask.viewer.name:
-            faded = faded | known.hidden_from(ask.viewer).keys()
+            faded = faded | cached.hidden_from(ask.viewer).keys()
         text = ask.meaning or language.wanted_text(ask.text, query)
         if ask.notes is not None and ask.all_but:
             faded = faded | ask.notes
@@ -240,9 +240,9 @@ class Searcher:
             blocks, result.more = rank.group_by_note(blocks, ask.limit)
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
-    def _seats(self, question: Question, known: CatalogCache) -> Seats | None:
+    def _seats(self, question: Question, cached: CatalogCache) -> Seats | None:
         """The seats of turns, if conversations are searched."""
-        notes, turns = question.notes, known.spoken
+        notes, turns = question.notes, cached.spoken
         if notes is not None:
             turns = turns.difference(notes) if question.all_but else turns.intersection(notes)
         if not turns:
@@ -251,7 +251,7 @@ class Searcher:
             from vaultmem.search.seats import Seating  # few vaults have conversations
 
             self._seating = Seating(self.catalog, self.config.text("memory_folder"))
-        return known.once("seats", self._seating.now)
+        return cached.once("seats", self._seating.now)
 
     def _newest(self, ask: Ask, question: Question) -> list[rank.Ranked]:
         """With nothing to rank by, the newest notes that pass the filters."""
@@ -268,15 +268,15 @@ class Searcher:
     def _keyword_hits(self, ask: Ask, question: Question) -> Sized:
         """The best blocks; more of them while one long note keeps the others out, or chance those that are as good."""
         most = max(1, self.keyword.block_count())
-        wanted = min(most, _candidates(ask))
+        count = min(most, _candidates(ask))
         while True:
-            scores, sizes = self.keyword.sized(question, wanted)
+            scores, sizes = self.keyword.sized(question, count)
             notes = {block >> ORD_BITS for block in scores}
             enough = ask.group != "note" or len(notes) >= ask.limit
-            is_fair = wanted >= MOST_TIED or not rank.is_cut_in_a_tie(scores.values(), ask.limit)
-            if (enough and is_fair) or wanted == most or len(scores) < wanted:
+            is_fair = count >= MOST_TIED or not rank.is_cut_in_a_tie(scores.values(), ask.limit)
+            if (enough and is_fair) or count == most or len(scores) < count:
                 return scores, sizes
-            wanted = min(most, 10 * wanted)
+            count = min(most, 10 * count)
 
     def _closeness(self, ask: Ask, question: Question, keyword: dict[int, float], around: dict[int, float],
                    seats: Seats | None) -> dict[int, rank.Closeness]:  # fmt: skip
@@ -290,10 +290,10 @@ class Searcher:
 
             embed_best(meaning, self.catalog, keyword)
         query = question.query
-        wanted = {*keyword, *around}
+        compared = {*keyword, *around}
         if query.words and not (query.must or query.excluded or query.groups):
-            wanted |= self._nearest(ask, question)
-        return meaning.close_to(self.catalog, question.text, wanted, seats)
+            compared |= self._nearest(ask, question)
+        return meaning.close_to(self.catalog, question.text, compared, seats)
 
     def _nearest(self, ask: Ask, question: Question) -> set[int]:
         """The blocks nearest in meaning; of what filters leave, the best however far they are, and more of them while
@@ -311,15 +311,15 @@ class Searcher:
                 return set(near)
             count *= 10
 
-    def _hit(self, known: CatalogCache, ranked: rank.Ranked, place: BlockPlace, now: float) -> Hit:
+    def _hit(self, cached: CatalogCache, ranked: rank.Ranked, place: BlockPlace, now: float) -> Hit:
         return Hit(
             place.path, place.raw, place.title, place.line, place.end_line, place.headings, place.label, place.day,
             place.category, place.properties, place.original,
-            known.confidence(model.aging(place.properties), now),
+            cached.confidence(model.aging(place.properties), now),
             round(ranked.score, 4),
             _cosine(ranked),
             {name: round(points, 4) for name, points in ranked.parts.items()},
-            known.uri(place.dialect, place.path, place.title),
+            cached.uri(place.dialect, place.path, place.title),
         )  # fmt: skip
 
     def _read(self, result: _Blocks, hits: list[tuple[int, Hit]], viewer: access.Viewer) -> None:

@@ -107,8 +107,8 @@ class Seating:
         result: dict[int, Turn] = {}
         some = None if notes is None else json.dumps([*notes])
         rows = self._catalog.db.execute(_TURNS, (*self._inside, some, some)).fetchall()
-        for note, path, own, count in rows:
-            created, session, role = json.loads(own)
+        for note, path, properties, count in rows:
+            created, session, role = json.loads(properties)
             talk = without_records(path).partition(f"/{TURNS}/")[0]
             at = seconds(created) or 0.0
             result[note] = Turn(talk, at, role != USER, note, str(session or ""), count)

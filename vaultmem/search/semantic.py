@@ -277,9 +277,9 @@ class Meaning(ModelVectors):
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
         """Those of the blocks that have no vector yet, each with its hash."""
-        wanted, result = list(blocks), dict[int, bytes]()
+        block_list, result = list(blocks), dict[int, bytes]()
         for part in self.parts():
-            result |= part.live.look(catalog).lacking(wanted)
+            result |= part.live.look(catalog).lacking(block_list)
         return result
 
     def blocks_near(self, catalog: Catalog, text: str, count: int,
@@ -291,12 +291,12 @@ class Meaning(ModelVectors):
             result |= {block: 1 - (1 - cosine) * share for block, cosine in near.items()}
         return result
 
-    def close_to(self, catalog: Catalog, text: str, wanted: Collection[int], seats: Seats | None,
+    def close_to(self, catalog: Catalog, text: str, blocks: Collection[int], seats: Seats | None,
                  ) -> dict[int, rank.Closeness]:  # fmt: skip
         """How close each wanted block is to a question, where a model has embedded it that can compare the two."""
         result: dict[int, rank.Closeness] = {}
         for part, query, share in self._queries(text):
-            near = part.closeness(catalog, query, wanted, seats)
+            near = part.closeness(catalog, query, blocks, seats)
             result |= {block: close.scaled(share) for block, close in near.items()}
         return result
 

@@ -37,20 +37,20 @@ class Marker:
     """Finds the words of one query in texts. `wanted` are tokens as the analyzer gives them, `stem` is the analyzer: a
     word is marked when one of its tokens is wanted."""
 
-    def __init__(self, wanted: set[str], stem: Callable[[str], Collection[str]]) -> None:
-        self._wanted, self._stem = wanted, stem
-        self._beginnings = _beginnings_of(wanted)
+    def __init__(self, query_words: set[str], stem: Callable[[str], Collection[str]]) -> None:
+        self._wanted, self._stem = query_words, stem
+        self._beginnings = _beginnings_of(query_words)
         self._known: dict[str, bool] = {}  # words that were looked at
 
     def snippet(self, text: str, width: int = 240) -> Snippet:
         """The window of at most `width` characters with most of the wanted tokens."""
-        flat, known = " ".join(text.split()), self._known
+        flat, matches = " ".join(text.split()), self._known
         marks = []
         for start, end in sorted(self._likely(flat)):
             word = flat[start:end].lower()
-            if word not in known:
-                known[word] = not self._wanted.isdisjoint(self._stem(word))
-            if known[word]:
+            if word not in matches:
+                matches[word] = not self._wanted.isdisjoint(self._stem(word))
+            if matches[word]:
                 marks.append((start, end))
         return _window(flat, _merge_spans(marks), width)
 
@@ -66,10 +66,12 @@ class Marker:
             return alone.union(match.span() for match in _WORD.finditer(rest))
         if rest == flat:
             return _starting(flat, low, self._beginnings).union(_beyond_ascii(flat))
-        wanted = self._wanted
-        characters = {character for character in wanted if _CJK.fullmatch(character)} | _DECOMPOSED
+        query_words = self._wanted
+        characters = {
+            character for character in query_words if _CJK.fullmatch(character)
+        } | _DECOMPOSED
         return {
-            *_starting(rest, rest.lower(), _beginnings_of(wanted - characters)),
+            *_starting(rest, rest.lower(), _beginnings_of(query_words - characters)),
             *_beyond_ascii(rest),
             *(
                 match.span()
@@ -216,12 +218,12 @@ class NoteTexts:
 
     def _read(self, inside: files.Inside, path: str, look: FileLookup) -> str:
         with self._lock:
-            known = self._known.pop(path, None)
-            self._size -= len(known[1]) if known else 0
-        if known and known[0] == self._signature(path, look):
+            cached = self._known.pop(path, None)
+            self._size -= len(cached[1]) if cached else 0
+        if cached and cached[0] == self._signature(path, look):
             with self._lock:
-                self._remember(path, *known)
-            return known[1]
+                self._remember(path, *cached)
+            return cached[1]
         try:
             data, status, was_quiet = files.content_of(inside.open(path), MAX_BYTES)
             text, _ = files.decode(data)

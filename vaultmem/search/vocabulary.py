@@ -81,17 +81,17 @@ class Vocabulary:
         itself: as if both were one."""
         if not self._languages:
             return {}
-        known = self._forms.get(text)
-        if known is None:
+        forms = self._forms.get(text)
+        if forms is None:
             if len(self._forms) >= MOST_REMEMBERED:
                 self._forms.clear()
-            known = self._forms[text] = {}
+            forms = self._forms[text] = {}
             for word in words(text).lower().split():
-                known |= self._inflected(word, *tokenize(word)[:1])
-        return known
+                forms |= self._inflected(word, *tokenize(word)[:1])
+        return forms
 
     def _inflected(self, word: str, token: str = "") -> dict[str, float]:
-        own = self.count("body", token)
+        exact_count = self.count("body", token)
         if (
             len(token) < MIN_INFLECTED
             or not token.isalpha()
@@ -113,7 +113,7 @@ class Vocabulary:
                 made = zip(2 * like, stemmer(name).analyze(" ".join(ends)), strict=True)
                 forms |= {form: self.count("body", form) for form, stem in made if stem in stems}
         best = sorted(forms, key=lambda one: (-forms[one], one))[:MOST_FORMS]
-        every = rank.rarity(own + sum(forms.values()), self.blocks)
+        every = rank.rarity(exact_count + sum(forms.values()), self.blocks)
         return {
             form: rank.FORM_WEIGHT * every / rank.rarity(forms[form], self.blocks) for form in best
         }

@@ -114,8 +114,8 @@ def _lock(seen: Seen) -> Iterator[Finding]:
 
 
 def _version(seen: Seen) -> Iterator[Finding]:
-    if seen.agent and (version := seen.agent.get("version")) != (own := machine.program()):
-        what = f"the agent is of version {version}, this command of {own}"
+    if seen.agent and (version := seen.agent.get("version")) != (own_version := machine.program()):
+        what = f"the agent is of version {version}, this command of {own_version}"
         yield _to_type("warning", what, RESTART)
 
 
@@ -133,11 +133,11 @@ def _watching(seen: Seen) -> Iterator[Finding]:
         yield Finding("warning", what, _more_watches())
 
 
-def _more_watches(wanted: int = 524_288) -> str:
+def _more_watches(watches: int = 524_288) -> str:
     if not os.path.exists(_WATCHES):
         return RESTART
     return (
-        f"echo fs.inotify.max_user_watches={wanted} | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
+        f"echo fs.inotify.max_user_watches={watches} | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
         "sudo sysctl --system && vaultmem restart"
     )
 

@@ -96,11 +96,15 @@ def _place(vault: Vault) -> Iterator[Finding]:
     except VaultGoneError as error:
         yield Finding("error", str(error), "see above")
         return
-    own = vault.config.text("memory_folder")
+    memory_folder = vault.config.text("memory_folder")
     for name in sorted(os.listdir(vault.path)):
-        if name != own and os.path.isfile(os.path.join(vault.path, name, identity.MARKER)):
-            advice = f"vaultmem stop, move them into {own}, vaultmem start; or set memory_folder to {name}"
-            what = f"memories in the folder {name} are not read, as memory_folder is {own}"
+        if name != memory_folder and os.path.isfile(
+            os.path.join(vault.path, name, identity.MARKER)
+        ):
+            advice = f"vaultmem stop, move them into {memory_folder}, vaultmem start; or set memory_folder to {name}"
+            what = (
+                f"memories in the folder {name} are not read, as memory_folder is {memory_folder}"
+            )
             yield Finding("warning", what, advice)
 
 

@@ -98,8 +98,8 @@ def collect(entries: Iterable[Entry]) -> dict[Key, Entry]:
     greatest: dict[Key, Entry] = {}
     for entry in entries:
         key = key_of_entry(entry)
-        known = greatest.get(key)
-        if known is None or (known != entry and rank(known) < rank(entry)):
+        newest = greatest.get(key)
+        if newest is None or (newest != entry and rank(newest) < rank(entry)):
             greatest[key] = entry
     return greatest
 
@@ -109,12 +109,12 @@ def merge_entries(*several: Entries) -> dict[Key, Entry]:
     return collect(entry for entries in several for entry in entries.values())
 
 
-def own_entries(wanted: Entries, own: Entries, others: Sequence[Entries]) -> dict[Key, Entry]:
+def own_entries(entries: Entries, own: Entries, others: Sequence[Entries]) -> dict[Key, Entry]:
     """What belongs on this machine's page: what it has written there before and still holds, and what nobody else has
     written. So nothing is lost with a page, no page repeats another, and two machines never take turns at a line."""
     return {
         key: entry
-        for key, entry in wanted.items()
+        for key, entry in entries.items()
         if own.get(key) == entry or all(other.get(key) != entry for other in others)
     }
 
@@ -316,13 +316,13 @@ class Turn(NamedTuple):
 ALONE = Turn()
 
 
-def turn_of(own: Page, others: Iterable[Page], silent: Mapping[str, str], now: float) -> Turn:
+def turn_of(own_page: Page, others: Iterable[Page], silent: Mapping[str, str], now: float) -> Turn:
     """The turn of a machine that is awake; `silent` has the last sign of life of those that left theirs out."""
     alive = [other for other in others if _is_awaited(other, silent.get(other.machine, ""), now)]
-    woke = seconds(own.awake)
+    woke = seconds(own_page.awake)
     if not alive or woke is None:
         return ALONE
-    rank = (own.awake, own.machine)
+    rank = (own_page.awake, own_page.machine)
     is_first = all((page.awake, page.machine) < rank for page in alive)
     return Turn(datetime.fromtimestamp(woke, UTC), is_first)
 

@@ -82,8 +82,8 @@ class LogFolder:
         return None
 
     def _page(self, path: str, stat: object, latest: str) -> Page | None:
-        known = self._read_at.get(path)
-        return known[1] if known and known[0] == stat else self._read(path, latest)
+        cached = self._read_at.get(path)
+        return cached[1] if cached and cached[0] == stat else self._read(path, latest)
 
     def own(self) -> Page:
         """What this machine has written, with the copies that were made of it."""
@@ -126,11 +126,11 @@ class LogFolder:
     # --- Writing
 
     def publish(
-        self, wanted: Entries, old: AbstractSet[Key] = frozenset(), awake: str = ""
+        self, entries: Entries, old: AbstractSet[Key] = frozenset(), awake: str = ""
     ) -> None:
         """Write this machine's page if it lacks something of what is wanted, or has what is `old`; for nothing but
         what is counted only now and then. Raises VaultmemError where it cannot be written."""
-        name, own, others = self.machine, self.path, self.others()
+        name, page_path, others = self.machine, self.path, self.others()
         of_others = [page.entries for page in others]
         is_alone = not any(page.machine for page in others)
 
@@ -140,11 +140,13 @@ class LogFolder:
                 for key, entry in now.entries.items()
                 if key not in old and log_entries.machine_of(entry) in (name, log_entries.BEFORE)
             }
-            mine = log_entries.own_entries(log_entries.merge_entries(wanted, held), held, of_others)
+            mine = log_entries.own_entries(
+                log_entries.merge_entries(entries, held), held, of_others
+            )
             since = now.awake if is_alone else max(now.awake, awake)
             return Page(name, since, _newest(mine))
 
-        there = self.pages().get(own, Page())
+        there = self.pages().get(page_path, Page())
         new = compose(self.own())
         if new != there and self._is_time(new, there, is_alone=is_alone):
             self._write(compose)
@@ -186,12 +188,12 @@ class LogFolder:
     def put_copies_away(self) -> list[Page]:
         """Remove copies of this machine's page, whose entries are elsewhere already. Those that were written into since
         they were read are archived, and returned."""
-        late, name, own = [], self.machine, self.path
+        late, name, page_path = [], self.machine, self.path
         pages = dict(self.pages())  # as they were before the first copy goes
         for path in self._paths():
             page = pages.get(path)
             is_copy = page is not None and page.machine == name
-            if path != own and (is_copy or conflict_original(path) == own):
+            if path != page_path and (is_copy or conflict_original(path) == page_path):
                 target = conflicts.archive_file(self._vault, path, self._memories)
                 read_last = self._read(target, "")
                 if page is not None and read_last == page:
@@ -278,8 +280,8 @@ def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
 def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
     """Take over what pages say and the ledger does not know, or knows otherwise."""
     add_answers(ledger, newer(heard, answers_in(ledger)), now)
-    known = log_entries.collect(_shared_entries(ledger, machine))
-    fresh = newer(heard, known)
+    collected = log_entries.collect(_shared_entries(ledger, machine))
+    fresh = newer(heard, collected)
     reinforced = log_entries.of_kind(fresh, log_entries.Reinforced).values()
     if moments := {entry.id: entry.at for entry in reinforced}:
         reads.reinforce(ledger, moments, now)
@@ -304,13 +306,13 @@ def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
         reads.take_shares(ledger, more, now)
 
 
-def newer(heard: Entries, known: Entries) -> Entries:
+def newer(heard: Entries, current: Entries) -> Entries:
     """What is heard of and greater than what is known."""
     rank = log_entries.rank
     return {
         key: entry
         for key, entry in heard.items()
-        if key not in known or rank(known[key]) < rank(entry)
+        if key not in current or rank(current[key]) < rank(entry)
     }
 
 

@@ -362,10 +362,10 @@ def _fits(rule: Rule, start: date, day: date) -> bool:
     return _units_between(rule.unit, start, day) % rule.interval == 0
 
 
-def _is_weekday(rule: Rule, wanted: Weekday, day: date, length: int) -> bool:
-    if day.weekday() != wanted.weekday:
+def _is_weekday(rule: Rule, weekday: Weekday, day: date, length: int) -> bool:
+    if day.weekday() != weekday.weekday:
         return False
-    if not wanted.n:
+    if not weekday.n:
         return True
     if rule.unit == MONTHLY or (rule.unit == YEARLY and rule.months):
         at, last = day.day, length
@@ -373,7 +373,7 @@ def _is_weekday(rule: Rule, wanted: Weekday, day: date, length: int) -> bool:
         at, last = day.timetuple().tm_yday, date(day.year, 12, 31).timetuple().tm_yday
     else:
         return False  # the second Tuesday of a week
-    return wanted.n in ((at - 1) // 7 + 1, -((last - at) // 7 + 1))
+    return weekday.n in ((at - 1) // 7 + 1, -((last - at) // 7 + 1))
 
 
 def _units_between(unit: int, start: date, day: date) -> int:

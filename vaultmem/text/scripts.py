@@ -50,11 +50,11 @@ def language(text: str) -> str | None:
 def unknown_share(texts: Iterable[str]) -> tuple[int, int, str] | None:
     """The number of texts that the default model does not understand, the number of texts whose language is known,
     and what most of the former are (SCRIPT or OTHER). None where they are too few to matter."""
-    known = [name for name in map(language, texts) if name is not None]
-    most = max(ENOUGH, key=lambda kind: known.count(kind) / ENOUGH[kind])
-    if not known or known.count(most) < ENOUGH[most] * len(known):
+    languages = [name for name in map(language, texts) if name is not None]
+    most = max(ENOUGH, key=lambda kind: languages.count(kind) / ENOUGH[kind])
+    if not languages or languages.count(most) < ENOUGH[most] * len(languages):
         return None
-    return len(known) - known.count(ENGLISH), len(known), most
+    return len(languages) - languages.count(ENGLISH), len(languages), most
 
 
 # The part of a message that its writer typed.

@@ -109,11 +109,11 @@ def resembling(row: bytes, sketch: bytes, least: float) -> list[int]:
     thousand sketches; comparing them one by one takes half a second."""
     if not row:
         return []
-    wanted = int(SIZE * (least * (1 - 1 / _BITS) + 1 / _BITS))  # values that must be equal
+    equal_values = int(SIZE * (least * (1 - 1 / _BITS) + 1 / _BITS))  # values that must be equal
     both = int.from_bytes(row, "little") ^ int.from_bytes(sketch * (len(row) // SIZE), "little")
     differing = both.to_bytes(len(row), "little")
     starts = range(0, len(row), SIZE)
-    return [at // SIZE for at in starts if differing.count(0, at, at + SIZE) >= wanted]
+    return [at // SIZE for at in starts if differing.count(0, at, at + SIZE) >= equal_values]
 
 
 def jaccard(one: str, other: str) -> float:
@@ -144,9 +144,9 @@ def edits(one: str, other: str, most: int) -> int | None:
     row = list(range(len(other) + 1))
     for i, letter in enumerate(one, 1):
         earlier, before, row = before, row, [i]
-        for j, wanted in enumerate(other, 1):
-            best = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+        for j, other_letter in enumerate(other, 1):
+            best = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != other_letter))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == other_letter:
                 best = min(best, earlier[j - 2] + 1)
             row.append(best)
         if min(row) > most:

@@ -161,14 +161,14 @@ class Cron:
 def read_schedule(text: str) -> int | Cron | None:
     """Parse a schedule: seconds between two runs, a cron line, or None for "off". Raises ValueError that says what is
     allowed."""
-    wanted = text.strip().lower()
-    if wanted == OFF:
+    schedule = text.strip().lower()
+    if schedule == OFF:
         return None
-    fields = wanted.split()
+    fields = schedule.split()
     if len(fields) == 5:
         return _cron(fields)
     try:
-        return duration_seconds(wanted)
+        return duration_seconds(schedule)
     except ValueError as error:
         raise ValueError(
             'a length of time such as 5m or 24h, a cron line such as "0 3 * * *", or off'

@@ -19,7 +19,7 @@ else:
     def value(cls):
         """Give a class with annotated fields __init__, __eq__ and __repr__, like a dataclass."""
         names = tuple(cls.__annotations__)
-        wanted = frozenset(names)
+        field_names = frozenset(names)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
         least = len(names) - len(defaults)
 
@@ -29,12 +29,12 @@ else:
                 for name in names[len(args) :]:
                     self.__dict__[name] = defaults[name]
                 return
-            if not (args or defaults) and named.keys() == wanted:
+            if not (args or defaults) and named.keys() == field_names:
                 self.__dict__.update(named)
                 return
             fields = {**defaults, **dict(zip(names, args, strict=False)), **named}
-            if len(args) > len(names) or fields.keys() != wanted:
-                odd = sorted(fields.keys() ^ wanted)
+            if len(args) > len(names) or fields.keys() != field_names:
+                odd = sorted(fields.keys() ^ field_names)
                 raise TypeError(
                     f"{cls.__name__}() takes {', '.join(names)}; check {', '.join(odd)}"
                 )
@@ -231,11 +231,11 @@ def normalize_text(text: str) -> str:
 # Parts of messages.
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """The suggestion " (did you mean …?)" with the known word closest to `word`; "" where none is close."""
     from difflib import get_close_matches  # rarely needed, and slow to import
 
-    near = get_close_matches(word, known, 1)
+    near = get_close_matches(word, candidates, 1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 

@@ -38,12 +38,12 @@ _STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 class Batches:
     """Applies batches and keeps them until forgotten. The caller holds the lock of the state folder."""
 
-    def __init__(self, folder: str, vault: str, own: str = "") -> None:
+    def __init__(self, folder: str, vault: str, own_marker: str = "") -> None:
         """`own` is the folder of the vault in which no links are followed, and files are detached from their hard
         links."""
         self.vault = vault
         self._folder = folder
-        self._own = own
+        self._own = own_marker
 
     def apply(self, header: Header, writes: Sequence[PlannedWrite]) -> Outcome:
         """Carry out the writes, each against the newest bytes of its file.

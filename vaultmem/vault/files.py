@@ -245,9 +245,9 @@ def _name_on_disk(folder: str, name: str) -> str | None:
         names = os.listdir(folder)
     except OSError:
         return None
-    wanted = nfc(name)
+    composed = nfc(name)
     return min(
-        (entry for entry in names if not entry.isascii() and nfc(entry) == wanted), default=None
+        (entry for entry in names if not entry.isascii() and nfc(entry) == composed), default=None
     )
 
 

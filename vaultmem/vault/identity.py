@@ -39,13 +39,13 @@ class _Known(NamedTuple):
 def check(vault: str) -> None:
     """Raise VaultGoneError when something else is in place of the known vault. A vault that is new may be any
     folder."""
-    known = _read_marker(vault)
-    if known is None:
+    marker = _read_marker(vault)
+    if marker is None:
         return
     now = identity(vault)
-    if now == (known.device, known.inode):
+    if now == (marker.device, marker.inode):
         return
-    if now is not None and is_same(known.id, id_in(vault, known.marker)):
+    if now is not None and is_same(marker.id, id_in(vault, marker.marker)):
         return
     what = "missing or empty" if now is None else "not the folder that was the vault before"
     raise VaultGoneError(
@@ -57,17 +57,17 @@ def check(vault: str) -> None:
 def follow(vault: str) -> None:
     """Take the state along when the folder of a vault was renamed. It has none where it is now, and is no longer where
     it was; a folder that can be reached by two paths has two states."""
-    own, now = state_folder(vault), identity(vault)
-    if now is None or os.path.isdir(own):
+    state_path, now = state_folder(vault), identity(vault)
+    if now is None or os.path.isdir(state_path):
         return
     with contextlib.suppress(OSError):
-        for name in os.listdir(os.path.dirname(own)):
-            state = os.path.join(os.path.dirname(own), name)
-            known = _read_record(state)
-            if known is None or (known.device, known.inode) != now:
+        for name in os.listdir(os.path.dirname(state_path)):
+            state = os.path.join(os.path.dirname(state_path), name)
+            record = _read_record(state)
+            if record is None or (record.device, record.inode) != now:
                 continue
-            if is_same(known.id, id_in(vault, known.marker)) and identity(_path_of(state)) != now:
-                os.rename(state, own)
+            if is_same(record.id, id_in(vault, record.marker)) and identity(_path_of(state)) != now:
+                os.rename(state, state_path)
                 return
 
 
@@ -97,8 +97,8 @@ def remember(vault: str, memory_folder: str) -> None:
 
 def mark(vault: str, memory_folder: str) -> None:
     """Record the vault after a write, unless its marker is already known."""
-    known = _read_marker(vault)
-    if known is None or not known.id:
+    marker = _read_marker(vault)
+    if marker is None or not marker.id:
         remember(vault, memory_folder)
 
 

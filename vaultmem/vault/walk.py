@@ -103,10 +103,10 @@ class FileLookup:
 
     def has_folder(self, raw: str) -> bool:
         """Whether this is a folder of the vault: existing, not hidden, and not behind a link."""
-        known = self._folders.get(raw)
-        if known is None:
+        exists = self._folders.get(raw)
+        if exists is None:
             above, _, name = raw.rpartition("/")
-            known = (
+            exists = (
                 (name[:1] != "." or not is_hidden(raw))
                 and name not in _SKIPPED_FOLDERS
                 and is_utf8(name)
@@ -114,22 +114,22 @@ class FileLookup:
                 and self.has_folder(above)
                 and _is_real_folder(f"{self._root}/{raw}")
             )
-            self._folders[raw] = known
-        return known
+            self._folders[raw] = exists
+        return exists
 
     def _spelling(self, folder: str, name: str) -> str | None:
         """The name that counts among those in a folder with the same NFC form, see _apart()."""
-        wanted = nfc(name)
-        if not _FOLDS_CASE and os.path.lexists(f"{self._root}/{folder}/{wanted}"):
-            return wanted
+        composed = nfc(name)
+        if not _FOLDS_CASE and os.path.lexists(f"{self._root}/{folder}/{composed}"):
+            return composed
         try:
             names = os.listdir(f"{self._root}/{folder}")
         except OSError:
             return None
-        if wanted in names:
-            return wanted
+        if composed in names:
+            return composed
         return min(
-            (entry for entry in names if is_utf8(entry) and nfc(entry) == wanted), default=None
+            (entry for entry in names if is_utf8(entry) and nfc(entry) == composed), default=None
         )
 
 

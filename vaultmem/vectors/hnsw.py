@@ -121,18 +121,18 @@ class HnswIndex:
         that are not allowed are dropped.
         """
         inside = built.rows if rows is None else int(np.searchsorted(rows, built.rows))
-        wanted = min(k, inside)
+        count_wanted = min(k, inside)
         count = k if rows is None else SPARE * k * built.rows // max(inside, 1)
-        while wanted > 0 and count * 2 < built.rows:
+        while count_wanted > 0 and count * 2 < built.rows:
             result = _ask(built.graph, query, count)
             if result is None:
                 return None
             if rows is not None:
                 result = result[np.isin(result, rows[:inside], assume_unique=True)]
-            if len(result) >= wanted:
+            if len(result) >= count_wanted:
                 return result
             count *= 4
-        return None if wanted > 0 else np.empty(0, dtype=np.int64)
+        return None if count_wanted > 0 else np.empty(0, dtype=np.int64)
 
 
 def _ask(graph: Graph, query: NDArray[np.float32], k: int) -> NDArray[np.int64] | None:

@@ -70,16 +70,16 @@ class LiveRows:
             uses = uses.copy()
             np.subtract.at(uses, self.rows[hidden], 1)
         used = np.zeros(len(self._store), dtype=np.bool_)
-        known = min(len(used), len(uses))
-        used[:known] = uses[:known] > 0
+        overlap = min(len(used), len(uses))
+        used[:overlap] = uses[:overlap] > 0
         return None if used.all() else used
 
     def at_rows(self, rows: Iterable[int]) -> Iterable[tuple[int, int]]:
         """The blocks whose vectors are in these rows, each with its row."""
-        wanted = np.zeros(len(self._uses), dtype=np.bool_)
+        mask = np.zeros(len(self._uses), dtype=np.bool_)
         numbers = np.fromiter(rows, dtype=np.int64)
-        wanted[numbers[numbers < len(wanted)]] = True  # the store may have grown since
-        inside = wanted[self.rows]
+        mask[numbers[numbers < len(mask)]] = True  # the store may have grown since
+        inside = mask[self.rows]
         return zip(self.blocks[inside].tolist(), self.rows[inside].tolist(), strict=True)
 
     def lacking(self, blocks: Iterable[int]) -> dict[int, bytes]:
@@ -104,12 +104,12 @@ class LiveRows:
     def _take_in(self, catalog: Catalog, notes: set[int] | None) -> None:
         """Read the blocks of some notes, or of all."""
         table = catalog_read.block_hashes(catalog, notes, self._other)
-        known = self._store.known({digest for _, _, digest in table})
+        stored = self._store.known({digest for _, _, digest in table})
         results: list[tuple[int, int]] = []
         for note, ordinal, digest in table:
             block = note << ORD_BITS | ordinal
-            if digest in known:
-                results.append((block, known[digest]))
+            if digest in stored:
+                results.append((block, stored[digest]))
             else:
                 self._lacking.setdefault(note, {})[block] = digest
         self._add(results)

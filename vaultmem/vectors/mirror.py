@@ -112,8 +112,8 @@ class Mirror:
             return None
         there = self._published.seals()[:total] >= FIRST_SEAL
         inside = int(there.sum()) if rows is None else int(there[rows].sum())
-        wanted, size = min(k, inside), k if rows is None else SPARE * k * total // count
-        while wanted and size <= MOST and time.monotonic() >= self._away_until:
+        limit, size = min(k, inside), k if rows is None else SPARE * k * total // count
+        while limit and size <= MOST and time.monotonic() >= self._away_until:
             try:
                 hashes = self._server.nearest(query.tolist(), size, self._setup.vault)
             except UnavailableError as error:
@@ -122,7 +122,7 @@ class Mirror:
             near = np.array(sorted(self._store.known(hashes).values()), dtype=np.int64)
             if rows is not None:
                 near = np.intersect1d(near, rows, assume_unique=True)
-            if len(near) >= wanted:
+            if len(near) >= limit:
                 return near
             if len(hashes) < size:
                 self._is_sure = False  # it has fewer rows than were written to it
@@ -141,10 +141,10 @@ class Mirror:
     def _compare(self) -> None:
         """Replace the seals by the server's list: others write there, too, and it may have lost a write."""
         listed = dict(self._writer.listed(self._setup.vault))
-        known = self._store.known(listed)
+        stored = self._store.known(listed)
         seals = self._published.seals()
         truth = np.full(len(seals), UNKNOWN, dtype=seals.dtype)
-        for digest, row in known.items():
+        for digest, row in stored.items():
             if row < len(truth):
                 truth[row] = max(listed[digest], FIRST_SEAL)
         changed = np.flatnonzero((truth != seals) & ((truth != UNKNOWN) | (seals != WITHHELD)))
@@ -158,12 +158,12 @@ class Mirror:
         rows = self._store.known(places)
         seals = self._published.seals()
         total = len(seals)
-        wanted = np.array([row for key, row in rows.items() if places[key]], dtype=np.int64)
+        live_rows = np.array([row for key, row in rows.items() if places[key]], dtype=np.int64)
         unwanted = np.array([row for key, row in rows.items() if not places[key]], dtype=np.int64)
         if whole:
-            unwanted = np.setdiff1d(np.arange(total), wanted)
-        wanted, unwanted = wanted[wanted < total], unwanted[unwanted < total]
-        self._published.mark(wanted[seals[wanted] == WITHHELD], UNKNOWN)
+            unwanted = np.setdiff1d(np.arange(total), live_rows)
+        live_rows, unwanted = live_rows[live_rows < total], unwanted[unwanted < total]
+        self._published.mark(live_rows[seals[live_rows] == WITHHELD], UNKNOWN)
         is_there = seals[unwanted] >= FIRST_SEAL
         self._published.mark(unwanted[seals[unwanted] == UNKNOWN], WITHHELD)
         self._published.mark(unwanted[is_there], LEAVING)

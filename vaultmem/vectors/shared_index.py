@@ -115,8 +115,8 @@ def open_server(config: Config, model: str, patience: float = ANSWER) -> Server:
     """The server that `index.backend` names, for vectors of a model. Raises ConfigError."""
     name = config.text("index.backend")
     if name not in plugins.registered(ENTRY_POINTS):
-        known = ", ".join([LOCAL, *plugins.registered(ENTRY_POINTS)])
-        raise ConfigError(f"index.backend: unknown index {name!r}; installed: {known}")
+        names = ", ".join([LOCAL, *plugins.registered(ENTRY_POINTS)])
+        raise ConfigError(f"index.backend: unknown index {name!r}; installed: {names}")
     try:
         server: Server = plugins.load(ENTRY_POINTS, name)(config, model, patience)
     except VaultmemError as error:

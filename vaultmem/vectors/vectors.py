@@ -77,8 +77,8 @@ class Rows:
 
     def hash_at(self, row: int) -> bytes | None:
         """The hash of a row."""
-        known = self._db.execute("SELECT hash FROM rows WHERE row = ?", (row,)).fetchone()
-        return bytes(known[0]) if known else None
+        row_found = self._db.execute("SELECT hash FROM rows WHERE row = ?", (row,)).fetchone()
+        return bytes(row_found[0]) if row_found else None
 
     def listed_from(self, row: int) -> list[tuple[bytes, int]]:
         """The hashes of this row and all after it."""
@@ -107,8 +107,8 @@ class Rows:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         made_for = self._db.execute("PRAGMA user_version").fetchone()[0]
-        wanted = FORMAT << 16 | dimensions
-        if made_for == wanted:
+        expected = FORMAT << 16 | dimensions
+        if made_for == expected:
             return
         if made_for:
             raise sqlite3.DatabaseError(f"made for another model or format ({made_for})")
@@ -117,7 +117,7 @@ class Rows:
                 "CREATE TABLE IF NOT EXISTS rows"
                 " (row INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE)"
             )
-            self._db.execute(f"PRAGMA user_version = {wanted}")
+            self._db.execute(f"PRAGMA user_version = {expected}")
 
 
 HNSW_THRESHOLD = 50_000  # below it exact search takes a few milliseconds
@@ -161,19 +161,19 @@ class VectorStore:
 
     def known(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
         """The rows of the hashes whose vectors are stored, by hash."""
-        wanted = list(hashes)
+        digests = list(hashes)
 
         def find() -> dict[bytes, int]:
             self._count = self._file.whole(self._rows.count())
-            return {key: row for key, row in self._rows.find(wanted).items() if row < self._count}
+            return {key: row for key, row in self._rows.find(digests).items() if row < self._count}
 
         return self._ask(find)
 
     def missing(self, hashes: Iterable[bytes]) -> list[bytes]:
         """The hashes without a vector, each once, in their order."""
-        wanted = dict.fromkeys(hashes)
-        known = self.known(wanted)
-        return [key for key in wanted if key not in known]
+        digests = dict.fromkeys(hashes)
+        stored = self.known(digests)
+        return [key for key in digests if key not in stored]
 
     def hash_at(self, row: int) -> bytes | None:
         """The hash of the text whose vector is in this row."""
@@ -205,8 +205,8 @@ class VectorStore:
     def compact(self, live: Iterable[bytes], seen: int | None = None) -> bool:
         """Keep only the vectors of the `live` texts, if these are less than half of all. Returns whether rows were
         renumbered. `seen` is the number of rows when `live` was listed: rows added since are kept."""
-        wanted = list(live)
-        return self._ask(lambda: self._compact(wanted, seen))
+        digests = list(live)
+        return self._ask(lambda: self._compact(digests, seen))
 
     def close(self) -> None:
         """Close the files; arrays that were returned stay valid."""
@@ -292,8 +292,8 @@ class VectorStore:
         self._stay_in_place()
         with self._rows.writing():
             start = self._drop_cut_off()
-            known = self._rows.find(dict.fromkeys(hashes))
-            places = {key: place for place, key in enumerate(hashes) if key not in known}
+            stored = self._rows.find(dict.fromkeys(hashes))
+            places = {key: place for place, key in enumerate(hashes) if key not in stored}
             self._file.write(start, block[list(places.values())])
             self._rows.insert(start, places)
         self._count = start + len(places)

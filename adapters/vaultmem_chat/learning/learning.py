@@ -75,13 +75,13 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None 
     if words is None:
         return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, talk.scope_of(item.conversation))
-    known = entries(vault, item.conversation)
+    existing = entries(vault, item.conversation)
     new_facts, trouble = _meta_texts(item, FACTS) if words == item.user else [], ""
     if not new_facts and not _is_learned(vault, item):
         new_facts, trouble = find_facts(words, model, item.began)
         if new_facts and keep is not None:
             keep(item, new_facts)
-    learned = take_in(vault, source, new_facts, model, known)
+    learned = take_in(vault, source, new_facts, model, existing)
     end = max(item.finished or item.began, item.began) + 0.001
     return learned._replace(
         summary=summarizer.update(vault, item.conversation, model, end),
@@ -109,12 +109,12 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
             "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
         })  # fmt: skip
     ids = [str(turn["id"]) for turn in new]
-    known = {*noted, *_meta_texts(item, NOTED)}
-    if known.intersection(ids):
+    noted_ids = {*noted, *_meta_texts(item, NOTED)}
+    if noted_ids.intersection(ids):
         there = {
             entry["id"] for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True)
         }
-        new = [turn for turn in new if turn["id"] in there or turn["id"] not in known]
+        new = [turn for turn in new if turn["id"] in there or turn["id"] not in noted_ids]
     by = talk.scope_of(item.conversation)
     # All in one batch, unless that is too much for one request to the agent.
     for part in [new] if len(json.dumps(new)) <= LARGE else [[turn] for turn in new]:
@@ -144,8 +144,10 @@ def _current_words(vault: Vault, item: Item) -> str | None:
         return item.user
     for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True):
         if entry["id"] == item.user_id:
-            own = entry["properties"]
-            if is_private(own) or (entry["deleted"] and own.get("evicted") is not True):
+            properties = entry["properties"]
+            if is_private(properties) or (
+                entry["deleted"] and properties.get("evicted") is not True
+            ):
                 return None
             same = content_hash(str(entry["content"])) == content_hash(_storable(item.user))
             return item.user if same else str(entry["content"])
@@ -179,13 +181,13 @@ def entries(vault: Vault, conversation: str) -> list[Entry]:
 
 
 def take_in(
-    vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
+    vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, existing: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
     """Add facts, without secrets, reconciled with the known facts of the conversation."""
     new_facts = list(dict.fromkeys(secrets.redact_foreign(fact).text for fact in new_facts))
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
-    every = entries(vault, source.conversation) if known is None else known
+    every = entries(vault, source.conversation) if existing is None else existing
     living = [entry for entry in every if entry.is_fact and not entry.is_private]
     most = vault.config.number("conversations.neighbours")
     result = search_facts(vault, source.conversation, new_facts, most) if len(living) > most else []
@@ -264,9 +266,9 @@ def _write(vault: Vault, source: Source, decided: Decisions) -> str:
 
 
 def _fact(source: Source, text: str) -> Record:
-    own = talk.derived_id(source.turn, "fact", text) if source.turn else str(uuid.uuid4())
+    fact_id = talk.derived_id(source.turn, "fact", text) if source.turn else str(uuid.uuid4())
     return {
-        "role": MEMORY, "id": own, "content": text, "created_at": fine_stamp(source.at),
+        "role": MEMORY, "id": fact_id, "content": text, "created_at": fine_stamp(source.at),
         "of": [source.turn] if source.turn else [],
         "properties": {"memory_type": short_texts.memory_type(text)},
     }  # fmt: skip

@@ -262,15 +262,15 @@ def _unique(facts: Sequence[str]) -> list[str]:
 
 
 def neighbours(
-    known: Sequence[Entry], new: Sequence[str], near: Sequence[Sequence[str]], most: int
+    existing: Sequence[Entry], new: Sequence[str], near: Sequence[Sequence[str]], most: int
 ) -> list[Entry]:
     """At most `most` of the known facts, the likeliest first. `near` has the ids that a search returned for each new
     fact."""
-    if len(known) <= most:
-        return list(known)
-    by_id = {entry.id: entry for entry in known}
-    about = {entry.id: (_topics(entry.content), topic_words(entry.content)) for entry in known}
-    newest = [entry.id for entry in sorted(known, key=lambda one: -one.created)]
+    if len(existing) <= most:
+        return list(existing)
+    by_id = {entry.id: entry for entry in existing}
+    about = {entry.id: (_topics(entry.content), topic_words(entry.content)) for entry in existing}
+    newest = [entry.id for entry in sorted(existing, key=lambda one: -one.created)]
     rows: list[Sequence[str]] = []
     for number, text in enumerate(new):
         topics, words = _topics(text), topic_words(text)

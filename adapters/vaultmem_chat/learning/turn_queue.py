@@ -81,11 +81,11 @@ class Turns:
         user_id: str | None = None, meta: JsonObject | None = None,
     ) -> Item:  # fmt: skip
         """Durably store the beginning of a turn. `user_id` is that of an earlier turn that is answered again."""
-        own, about = str(uuid.uuid4()), dict(meta or {})
+        turn_id, about = str(uuid.uuid4()), dict(meta or {})
         model = str(about.get("model") or "")
         item = Item(
-            own, conversation, user_text, None, at, None, model,
-            user_id or derived_id(own, USER), about, self._next_number(at), is_open=True,
+            turn_id, conversation, user_text, None, at, None, model,
+            user_id or derived_id(turn_id, USER), about, self._next_number(at), is_open=True,
         )  # fmt: skip
         return self._save(item)
 

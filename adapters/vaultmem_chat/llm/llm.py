@@ -145,10 +145,10 @@ def _wait(reply: Reply, attempt: int, patience: Patience) -> float | None:
     """The seconds to wait before the next attempt; None when there is none."""
     if reply.status not in PASSING and reply.status < 500:
         return None
-    wanted = _seconds(reply.retry_after, patience.now())
-    if wanted is None:
+    retry_after = _seconds(reply.retry_after, patience.now())
+    if retry_after is None:
         return _pause(attempt, patience)
-    return wanted if wanted <= LONGEST_WAIT else None
+    return retry_after if retry_after <= LONGEST_WAIT else None
 
 
 def _pause(attempt: int, patience: Patience) -> float:
@@ -213,8 +213,8 @@ class Llm:
             raise LlmError("no language model is named; set llm.model")
         with self._lock:  # a keyring may ask a person, so this happens once
             wire = self._wire = self._wire or self._service.wire(self._key)
-        known = (wire.url, self._model, self._schema)
-        form = _forms.get(known) or Form(JSON_SCHEMA if self._schema == AUTO else self._schema)
+        cache_key = (wire.url, self._model, self._schema)
+        form = _forms.get(cache_key) or Form(JSON_SCHEMA if self._schema == AUTO else self._schema)
         while True:
             body = request_body(self._model, question, form)
             reply = lasting_reply(wire, CHAT, body, self._patience)
@@ -227,7 +227,7 @@ class Llm:
             form = simpler
         if len(_forms) >= MOST_FORMS:
             _forms.clear()
-        _forms[known] = form
+        _forms[cache_key] = form
         return self._read(reply, question, wire.key)
 
     def _read(self, reply: Reply, question: Question, key: Key | None) -> object:
@@ -278,8 +278,8 @@ def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
         yield "warning", f"{url} answers {reply.status}", "look at its log, or wait"
     names = replies.model_names(reply.body)
     if reply.status == 200 and names and model and model not in names:
-        known = one_line(", ".join(names[:5]), MOST_WORDS)
-        yield "warning", f"{url} has no model {model}", f"set llm.model to one of {known}"
+        models = one_line(", ".join(names[:5]), MOST_WORDS)
+        yield "warning", f"{url} has no model {model}", f"set llm.model to one of {models}"
 
 
 def refusal(wire: Wire, where: str, reply: Reply) -> LlmError:

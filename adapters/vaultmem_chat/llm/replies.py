@@ -39,19 +39,19 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 def parse_json(text: str, schema: Schema | None = None) -> object:
     """The JSON value in the text of a model: plain, in a code fence, amid prose, with small mistakes, or truncated.
     Of several, the type at the root of the schema chooses. Raises ValueError when there is none."""
-    wanted = schema.get("type") if schema else None
+    kind = schema.get("type") if schema else None
     text = text[:MOST].strip("\ufeff \t\r\n")
     try:
         result: list[object] = [_DECODER.decode(text)]
     except (ValueError, RecursionError):
         result = list(_values(without_thoughts(text)))
     values = [_bound(value) for value in result if value is not None]
-    if wanted == "array" and len(values) > 1 and all(isinstance(value, dict) for value in values):
+    if kind == "array" and len(values) > 1 and all(isinstance(value, dict) for value in values):
         return values  # one object a line
     if not values:
         raise ValueError("no JSON")
-    shaped = [shape(value, wanted) for value in values]
-    return max(shaped, key=lambda value: (_fits(value, wanted), bool(value), len(str(value))))
+    shaped = [shape(value, kind) for value in values]
+    return max(shaped, key=lambda value: (_fits(value, kind), bool(value), len(str(value))))
 
 
 def _values(text: str) -> Iterator[object]:
@@ -118,24 +118,24 @@ def _bound(value: object, depth: int = DEEPEST) -> object:
     return value
 
 
-def _fits(value: object, wanted: object) -> bool:
-    if wanted == "array":
+def _fits(value: object, kind: object) -> bool:
+    if kind == "array":
         return isinstance(value, list)
-    return isinstance(value, dict) if wanted == "object" else value is not None
+    return isinstance(value, dict) if kind == "object" else value is not None
 
 
-def shape(value: object, wanted: object) -> object:
+def shape(value: object, kind: object) -> object:
     """A value with the type at the schema's root. For a list: the only list of an object, or a list of one object.
     For an object: the only object of a list."""
-    if isinstance(value, dict) and wanted != "object" and value.keys() == {WRAPPED}:
+    if isinstance(value, dict) and kind != "object" and value.keys() == {WRAPPED}:
         value = value[WRAPPED]
-    if wanted == "array":
+    if kind == "array":
         inner = value.values() if isinstance(value, dict) else ()
         lists = [item for item in inner if isinstance(item, list)]
         if len(lists) == 1:
             return lists[0]
         return [value] if isinstance(value, dict | str) and value else value
-    if wanted == "object" and isinstance(value, list) and len(value) == 1:
+    if kind == "object" and isinstance(value, list) and len(value) == 1:
         return value[0]
     return value
 

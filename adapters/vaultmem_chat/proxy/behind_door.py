@@ -72,10 +72,10 @@ class _Clients:
             at_door.require(caller, SCOPE)
             vault = at_door.vault_for(self._door, caller, request.headers.get(VAULT, ""))
             passed = [pair for pair in request.scope["headers"] if pair[0].lower() not in _OURS]
-            own = Request({**request.scope, "headers": passed}, request.receive)
+            forwarded = Request({**request.scope, "headers": passed}, request.receive)
             status = 500
             try:
-                response = await in_form(own, self._reached(vault, caller)[path])
+                response = await in_form(forwarded, self._reached(vault, caller)[path])
                 status = response.status_code
             finally:
                 if request.method == "POST":

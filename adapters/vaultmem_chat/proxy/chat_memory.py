@@ -188,11 +188,11 @@ class Learners:
 
 def _key(headers: Headers) -> Key | None:
     """The key of a client, if it has a valid one."""
-    own = [(name, value) for name, value in headers if carries_key([(name, value)])]
-    value = header(own, b"authorization")
+    key_headers = [(name, value) for name, value in headers if carries_key([(name, value)])]
+    value = header(key_headers, b"authorization")
     is_bearer = value.lower().startswith(_BEARER)
     try:
-        return Key(value[len(_BEARER) :] if is_bearer else header(own, API_KEY))
+        return Key(value[len(_BEARER) :] if is_bearer else header(key_headers, API_KEY))
     except LlmError:
         return None
 

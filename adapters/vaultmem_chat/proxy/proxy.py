@@ -70,9 +70,9 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
     ):
         # They belong to another service: each turn is learned from with the model and key of its request.
         changes |= {"llm.key": credentials.OFF, "llm.model": ""}
-    wanted = {settings.variable(key): text for key, text in changes.items() if text is not None}
+    variables = {settings.variable(key): text for key, text in changes.items() if text is not None}
     try:
-        config = settings.load(folder, {**environ, **wanted})
+        config = settings.load(folder, {**environ, **variables})
     except ConfigError as error:
         message = str(error)  # because it concerns the command line
         for key, option in _OPTIONS.items():
