@@ -116,6 +116,23 @@ def test_it_tells_when_the_clock_has_come_there_and_not_before(
     until(lambda: scene.told == [NOON, scene.now])
 
 
+def test_while_changes_go_on_it_rests_longer_than_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 0.0
+    monkeypatch.setattr(reminders, "time", SimpleNamespace(monotonic=lambda: at))
+    thread = Reminders(None, None, None, None)  # type: ignore[arg-type] # it is not started
+    thread.now = lambda: NOON
+    thread._day, pauses = NOON.date(), []
+    for thread._took in (0.5, 4.0):
+        thread._first_change = None
+        begun = at
+        thread.changed()
+        while thread._pause_until_work() > 0:
+            at += 0.5
+            thread.changed()
+        pauses.append(at - begun)
+    assert pauses == [reminders.PAGE_AT_LATEST, reminders.PAUSES * 4.0]
+
+
 def test_a_new_day_and_a_change_are_looked_at(
     scene: Scene, running: Callable[[], Reminders]
 ) -> None:

@@ -15,6 +15,8 @@ from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import Answer, item_id
+from vaultmem.notes.places import folded_name
+from vaultmem.reminders import agenda
 from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due
 
@@ -304,12 +306,29 @@ def test_after_an_edit_it_is_as_if_it_were_looked_for_anew(vault: Path, write: W
     texts = ["- [ ] a 📅 2026-12-01\n", "nothing\n", "Remind me on 3 December.\n", "- [x] a 📅 2026-12-01\n",
              "---\nremind: 2026-11-01\nrepeat: every day\n---\n", "- [ ] a 📅 2026-12-01\n- [ ] b 🛫 2026-12-01\n"]  # fmt: skip
     for number, text in enumerate(texts * 2):
-        dated(write(f"Note {number % 5}.md", text), WEEK_AGO + timedelta(minutes=number))
+        path = f"{'sub/' * (number % 2)}Note {number % 5 // 2}.md"  # also notes that share a name
+        dated(write(path, text), WEEK_AGO + timedelta(minutes=number))
         if number % 4 == 3:
-            (vault / f"Note {number % 5}.md").unlink()
+            (vault / path).unlink()
         assert found(vault, by=one) == found(vault)
     for moment in (NOW + timedelta(days) for days in (1, 9, 10, 40)):
         assert found(vault, moment, by=one) == found(vault, moment)
+
+
+def test_after_an_edit_no_other_note_is_asked_for_its_name(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        write(f"Note {number}.md", "- [ ] a 📅 2026-12-01\n")
+    one = finder(vault)
+    found(vault, by=one)
+    write("Note 7.md", "- [ ] b 📅 2026-12-01\n")
+    folded: list[str] = []
+    monkeypatch.setattr(
+        agenda, "folded_name", lambda path: folded.append(path) or folded_name(path)
+    )
+    found(vault, by=one)
+    assert {*folded} == {"Note 7.md"}
 
 
 def test_ids_are_all_different(vault: Path, write: Write) -> None:

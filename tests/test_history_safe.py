@@ -178,10 +178,17 @@ def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
+    checks: list[object] = []
+    damage = repository.Repository.damage
     with monkeypatch.context() as patch:
         patch.setattr(objects.Objects, "put_in_place", full)
-        with pytest.raises(StateError, match="no space left"):
-            kept.take_in()
+        patch.setattr(
+            repository.Repository, "damage", lambda self: checks.append(self) or damage(self)
+        )
+        for _ in range(3):
+            with pytest.raises(StateError, match="no space left"):
+                kept.take_in()
+    assert len(checks) == 1, "what is intact is not read again at every attempt"
     assert kept.history.damaged() == []
     assert not [*(kept.state / "history.git").rglob("tmp_*")]
     assert len(kept.batches.waiting()) == 1

@@ -22,8 +22,10 @@ from tests.cli_run import on, ran, tree_hash
 from tests.effort import takes_less
 from tests.http_run import Door
 from tests.web_run import Browser, _quoted, door, me
+from vaultmem.agent.jobs import JOBS
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.reports import diff_of
+from vaultmem.recall import recall_candidate
 from vaultmem_web import sessions, views
 from vaultmem_web.data import Reader, Visit
 from vaultmem_web.texts import Translator, prose
@@ -191,11 +193,29 @@ def test_every_text_of_the_page_is_there_in_every_language() -> None:
             )
             if called == "t":
                 texts.add(node.args[0].value)
+    reasons = {
+        *recall_candidate._GUARDS,
+        *recall_candidate._FILTERS,
+        "replaced",
+        "of little relevance",
+    }
+    texts |= reasons | {job.meaning for job in JOBS.values()}
     table = tomllib.loads((CODE / "zh.toml").read_text("utf-8"))
+    names |= texts
     assert texts <= table.keys(), texts - table.keys()
     assert table.keys() <= names, table.keys() - names
     for english, chinese in table.items():
         assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", chinese))
+
+
+def test_what_vaultmem_itself_says_is_in_the_language_of_the_page(me: Browser) -> None:
+    body = f"csrf={_quoted(me.csrf())}&back=%2Fui%2Freview".encode()
+    me.send("POST", "/ui/act/tag", body)
+    zh = {"Accept_Language": "zh-CN,zh;q=0.9"}
+    for path, text in (
+        ("review", "请先选择或输入"), ("nowhere", "没有这个页面"), ("health", "把整个库与索引比较"),
+    ):  # fmt: skip
+        assert text in me.send("GET", f"/ui/{path}", **zh).body.decode(), path
 
 
 def test_ui_prints_an_address_of_its_own_door(door: Door) -> None:

@@ -80,7 +80,7 @@ def _remedy(visit: Visit, command: str) -> h.Node:
 
 def _job(visit: Visit, job: Record) -> Sequence[h.Node]:
     return (
-        [h.strong[job["name"]], h.p(".labels")[job["meaning"]]],
+        [h.strong[job["name"]], h.p(".labels")[visit.t(job["meaning"])]],
         day(job["last_run"]), day(job["next_run"]), job["waiting_for"] or job["last_result"],
         button(visit, "job", visit.t("Run"), name=job["name"]),
     )  # fmt: skip

@@ -154,7 +154,7 @@ async def _recalled(visit: Visit, params: Record, budget: int) -> h.Node:
     t, memories = visit.t, answer["memories"]
     held_back = answer.get("held_back", ())
     left_out = ((why, count) for why, count in answer["left_out"].items() if count)
-    reasons = [(why, t("{count} left out", count=count)) for why, count in left_out]
+    reasons = [(t(why), t("{count} left out", count=count)) for why, count in left_out]
     if answer["skipped"]:
         reasons.append((t("budget"), t("{count} did not fit", count=answer["skipped"])))
     return [

@@ -121,8 +121,8 @@ def entrance(t: Translator) -> AsyncIterator[str]:
 
 
 def trouble(t: Translator, message: str) -> Page:
-    """A page for an error."""
-    return Page(t("That did not work"), h.p(".problem")[message])
+    """A page for an error; messages of verbs are in English."""
+    return Page(t("That did not work"), h.p(".problem")[t(message)])
 
 
 async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[str]:
@@ -162,7 +162,7 @@ def _notice(visit: Visit, notice: Notice) -> h.Node:
     t = visit.t
     return [
         h.div(".problem" if notice.is_problem else ".done")[
-            h.span[notice.text],
+            h.span[t(notice.text)],
             notice.undo and form(visit, notice.undo, h.button(data_key="u")[t("Undo")], **notice.fields),
         ],
         notice.draft

@@ -128,6 +128,9 @@ PAGE_QUIET = (
     1.0  # seconds after a change in the vault before the page is written; a person may go on
 )
 PAGE_AT_LATEST = 10.0
+PAUSES = (
+    10  # times as long as the last work took: while thousands of notes move it works now and then
+)
 RETRY = 1.0  # after a failure; after another one twice as long
 RETRY_AT_MOST = 60.0
 EXCHANGE = 300.0  # seconds between exchanges of reads with other machines when nothing else happens
@@ -157,6 +160,7 @@ class Reminders(threading.Thread):
         self._wake = threading.Condition()
         self._first_change: float | None = 0.0  # of those not worked through yet (monotonic)
         self._last_change = 0.0
+        self._took = 0.0  # seconds of the last work
         self._day: date | None = None
         self._is_awake = False  # and was reported
         self._exchanged = time.monotonic()  # with other machines, last
@@ -210,7 +214,9 @@ class Reminders(threading.Thread):
             while self._wait():
                 try:
                     if self._pause_until_work() <= 0:
+                        began = time.monotonic()
                         self._work()
+                        self._took = time.monotonic() - began
                     else:
                         self._pending().exchange(self.now(), self._vanished() or "")
                     self._exchanged = time.monotonic()
@@ -256,7 +262,8 @@ class Reminders(threading.Thread):
         if self._next is not None:
             pauses.append((self._next - now).total_seconds())
         if self._first_change is not None:
-            due = min(self._last_change + PAGE_QUIET, self._first_change + PAGE_AT_LATEST)
+            at_latest = max(PAGE_AT_LATEST, PAUSES * self._took)
+            due = min(self._last_change + PAGE_QUIET, self._first_change + at_latest)
             pauses.append(due - time.monotonic())
         return min(pauses)
 

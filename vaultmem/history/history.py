@@ -39,6 +39,7 @@ class History:
         self._vault = vault
         self._memories = memory_folder
         self._settled: str | None = None  # a newest commit that has no batch which still waits
+        self._intact: object = None  # the state of the repository when it was checked last
 
     def trouble(self) -> str | None:
         """Why there is no history, and what to do."""
@@ -71,9 +72,14 @@ class History:
         return count
 
     def _begins_again(self) -> bool:
-        """Set the repository aside if it is damaged. Returns whether it was."""
+        """Set the repository aside if it is damaged. Returns whether it was. What was intact is not checked again until
+        it changes: on a full disk every attempt fails, and a check reads all of it."""
+        state = self._repository.state()
+        if state == self._intact:
+            return False
         damage = self._repository.damage()
         if damage is None:
+            self._intact = state
             return False
         log.error("the history is damaged (%s) and set aside; a new one begins", damage)
         self._repository.set_aside()

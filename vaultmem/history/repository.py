@@ -179,15 +179,15 @@ class Repository:
         if not os.path.lexists(self.folder) or not is_there():
             return None
         for _ in range(_LOOKS):  # while others write, Git takes what is not there yet for a gap
-            before = self._state()
+            before = self.state()
             code, output, errors = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
             if not code:
                 return None
-            if before == self._state():
+            if before == self.state():
                 return _first_line(errors or output.decode("utf-8", "replace"))
         return None
 
-    def _state(self) -> tuple[str | None, frozenset[str]]:
+    def state(self) -> tuple[str | None, frozenset[str]]:
         """A value that changes when another process writes or packs here."""
         folder = f"{self.folder}/objects/pack"
         return self.tip(), frozenset(os.listdir(folder) if os.path.isdir(folder) else ())

@@ -72,9 +72,10 @@ _NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.j
 _ALL = _NOTES.format(copied=COPIED, chosen="")
 _SOME = _NOTES.format(copied=COPIED, chosen="AND t.note IN (SELECT value FROM json_each(?))")
 # With those whose tasks are done: to tick one changes the id of no other.
-_PATHS = (
-    "SELECT json_group_array(json_array(id, path)) FROM files WHERE id IN (SELECT note FROM tasks)"
-)
+_PATHS = """SELECT json_group_array(json_array(id, path)) FROM files
+    WHERE id IN (SELECT note FROM tasks) {chosen}"""
+_ALL_PATHS = _PATHS.format(chosen="")
+_SOME_PATHS = _PATHS.format(chosen="AND id IN (SELECT value FROM json_each(?))")
 
 _NOTE = "note "  # with the path behind it, the key of the content of a note whose words count from some day
 
@@ -98,11 +99,34 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueN
     ]  # fmt: skip
 
 
-def _same_names(catalog: Catalog) -> frozenset[int]:
-    alike: defaultdict[str, list[int]] = defaultdict(list)
-    for id_, path in json.loads(catalog.db.execute(_PATHS).fetchone()[0]):
-        alike[folded_name(path)].append(id_)
-    return frozenset(id_ for ids in alike.values() if len(ids) > 1 for id_ in ids)
+class _Names:
+    """The file names of the notes with tasks, and which of these notes share one."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._notes: defaultdict[str, set[int]] = defaultdict(set)
+
+    def follow(self, catalog: Catalog, changed: Iterable[int] | None) -> set[int]:
+        """Ask again for the names of some notes, or of all. Returns those that begin or cease to share theirs."""
+        some = None if changed is None else json.dumps(sorted(changed))
+        answer = catalog.db.execute(*((_SOME_PATHS, (some,)) if some else (_ALL_PATHS,)))
+        new = {id_: folded_name(path) for id_, path in json.loads(answer.fetchone()[0])}
+        gone = {id_: self._names.pop(id_) for id_ in changed or () if id_ in self._names}
+        names = {*gone.values(), *new.values()}
+        before = self._sharing(names)
+        for id_, name in gone.items():
+            self._notes[name].discard(id_)
+        for id_, name in new.items():
+            self._notes[name].add(id_)
+        self._names |= new
+        return before ^ self._sharing(names)
+
+    def is_shared(self, note: int | None) -> bool:
+        """Whether other notes have the name of this one."""
+        return note in self._names and len(self._notes[self._names[note]]) > 1
+
+    def _sharing(self, names: Iterable[str]) -> set[int]:
+        return {id_ for name in names if len(self._notes[name]) > 1 for id_ in self._notes[name]}
 
 
 # --- What these notes ask for
@@ -128,7 +152,7 @@ class Agenda:
         self._index: tuple[str, int] | None = None
         self._seq: int | None = None
         self._notes: dict[int, list[Schedule]] = {}  # what is not the same on every day
-        self._same_names: frozenset[int] = frozenset()
+        self._names = _Names()
         self._copies: dict[
             int, tuple[int | None, str]
         ] = {}  # conflict copies, each with its original and the path of that
@@ -179,11 +203,12 @@ class Agenda:
         index = catalog.path, _inode(catalog.path)
         since = self._seq if index == self._index else None
         seq, changed = catalog_read.changed_notes(catalog, since)
+        judged = self._judged(catalog)
         if changed is None or (since is not None and seq < since):
-            changed = None
-            self._renamed(catalog, everything=True)
+            changed, self._names = None, _Names()
+            self._names.follow(catalog, None)
         else:
-            changed |= self._renamed(catalog, everything=seq != since)
+            changed |= judged | self._names.follow(catalog, changed)
             changed |= {copy for copy, (original, _) in self._copies.items() if original in changed}
         if self._met is None or changed is None:
             rows = self._ledger.rows(
@@ -194,17 +219,14 @@ class Agenda:
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
 
-    def _renamed(self, catalog: Catalog, *, everything: bool) -> frozenset[int]:
-        """The notes that began or ceased to be conflict copies, and with `everything`, to share a name."""
-        names, copies = self._same_names, self._copies
-        if everything:
-            self._same_names = _same_names(catalog)
+    def _judged(self, catalog: Catalog) -> set[int]:
+        """The notes that began or ceased to be conflict copies."""
+        copies = self._copies
         self._copies = {
             copy: (original, path)
             for copy, original, path in catalog.db.execute(_COPIES).fetchall()
         }
-        judged = {copy for copy, _ in copies.items() ^ self._copies.items()}
-        return (names ^ self._same_names) | judged
+        return {copy for copy, _ in copies.items() ^ self._copies.items()}
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
         notes, self._listed, self._paths = notes_with_times(catalog, changed), None, None
@@ -257,7 +279,7 @@ class Agenda:
         author = origin_of(note.properties).writer if is_memory else ""
         asks = list(self._schedules(note, Place(note.path, note.title, foreign, written)))
         # Of these, an id of its own may be there twice, too.
-        if original in self._same_names:
+        if self._names.is_shared(original):
             asks = [ask if ask.due.memory else ask._replace(source=path) for ask in asks]
         if private or author or scope != EVERYBODY:
             asks = [
