@@ -15,7 +15,11 @@ MEETING = "Notes on the boat.\n\nThe hull is dry. Remind me to call Bob on 5 Dec
 
 
 def found(plan: Plan, kind: str) -> list[tuple[str, tuple[str, ...]]]:
-    return [(f.subject.rpartition("/")[2], f.others) for f in plan.findings if f.kind == kind]
+    return [
+        (f["subject"].rpartition("/")[2], tuple(f["others"]))
+        for f in plan.findings
+        if f["kind"] == kind
+    ]
 
 
 @pytest.mark.parametrize(
@@ -150,10 +154,10 @@ def test_what_fades_while_notes_build_on_it_is_said() -> None:
     files["vaultmem/What changed.md"] = File("[[Alone]]", {}, 0.0)
     notes = {"Diary.md": "[[Old]] and [[Sure]]"}
     plan, _ = StandInView(files, notes).run(fading)
-    assert [(f.subject, f.others) for f in plan.findings] == [
+    assert [(f["subject"], tuple(f["others"])) for f in plan.findings] == [
         ("vaultmem/project/Old.md", ("Diary.md",))
     ]
-    assert plan.findings[0].said == "[[Old]] is fading (0.33), but 1 note links to it"
+    assert plan.findings[0]["said"] == "[[Old]] is fading (0.33), but 1 note links to it"
 
 
 def test_its_own_output_is_not_read() -> None:

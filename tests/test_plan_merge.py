@@ -204,8 +204,8 @@ def test_the_one_that_is_read_most_takes_all_in() -> None:
     assert anne.content == "Knows [[Read#key|the backup]] and `[[Old]]`."
     assert anne.properties["links"] == ["[[Read]]", "[[Bob]]"]
     (finding,) = plan.findings
-    assert (finding.kind, finding.others) == ("merged", ("Diary.md",))
-    assert finding.said == "1 note links to [[Old]], which is now in [[Read]]"
+    assert (finding["kind"], finding["others"]) == ("merged", ["Diary.md"])
+    assert finding["said"] == "1 note links to [[Old]], which is now in [[Read]]"
 
 
 def _with(file: File, **properties: Value) -> File:

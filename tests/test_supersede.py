@@ -296,7 +296,9 @@ def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
     view.cosines = lambda one, other: 0.7 if "tennis" not in one + other else 0.4
     plan, _ = view.run(doubts)
     assert plan.changes == ()
-    assert {(finding.kind, finding.said, finding.others) for finding in plan.findings} == {
+    assert {
+        (finding["kind"], finding["said"], tuple(finding["others"])) for finding in plan.findings
+    } == {
         ("contradiction", f"“{new}” against “{old}” in [[{name}]]", (f"vaultmem/people/{name}.md",))
         for name, old, new in (
             ("Old", "My dentist is Dr. Moss", "My dentist is Dr. Lee"),

@@ -27,7 +27,7 @@ from vaultmem.dreams.short_texts import (
     salience,
 )
 from vaultmem.light import NamedTuple
-from vaultmem.memories.draft import Draft, Finding
+from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.progress import current_progress
@@ -284,7 +284,7 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     why = f"{category}: {signs or 'nothing tells of another'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
     if verdict.category is None:
-        draft.find(Finding(UNSURE, memory.path, why))
+        draft.find(UNSURE, memory.path, why)
         if (second := _tied(text, category, names)) and second not in memory.tags:
             draft.set(memory, f"tagged #{second}", tags=[*memory.tags, second])
     if category == REMINDERS and moment is not None and "remind" not in memory.properties:

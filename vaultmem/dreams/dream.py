@@ -19,7 +19,7 @@ from vaultmem.dreams.supersede import doubts, supersede
 from vaultmem.ledger.reads import Left
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
-from vaultmem.memories.draft import Draft, Finding, is_own, undeleted
+from vaultmem.memories.draft import Draft, is_own, undeleted
 from vaultmem.memories.model import (
     ARCHIVE,
     CAN_BE_REINFORCED,
@@ -100,7 +100,9 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
     """Repeat the steps until nothing changes; a memory is filed or merged only once."""
     for _ in range(ROUNDS):
         before = draft.revision
-        draft.findings = [finding for finding in draft.findings if finding.kind in (MERGED, UNSURE)]
+        draft.findings = [
+            finding for finding in draft.findings if finding["kind"] in (MERGED, UNSURE)
+        ]
         for step in steps:
             step(draft)
         if draft.revision == before:
@@ -332,11 +334,11 @@ def fading(draft: Draft) -> None:
         if confidence >= FADING:
             continue
         sources = {*draft.view.sources(memory.path)} - ours - {memory.path}
-        notes = tuple(sorted(path for path in sources if not path.startswith(away)))
+        notes = sorted(path for path in sources if not path.startswith(away))
         if notes:
             verb = "links" if len(notes) == 1 else "link"
             text = f"[[{memory.title}]] is fading ({confidence:.2f}), but {plural(len(notes), 'note')} {verb} to it"
-            draft.find(Finding("fading", memory.path, text, notes))
+            draft.find("fading", memory.path, text, *notes)
 
 
 # Memories that cannot both be true: two values for what has one, or something stated and denied.
@@ -365,16 +367,16 @@ def contradictions(draft: Draft) -> None:
                 key = (memory.scope, memory.text("agent"), project, statement.subject, statement.property)  # fmt: skip
                 words = quote_text(text[slice(*statement.span)])
                 topics[key].append(_Claim(memory, statement, words))
-    findings: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], str] = {}
     for _, claims in sorted(topics.items()):
         for pair in combinations(_newest(claims), 2):
             old, new = sorted(pair, key=lambda claim: claim.age)
             paths = new.memory.path, old.memory.path
             if paths[0] != paths[1] and language().contradicts(new.statement, old.statement):
                 text = f"“{new.words}” against “{old.words}” in [[{old.memory.title}]]"
-                findings.setdefault(paths, Finding("contradiction", paths[0], text, paths[1:]))
-    for _, finding in sorted(findings.items())[:MOST_CONTRADICTIONS]:
-        draft.find(finding)
+                findings.setdefault(paths, text)
+    for (newer, older), text in sorted(findings.items())[:MOST_CONTRADICTIONS]:
+        draft.find("contradiction", newer, text, older)
 
 
 def _newest(claims: list[_Claim]) -> list[_Claim]:

@@ -12,7 +12,7 @@ from vaultmem.dreams.same import Likes, Match, is_of_one_writer, kin, may_join, 
 from vaultmem.dreams.short_texts import CAP
 from vaultmem.memories import access
 from vaultmem.memories.access import CONNECTED
-from vaultmem.memories.draft import Draft, Finding
+from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.notes.places import KEYS
 from vaultmem.progress import track
@@ -117,11 +117,11 @@ def _redirect(draft: Draft, linker: Memory, old: Memory, new: Memory) -> None:
 def _mention_user_notes(draft: Draft, old: Memory, new: Memory) -> None:
     inside = draft.view.folder + "/"
     sources = sorted(draft.view.sources(old.path))
-    notes = tuple(path for path in sources if not path.startswith(inside))
+    notes = [path for path in sources if not path.startswith(inside)]
     if notes:
         verb = "links" if len(notes) == 1 else "link"
         text = f"{plural(len(notes), 'note')} {verb} to [[{old.title}]], which is now in [[{new.title}]]"
-        draft.find(Finding(MERGED, old.path, text, notes))
+        draft.find(MERGED, old.path, text, *notes)
 
 
 def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:

@@ -26,7 +26,7 @@ from vaultmem.dreams.short_texts import (
 )  # fmt: skip
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
-from vaultmem.memories.draft import Draft, Finding
+from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.progress import track
@@ -306,7 +306,7 @@ def doubts(draft: Draft) -> None:
         if relation.kind == APART and relation.is_doubtful and not relation.contradicts:
             words = [quote_text(draft.content(memory)) for memory in (new, old)]
             text = f"“{words[0]}” against “{words[1]}” in [[{old.title}]]"
-            draft.find(Finding("contradiction", new.path, text, (old.path,)))
+            draft.find("contradiction", new.path, text, old.path)
 
 
 def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import sqlite3
     from typing import Any
 
-    from vaultmem.memories.draft import FindingRow
+    from vaultmem.memories.draft import Finding
     from vaultmem.memories.reports import ProposalRow
 
 
@@ -349,7 +349,7 @@ def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: 
 
 
 def keep_findings(
-    ledger: Ledger, kinds: Iterable[str], findings: Iterable[FindingRow], now: float
+    ledger: Ledger, kinds: Iterable[str], findings: Iterable[Finding], now: float
 ) -> None:
     """Replace the findings of these kinds."""
     rows = [
@@ -361,14 +361,14 @@ def keep_findings(
         db.executemany("INSERT INTO findings VALUES (?, ?, ?)", rows)
 
 
-def findings(ledger: Ledger, *kinds: str) -> list[FindingRow]:
+def findings(ledger: Ledger, *kinds: str) -> list[Finding]:
     """The last findings of jobs, by kind and subject; all, or those of these kinds."""
     query = "SELECT fields FROM findings ORDER BY kind, subject, fields"
-    every: list[FindingRow] = ledger.rows(query, lambda row: _fields(row[0]))
+    every: list[Finding] = ledger.rows(query, lambda row: _fields(row[0]))
     return [finding for finding in every if not kinds or finding["kind"] in kinds]
 
 
-def follow_renames(finding: FindingRow, paths: Mapping[str, str]) -> FindingRow:
+def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
     """A finding with the paths of now, by the ids of memories; "" for one that is gone."""
     if "ids" not in finding:
         return finding

@@ -48,22 +48,13 @@ class Change(NamedTuple):
     seen: Mapping[str, Value] = {}
 
 
-class Finding(NamedTuple):
-    """What a job noticed and will not change by itself."""
+class Finding(TypedDict):
+    """What a job noticed and will not change by itself, as it is reported and stored."""
 
     kind: str  # contradiction, unsure, fading, ...
     subject: str  # the path of the memory or note
-    said: str  # one line for a person
-    others: tuple[str, ...] = ()  # paths that are the evidence
-
-
-class FindingRow(TypedDict):
-    """A finding as it is stored and reported."""
-
-    kind: str
-    subject: str
-    said: NotRequired[str]
-    others: NotRequired[list[str]]
+    said: NotRequired[str]  # one line for a person
+    others: NotRequired[list[str]]  # paths that are the evidence
     at: NotRequired[float]  # when it was noticed, of what a person is asked
     id: NotRequired[str]  # of the memory, where that is announced to leave, and on which day
     leaves: NotRequired[str]
@@ -189,7 +180,7 @@ class Draft:
             return True
         soon = now + NOTICE
         if end <= soon.timestamp():
-            self.find(Finding(job, memory.path, "its time ends soon"))
+            self.find(job, memory.path, "its time ends soon")
         return False
 
     def leave(self, memory: Memory) -> None:
@@ -251,9 +242,9 @@ class Draft:
             Change(CREATE, new.id, None, target, new.properties, new.content, None, why)
         )
 
-    def find(self, finding: Finding) -> None:
+    def find(self, kind: str, subject: str, text: str, *others: str) -> None:
         """Say what will not be changed."""
-        self.findings.append(finding)
+        self.findings.append({"kind": kind, "subject": subject, "said": text, "others": [*others]})
 
     def _state(self, memory: Memory, why: str) -> _State:
         state = self._states.get(memory.path)

@@ -17,7 +17,7 @@ from vaultmem.notes.places import key_of, with_our_keys
 
 if TYPE_CHECKING:
     from vaultmem.history.commits import Commit
-    from vaultmem.memories.draft import FindingRow
+    from vaultmem.memories.draft import Finding
     from vaultmem.memories.reports import Skipped
     from vaultmem.memories.store import Session
     from vaultmem.vault.batch_record import AnswerChange, Header
@@ -114,12 +114,12 @@ def completion_id(path: str) -> str:
     return item_id(path, "complete")
 
 
-def halted_id(finding: FindingRow) -> str:
+def halted_id(finding: Finding) -> str:
     """The id of the question of a job that waits for confirmation."""
     return item_id(finding["subject"], f"halted\0{finding['at']}")
 
 
-def leaving_id(finding: FindingRow) -> str:
+def leaving_id(finding: Finding) -> str:
     """The id of the notice that a memory will be archived."""
     return item_id(finding["id"], f"leaving\0{finding['leaves']}")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from vaultmem.errors import VaultmemError
 from vaultmem.light import NotRequired, TypedDict
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import Change, Finding, FindingRow, Plan, rendering
+from vaultmem.memories.draft import Change, Finding, Plan, rendering
 from vaultmem.memories.store import YOU, Session
 from vaultmem.vault.batch_record import Header, Outcome
 from vaultmem.vault.files import decode
@@ -39,7 +40,7 @@ class PlanReport(TypedDict):
     dry_run: bool
     changes: list[ChangeReport]
     counts: dict[str, int]
-    findings: list[FindingRow]
+    findings: list[Finding]
     skipped: list[Skipped]
     left: int
     # Of maintenance:
@@ -121,23 +122,12 @@ def report_planned(session: Session, plan: Plan) -> PlanReport:
 
 
 def report_done(plan: Plan, outcome: Outcome) -> PlanReport:
-    """A plan that was carried out, as far as it was."""
-    return to_json(settled_plan(plan, outcome), outcome)
-
-
-def settled_plan(plan: Plan, outcome: Outcome) -> Plan:
-    """A plan after it was carried out: the changes that were made, and findings with the paths of now."""
+    """A plan that was carried out: the changes that were made, and findings with the paths of now."""
     targets = {step.target for step in outcome.done}
     now = {step.path: step.target for step in outcome.done if step.path is not None}
-    findings = tuple(
-        finding._replace(
-            subject=now.get(finding.subject, finding.subject),
-            others=tuple(now.get(path, path) for path in finding.others),
-        )
-        for finding in plan.findings
-    )
+    findings = tuple(_moved(finding, now) for finding in plan.findings)
     changes = tuple(change for change in plan.changes if change.target in targets)
-    return plan._replace(changes=changes, findings=findings)
+    return to_json(plan._replace(changes=changes, findings=findings), outcome)
 
 
 def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
@@ -149,19 +139,14 @@ def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
             for change in plan.changes
         ],
         "counts": dict(sorted(Counter(change.action for change in plan.changes).items())),
-        "findings": [finding_to_json(finding) for finding in plan.findings],
+        "findings": [*plan.findings],
         "skipped": [{"path": path, "reason": reason} for path, reason in outcome.skipped], "left": plan.left,
     }  # fmt: skip
 
 
-def finding_to_json(finding: Finding) -> FindingRow:
-    """A finding as JSON."""
-    return {
-        "kind": finding.kind,
-        "subject": finding.subject,
-        "said": finding.said,
-        "others": [*finding.others],
-    }
+def _moved(finding: Finding, now: Mapping[str, str]) -> Finding:
+    subject, others = finding["subject"], [now.get(path, path) for path in finding["others"]]
+    return {**finding, "subject": now.get(subject, subject), "others": others}
 
 
 def diff(session: Session, change: Change) -> str:

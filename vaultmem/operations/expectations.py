@@ -10,7 +10,7 @@ from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, FindingRow, Plan
+from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, Finding, Plan
 from vaultmem.memories.reports import finish
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes import pages
@@ -134,7 +134,7 @@ def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> Json
     lost_since = {
         finding["subject"]: finding["at"] for finding in reads.findings(store.ledger, LOST, CHECKED)
     }
-    rows: list[FindingRow] = []
+    rows: list[Finding] = []
     for record in arguments.records("lost"):
         text = f"{quote_text(str(record['question']))} does not find {quote_text(str(record['answer']))}"
         at = lost_since.get(text, store.now())

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from vaultmem.dreams.classify import file_all
 from vaultmem.ledger import reads
 from vaultmem.light import NotRequired, TypedDict
-from vaultmem.memories.draft import LEAVING, NOTICE, FindingRow, Plan
+from vaultmem.memories.draft import LEAVING, NOTICE, Finding, Plan
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, is_asleep, leaving_id
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
@@ -85,9 +85,7 @@ def notices(session: Session) -> dict[str, str]:
     return results
 
 
-def give(
-    session: Session, job: str, values: Mapping[str, str], items: Iterable[FindingRow]
-) -> None:
+def give(session: Session, job: str, values: Mapping[str, str], items: Iterable[Finding]) -> None:
     """Record notices of memories that a job will archive soon, and drop past ones."""
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
     if not kinds:
@@ -98,7 +96,7 @@ def give(
         if row["id"] in values
     }
     day = (session.local_time + NOTICE).date().isoformat()
-    rows: list[FindingRow] = []
+    rows: list[Finding] = []
     for item in items:
         memory = session.store.collection.at(item["subject"])
         if item["kind"] in LEAVING and memory is not None:

@@ -22,14 +22,13 @@ from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import TOKENS
-from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, FindingRow, Plan
+from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
 from vaultmem.memories.reports import (
     NOTHING,
     PlanReport,
     Tally,
-    finding_to_json,
+    report_done,
     report_planned,
-    settled_plan,
     to_json,
 )
 from vaultmem.memories.store import Session
@@ -55,24 +54,18 @@ def dream(session: Session, params: Arguments) -> PlanReport:
     level, name = params.whole("level"), f"dream {params.whole('level')}"
     store, day, dry_run = session.store, session.view.now.date(), params.flag("dry_run")
     if _is_old_news(session, params, level):
-        report = to_json(Plan(name), NOTHING)
-        report["level"] = level
-        return report
-    report, plan = _run(
-        session, params, name, lambda draft, options: steps.dream(draft, level, options)
-    )
+        return {**to_json(Plan(name), NOTHING), "level": level}
+    report = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     if not dry_run:
-        _keep_findings(session, level, plan.findings)
+        _keep_findings(session, level, report["findings"])
         if level == DEEP:
             report["proposals"], made = review.propose(session)
             report["changes"] += made["changes"]
             report["skipped"] += made["skipped"]
             report["counts"] = dict(Counter(report["counts"]) + Counter(made["counts"]))
-    notable = (
-        finding for finding in plan.findings if finding.kind != UNSURE
-    )  # those a model is asked
-    report["findings"] = [finding_to_json(finding) for finding in notable]
-    if not dry_run and not report["changes"] and not plan.left:
+    # Those a model is asked are left out.
+    report["findings"] = [finding for finding in report["findings"] if finding["kind"] != UNSURE]
+    if not dry_run and not report["changes"] and not report["left"]:
         store.dreamt[level] = (store.version, day)
     report["level"] = level
     return report
@@ -91,7 +84,7 @@ _NOTICED = {
 }
 
 
-def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) -> None:
+def _keep_findings(session: Session, level: int, findings: list[Finding]) -> None:
     """Store the findings of a dream. As only new memories are compared with the others, doubts about a category stay as
     long as the memory exists, and contradictions as long as both memories say the same."""
     ledger = session.store.ledger
@@ -99,12 +92,12 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
     paths = {memory.id: memory.path for memory in session.store.collection.live()}
     earlier = (reads.follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
     rows = [row for row in earlier if _still_holds(session, row)]
-    rows += map(finding_to_json, findings)
+    rows += findings
     once = {_place(row): _with_ids(session, row) for row in rows}
     reads.keep_findings(ledger, kinds, once.values(), session.now)
 
 
-def _with_ids(session: Session, finding: FindingRow) -> FindingRow:
+def _with_ids(session: Session, finding: Finding) -> Finding:
     """A finding that follows its memories under new names; a person who moves what is unsure has decided."""
     at = session.store.collection.at
     memories = [at(path) for path in (finding["subject"], *finding["others"])]
@@ -114,11 +107,11 @@ def _with_ids(session: Session, finding: FindingRow) -> FindingRow:
     return {**finding, "ids": ids}
 
 
-def _place(finding: FindingRow) -> tuple[str, str, tuple[str, ...]]:
+def _place(finding: Finding) -> tuple[str, str, tuple[str, ...]]:
     return finding["kind"], finding["subject"], tuple(finding["others"])
 
 
-def _still_holds(session: Session, finding: FindingRow) -> bool:
+def _still_holds(session: Session, finding: Finding) -> bool:
     """Whether a finding of an earlier dream holds, though this one may not have looked."""
     collection = session.store.collection
     subjects = [collection.at(path) for path in (finding["subject"], *finding["others"])]
@@ -132,7 +125,7 @@ def _still_holds(session: Session, finding: FindingRow) -> bool:
 
 def _job(name: str, step: Step) -> Callable[[Session, Arguments], PlanReport]:
     def job(session: Session, params: Arguments) -> PlanReport:
-        return _run(session, params, name, step)[0]
+        return _run(session, params, name, step)
 
     return job
 
@@ -146,12 +139,12 @@ resolve_links = _job("resolve-links", lambda draft, _: memory_links.resolve(draf
 def compress(session: Session, params: Arguments) -> PlanReport:
     """Sum up old sessions."""
     means = _means(session, params)
-    return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means))[0]
+    return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means))
 
 
 def consolidate(session: Session, params: Arguments) -> PlanReport:
     """Expire, decay, upgrade and merge, once."""
-    report = _run(session, params, "consolidate", steps.consolidate)[0]
+    report = _run(session, params, "consolidate", steps.consolidate)
     if not params.flag("dry_run") and not session.store.history.trouble():
         session.store.history.tidy()
     return report
@@ -189,8 +182,7 @@ def _options(session: Session, params: Arguments) -> Options:
     )  # fmt: skip
 
 
-def _run(session: Session, params: Arguments, name: str, step: Step) -> tuple[PlanReport, Plan]:
-    """A report, and the plan after the run, with the paths of now."""
+def _run(session: Session, params: Arguments, name: str, step: Step) -> PlanReport:
     job, dry_run = name.partition(" ")[0], params.flag("dry_run")
     is_unattended = params.flag("unattended") or params.flag("only_news")
     _count_listed(session)
@@ -204,23 +196,19 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> tuple[Pl
     step(_draft(session, draft, options), options)
     plan = draft.plan(name)
     if dry_run:
-        report = report_planned(session, plan)
-        report["aside"] = len(draft.at_work)
-        return report, plan
+        return {**report_planned(session, plan), "aside": len(draft.at_work)}
     if is_unattended:
         check(session, job, plan)
     assistant = params.text("by")
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(assistant or job, "assistant" if assistant else "job", why, session.now)
     outcome = session.carry_out(plan, header)
-    plan = settled_plan(plan, outcome)
+    report = report_done(plan, outcome)
     if notices is not None:
-        leaving.give(session, name, notices, map(finding_to_json, plan.findings))
+        leaving.give(session, name, notices, report["findings"])
     overviews.keep_changes(session)
     overviews.keep_index(session)
-    report = to_json(plan, outcome)
-    report["aside"] = len(draft.at_work)
-    return report, plan
+    return {**report, "aside": len(draft.at_work)}
 
 
 def _draft(session: Session, draft: Draft, options: Options) -> Draft:

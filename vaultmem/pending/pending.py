@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from vaultmem.index.catalog import Catalog
     from vaultmem.index.state import State
     from vaultmem.ledger.ledger import Ledger
-    from vaultmem.memories.draft import FindingRow
+    from vaultmem.memories.draft import Finding
     from vaultmem.notes.dialects import Rulebook
     from vaultmem.pending.ticks import Ack
     from vaultmem.vault.batch_record import AnswerChange
@@ -117,7 +117,7 @@ class Pending:
         """The facts of conversations that the person wants to be remembered."""
         return person_facts.to_promote(self.context(catalog, now), answers)
 
-    def is_confirmed(self, finding: FindingRow) -> bool:
+    def is_confirmed(self, finding: Finding) -> bool:
         """Whether a person has ticked the question of a job that waits."""
         return state_of(self.record.answers(), halted_id(finding)) == DONE
 

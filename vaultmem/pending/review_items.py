@@ -13,7 +13,7 @@ from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import CONNECTED, is_foreign, is_private, origin, scope_of
-from vaultmem.memories.draft import HALTED, LEAVING, LOST, FindingRow
+from vaultmem.memories.draft import HALTED, LEAVING, LOST, Finding
 from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
@@ -240,7 +240,7 @@ class Review:
     # --- Memories
 
     @cached_property
-    def _findings(self) -> list[FindingRow]:
+    def _findings(self) -> list[Finding]:
         return reads.findings(self.context.ledger)
 
     @cached_property
