@@ -194,34 +194,6 @@ def test_readers_and_writers_at_once(ledger: Ledger) -> None:
     assert {run.last_run for run in ledger.runs().values()} == {NOW + 14}
 
 
-def test_a_thread_with_many_questions_opens_the_file_once(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole(ledger)
-    opened, real = [], sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *a, **how: opened.append(real(*a, **how)) or opened[-1])  # fmt: skip
-    with ledger.held():
-        with ledger.held():
-            ledger.runs()
-        ledger.notices()
-        ledger.write_runs([Run("a", NOW)], NOW)
-        assert len(opened) == 1
-        with ledger.writing(NOW) as db:
-            db.execute("DELETE FROM runs")
-            assert {*ledger.runs()} == {"a", "b"}, "it reads what is written, as others do"
-        assert ledger.runs() == {}
-        os.remove(ledger.path)
-        ledger.write_runs([Run("c", NOW)], NOW)
-        assert {*Ledger(ledger.path).runs()} == {*ledger.runs()} == {"c"}, "a new file"
-        with contextlib.suppress(RuntimeError), ledger.writing(NOW) as db:
-            db.execute("DELETE FROM runs")
-            raise RuntimeError
-        assert {*ledger.runs()} == {"c"}
-    for one in opened:
-        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-            one.execute("SELECT 1")
-
-
 def test_a_kill_between_begin_and_end(ledger: Ledger) -> None:
     code = (
         "import os, sys\nfrom vaultmem.ledger.ledger import Ledger, Runs\n"

@@ -160,12 +160,11 @@ def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject)
     if writers:
         arguments = arguments.of_assistant()
     run: Callable[..., object] = resolve(declaration.run)
-    with store.ledger.held():
-        if declaration.apart:
-            return run(store, reader, arguments)
-        with store.session(reader, writes=declaration.writes) as session:
-            session.viewer = access.viewer(arguments.text("by"), arguments.texts("scope"))
-            return run(session, arguments)
+    if declaration.apart:
+        return run(store, reader, arguments)
+    with store.session(reader, writes=declaration.writes) as session:
+        session.viewer = access.viewer(arguments.text("by"), arguments.texts("scope"))
+        return run(session, arguments)
 
 
 def only_reads(name: str) -> bool:

@@ -3,8 +3,8 @@ memories were read (reads), what a person answered (reads, pending.record), what
 an expression of time was there, and what was taken in (here).
 
 <state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
-written. Opened for each question, or once by a thread that has many (`held`), so that threads share nothing and a
-deleted file is created again. Lost, it costs no more than a job that runs once too often.
+written. Opened for each question (a tenth of a millisecond), so that threads share nothing and a deleted file is
+created again. Lost, it costs no more than a job that runs once too often.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import math
 import os
 import sqlite3
 import time
-from _thread import get_ident
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 
 from vaultmem import now as clock
 from vaultmem.errors import DamagedError, StateError, UnconfirmedError, VaultmemError
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     T = TypeVar("T")
-    Place = tuple[int, int] | None  # device and inode of a file
 CUT_SHORT = "did not end: vaultmem or the computer was stopped"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, seen REAL NOT NULL, waiting REAL, last_run REAL,
@@ -99,22 +97,6 @@ class Ledger:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        # Of each thread that has many questions: what it has open and does not use just now.
-        self._held: dict[int, tuple[sqlite3.Connection, Place] | None] = {}
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Until the end of the block this thread opens the file once: to open it takes longer than most questions."""
-        me = get_ident()
-        if me in self._held:
-            yield
-            return
-        self._held[me] = None
-        try:
-            yield
-        finally:
-            if held := self._held.pop(me):
-                held[0].close()
 
     def runs(self) -> dict[str, Run]:
         """The last runs by the names of the jobs. Makes no file."""
@@ -204,44 +186,14 @@ class Ledger:
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The open file. FULL: a run that was begun is on the disk before the job starts."""
         try:
-            before = self._place()
-            db = self._take(before) or self._connect()
-            with ExitStack() as closing:
-                closing.callback(db.close)
+            with closing(self._connect()) as db:
                 yield db
-                if self._keeps(db, before):
-                    closing.pop_all()
         except sqlite3.DatabaseError as error:
             if isinstance(as_state_error(error), DamagedError):
                 raise DamagedError(f"{self.path} is damaged: {error}") from error
             raise self._unusable(str(error)) from error
         except (TypeError, ValueError) as error:
             raise DamagedError(f"{self.path} holds what does not belong there: {error}") from error
-
-    def _take(self, place: Place) -> sqlite3.Connection | None:
-        """The connection that this thread holds, if the file was not replaced since."""
-        me = get_ident()
-        if held := self._held.get(me):
-            self._held[me] = None
-            if held[1] == place:
-                return held[0]
-            held[0].close()
-        return None
-
-    def _keeps(self, db: sqlite3.Connection, place: Place) -> bool:
-        """Hold the connection for this thread's next query, unless the file was replaced meanwhile."""
-        me = get_ident()
-        if place is None or place != self._place() or self._held.get(me, db) is not None:
-            return False
-        self._held[me] = db, place
-        return True
-
-    def _place(self) -> Place:
-        try:
-            status = os.stat(self.path)
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
 
     def _connect(self, tries: int = 3) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=30, isolation_level=None)

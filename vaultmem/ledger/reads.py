@@ -49,7 +49,7 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> 
     with ledger.writing(now) as db:
         for memory, of_file in stored.items():
             before = _read_count(db, memory, now)
-            shares = _shares(db, memory, before.number)
+            shares = _shares(db, memory)
             shares[EARLIER] = shares.get(EARLIER, 0) + max(0, of_file - before.number)
             shares[HERE] = shares.get(HERE, 0) + 1
             numbers[memory] = _keep_count(db, memory, before, shares, now)
@@ -62,7 +62,7 @@ def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
     with ledger.writing(now) as db:
         for memory, at in recalled.items():
             before = _read_count(db, memory, at)
-            shares = _shares(db, memory, before.number) or {HERE: 1}
+            shares = _shares(db, memory) or {HERE: 1}
             _keep_count(db, memory, before, shares, at)
 
 
@@ -95,18 +95,16 @@ def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
     with ledger.writing(now) as db:
         for read in heard:
             before = _read_count(db, read.id, read.last)
-            numbers = _shares(db, read.id, before.number)
+            numbers = _shares(db, read.id)
             if read.number <= numbers.get(read.machine, 0):
                 continue
             _keep_count(db, read.id, before, {**numbers, read.machine: read.number}, read.last)
 
 
-def _shares(db: sqlite3.Connection, memory: str, number: int) -> dict[str, int]:
-    """Numbers by machines; of what was counted before there were shares, nobody knows whose it is."""
+def _shares(db: sqlite3.Connection, memory: str) -> dict[str, int]:
+    """The numbers by machines."""
     rows = db.execute("SELECT machine, number FROM counted WHERE id = ?", (memory,))
-    return {str(machine): int(count) for machine, count in rows} or (
-        {EARLIER: number} if number else {}
-    )
+    return {str(machine): int(count) for machine, count in rows}
 
 
 def _keep_count(
