@@ -114,19 +114,6 @@ def test_one_file_is_shared_and_goes_with_the_last(home: Path) -> None:
     assert not (home / ".agents").exists()
 
 
-@pytest.mark.parametrize("words", [(), ("--remove",)])
-def test_a_second_skill_of_an_earlier_version_goes(home: Path, words: tuple[str, ...]) -> None:
-    former = home / ".gemini/skills/vaultmem/SKILL.md"
-    for text, stays in ((text_of(), False), ("mine", True)):
-        former.parent.mkdir(parents=True)
-        former.write_text(text)
-        ran("connect", "gemini", "--dry-run", *words)
-        assert former.exists()
-        ran("connect", "gemini", *words)
-        assert former.exists() == stays
-        assert former.parent.parent.exists() == stays
-
-
 def test_who_shares_it_is_told_that_it_names_another_vault(home: Path, tmp_path: Path) -> None:
     ran("connect", "codex")
     assert (home / SHARED).exists()

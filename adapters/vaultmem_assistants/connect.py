@@ -19,7 +19,7 @@ from vaultmem.output import Output, json_text
 from vaultmem.text import secrets
 from vaultmem.text.values import TYPE_CHECKING
 from vaultmem_assistants import context, hooks, servers
-from vaultmem_assistants.programs import EDITORS, HARNESSES, SKILL
+from vaultmem_assistants.programs import EDITORS, HARNESSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,17 +176,13 @@ class Connecting:
     def skill(self) -> Edited | None:
         """The skill. A foreign one of that name, or one that the person has changed, stays."""
         harness, remove = self._harness, self._args.remove
-        # Earlier versions put it elsewhere, where it would now be a second skill of the same name.
-        path, former = harness.skill(), os.path.join(harness.folder(), "skills", SKILL)
+        path = harness.skill()
         text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")
         others = (
             other for other in HARNESSES.values() if other != harness and other.skill() == path
         )
         users = ", ".join(one.title for one in others if hooks.is_connected(one))
         try:
-            if former != path and context.is_ours(hooks.read(former)):
-                self._own_file(former, "")
-                self._remove_empty(former, 2, always=True)
             if remove and users:
                 self._output.remark(f"the skill stays, for {users}: {path}")
                 return None
@@ -218,9 +214,9 @@ class Connecting:
             return planned
         return hooks.edit(path, change, spare=not is_made(planned.before))
 
-    def _remove_empty(self, path: str, levels: int, *, always: bool = False) -> None:
+    def _remove_empty(self, path: str, levels: int) -> None:
         """Remove the empty folders above a removed file."""
-        if self._args.dry_run or not (self._args.remove or always):
+        if self._args.dry_run or not self._args.remove:
             return
         folder = os.path.dirname(path)
         with contextlib.suppress(OSError):  # it is not empty

@@ -212,9 +212,6 @@ def _unpack_state(backup: Backup, target: str) -> None:
 def _rename_machine(db: sqlite3.Connection) -> None:
     """Leave the name to the machine that was backed up, which may live on: two of one name would not hear each other.
     What was read there counts as read there."""
-    names = db.execute("SELECT name FROM sqlite_master WHERE name IN ('machine', 'counted')")
-    if len(names.fetchall()) < 2:  # of an earlier version
-        return
     for (name,) in db.execute("SELECT name FROM machine").fetchall():
         db.execute("UPDATE OR REPLACE counted SET machine = ? WHERE machine = ?", (name, HERE))
     db.execute("DELETE FROM machine")
