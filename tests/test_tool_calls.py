@@ -172,7 +172,7 @@ def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:
     said = call(box, opened, "memory_remind", content=f"renew the key {key} tomorrow at 9").text
     assert key not in said
     assert "taken out, for no memory should hold it: Anthropic key" in said
-    with pytest.raises(VaultmemError, match="when\\? no time to come"):
+    with pytest.raises(VaultmemError, match="when\\? these words name no future time"):
         call(box, opened, "memory_remind", content="water the figs")
 
 
