@@ -1,5 +1,6 @@
 """Searching a vault through the API: what is found, in which order, and what is said about it."""
 
+import sqlite3
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 
 from tests.effort import takes_less
 from vaultmem import Filter, Vault
+from vaultmem.errors import DamagedError
+from vaultmem.index.catalog import as_state_error
 from vaultmem.search import search as module
 from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import Ask
@@ -65,6 +68,18 @@ def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vau
     answer = vault.answer(Ask("Stavangre"))
     assert answer.results[0].path == "Old.md"
     assert answer.remarks == ['no note has "Stavangre"; searched stavanger']
+
+
+def test_more_filters_than_the_catalog_can_take_are_no_damage(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault, "sync", None)  # no rebuild
+    tags = [f"t{number}" for number in range(1_500)]
+    assert vault.search("ferry", tags=tags) == []
+    assert vault.search("ferry " + " ".join(f"-tag:{tag}" for tag in tags))
+    assert vault.search("ferry", tags=["x" * 60_000]) == []
+    error = sqlite3.OperationalError("too many SQL variables")
+    assert not isinstance(as_state_error(error), DamagedError)
 
 
 @pytest.mark.parametrize("path", ["Old.md", "Other.md", "New.md"])

@@ -224,6 +224,8 @@ def as_state_error(error: BaseException | None) -> StateError | None:
         return StateError(f"the index is in use by another program ({error}); try again")
     if _has_no_room(error):
         return NoRoomError(NO_ROOM.format(error))
+    if "too " in str(error):  # a limit of SQLite on a request
+        return StateError(f"that is too much for one request ({error}); ask for less at once")
     return DamagedError(f"the catalog is damaged ({error}); run vaultmem sync --rebuild")
 
 

@@ -46,11 +46,19 @@ def filter_notes(
             joined = "JOIN files f ON f.id = n.id"
         conditions.append(f"({condition}) IS NOT TRUE" if filter_.negated else f"({condition})")
         values += arguments
-    where = " AND ".join(conditions)
+    where = _all_of(conditions)
     if hits is not None:
         values.insert(0, json.dumps([_row(hit) for hit in hits]))
     instead = "" if hits is None else _INSTEAD
     return ids(catalog, f"{instead}SELECT n.id FROM notes n {joined} WHERE {where}", values)  # noqa: S608 - own text
+
+
+def _all_of(conditions: list[str]) -> str:
+    """The conditions joined as a flat tree: SQLite refuses one that is 1,000 deep."""
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    return f"({_all_of(conditions[:half])} AND {_all_of(conditions[half:])})"
 
 
 _COLUMNS = ("path", "title", "day", "category", "properties", "tags")
@@ -83,8 +91,8 @@ def _condition(filter_: language.Filter) -> tuple[str, list[str | int]]:
     folded = normalize_text(filter_.value).lower()
     if filter_.field == "tag":
         top = folded.rstrip("/")
-        tagged = "SELECT note FROM tags WHERE folded = ? OR folded GLOB ? || '/*'"
-        return f"n.id IN ({tagged})", [top, _glob(top)]
+        tagged = "SELECT note FROM tags WHERE folded = ? OR (folded >= ? AND folded < ?)"
+        return f"n.id IN ({tagged})", [top, f"{top}/", f"{top}0"]  # "0" follows "/"
     if filter_.field in ("path", "title"):
         column = "f.path" if filter_.field == "path" else "n.title"
         if (
@@ -119,10 +127,6 @@ def _date_clause(sign: str, day: str) -> tuple[str, list[str | int]]:
     surely, perhaps = (early, late) if sign[0] == "<" else (late, early)
     by_time = f"f.mtime_ns {sign[0]} ? OR f.mtime_ns {sign[0]} ? AND {_MTIME_DAY} {sign} ?"
     return f"n.day {sign} ? OR n.day IS NULL AND ({by_time})", [day, surely, perhaps, day]
-
-
-def _glob(text: str) -> str:
-    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
 
 
 def newest_first(catalog: Catalog, notes: Iterable[int] | None) -> list[int]:

@@ -209,7 +209,7 @@ def filters_of(options: JsonObject) -> tuple[Filter, ...]:
     texts = {name: str(options.get(name) or "") for name in ("since", "until", *_NARROW)}
     days = (("from", texts.pop("since")), ("to", texts.pop("until")))
     return (
-        *(Filter("tag", tag) for tag in tags if tag),
+        *(Filter("tag", tag) for tag in dict.fromkeys(tags) if tag),
         *(day_filter(name, text) for name, text in days if text),
         *(Filter(name, text) for name, text in texts.items() if text),
         *((Filter("global", "1"),) if options.get("everywhere") else ()),
