@@ -10,6 +10,7 @@ import pytest
 from tests.memories_run import FACTS, Write, files
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
+from vaultmem.memories.item_answers import finding_id
 from vaultmem.notes import pages
 from vaultmem.progress import report_to
 
@@ -194,7 +195,7 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
 ) -> None:
     """A dream compares what is a few days old; what it found before must not go unnoticed."""
     monkeypatch.setenv("VAULTMEM_NOW", str(time.time() - 60))
-    opened.write("Project Atlas uses Postgres 14.")
+    older = opened.write("Project Atlas uses Postgres 14.")["id"]
     monkeypatch.delenv("VAULTMEM_NOW")
     newer = opened.write("Project Atlas uses Postgres 16.")["id"]
     opened.dream(3)
@@ -206,6 +207,15 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
         path.rename(path.with_name(f"Renamed {days}.md"))
         opened.sync()
         assert opened.waiting()["findings"][0]["subject"].endswith(f"/Renamed {days}.md")
+    (finding,) = opened.waiting()["findings"]
+    question = finding_id("contradiction", newer, [older])
+    for state, is_open in (("dropped", False), ("open", True)):
+        opened.ask("answer", id=question, state=state)
+        assert opened.waiting()["findings"] == [finding] * is_open
+    opened.delete(older)
+    assert not opened.waiting()["findings"]
+    opened.restore(older)
+    assert opened.waiting()["findings"] == [finding]
     opened.edit(newer, "Project Birch uses Postgres 16.")
     opened.dream(3)
     assert not opened.waiting()["findings"]

@@ -119,6 +119,11 @@ def halted_id(finding: Finding) -> str:
     return item_id(finding["subject"], f"halted\0{finding['at']}")
 
 
+def finding_id(kind: str, newer: str, older: Iterable[str]) -> str:
+    """The id of what a dream has noticed about memories, by their ids."""
+    return item_id(newer, "\0".join([kind, *sorted(older)]))
+
+
 def leaving_id(finding: Finding) -> str:
     """The id of the notice that a memory will be archived."""
     return item_id(finding["id"], f"leaving\0{finding['leaves']}")

@@ -13,7 +13,16 @@ from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.memories import item_answers
 from vaultmem.memories.access import Origin, Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
+from vaultmem.memories.item_answers import (
+    DONE,
+    OPEN,
+    Answer,
+    approval_id,
+    finding_id,
+    is_approved,
+    is_asleep,
+    is_closed,
+)
 from vaultmem.memories.model import Memory
 from vaultmem.memories.records import has
 from vaultmem.memories.store import YOU, MemoryStore, Session
@@ -139,15 +148,18 @@ WAITING = ("contradiction", "fading")  # a person may want to do something about
 
 
 def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
-    """The findings of dreams that still hold, and the number of open proposals."""
-    collection = session.store.collection
-    results = []
+    """The findings of dreams that still hold and are not answered, and the number of open proposals."""
+    collection, answers = session.store.collection, session.store.pending.record.answers()
+    minute, results = session.local_time.isoformat()[:16], []
     paths = {memory.id: memory.path for memory in collection.live()}
     for row in reads.findings(session.store.ledger, *WAITING):
         finding = reads.follow_renames(row, paths)
-        memory = collection.at(finding["subject"])
-        if memory is not None and not memory.archived:
-            results.append({**finding, "id": memory.id})
+        others = finding["others"] if finding["kind"] == "contradiction" else []
+        found = [collection.at(path) for path in (finding["subject"], *others)]
+        ids = [memory.id for memory in found if memory and not memory.archived]
+        item = finding_id(finding["kind"], ids[0], ids[1:]) if len(ids) == len(found) else ""
+        if item and not (is_closed(answers, item) or is_asleep(answers.get(item), minute)):
+            results.append({**finding, "id": ids[0]})
     open_ = reads.open_proposals(session.store.ledger)
     return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}
 

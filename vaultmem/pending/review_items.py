@@ -18,6 +18,7 @@ from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
     completion_id,
+    finding_id,
     halted_id,
     is_approved,
     is_believed,
@@ -307,9 +308,8 @@ class Review:
             if memory is None or kind not in items or not by_path.keys() >= {*others}:
                 continue
             older = sorted(by_path[path].id for path in others)
-            id_ = item_id(memory.id, "\0".join([kind, *older]))
             text = f"{finding['said']}{_advice(kind, memory.id, older)}"
-            items[kind].append(_item_of(memory, kind, id_, text))
+            items[kind].append(_item_of(memory, kind, finding_id(kind, memory.id, older), text))
         return items
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
