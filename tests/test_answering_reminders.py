@@ -247,6 +247,18 @@ def test_an_answer_is_one_entry_of_the_history_and_is_taken_back_with_its_files(
     assert on.ask("undo", last=True)["undone"][0]["why"] == "write Anne likes tea"
 
 
+def test_a_reminder_that_another_machine_moved_on_at_the_same_time_is_listed_once(
+    bench: Open,
+) -> None:
+    on = bench()
+    file = on.folder / on.ask("remind", content="feed the dog every day at 8")["path"]
+    ahead = file.read_text().replace("2026-11-23T08:00", "2026-11-25T08:00")
+    file.with_name(f"{file.stem}.sync-conflict-20261123-100000-ABCDEFG.md").write_text(ahead)
+    on.later(24 * 60)
+    dog = [(row.due, row.title) for row in on.items() if row.text == "feed the dog"]
+    assert dog == [("2026-11-23T08:00", "feed the dog")]
+
+
 @pytest.mark.parametrize("state", [DONE, DROPPED])
 def test_a_reminder_that_repeats_has_its_next_day_in_its_file(bench: Open, state: str) -> None:
     on = bench()

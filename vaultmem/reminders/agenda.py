@@ -180,14 +180,14 @@ class Agenda:
 
     def _once(self, entries: list[_Entry]) -> dict[tuple[str, str], Due]:
         """Each item once. What stands in a conflict copy, too, is listed from the original; of a memory that has other
-        words in its copy, there is one reminder at a time."""
+        words in its copy, there is one reminder at a time, and of one that repeats that of the original."""
         originals = [entry for entry in entries if entry.note not in self._copies]
         pairs = {entry.due.pair for entry in originals}
-        times = {(due.memory, entry.when) for entry in originals if (due := entry.due.due).memory}
+        times = {_turn(entry) for entry in originals if entry.due.due.memory}
         dues: dict[tuple[str, str], Due] = {}
         for entry in entries:
             due, pair = entry.due
-            is_known = pair in pairs or (due.memory, entry.when) in times
+            is_known = pair in pairs or _turn(entry) in times
             if not (is_known and entry.note in self._copies):
                 dues.setdefault(pair, due)
         return dues
@@ -358,6 +358,11 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
 def _entry(due: Identified, note: int) -> _Entry:
     reminder = due.due
     return _Entry(reminder.due or reminder.at, reminder.path, reminder.line, due, note)
+
+
+def _turn(entry: _Entry) -> tuple[str, str]:
+    due = entry.due.due
+    return due.memory, "" if due.rolls else entry.when
 
 
 def _with_different_ids(dues: dict[tuple[str, str], Due]) -> list[Due]:
