@@ -171,3 +171,33 @@ def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_n
         moved = moved_entries(OLD, [new], Entries(consent, {}), nowhere).answers
         assert [*moved] == [completion_id(new.path)]
         assert not moved_entries(OLD, [new], Entries(consent, {}), {"a.md"}.__contains__).answers
+
+
+def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
+    vault: Path, write: Write
+) -> None:
+    """While there are two, the ids of their tasks are made of their paths."""
+
+    def looked(*done: str) -> list[str]:
+        synced(vault)
+        opened = Vault(str(vault))
+        waiting = open_store(opened.state, opened.config).pending
+        catalog = opened.searcher().catalog
+        for due in waiting.dues(catalog, NOW):
+            if due.path in done:
+                waiting.record.add([Answer(due.id, DONE, AT)], [], NOW.timestamp())
+        waiting.refresh(catalog, NOW)
+        items = waiting.at(catalog, NOW).items()
+        return [item.source for item in items if item.section == "today"]
+
+    review = f"- [ ] weekly review 📅 {DAY}\n"
+    write("A/Plan.md", review)
+    assert looked("A/Plan.md") == []
+    write("B/Plan.md", review)
+    assert looked() == ["B/Plan.md:1"]
+    (vault / "B/Plan.md").unlink()
+    assert looked() == []
+    write("B/Plan.md", review)
+    assert looked("B/Plan.md") == []
+    (vault / "A/Plan.md").unlink()
+    assert looked() == []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, approval_id, completion_id, item_id
@@ -103,6 +103,7 @@ def moved_entries(
         by_meaning[_meaning(due)].append(due)
         if due.id not in now:
             by_line[_line(due)].append(due)
+    homes = {(due.path, _meaning(due)) for due in now.values()} if by_meaning else set()
     moved = Entries({}, {})
     for due in now.values():
         known = before.get(due.id)
@@ -111,7 +112,7 @@ def moved_entries(
         if known or not by_meaning:
             continue
         same = by_meaning[_meaning(due)]
-        gone = [entry for entry in same if entry.id not in now]
+        gone = _gone(due, (entry for entry in same if entry.id not in now), homes)
         mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
         pairs: list[tuple[str, str]] = []
         if len(gone) == 1:  # of two nobody knows which
@@ -136,6 +137,14 @@ def _move(moved: Entries, entries: Entries, pairs: Iterable[tuple[str, str]]) ->
             moved.answers[new] = entries.answers[old]._replace(id=new)
         if old in entries.notified and new not in entries.notified:
             moved.notified[new] = entries.notified[old]._replace(id=new)
+
+
+def _gone(due: Due, gone: Iterable[Due], homes: Collection[object]) -> list[Due]:
+    """Of those that are gone and mean the same, the one that was in the note itself, whose id is another one since a
+    note of the same name has come or gone elsewhere; else those that are in no note any more where they were."""
+    candidates = list(gone)
+    here = [entry for entry in candidates if entry.path == due.path]
+    return here or [entry for entry in candidates if (entry.path, _meaning(entry)) not in homes]
 
 
 def _consents(gone: Due, due: Due) -> tuple[str, str]:
