@@ -247,6 +247,21 @@ def test_an_answer_is_one_entry_of_the_history_and_is_taken_back_with_its_files(
     assert on.ask("undo", last=True)["undone"][0]["why"] == "write Anne likes tea"
 
 
+def test_the_30th_of_each_month_is_the_last_day_of_a_shorter_one(bench: Open) -> None:
+    on = bench()
+    rule = "every month on the 30th"
+    on.ask("remind", content=f"pay Ann {rule}")
+    on.ask("remind", content="pay Bob", at="2026-12-30", repeat=rule)
+    (on.folder / "Diary.md").write_text(f"Remind me to pay Eve {rule}.\n")
+    on.later(70 * 24 * 60)  # the 31st of January
+    for day in ("2027-01-30", "2027-02-28", "2027-03-30"):
+        rows = [row for row in on.items(60) if row.repeat == rule]
+        assert [row.due for row in rows] == [day] * 3
+        for row in rows:
+            on.answer(row.id)
+        on.later()
+
+
 def test_a_reminder_that_another_machine_moved_on_at_the_same_time_is_listed_once(
     bench: Open,
 ) -> None:

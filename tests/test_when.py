@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.effort import is_linear
 from tests.laws import examples
 from vaultmem.adapter import Moment
-from vaultmem.text.recurrence import occurrences_around, read_rule
+from vaultmem.text.recurrence import read_rule
 from vaultmem_languages import intentions, reminder_phrase
 from vaultmem_languages.when import absolute, find, reminder
 from vaultmem_languages.when_german import in_english
@@ -59,16 +59,6 @@ def test_promised_rules(case: dict[str, object]) -> None:
 def test_what_a_phrase_means(line: str) -> None:
     text, _, wanted = line.partition(" =")
     assert only(text) == wanted.strip()
-
-
-@pytest.mark.parametrize("text", ["on the 30th of every month", "jeden Monat am 30.", "每月30号"])
-@pytest.mark.parametrize("now", [date(2027, 1, 10), date(2027, 1, 31), date(2027, 2, 10)])
-def test_the_30th_of_each_month_is_the_last_day_of_a_shorter_one(text: str, now: date) -> None:
-    [moment] = find(text, datetime.combine(now, time(10), BERLIN))
-    rule = read_rule(moment.repeat or "")
-    assert rule is not None
-    around = occurrences_around(rule, moment.when.date(), date(2027, 3, 1))
-    assert around == (date(2027, 2, 28), date(2027, 3, 30))
 
 
 @pytest.mark.parametrize("line", lines("repeats"))

@@ -23,7 +23,6 @@ from vaultmem_languages import (
 from vaultmem_languages.when_parts import (
     PARTS,
     Reading,
-    Repeat,
     Rule,
     Sense,
     day_of,
@@ -35,7 +34,6 @@ from vaultmem_languages.when_words import normalize
 
 ALL_DAY = time(9)
 _DAY = 24 * 60  # minutes
-_NOT_IN_FEBRUARY = (29, 30)
 _TOKEN = lazy(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
 # Of a number or a word.
 _INSIDE = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第")
@@ -271,7 +269,7 @@ def _resolve(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
 
 def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
     """The first future time that fits a rule, and the rule."""
-    sense = _in_each_month(_within_its_day(sense), now.date())
+    sense = _within_its_day(sense)
     day = _first_day(sense, now)
     if sense.since and sense.since > now.date():
         sense = sense._replace(since=None)  # it is the first day
@@ -322,18 +320,6 @@ def _within_its_day(sense: Sense) -> Sense:
         days = tuple(sorted((day + past) % 7 for day in repeat.weekdays))
         repeat = repeat._replace(weekdays=days)
     return sense._replace(clock=minutes, dial="set", part="", repeat=repeat)
-
-
-def _in_each_month(sense: Sense, today: date) -> Sense:
-    """The sense of "every month on the 30th" as of one that has a 30th: from then on, shorter months use their last
-    day. The 31st is the last day anyway, and the 28th is in every month."""
-    repeat, number = sense.repeat, sense.number
-    is_plain = repeat == Repeat("month") and not (sense.month or sense.since or sense.times)
-    if not is_plain or number not in _NOT_IN_FEBRUARY:
-        return sense
-    months = (calendar_day(today.year, today.month + step, number) for step in (0, -1))
-    since = next(filter(None, months), None)
-    return sense._replace(number=None, since=since) if since else sense
 
 
 def _after(moment: datetime, now: datetime) -> bool:

@@ -183,6 +183,7 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
     first, rule = moment.iso(), moment.repeat or ""
     task = _task(due.text, moment, place.written) if moment.relative else ""
     due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule), task=task)
+    rule = recurrence.for_each_month(rule, moment.when.date())
     return Schedule(due, due.own_id or place.written.stem, rule)
 
 
@@ -244,10 +245,10 @@ def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Sc
     rule = rule_of(words, since)
     start = place.due(REMINDER, own.text, 0) if own.memory else place.due(NOTE, place.title, 0)
     start = start._replace(memory=own.memory, repeat=rule, rolls=bool(rule))
-    source = own.memory or place.written.stem
+    source, each = own.memory or place.written.stem, recurrence.for_each_month(rule, since.date())
     pairs = _pairs(dues, reminds)
     for due, at in pairs:
-        yield Schedule(start._replace(due=due, at=at, repeat=rule or words), source, rule)
+        yield Schedule(start._replace(due=due, at=at, repeat=rule or words), source, each)
     if own.journal:
         return
     written = {due[:10] for due, _ in pairs} | _days_of_writing(place.path, folded)

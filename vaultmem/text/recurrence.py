@@ -108,6 +108,17 @@ def occurrences_around(rule: Rule, start: date, day: date) -> tuple[date | None,
     return last or start, _nearest(rule, start, day_after(day, 1), 1)
 
 
+def for_each_month(text: str, start: date) -> str:
+    """The rule for days from `start` on; of one that names the day of the month on which it starts, shorter months have
+    the last day instead. The plugin skips them."""
+    rule = read_rule(text)
+    if rule is None or rule.unit != MONTHLY or rule.weekdays or rule.months:
+        return text
+    if rule.month_days != (start.day,) or start.day <= _SHORTEST_MONTH:
+        return text
+    return re.sub(r"(?i) on (?:the )?\d+(?:st|nd|rd|th|\.)", "", text, count=1)
+
+
 def resume_rule(text: str, start: date) -> str:
     """The rule in words, for resuming it from one of its later days: it names the first day where that matters, for
     the number of occurrences and for the length of months."""
