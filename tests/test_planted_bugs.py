@@ -103,9 +103,12 @@ def planted(file: Path, number: int, good: str, bad: str) -> Iterator[None]:
         os.utime(file, (seen.st_atime, seen.st_mtime))
 
 
-# What needs no line of ours.
+# What needs no line of ours: to say its version, pytest imports its own plugins.
 IMPORTS = """
-import asyncio, execnet, hypothesis.stateful, numpy, pytest, sqlite3, tantivy, yaml
+import asyncio, contextlib, execnet, gc, hypothesis.stateful, io, numpy, os, pytest, sqlite3, tantivy, yaml
+with contextlib.redirect_stdout(io.StringIO()):
+    pytest.main(["--version", "-p", "xdist.plugin", "-c", os.devnull])
+gc.freeze()
 """
 RUN = """
 import os, sys, pytest
