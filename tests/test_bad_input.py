@@ -174,7 +174,7 @@ HOSTILE = {
     "numbers": "1. ", "setext": "a\n=\n", "colons": "a: ", "spaces": " ", "one word": "a", "nul": "\0",
 }  # fmt: skip
 
-SIZE = 8_000
+SIZE = 4_000
 
 
 @pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
