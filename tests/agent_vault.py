@@ -70,7 +70,7 @@ class Reader(threading.Thread):
                 self.remarks.update(said.get("remarks") or [])
             except Exception as error:  # noqa: BLE001 - whatever it is, the test shall say it
                 self.errors.append(repr(error))
-            time.sleep(0.015)  # the index is to get on meanwhile
+            time.sleep(0.03)  # the index is to get on meanwhile
 
 
 @pytest.fixture(autouse=True)
