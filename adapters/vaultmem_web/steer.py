@@ -97,7 +97,7 @@ def _side(visit: Visit, path: str) -> h.Element:
 
 
 async def tell(visit: Visit) -> Page:
-    """Exactly what an assistant would be told about a question, what not, and why."""
+    """Exactly what an assistant would get for a question, what is left out, and why."""
     t, query = visit.t, visit.text("q")
     budget = int(visit.number("budget", 2_000, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}

@@ -319,7 +319,7 @@ class AgentVault(Vault):
         return self._agent.embed_now(progress or Silent())
 
     def answer(self, ask: Ask) -> Answer:
-        """Search, and say so when the index is known to be behind. Who leaves open how, waits for no model."""
+        """Search, and say so when the index is behind. A search of no stated kind does not wait for the model."""
         by_meaning = self._agent.embedding.is_warm() if ask.semantic is None else ask.semantic
         if ask.semantic:
             self._agent.first_vectors()

@@ -231,7 +231,7 @@ def pending(vault: Vault, call: Call) -> Outcome:
 
 
 def _note_of(item: Record) -> str:
-    """The note that an item stands in."""
+    """The note that contains an item."""
     source = str(item.get("source") or "")
     path, _, line = source.rpartition(":")
     return path if line.isdigit() else source

@@ -231,7 +231,7 @@ def _failure(client: str, tool: str, error: Exception, hook: str = "") -> Event:
 
 
 def _add_installed(toolbox: Toolbox) -> None:
-    """Add what entry points lead to. What cannot be loaded is named on stderr, and left out."""
+    """Add the tools of entry points. One that cannot be loaded is named on stderr and left out."""
 
     def failed(name: str, why: str) -> None:
         where = plugins.registered(GROUP)[name]

@@ -61,7 +61,7 @@ class Embedded:
 
 
 def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
-    """What a search finds, and where that leaves room, what the archive has."""
+    """The results of a search and, if they leave room, of the archive."""
     answer = searcher.search(ask)
     if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
         from vaultmem.recall.archive import search_archive  # few need it
@@ -219,7 +219,7 @@ class Vault(MemoryVault):
         return read_now(self.path, self.find_note(name), dialect, cap)
 
     def links(self, note: str) -> list[LinkView]:
-        """The links that stand in a note, in order."""
+        """The links in a note, in order."""
         return catalog_read.links_from(self.searcher().catalog, self.find_note(note))
 
     def backlinks(self, note: str) -> list[LinkView]:
@@ -280,7 +280,7 @@ class Vault(MemoryVault):
         return len(blocks) - len(missing), len(blocks), None
 
     def shared_index(self) -> Health | None:
-        """How the index is that this vault shares with others; None where there is none."""
+        """The health of the shared index; None if the vault has none."""
         if self.config.text("index.backend") == LOCAL:
             return None
         try:

@@ -57,14 +57,14 @@ class Param:
         return "--" + (self.option or self.outside).replace("_", "-")
 
     def spelled(self, door: str) -> str:
-        """Its name as it stands in a message at a door."""
+        """Its name, as messages at a door spell it."""
         if door != COMMAND:
             return f'"{self.name if door == PYTHON else self.outside}"'
         return self.value if self.place else self.long
 
     @property
     def value(self) -> str:
-        """What stands for its value in help and messages."""
+        """The placeholder for its value in help and messages."""
         return self.metavar or self.name.upper()
 
     def fits(self, door: str) -> bool:
@@ -118,7 +118,7 @@ class Verb:
 
 
 def resolve(name: object) -> Any:
-    """What a "module:name" leads to; anything else is itself."""
+    """The object that "module:name" refers to; any other value is returned as it is."""
     if not isinstance(name, str) or ":" not in name:
         return name
     from vaultmem import plugins
@@ -132,7 +132,7 @@ def resolve_command(name: str) -> Any:
 
 
 def verb(name: str) -> Verb | None:
-    """The verb of that name, None where there is none."""
+    """The verb with this name, or None."""
     from vaultmem.api.memory_verbs import VERBS
 
     if name in VERBS:

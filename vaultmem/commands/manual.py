@@ -72,7 +72,7 @@ def _listed(one: Verb) -> list[Param]:
 
 
 def _value(param: Param) -> str:
-    """What stands for the value: its few choices, or a word in capitals."""
+    """The placeholder for the value: its choices, if few, or a word in capitals."""
     is_listed = (
         param.choices and not param.metavar and (param.place or not isinstance(param.choices, str))
     )
@@ -90,7 +90,7 @@ def _place(param: Param) -> str:
 
 
 def help_of(param: Param) -> str:
-    """What the help says of a parameter."""
+    """The help text of a parameter."""
     values = ", ".join(map(str, resolve(param.known))) if "{known}" in param.help else ""
     return param.help.replace("{default}", str(param.default)).replace("{known}", values)
 

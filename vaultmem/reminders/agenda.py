@@ -265,7 +265,7 @@ class Agenda:
     def _read_note(
         self, catalog: Catalog, note: DueNote, zone: tzinfo
     ) -> tuple[list[Schedule], dict[str, str]]:
-        """What a note asks for, and since when there are words whose meaning depends on that."""
+        """What a note schedules, and when it first had words whose meaning depends on that day."""
         assert self._met is not None
         original, path = self._copies.get(note.id, (note.id, note.path))
         name = folded_name(path)

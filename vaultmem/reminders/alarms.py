@@ -189,7 +189,7 @@ def _wall(text: str) -> tuple[date, time | None] | None:
 
 
 def _may_ring(due: Due, answers: Answers) -> bool:
-    """Not what is answered, or has no time. What comes from outside only if it is a reminder, or was approved."""
+    """Whether an item is open and has a time; one from outside must be a reminder or be approved."""
     answer = answers.get(due.id)
     snoozed = answer is not None and answer.state == SNOOZED
     if is_over(due, answers) or not (due.at or snoozed):

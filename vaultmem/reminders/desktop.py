@@ -67,7 +67,7 @@ class Desktop:
 
 
 def open_desktop(method: str, file: str) -> Desktop:
-    """What shows notifications by a method: desktop, file or none."""
+    """The notifier for a method: desktop, file or none."""
     if method == "file":
         return _File(file)
     return _Native() if method == "desktop" else Desktop()
@@ -107,7 +107,7 @@ class _File(Desktop):
 
 
 class _Native(Desktop):
-    """What the desktop itself shows, through a thread with an event loop that starts when it is needed."""
+    """Notifications of the desktop itself, through a thread with an event loop that starts when needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -147,7 +147,7 @@ class _Native(Desktop):
         thread.join(PATIENCE)
 
     def _try(self, title: str, body: str, *, urgent: bool, uri: str) -> bool | None:
-        """Whether it was handed over; None where the library can show nothing, but the system can."""
+        """Whether it was delivered; None if the library can show nothing but the system can."""
         delivered: bool | None = False
         try:
             notifier = self._connect()
@@ -257,7 +257,7 @@ async def _can_show(notifier: DesktopNotifier) -> bool:
 async def _send(
     notifier: DesktopNotifier, title: str, body: str, *, urgent: bool, uri: str
 ) -> bool:
-    """Whether it was handed over: the library tells of success, and never of failure."""
+    """Whether it was delivered: the library reports success but never failure."""
     from desktop_notifier import Urgency
 
     delivered: list[bool] = []
@@ -303,7 +303,7 @@ def _has_osascript() -> bool:
 
 
 def _osascript(title: str, body: str) -> None:
-    """What shows notifications on macOS for those who are no app. A click opens no note there."""
+    """Notifications on macOS for a program that is not an app. A click opens no note there."""
     try:
         subprocess.run(
             ["osascript", "-", title, body], input=_SCRIPT, text=True, capture_output=True, check=True,

@@ -1,1 +1,1 @@
-"""What finds notes and memories: queries, ranking, search, related notes."""
+"""Finding notes and memories: queries, ranking, search, related notes."""

@@ -45,7 +45,7 @@ class _Blocks:
         self._known: dict[str, str] = {}
 
     def shown(self, reference: re.Match[str]) -> str:
-        """What stands in the place of a reference."""
+        """The text that replaces a reference."""
         if reference["label"]:
             return reference["label"]
         id_ = (reference["embedded"] or reference["id"]).lower()
@@ -54,7 +54,7 @@ class _Blocks:
         return self._known.get(id_) or reference[0]
 
     def _block(self, id_: str) -> str:
-        """The own text of the block with an id, in one line; "" where there is none to see."""
+        """The text of the block with an id, on one line; "" if the viewer may see none."""
         named = (f"{number}:(({id_}))" for number in range(len(installed())))  # see Rulebook
         for path in (
             path for name in named for path, _ in files_named(self._searcher.catalog, name)

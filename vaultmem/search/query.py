@@ -217,7 +217,7 @@ def filters_of(options: JsonObject) -> tuple[Filter, ...]:
 
 
 def day_filter(field: str, text: str) -> Filter:
-    """A filter by a day that may be in words. Raises UsageError where it is none."""
+    """A filter by a day, also in words. Raises UsageError if the text is no day."""
     if not day_range(text):
         from vaultmem.memories.arguments import days  # and the grammar, which few need
 
@@ -226,7 +226,7 @@ def day_filter(field: str, text: str) -> Filter:
 
 
 def misread_days(text: str) -> list[str]:
-    """A remark on each filter by day that is none, and is searched as a word."""
+    """A remark on each day filter that names no day and is searched as a word."""
     words = (term.text for term in parse(text).words) if ":" in text else ()
     filters = [word for word in words if word.lower().startswith(("before:", "after:"))]
     return [

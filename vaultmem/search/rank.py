@@ -261,7 +261,7 @@ class Ranking:
         return block >> ORD_BITS in self._facts.copies
 
     def _own_score(self, block: int) -> float:
-        """The sum of the parts, without their names: it is asked for hundreds of blocks."""
+        """The sum of the parts, without their names: it is computed for hundreds of blocks."""
         facts = self._facts
         score = self._keyword.get(block, 0.0) + facts.around.get(block, 0.0)
         score += (facts.words - 1) * score

@@ -62,7 +62,7 @@ class Seats:
         return result.union(*(self._sessions[head] for head in heads))
 
     def around(self, scores: Mapping[int, float]) -> dict[int, float]:
-        """What turns have from the words of those beside them, by their scores."""
+        """The points that turns get for the words of their neighbours, by the scores of these."""
         result: dict[int, float] = {}
         for block, score in scores.items():
             if block >> ORD_BITS not in self._first:

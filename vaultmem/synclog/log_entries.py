@@ -82,7 +82,7 @@ def key_of_entry(entry: Entry) -> Key:
 
 
 def machine_of(entry: Entry) -> str:
-    """The machine of which an entry tells; "" where it is the same for all."""
+    """The machine that an entry is about; "" if it is the same for all."""
     return entry.machine if isinstance(entry, Reads | Written) else BEFORE
 
 
@@ -241,7 +241,7 @@ _OURS = lazy(rf"[ \t]*(?:[-*+] )?(?:#+ )?(?:{TITLE}|{re.escape(EXPLAINED)}|---)[
 
 
 class Page(NamedTuple):
-    """What one page says."""
+    """The contents of a page."""
 
     machine: str = ""  # whose it is; "" where a merge has made one of two
     awake: str = ""  # since when it was awake without a break, as far as it has said so

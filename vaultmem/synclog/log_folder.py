@@ -86,7 +86,7 @@ class LogFolder:
         return cached[1] if cached and cached[0] == stat else self._read(path, latest)
 
     def own(self) -> Page:
-        """What this machine has written, with the copies that were made of it."""
+        """The page of this machine, merged with copies of it."""
         name = self.machine
         pages = [page for page in self.pages().values() if page.machine == name]
         awake = max((page.awake for page in pages), default="")
@@ -98,11 +98,11 @@ class LogFolder:
         return [page for page in self.pages().values() if page.machine != name]
 
     def everything(self) -> Entries:
-        """What all pages say."""
+        """The entries of all pages."""
         return log_entries.merge_entries(*(page.entries for page in self.pages().values()))
 
     def about_items(self) -> Entries:
-        """What all pages say of answers and notifications, which is asked for all the time."""
+        """The answers and notifications on all pages, which are read often."""
         self.pages()
         return self._about_items
 
@@ -307,7 +307,7 @@ def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
 
 
 def newer(heard: Entries, current: Entries) -> Entries:
-    """What is heard of and greater than what is known."""
+    """The entries of other machines that are greater than the current ones."""
     rank = log_entries.rank
     return {
         key: entry

@@ -30,7 +30,7 @@ class AnswerChange(NamedTuple):
 
 
 class Header(NamedTuple):
-    """Who did it, and why."""
+    """The author of a batch, and the reason."""
 
     by: str  # the name of an assistant or a job, say
     kind: str  # assistant, job or person
