@@ -202,3 +202,6 @@ def test_a_request_that_is_refused_with_memory_is_sent_once_more_without(
     scripted_llm.play(status(413, "no"), status(400, "still too long"), text("never sent"))
     seen = proxy.send("POST", path, body, **HEADERS)
     assert (seen.status, seen.data["error"]["message"]) == (400, "still too long")
+    assert str(seen.header("x-vaultmem-recall")).endswith(
+        "refused the request with memory, and without"
+    )

@@ -199,6 +199,8 @@ class Exchange:
                 self._recall = "none: the upstream refused the request with memory"
                 await self._reply.close()
                 self._reply = await self._forward(headers, plain, query)
+                if self._reply.status in _REFUSED:  # for another reason
+                    self._recall += ", and without"
         except UpstreamError as error:
             self._status, self._end = error.status, "failed"
             raise
