@@ -203,13 +203,15 @@ READS = 3  # in the inbox, that make a memory worth a place of its own
 
 
 def judge_all(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
-    """Each memory with its content and the verdict on it."""
+    """Each memory that may still be changed, with its content and the verdict on it."""
     heard = current_progress()
     heard.stage("filing", len(memories))
     for batch in _batches(memories):
-        texts = [draft.content(memory) for memory in batch]
+        changeable = [memory for memory in batch if draft.may(memory)]
+        heard.advance(len(batch) - len(changeable))
+        texts = [draft.content(memory) for memory in changeable]
         near = draft.view.closeness([text[:JUDGED] for text in texts]) or {}
-        for memory, text in zip(batch, texts, strict=True):
+        for memory, text in zip(changeable, texts, strict=True):
             yield memory, text, classify(text, near.get(text[:JUDGED]))
             heard.advance()
 
