@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import on, one_line
+from tests.cli_run import as_text, on, one_line
 from tests.memories_run import FACTS, Write, files
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
@@ -164,6 +164,11 @@ def test_a_list_comes_in_parts_and_says_what_there_is(opened: Vault) -> None:
     assert {part["total"] for part in parts} == {5}
     ids = [m["id"] for part in parts for m in part["memories"]]
     assert ids == [m["id"] for m in opened.memories()]
+    said = [
+        as_text(opened.path, "list", "--offset", str(at), "--limit", "2").err.strip()
+        for at in (0, 4)
+    ]
+    assert said == ["vaultmem: 2 of 5 memories; --offset 2 lists more", "vaultmem: 1 of 5 memories"]
     assert set(wrote) < set(ids)
     facets = opened.ask("list", limit=1, category="people", facets=True)["facets"]
     assert facets == {"category": {"inbox": 5}, "agent": {"codex": 2}, "tags": {"work": 1}}

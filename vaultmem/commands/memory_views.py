@@ -104,7 +104,10 @@ def _provenance(answer: Answer) -> Iterator[tuple[str, str]]:
 def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
     """list: a line for each memory."""
     memories = answer["memories"]
-    output.remark(f"{count_of(len(memories))}{' in the archive' if args.deleted else ''}")
+    total, listed = answer["total"], len(memories) + (args.offset or 0)
+    part = f"{len(memories):,} of " if len(memories) < total else ""
+    more = f"; --offset {listed} lists more" if memories and listed < total else ""
+    output.remark(f"{part}{count_of(total)}{' in the archive' if args.deleted else ''}{more}")
     for full in table(
         (short(memory["id"]), memory["created_at"][:10], memory["category"], _title(memory))
         for memory in memories
