@@ -52,6 +52,16 @@ def test_without_vectors_it_goes_by_words(knowing: Path) -> None:
     vectors.unlink()
 
 
+def test_without_a_model_the_blocks_are_not_counted_first(
+    knowing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[Vault] = []
+    monkeypatch.setattr(Vault, "embedded", lambda vault: counted.append(vault) or (0, 9, None))
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    assert "Vaillant" in ran("recall", "boiler", "--vault", str(knowing)).out
+    assert not counted
+
+
 def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
     asked = 'boiler\n\n{"id": "q", "query": "Ketley", "limit": 1, "budget": 50}\n{"id": "w", "limit": 0, "query": "x"}\n{oh\n'
     asked += '{"id": "k", "query": "x", "bugdet": 1}\n'

@@ -165,6 +165,10 @@ def run_embed(vault: Vault, output: Output) -> Embedded:
 
 def embed_first(vault: Vault, output: Output) -> None:
     """Embed a small vault on the spot; a large one is used with the vectors that are there."""
+    try:
+        vault.searcher().meaning()
+    except VaultmemError:
+        return  # without a model there is nothing to count, in what may be a large vault
     done, total, problem = vault.embedded()
     missing = total - done
     if problem or not missing:
