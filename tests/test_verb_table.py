@@ -190,7 +190,8 @@ def test_nothing_is_declared_that_means_nothing() -> None:
         for function in filter(None, (verb.show, verb.remarks, verb.command)):
             assert callable(resolve_command(function)), name
         if verb.group and not verb.same_as:
-            assert verb.show or verb.command, (name, "has no function that prints its answer")
+            prints = verb.show or verb.command or '"changes"' in verb.returns
+            assert prints, (name, "has no function that prints its answer")
         names = [one.outside for one in verb.of(JSON)]
         assert len(names) == len(set(names)), name
 

@@ -271,7 +271,7 @@ VERBS = {
     ),
     "resolve-links": Verb(
         "link memories where one names another in its text", LOOK_AFTER, _JOB, run="operations.upkeep:resolve_links", slow=True,
-        upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
+        upkeep=True, returns=_REPORT,
     ),
     "reinforce": Verb(
         "reset a memory's decay", REMEMBER, (ID, *WRITES), run="operations.filing:reinforce", show="memory_views:show_reinforced",
@@ -286,11 +286,11 @@ VERBS = {
     ),
     "expire": Verb(
         "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:expire",
-        slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
+        slow=True, upkeep=True, returns=_REPORT,
     ),
     "decay": Verb(
         "archive memories that have faded and that nobody reads", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:decay",
-        slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
+        slow=True, upkeep=True, returns=_REPORT,
     ),
     "compress": Verb(
         "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="operations.upkeep:compress", slow=True,

@@ -95,7 +95,7 @@ class Verb:
     upkeep = False  # stands under `vaultmem maintain`
     same_as = ""  # the verb that this is another name of
     # Functions below vaultmem.commands, each as "module:function":
-    show = ""  # prints the answer as text, where that is all there is to a command
+    show = ""  # prints the answer as text, where that is all there is to a command; "" for the report of a job
     remarks = ""  # adds remarks on stderr to it
     command = ""  # else the command itself
     excludes = False  # a word of its query that begins with a dash is excluded, and no option

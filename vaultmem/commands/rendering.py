@@ -46,7 +46,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
     if output.as_json:
         output.data(answer)
         return 0
-    if getattr(args, "dry_run", False) and "changes" in answer:
+    if not verb.show or (getattr(args, "dry_run", False) and "changes" in answer):
         show_report(answer, output)
     else:
         resolve_command(verb.show)(answer, args, output)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from vaultmem.commands.rendering import Answer
-    from vaultmem.memories.reports import CommitReport, PlanReport, Skipped, UndoReport
+    from vaultmem.memories.reports import CommitReport, Skipped, UndoReport
     from vaultmem.review.review import ProposalReport
 
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
@@ -54,11 +54,6 @@ def maintain(args: Namespace, output: Output) -> int:
             for path, text in strays(vault.searcher().catalog, folder):
                 output.remark(f"{path} {text}")
     return 0
-
-
-def show_job(answer: PlanReport, _args: Namespace, output: Output) -> None:
-    """Jobs: what they changed."""
-    show_report(answer, output)
 
 
 # --- expectations

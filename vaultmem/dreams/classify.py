@@ -220,14 +220,10 @@ def _batches(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
     return (memories[at : at + BATCH] for at in range(0, len(memories), BATCH))
 
 
-def guesses(verdict: Verdict) -> list[tuple[str, float]]:
+def guesses(verdict: Verdict) -> list[str]:
     """The possible categories of content, likeliest first."""
-    rated = [
-        (name, score)
-        for name, score in verdict.scores.items()
-        if score > 0 and name in CATEGORIES and name not in (INBOX, REMINDERS)
-    ]
-    return sorted(rated, key=lambda guess: (-guess[1], guess[0]))
+    rated = sorted(verdict.scores.items(), key=lambda guess: (-guess[1], guess[0]))
+    return [name for name, score in rated if score > 0 and name != REMINDERS]
 
 
 def best(verdict: Verdict) -> str:
@@ -235,7 +231,7 @@ def best(verdict: Verdict) -> str:
     that of a text in a language that the model does not know."""
     is_chance = verdict.confidence < CHANCE and not verdict.by_words
     likely = [] if is_chance else guesses(verdict)
-    return verdict.category or next((name for name, _ in likely), OTHERWISE)
+    return verdict.category or next(iter(likely), OTHERWISE)
 
 
 def file_inbox(draft: Draft) -> None:
@@ -270,7 +266,7 @@ def upgrade(draft: Draft, reads: int = READS) -> None:
 def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     """File one. Of a tie the stronger category wins; the other becomes a tag."""
     moment: Moment | None = None
-    names = [name for name, _ in guesses(verdict)]
+    names = guesses(verdict)
     category = best(verdict)
     if category == REMINDERS:
         moment = due(text, draft.written_at(memory), draft.view.now)
