@@ -75,16 +75,15 @@ _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, 
     FROM links l JOIN files f ON f.id = l.source LEFT JOIN files t ON t.id = l.target"""
 
 
-def place_rows(
+def block_places(
     catalog: Catalog, blocks: Iterable[tuple[int, int]]
-) -> dict[tuple[int, int], PlaceRow]:
-    """Of blocks given as (note, ordinal), what as_place() makes places of; light, so that many can be remembered."""
+) -> dict[tuple[int, int], BlockPlace]:
+    """The places of blocks given as (note, ordinal); those that are gone are left out."""
     rows: list[PlaceRow] = _one_answer(catalog, _PLACES, _numbers(blocks))
-    return {(row[0], row[1]): row for row in rows}
+    return {(row[0], row[1]): _place(row) for row in rows}
 
 
-def as_place(row: PlaceRow) -> BlockPlace:
-    """A place that shares nothing with another one."""
+def _place(row: PlaceRow) -> BlockPlace:
     note, ordinal, path, raw, title, line, end_line, headings, label, day = row[:10]
     category, dialect, original, properties = row[10:]
     return BlockPlace(
@@ -374,8 +373,7 @@ def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:
     ordinals = catalog.db.execute(
         "SELECT ordinal FROM blocks WHERE note = ? ORDER BY ordinal", (note,)
     ).fetchall()
-    rows = place_rows(catalog, [(note, int(row[0])) for row in ordinals])
-    return [as_place(row) for row in rows.values()]
+    return [*block_places(catalog, [(note, int(row[0])) for row in ordinals]).values()]
 
 
 _LINKED = (

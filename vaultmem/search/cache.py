@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from functools import cached_property
 
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, among, below, like
@@ -19,8 +19,6 @@ from vaultmem.text.values import normalize_text
 
 if TYPE_CHECKING:
     from typing import TypeVar
-
-    from vaultmem.index.catalog_read import BlockPlace, PlaceRow
 
     T = TypeVar("T")
 
@@ -184,10 +182,7 @@ def block_hashes(
     return {(str(path), int(line)): bytes(digest) for path, line, digest in rows}
 
 
-MOST_PLACES = 500
 MOST_MADE = 16  # each may be a set of all notes
-
-Pair = tuple[int, int]  # a note and the ordinal of a block in it
 
 
 class CatalogCache:
@@ -202,8 +197,6 @@ class CatalogCache:
         self._catalog = catalog
         self._folder = folder
         self._memory_folder = memory_folder
-        self._places: dict[Pair, PlaceRow] = {}
-        self._ranges: dict[Pair, Pair] = {}
         self._faded: tuple[int, set[int]] = (0, set())  # so many of the oldest, and which
         self._made: dict[object, object] = {}
 
@@ -353,24 +346,3 @@ class CatalogCache:
         counted = self._catalog.db.execute(_COUNTED, (*span, *span)).fetchone()
         is_most = counted[0] > counted[1]
         return frozenset(ids(self._catalog, _OUTSIDE if is_most else _INSIDE, span)), is_most
-
-    def places(self, blocks: list[Pair]) -> dict[Pair, BlockPlace]:
-        """The places of blocks; those that are gone are left out."""
-        rows = _load_known(self._places, blocks, partial(catalog_read.place_rows, self._catalog))
-        return {block: catalog_read.as_place(row) for block, row in rows.items()}
-
-    def ranges(self, blocks: list[Pair]) -> dict[Pair, Pair]:
-        """The first and last lines of blocks; those that are gone are left out."""
-        return _load_known(self._ranges, blocks, partial(catalog_read.line_ranges, self._catalog))
-
-
-def _load_known(
-    loaded: dict[Pair, T], blocks: list[Pair], read: Callable[[list[Pair]], dict[Pair, T]]
-) -> dict[Pair, T]:
-    """The cached values of these blocks, and those of the others read from the catalog."""
-    if missing := [block for block in blocks if block not in loaded]:
-        if len(loaded) > MOST_PLACES:
-            loaded.clear()
-            missing = blocks
-        loaded.update(read(missing))
-    return {block: loaded[block] for block in blocks if block in loaded}

@@ -14,7 +14,7 @@ from vaultmem.index.state import State
 from vaultmem.memories import access, model
 from vaultmem.search import cache, rank, snippet
 from vaultmem.search import query as language
-from vaultmem.search.cache import CatalogCache, Pair
+from vaultmem.search.cache import CatalogCache
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
 from vaultmem.search.query import Answer, Ask, Hit
 from vaultmem.search.snippet import NoteTexts, cut_lines
@@ -29,6 +29,8 @@ CANDIDATES = 200
 MOST_TIED = 2_000  # blocks that are looked at because they are equally good, as where a folder of all notes is searched
 LOOKS = 5  # at an index that changes meanwhile
 SHORT_WORD = 4  # letters of a stem
+
+Pair = tuple[int, int]  # a note and the ordinal of a block in it
 
 
 class _Blocks:
@@ -109,7 +111,7 @@ class Searcher:
         for _ in range(LOOKS):
             result = self._blocks(ask)
             blocks = {_pair(ranked.block) for ranked in result.blocks}
-            places = result.known.places([*blocks])
+            places = catalog_read.block_places(self.catalog, blocks)
             is_behind = len(places) < len(blocks) or result.known.gone
             if not (is_behind and self._is_newer(result.known)):
                 break
@@ -325,7 +327,8 @@ class Searcher:
     def _read(self, result: _Blocks, hits: list[tuple[int, Hit]], viewer: access.Viewer) -> None:
         """Add the texts to hits, as the viewer may see them."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
-        ranges = result.known.ranges([pair for block, _ in hits for pair in result.others(block)])
+        others = [pair for block, _ in hits for pair in result.others(block)]
+        ranges = catalog_read.line_ranges(self.catalog, others)
         marker = snippet.Marker(result.forms, tokenize)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
