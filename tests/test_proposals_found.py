@@ -189,10 +189,15 @@ def test_what_was_rejected_stays_so_when_its_note_has_another_name(
         opened.sync()
         opened.dream(3)
         assert opened.ask("proposals")["proposals"] == []
-    write("Other.md", "See [[Gardne]].\n")
+    other = write("Other.md", "See [[Gardne]].\n")
     opened.sync()
     opened.dream(3)
     assert opened.ask("proposals")["count"] == 1
+    other.unlink()
+    opened.undo(last=True)
+    opened.sync()
+    opened.dream(3)
+    assert [row["path"] for row in opened.ask("proposals")["proposals"]] == ["Later.md"]
 
 
 def test_links_to_a_note_that_has_another_name_by_now_follow_it(

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, MODEL, OPEN, REJECTED
+from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, MODEL, REJECTED
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
@@ -45,28 +46,30 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
-    reads.replace_open(session.store.ledger, made, session.now)
-    _follow_renames(session, made)
+    reads.replace_open(session.store.ledger, _without_rejected(session, made), session.now)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
     return len(_doable_as_json(session, _open(session))), made_by_rule
 
 
-def _follow_renames(session: Session, made: Mapping[str, ProposalRow]) -> None:
-    """Pass on the rejection of a proposal for a note that is gone to the same one for the note it has become."""
-    ledger, gone, moved = session.store.ledger, dict[tuple[str, ...], str](), dict[str, str]()
-    known = reads.all_proposals(ledger)
-    for row in known:
-        path = row.fields.get("path")
-        if row.state == REJECTED and path and not session.view.exists(path):
-            gone[_place(row.fields)] = row.id
-    for row in known:
-        if row.state == OPEN and row.id in made and (old := gone.pop(_place(row.fields), "")):
-            moved[old] = row.id
-    reads.take_decisions(
-        ledger, [(id_, session.now, REJECTED) for id_ in moved.values()], session.now
+def _without_rejected(session: Session, made: Mapping[str, ProposalRow]) -> dict[str, ProposalRow]:
+    """Without what was rejected for a note that is gone, and is proposed for the one that it has become. One rejection
+    is for one proposal, and as long as it holds."""
+    known = {row.id: row for row in reads.all_proposals(session.store.ledger)}
+    rejected = Counter(
+        _place(row.fields)
+        for row in known.values()
+        if row.state == REJECTED
+        and (path := row.fields.get("path"))
+        and not session.view.exists(path)
     )
-    reads.forget(ledger, moved, session.now)
+    results = {}
+    for id_, row in made.items():
+        if id_ not in known and rejected[_place(row)] > 0:
+            rejected[_place(row)] -= 1
+        else:
+            results[id_] = row
+    return results
 
 
 def _place(fields: ProposalRow) -> tuple[str, ...]:
