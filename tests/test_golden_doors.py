@@ -167,16 +167,16 @@ agent --list-tools
 _HEAD = """\
 # JSON of commands
 
-`--json`, or `--format json`, has a command print one JSON value on stdout. Without it every command prints text, also
-into a pipe. This is version {version} of the answers; `--version --json` tells which one is installed.
+With `--json`, or `--format json`, a command prints one JSON value on stdout. Without it, every command prints text, also
+into a pipe. This is version {version} of the format; `--version --json` prints the installed one.
 
-Within a version keys are only added: read those you know and leave the others alone. A key that goes away, or gets
-another meaning, raises the version. A search leaves out empty values; a memory of `list` or `read` has every key. Errors are `{{"error": "…"}}` on stderr, with exit
+Within a version, keys are only added: ignore those that you do not know. Removing a key, or changing its meaning, raises
+the version. Search results omit empty values; memories in `list` and `read` have every key. Errors are `{{"error": "…"}}` on stderr, with exit
 code 1, or 2 for a command typed wrongly; remarks on stderr stay text. `--batch` prints one JSON value on each line,
-`export` one memory on each line; `hook`, `mcp` and the socket speak JSON always, as [the format](format.md) tells.
+`export` one memory on each line; `hook`, `mcp` and the socket always use JSON ([format.md](format.md)).
 
-Below are the answers as TypeScript writes types, `?` behind what is not always there. They are gathered by a test from
-real answers: what never came up in it is missing here.
+The answers below are written as TypeScript types, with `?` for keys that are not always present. A test collects them from
+real answers, so values that never occur in it are missing.
 """
 
 REQUESTS: list[tuple[str, dict[str, object]]] = [
