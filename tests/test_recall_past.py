@@ -143,7 +143,7 @@ def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
 
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
-        return recall.wanted_of(
+        return recall.criteria_of(
             recall.Arguments(of_verb("recall").check({"query": "x", "as_of": given})),
             Config({}),
             NOW,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vaultmem.memories.model import TYPES, Aging
 from vaultmem.recall import recall_candidate
-from vaultmem.recall.recall_candidate import STEPS, Candidate, Wanted
+from vaultmem.recall.recall_candidate import STEPS, Candidate, Criteria
 from vaultmem.search.cache import CatalogCache
 
 NOW = 1_800_000_000.0
@@ -41,7 +41,7 @@ candidates = st.lists(
     unique_by=lambda one: one.path,
 )
 wishes = st.builds(
-    Wanted,
+    Criteria,
     query=st.just("x"),
     types=st.lists(st.sampled_from(TYPES), max_size=2).map(tuple),
     scopes=st.sampled_from([(), ("agent:a",), ("agent:a", "agent:b")]),
@@ -65,7 +65,7 @@ def near(one: Candidate, cosine: float) -> Candidate:
 
 
 @given(candidates, wishes)
-def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> None:
+def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Criteria) -> None:
     kept, left = recall_candidate.filter_allowed(found, wanted)
     assert len(kept) + sum(left.values()) == len(found)
     assert [one for one in found if one in kept] == kept
@@ -87,7 +87,7 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> Non
 
 
 @given(candidates, wishes)
-def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wanted) -> None:
+def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Criteria) -> None:
     kept, _ = recall_candidate.filter_allowed(found, wanted)
     assert recall_candidate.filter_allowed(kept, wanted) == (kept, {})
 
@@ -105,7 +105,7 @@ def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wa
 )  # fmt: skip
 def test_each_reason(changes: dict[str, object], why: str) -> None:
     one = Candidate("a.md", 1, 1, "words")._replace(**changes)  # type: ignore[arg-type]
-    assert recall_candidate.reason(one, Wanted("the words")) == why
+    assert recall_candidate.reason(one, Criteria("the words")) == why
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_each_reason(changes: dict[str, object], why: str) -> None:
 def test_what_was_replaced_is_told_of_the_days_when_it_held(day: int, why: str) -> None:
     old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + 2 * DAY)
     new = old._replace(created=NOW + 2 * DAY, archived=False, until=None)
-    then = Wanted("x", as_of=NOW + day * DAY)
+    then = Criteria("x", as_of=NOW + day * DAY)
     assert recall_candidate.reason(old, then) == why
     assert recall_candidate.reason(new, then) == ("" if day == 3 else "not known then")
 
@@ -125,8 +125,8 @@ def test_only_what_else_would_be_told_counts_as_replaced() -> None:
     others = [old._replace(private=True), old._replace(scope="agent:a"), old._replace(trusted=False),
               old._replace(until=None), old._replace(until=None, forgotten=True),
               old._replace(parts={"lead": -0.5})]  # fmt: skip
-    assert recall_candidate.replaced([old, *others], Wanted("x")) == [old]
-    assert recall_candidate.replaced([old], Wanted("x", as_of=NOW + 1)) == []  # it is told
+    assert recall_candidate.replaced([old, *others], Criteria("x")) == [old]
+    assert recall_candidate.replaced([old], Criteria("x", as_of=NOW + 1)) == []  # it is told
 
 
 agings = st.builds(

@@ -197,7 +197,7 @@ _LONG_WORD = re.compile(r"[!-~]{20,}\Z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-Wanted = Callable[[str], object]  # whether a file is wanted, by its path
+PathTest = Callable[[str], object]  # whether a file is wanted, by its path
 
 
 class Text(NamedTuple):
@@ -220,7 +220,7 @@ class Tree:
         self._within: dict[str, str] = {"": ""}
         self._met: dict[str, str] = {}  # the excluded folders found so far, with the reasons
 
-    def files(self, is_wanted: Wanted, below: str = "") -> Iterator[Entry | Skipped]:
+    def files(self, is_wanted: PathTest, below: str = "") -> Iterator[Entry | Skipped]:
         """Yield all files whose path matches, by path, then the ones passed over; none where `below` is not a
         folder."""
         if self._only:
@@ -244,7 +244,7 @@ class Tree:
             if trouble.folder or "link" in trouble.reason or is_wanted(trouble.path):
                 yield Skipped(printable(trouble.path), trouble.reason)
 
-    def _wants(self, entry: Entry, is_wanted: Wanted) -> bool:
+    def _wants(self, entry: Entry, is_wanted: PathTest) -> bool:
         return not self._is_excluded(entry.raw) and bool(is_wanted(entry.path))
 
     def _is_excluded(self, raw: str) -> bool:
@@ -262,7 +262,7 @@ class Tree:
             self._within[raw] = result
         return result
 
-    def texts(self, is_wanted: Wanted, below: str = "") -> Iterator[Text | Skipped]:
+    def texts(self, is_wanted: PathTest, below: str = "") -> Iterator[Text | Skipped]:
         """Like files(), with the text of each."""
         for entry in self.files(is_wanted, below):
             yield entry if isinstance(entry, Skipped) else self.read(entry)

@@ -24,7 +24,7 @@ class Known(NamedTuple):
     half_life: float = model.HALF_LIFE_HOURS
 
 
-class Wanted(NamedTuple):
+class MemoryFilters(NamedTuple):
     """The filters of a list; "" means any. `since` and `until` are local days, inclusive."""
 
     # Phase, category, scope and what is text in the front matter; none of them is "".
@@ -93,7 +93,7 @@ def _version(value: Value) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 1
 
 
-def chosen(memories: Sequence[Memory], filters: Wanted, context: Known) -> list[Memory]:
+def chosen(memories: Sequence[Memory], filters: MemoryFilters, context: Known) -> list[Memory]:
     """Those that are wanted, the newest first."""
     every = [] if filters.compressed else [memory.properties for memory in memories]
     sums = (
@@ -121,7 +121,7 @@ def _is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
     return is_marked and not summed.isdisjoint(model.sessions(properties))
 
 
-def _fits(memory: Memory, filters: Wanted) -> bool:
+def _fits(memory: Memory, filters: MemoryFilters) -> bool:
     if not has(memory, filters.fields):
         return False
     if filters.everywhere and memory.properties.get("global") is not True:
@@ -155,7 +155,7 @@ def _plain(name: str, value: str) -> str:
     return _LINE.sub("", lower.strip("[]")).removesuffix(".md").rpartition("/")[2]
 
 
-def _is_in_period(memory: Memory, filters: Wanted) -> bool:
+def _is_in_period(memory: Memory, filters: MemoryFilters) -> bool:
     if not (filters.since or filters.until):
         return True
     day = datetime.fromtimestamp(memory.created).astimezone().date().isoformat()

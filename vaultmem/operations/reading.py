@@ -15,7 +15,7 @@ from vaultmem.memories import access
 from vaultmem.memories.collection import chosen as named
 from vaultmem.memories.collection import deleted_error
 from vaultmem.memories.memory_file import Reader
-from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
+from vaultmem.memories.records import FILTERS, Known, MemoryFilters, chosen, record
 from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.text.sanitize import one_line
@@ -74,7 +74,7 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
 def list_memories(session: Session, params: Arguments) -> JsonObject:
     """Memories, the newest first."""
     fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
-    filters = Wanted(
+    filters = MemoryFilters(
         {name: value for name, value in fields.items() if value},
         params.flag("everywhere"), params.tags(),
         params.days("since", session.local_time)[0], params.days("until", session.local_time)[1],

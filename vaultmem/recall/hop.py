@@ -15,7 +15,7 @@ from itertools import islice
 from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
 from vaultmem.recall import recall_candidate
-from vaultmem.recall.recall_candidate import Candidate, Wanted
+from vaultmem.recall.recall_candidate import Candidate, Criteria
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import plain
@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
 
 def followed(
-    look: Look, sources: Sources, criteria: Wanted, candidates: Sequence[Candidate]
+    look: Look, sources: Sources, criteria: Criteria, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], str]:
     """The candidates together with those of the second round, and a description of it."""
     step = _step(plain(criteria.query), candidates, look.searcher.keyword)

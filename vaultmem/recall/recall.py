@@ -18,7 +18,7 @@ from vaultmem.memories.access import SCOPE
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.store import MemoryStore
 from vaultmem.recall import hop, recall_candidate
-from vaultmem.recall.recall_candidate import NEAR, NEAR_OF_PAGES, Candidate, Chosen, Wanted
+from vaultmem.recall.recall_candidate import NEAR, NEAR_OF_PAGES, Candidate, Chosen, Criteria
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.recall.recall_text import held_back_json, to_json
 from vaultmem.search.query import plain
@@ -40,7 +40,7 @@ _making = allocate_lock()
 
 def recall(store: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
     """The answer, best first after the preferences; with `explain`, what each step did."""
-    criteria = wanted_of(request, store.config, store.now())
+    criteria = criteria_of(request, store.config, store.now())
     run = recaller(store).run(store, reader, criteria)
     if request.flag("counts"):
         recaller(store).count(store, [item for item, _ in run.chosen.items], criteria.viewer.name)
@@ -60,10 +60,10 @@ def recall(store: MemoryStore, reader: Reader, request: Arguments) -> RecallRepo
     return report
 
 
-def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
+def criteria_of(request: Arguments, config: Config, now: float) -> Criteria:
     """The parsed request. Raises UsageError."""
     threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
-    return Wanted(
+    return Criteria(
         request.long_text("query")[:LONGEST], request.whole("budget"),
         request.whole("top_k"),
         request.tags("types"),
@@ -110,7 +110,7 @@ class Recaller:
         self._unread: list[tuple[str, dict[str, int]]] = []  # by whom; not counted yet
         self._lock = allocate_lock()
 
-    def run(self, store: MemoryStore, reader: Reader, criteria: Wanted) -> Run:
+    def run(self, store: MemoryStore, reader: Reader, criteria: Criteria) -> Run:
         """Recall once."""
         searcher, semantic = _searcher(reader, criteria)
         answers = lru_cache(store.answers)
@@ -138,7 +138,7 @@ class Recaller:
                 reads.add(store.ledger, stored, store.now(), by)
 
 
-def _searcher(reader: Reader, criteria: Wanted) -> tuple[Searcher, bool]:
+def _searcher(reader: Reader, criteria: Criteria) -> tuple[Searcher, bool]:
     """An open index, and whether it has vectors."""
     opened = reader.meaning() if criteria.has("meaning") else None
     searcher = opened[0] if opened else reader.searcher()
@@ -150,8 +150,8 @@ def _searcher(reader: Reader, criteria: Wanted) -> tuple[Searcher, bool]:
 class Run:
     """One recall, step by step; `steps` says what each did."""
 
-    def __init__(self, recaller: Recaller, look: Look, criteria: Wanted) -> None:
-        self.look, self.wanted = look, criteria
+    def __init__(self, recaller: Recaller, look: Look, criteria: Criteria) -> None:
+        self.look, self.criteria = look, criteria
         self.steps: list[dict[str, str | int]] = []
         self.left_out: dict[str, int] = {}
         self.held_back: list[Candidate] = []  # until the person approves it
@@ -169,18 +169,18 @@ class Run:
         """First what held at a time in the past and answers as well as the best; after that what took the place of what
         would answer as well; last what age alone put away."""
         best = candidates[0].content if candidates else ""
-        archived = self._sources.archived(self.look, self.wanted, best)
-        allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
-        replaced = recall_candidate.replaced(archived, self.wanted)
-        by_id = {item.id: item for item in candidates[: self.wanted.top_k]}
+        archived = self._sources.archived(self.look, self.criteria, best)
+        allowed, _ = recall_candidate.filter_allowed(archived, self.criteria)
+        replaced = recall_candidate.replaced(archived, self.criteria)
+        by_id = {item.id: item for item in candidates[: self.criteria.top_k]}
         newer: list[str] = []
         answers: dict[str, Candidate] = {}
         for old in replaced:
             item = by_id.get(old.successor) or self._sources.successor(self.look, old)
-            if item and self.wanted.may_know(item):
+            if item and self.criteria.may_know(item):
                 newer.append(item.id)
                 fits = old.parts["lead"] > 0 or old.parts["shared"] == 1
-                if fits and recall_candidate.filter_allowed([item], self.wanted)[0]:
+                if fits and recall_candidate.filter_allowed([item], self.criteria)[0]:
                     answers[item.id] = item
         if count := sum(id_ in by_id or id_ in answers for id_ in newer):
             self.left_out["replaced"] = count
@@ -195,27 +195,28 @@ class Run:
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
-        most = self.wanted.most
-        more = self._sources.unremembered(self.look, self.wanted)
+        most = self.criteria.most
+        more = self._sources.unremembered(self.look, self.criteria)
         facts = {item.path for item in more}
         while True:
-            every = self._sources.search(self.look, self.wanted, most, more)
-            permitted = filter(self.wanted.may_know, every)
+            every = self._sources.search(self.look, self.criteria, most, more)
+            permitted = filter(self.criteria.may_know, every)
             results = [item for item in permitted if item.path not in facts]
-            allowed, self.left_out = recall_candidate.filter_allowed(results, self.wanted)
-            if len(allowed) >= self.wanted.most or len(every) < most or len(allowed) == len(every):
+            allowed, self.left_out = recall_candidate.filter_allowed(results, self.criteria)
+            is_enough = len(allowed) >= min(len(every), self.criteria.most)
+            if is_enough or len(every) < most:
                 break
             most *= 4
-        allowed = allowed[: self.wanted.most]
+        allowed = allowed[: self.criteria.most]
         best = recall_candidate.relevant(results)
-        trusting = self.wanted._replace(untrusted=True)
-        held = recall_candidate.only_in(trusting, best, self.wanted)
-        self.held_back = [*held, *self._unconfirmed_facts(every, facts)][: self.wanted.top_k]
+        trusting = self.criteria._replace(untrusted=True)
+        held = recall_candidate.only_in(trusting, best, self.criteria)
+        self.held_back = [*held, *self._unconfirmed_facts(every, facts)][: self.criteria.top_k]
         self._name_scopes(best)
         how = "words and meaning" if self.look.semantic else "words"
-        where = "memories and notes" if self.wanted.notes else "memories"
-        scopes = ", ".join(self.wanted.known_scopes)
-        but = " but unimportant ones" if self.wanted.has("filters") else ""
+        where = "memories and notes" if self.criteria.notes else "memories"
+        scopes = ", ".join(self.criteria.known_scopes)
+        but = " but unimportant ones" if self.criteria.has("filters") else ""
         self._say("candidates", f"searched {where} of {scopes}{but} by {how}", results)
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
         self._say("filters", f"left out {left or 'none'}", allowed)
@@ -224,8 +225,8 @@ class Run:
     def _name_scopes(self, best: list[Candidate]) -> None:
         """Add a remark on the scopes with further answers, which the person can name."""
         named = {item.scope for item in best if SCOPE.fullmatch(item.scope)}
-        wider = self.wanted._replace(scopes=tuple(named))
-        if others := recall_candidate.only_in(wider, best, self.wanted):
+        wider = self.criteria._replace(scopes=tuple(named))
+        if others := recall_candidate.only_in(wider, best, self.criteria):
             from shlex import quote
 
             scopes = sorted({other.scope for other in others})
@@ -237,22 +238,22 @@ class Run:
         """Run the second round (see hop)."""
         if not self._wants("hop"):
             return candidates
-        if rest := hop.without_own_name(plain(self.wanted.query), candidates):
-            self.wanted = self.wanted._replace(query=rest)
+        if rest := hop.without_own_name(plain(self.criteria.query), candidates):
+            self.criteria = self.criteria._replace(query=rest)
             candidates = hop.merged(candidates, self._candidates())
             self._say("name", f"asked without the person's own name, too: {rest}", candidates)
-        candidates, did = hop.followed(self.look, self._sources, self.wanted, candidates)
+        candidates, did = hop.followed(self.look, self._sources, self.criteria, candidates)
         self._say("hop", did, candidates)
         return candidates
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
         """The facts of conversations among the best, which the person can approve as memories."""
         may = {
-            item.path for item in recall_candidate.filter_allowed(candidates, self.wanted)[0]
+            item.path for item in recall_candidate.filter_allowed(candidates, self.criteria)[0]
         } | facts
         best = recall_candidate.relevant(item for item in candidates if item.path in may)
         among = [
-            item for item in best[: self.wanted.top_k] if item.path in facts and not item.private
+            item for item in best[: self.criteria.top_k] if item.path in facts and not item.private
         ]
         there = self._sources.proposed(self.look, among)
         return [item for item in among if item.path in there]
@@ -260,7 +261,7 @@ class Run:
     def _relevant(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("fit"):
             return candidates
-        fit = recall_candidate.relevant(candidates, self.wanted.query)
+        fit = recall_candidate.relevant(candidates, self.criteria.query)
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         text = f"left out {len(candidates) - len(fit)} with no telling word of the question and a cosine below {bar}"
         self._say("fit", text, fit)
@@ -270,7 +271,7 @@ class Run:
 
     def _score(self, candidates: list[Candidate]) -> list[Candidate]:
         logits = self._logits(candidates)
-        threshold = self.wanted.score_threshold
+        threshold = self.criteria.score_threshold
         if logits is not None:
             candidates = recall_candidate.rerank_scores(candidates, logits)
         squashed = logits is not None and threshold is not None
@@ -293,7 +294,7 @@ class Run:
             return None
         try:
             contents = [item.content for item in candidates]
-            return reranker.scores(self.wanted.query, contents) if contents else []
+            return reranker.scores(self.criteria.query, contents) if contents else []
         except ModelError as error:
             self._say("rerank", f"skipped: {error}", candidates)
             self.look.remarks.append(f"not reranked: {error}")
@@ -302,7 +303,7 @@ class Run:
     def _recency(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("recency"):
             return candidates
-        weight = self.wanted.recency_weight
+        weight = self.criteria.recency_weight
         candidates = recall_candidate.with_recency(candidates, self.look.now, weight)
         text = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
         self._say("recency", text, candidates)
@@ -321,7 +322,7 @@ class Run:
             return recall_candidate.best_first(candidates)
         candidates = recall_candidate.best_first(candidates)
         similar, how = self._similarities(candidates)
-        weight = self.wanted.mmr_lambda
+        weight = self.criteria.mmr_lambda
         candidates = recall_candidate.diverse(
             candidates, recall_candidate.repeating(candidates, similar), weight
         )
@@ -340,7 +341,9 @@ class Run:
 
     def _budget(self, candidates: list[Candidate]) -> None:
         candidates = self._shorten_best(candidates)
-        chosen = recall_candidate.within(candidates, self.wanted.top_k, self.wanted.room, _count)
+        chosen = recall_candidate.within(
+            candidates, self.criteria.top_k, self.criteria.room, _count
+        )
         items = [item for item, _ in chosen.items]
         if self._wants("preferences"):
             chosen = recall_candidate.arrange(chosen, _may_contradict)
@@ -349,18 +352,16 @@ class Run:
                 "preferences", "first, and what may contradict side by side, newest first", pinned
             )
         self.chosen = chosen
-        text = (
-            f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} more had no place"
-        )
+        text = f"{chosen.tokens:,} of {self.criteria.room:,} tokens, {chosen.skipped} more had no place"
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
 
     def _shorten_best(self, candidates: list[Candidate]) -> list[Candidate]:
         """The candidates, the best one shortened where it alone exceeds the budget."""
-        room = self.wanted.room
+        room = self.criteria.room
         if not candidates or (size := _count(candidates[0])) <= room:
             return candidates
         best, *others = candidates
-        excerpts = self._sources.excerpts(self.wanted, best)
+        excerpts = self._sources.excerpts(self.criteria, best)
         short = next((excerpt for excerpt in excerpts if _count(excerpt) <= room), None)
         how = "is cut to" if short else "does not fit into"
         place, length = f"{best.path}:{best.line}", plural(size, "token")
@@ -370,7 +371,7 @@ class Run:
         return [short or best, *others]
 
     def _wants(self, step: str) -> bool:
-        if not self.wanted.has(step):
+        if not self.criteria.has(step):
             self.steps.append({"step": step, "did": "switched off"})
             return False
         return True

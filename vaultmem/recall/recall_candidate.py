@@ -89,7 +89,7 @@ RECENCY_WEIGHT = 0.2
 CONFIDENCE_WEIGHT = 0.1  # with the whole of it, nothing that had faded came first
 
 
-class Wanted(NamedTuple):
+class Criteria(NamedTuple):
     """A parsed request for a recall."""
 
     query: str
@@ -161,7 +161,7 @@ VERY_NEAR = 0.4
 # a title outweighs a sentence with the same word many times.
 FLOOR = 0.4
 
-Test = Callable[[Candidate, Wanted], bool]
+Test = Callable[[Candidate, Criteria], bool]
 
 # What nobody may switch off: whose words they are, and who may read them.
 _GUARDS: dict[str, Test] = {
@@ -191,14 +191,14 @@ _FILTERS: dict[str, Test] = {
 }
 
 
-def reason(item: Candidate, criteria: Wanted) -> str:
+def reason(item: Candidate, criteria: Criteria) -> str:
     """The reason why it may not be recalled; "" when it may."""
     tests = {**_GUARDS, **_FILTERS} if criteria.has("filters") else _GUARDS
     return next((name for name, fails in tests.items() if fails(item, criteria)), "")
 
 
 def filter_allowed(
-    candidates: Iterable[Candidate], criteria: Wanted
+    candidates: Iterable[Candidate], criteria: Criteria
 ) -> tuple[list[Candidate], dict[str, int]]:
     """The allowed candidates in order, and the counts of the others by reason."""
     judged = [(item, reason(item, criteria)) for item in candidates]
@@ -206,7 +206,7 @@ def filter_allowed(
     return [item for item, why in judged if not why], dict(left)
 
 
-def replaced(archived: Iterable[Candidate], criteria: Wanted) -> list[Candidate]:
+def replaced(archived: Iterable[Candidate], criteria: Criteria) -> list[Candidate]:
     """Replaced memories that would answer as well as the best."""
     return [
         memory
@@ -218,9 +218,9 @@ def replaced(archived: Iterable[Candidate], criteria: Wanted) -> list[Candidate]
     ]
 
 
-def only_in(other: Wanted, candidates: Iterable[Candidate], criteria: Wanted) -> list[Candidate]:
-    """Those of the relevant ones that would be in the answer if `other` were wanted."""
-    return [item for item in candidates if reason(item, criteria) and not reason(item, other)]
+def only_in(other: Criteria, items: Iterable[Candidate], criteria: Criteria) -> list[Candidate]:
+    """Those of the relevant ones that would be in the answer to `other`."""
+    return [item for item in items if reason(item, criteria) and not reason(item, other)]
 
 
 def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:

@@ -35,7 +35,7 @@ from vaultmem.notes.places import (
     with_our_keys,
 )
 from vaultmem.recall import archive
-from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Wanted
+from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Criteria
 from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import telling
@@ -88,7 +88,7 @@ class Sources:
         self._page = lru_cache(MOST_PAGES)(self._parse)
 
     def search(
-        self, look: Look, criteria: Wanted, most: int, more: Iterable[Learned] = ()
+        self, look: Look, criteria: Criteria, most: int, more: Iterable[Learned] = ()
     ) -> list[Candidate]:
         """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
         into."""
@@ -119,7 +119,7 @@ class Sources:
                 )
         return list(result.values())[:most]
 
-    def archived(self, look: Look, criteria: Wanted, best: str = "") -> list[Candidate]:
+    def archived(self, look: Look, criteria: Criteria, best: str = "") -> list[Candidate]:
         """Memories of the archive that share most words with the question, best first. They are in no index. The part
         "lead" is how many more words each shares than the best answer does."""
         query = parse(plain(criteria.query))
@@ -167,7 +167,7 @@ class Sources:
         digests = cache.block_hashes(look.searcher.catalog, places.values())
         return {key: digests[place] for key, place in places.items() if place in digests}
 
-    def unremembered(self, look: Look, criteria: Wanted) -> list[Learned]:
+    def unremembered(self, look: Look, criteria: Criteria) -> list[Learned]:
         """What conversations learned about the person, who has not answered whether to remember it, and what is not
         looked into anyway. A conversation hears nothing of others."""
         catalog = look.searcher.catalog
@@ -198,7 +198,7 @@ class Sources:
             )
         }
 
-    def _ask(self, look: Look, criteria: Wanted, most: int, more: Iterable[Learned]) -> Ask:
+    def _ask(self, look: Look, criteria: Criteria, most: int, more: Iterable[Learned]) -> Ask:
         catalog = look.searcher.catalog
         least = LEAST_IMPORTANCE if criteria.has("filters") else 0.0
         notes = look.searcher.cache().once(
@@ -222,7 +222,7 @@ class Sources:
             all_but=criteria.notes,
         )
 
-    def excerpts(self, criteria: Wanted, candidate: Candidate) -> Iterator[Candidate]:
+    def excerpts(self, criteria: Criteria, candidate: Candidate) -> Iterator[Candidate]:
         """The same with less and less of its text around the words of the question, down to a few words."""
         marker = Marker(telling(tokenize(plain(criteria.query))), tokenize)
         width = 8 * criteria.room
