@@ -16,6 +16,7 @@ from vaultmem.api import memory_tools
 from vaultmem.api.tool import Call, Outcome, client_name, fence
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories.access import Viewer
 from vaultmem.memories.item_answers import approval_id, item_id
 from vaultmem.reminders.items import PRIVATE
 
@@ -152,6 +153,32 @@ def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) 
     done = call(box, opened, "memory_done", id=item["id"])
     assert done.data["changed"] is True
     assert call(box, opened, "memory_done", id=item["id"]).data["changed"] is False
+
+
+def test_a_long_list_is_its_beginning_and_how_much_there_is(
+    box: Toolbox, opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = datetime.now().astimezone().date() - timedelta(1)
+    many = memory_tools.MOST_PENDING + 5
+    for number in range(many):
+        write(f"Todo {number}.md", f"- [ ] call Ann {number} 📅 {day}\n")
+    opened.sync()
+    looked, real = list[str](), memory_tools.is_hidden
+
+    def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
+        looked.append(path)
+        return real(vault, path, to)
+
+    monkeypatch.setattr(memory_tools, "is_hidden", is_hidden)
+    waits = call(box, opened, "memory_pending")
+    assert waits.data["count"] == many
+    assert len(waits.data["items"]) == len(looked) == memory_tools.MOST_PENDING  # type: ignore[arg-type]
+    assert waits.text.endswith("\n- and 5 more")
+    for number in range(3):
+        call(box, opened, "memory_write", content=f"Ann owns {number} cups")
+    listed = call(box, opened, "memory_list", limit=2)
+    assert listed.text.startswith("2 of 3 memories\n")
+    assert (listed.data["count"], listed.data["total"]) == (2, 3)
 
 
 def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:

@@ -55,6 +55,7 @@ LINKING = 5  # of the best, whose links are followed
 # How much each sign adds to a result whose words fit best of all, which count 1.
 TAG_SHARE, LINK_SHARE, RECENT_SHARE = 0.3, 0.2, 0.2
 RECENT = 30.0  # days
+MOST_PENDING = 50  # items; an assistant has to read them all
 _SPARE = 10  # results more than wanted, in place of those that may not be shown
 _HEAD = 65_536  # bytes of a note in which its properties stand
 _INDEXING = threading.Lock()
@@ -166,11 +167,14 @@ def delete(vault: Vault, call: Call) -> Outcome:
 
 def list_memories(vault: Vault, call: Call) -> Outcome:
     """memory_list."""
-    records = _records(vault.ask("list", **call.arguments, by=call.client), "memories")
+    answer: Record = vault.ask("list", **call.arguments, by=call.client)
+    records, total = _records(answer, "memories"), int(str(answer["total"]))
     places = [{"id": record["id"], "path": record["path"]} for record in records]
-    title = plural(len(records), "memory", "memories")
-    text = listing(title, map(memory_line, records), "no memories")
-    return Outcome(text, {"memories": places, "count": len(records)})
+    part = f"{len(records):,} of " if len(records) < total else ""
+    text = listing(
+        part + plural(total, "memory", "memories"), map(memory_line, records), "no memories"
+    )
+    return Outcome(text, {"memories": places, "count": len(records), "total": total})
 
 
 def tag(vault: Vault, call: Call) -> Outcome:
@@ -219,15 +223,20 @@ def remind(vault: Vault, call: Call) -> Outcome:
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     every = ensure_indexed(vault).pending(days=call.number("days"), by=call.client)
-    items = [item for item in every if not is_hidden(vault, _note_of(item), call.viewer)]
-    recent = [item for item in items if item["section"] != OLDER]
-    lines = [_pending_line(item) for item in recent]
-    if older := len(items) - len(recent):
-        lines.append(f"- and {older} overdue for more than two weeks")
+    recent = [item for item in every if item["section"] != OLDER]
+    first = recent[:MOST_PENDING]  # of these alone the notes are read
+    items = [item for item in first if not is_hidden(vault, _note_of(item), call.viewer)]
+    lines = [_pending_line(item) for item in items]
+    if more := len(recent) - len(first):
+        lines.append(f"- and {more:,} more")
+    if older := len(every) - len(recent):
+        lines.append(f"- and {older:,} overdue for more than two weeks")
     names = ("id", "section", "due", "source")
-    data = [{name: item[name] for name in names if item.get(name)} for item in recent]
-    text = listing(f"{len(items)} pending", lines, "nothing is pending")
-    return Outcome(text, {"items": data, "count": len(items)})
+    data = [{name: item[name] for name in names if item.get(name)} for item in items]
+    count = len(items) + more + older
+    return Outcome(
+        listing(f"{count:,} pending", lines, "nothing is pending"), {"items": data, "count": count}
+    )
 
 
 def _note_of(item: Record) -> str:
