@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
+from vaultmem.dreams import dream as dream_plan
 from vaultmem.dreams.dream import Options, consolidate, dream
 from vaultmem.memories.draft import Draft, Plan
 
@@ -143,6 +144,19 @@ def test_small_steps_come_to_an_end(view: StandInView, level: int) -> None:
         if not plan.changes:
             break
     assert not plan.changes
+
+
+def test_what_waits_for_the_next_run_is_not_looked_at_again_in_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A full run compares all memories with each other once, not in every round."""
+    runs: list[Draft] = []
+    monkeypatch.setattr(dream_plan, "supersede", runs.append)
+    files = [memory_file(f"inbox/Note {n}", f"The user prefers tea {n}.", 2) for n in range(9)]
+    for limit, rounds in ((4, 1), (100, 2)):
+        dreamt(2, StandInView(dict(files)), limit)
+        assert len(runs) == rounds
+        runs.clear()
 
 
 def test_levels_go_deeper() -> None:

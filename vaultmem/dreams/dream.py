@@ -97,7 +97,8 @@ def consolidate(draft: Draft, options: Options) -> None:
 
 
 def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
-    """Repeat the steps until nothing changes; a memory is filed or merged only once."""
+    """Repeat the steps until nothing changes, or something has to wait for the next run; a memory is filed or merged
+    only once."""
     for _ in range(ROUNDS):
         before = draft.revision
         draft.findings = [
@@ -105,7 +106,7 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
         ]
         for step in steps:
             step(draft)
-        if draft.revision == before:
+        if draft.revision == before or draft.left:
             return
 
 
