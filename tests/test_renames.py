@@ -201,3 +201,17 @@ def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
     assert looked("B/Plan.md") == []
     (vault / "A/Plan.md").unlink()
     assert looked() == []
+
+
+def test_a_name_or_a_line_that_is_typed_in_several_steps_keeps_its_answers(tmp_path: Path) -> None:
+    steps = {
+        DONE: [due(f"vm-{path}", path=path) for path in ("a.md", "b.md", "c.md", "d.md")],
+        SNOOZED: [due(f"vm-{end}", f"call An{end}") for end in ("ne", "na", "nabel", "nabell")],
+    }
+    for state, looks in steps.items():
+        renames = Renames(str(tmp_path / state))
+        entries = Entries(said(state, looks[0].id), {})
+        for now, look in enumerate(looks):
+            moved = renames.follow([look], entries, float(now), nowhere)
+            entries = Entries(entries.answers | moved.answers, {})
+        assert entries.answers[looks[-1].id].state == state

@@ -51,11 +51,14 @@ class Renames:
             self._load(now)
         moved = moved_entries(self._before, dues, entries, is_there)
         there = {due.id: due for due in dues}
+        new = [due for due in dues if due.id not in self._before]
         self._last_seen = {
             id_: self._last_seen.get(id_, now)
             for id_ in self._before
             if id_ not in there and abs(now - self._last_seen.get(id_, now)) <= KEEP_FOR
         }
+        for id_ in _found_again([self._before[id_] for id_ in self._last_seen], new):
+            del self._last_seen[id_]  # else the next name would be that of two
         self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
         self.keep(dues, entries)
         return moved
@@ -128,6 +131,20 @@ def moved_entries(
         if record and due.id not in entries.notified:
             moved.notified[due.id] = record._replace(id=due.id)
     return moved
+
+
+def _found_again(gone: Iterable[Due], new: Iterable[Due]) -> list[str]:
+    """The ids of those that are somewhere else now, or are there in other words."""
+    meanings, lines = set[tuple[object, ...]](), dict[tuple[object, ...], Due]()
+    for due in new:
+        meanings.add(_meaning(due))
+        lines[_line(due)] = due
+    return [
+        due.id
+        for due in gone
+        if _meaning(due) in meanings
+        or ((mended := lines.get(_line(due))) and _repair(mended, [due]))
+    ]
 
 
 def _move(moved: Entries, entries: Entries, pairs: Iterable[tuple[str, str]]) -> None:
