@@ -50,7 +50,7 @@ COUNTED = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(3_000))
+@settings(max_examples=examples(1_500))
 @given(st.lists(COUNTED, max_size=6).map(" ".join))
 def test_tokens_are_counted_as_the_tokenizer_makes_them(tokenizer: Tokenizer, text: str) -> None:
     text = normalize_text(text)
