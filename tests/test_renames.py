@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
+from unittest.mock import Mock
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,6 +12,7 @@ from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id, completion_id
 from vaultmem.pending.open_store import open_store
+from vaultmem.pending.record import Record
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
@@ -84,9 +86,9 @@ def test_another_thing_is_told(new: Due) -> None:
 def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:
     file = str(tmp_path / "pending.dues")
     new = [due("vm-new", path="b.md")]
-    assert (
-        not Renames(file).follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0, nowhere).notified
-    )
+    first = Renames(file)
+    assert not first.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0, nowhere).notified
+    first.keep([*OLD.values()], Entries(said(DONE), HEARD))
     assert Renames(file).follow(new, Entries(said(DONE), HEARD), 5.0, nowhere).notified
     slow = Renames(str(tmp_path / "other"))
     slow.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0, nowhere)
@@ -139,6 +141,30 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
         (vault / f"{name}.md").rename(vault / f"New {name}.md")
     told, listed = looked()
     assert (told, sorted(listed)) == ([], ["New Trip", "New Week", "call Anne"])
+
+
+def test_a_kill_before_the_answers_are_recorded_costs_none(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("One.md", f"- [ ] sweep 📅 {DAY}\n")
+
+    def looked() -> tuple[Record, list[Due]]:
+        synced(vault)
+        opened = Vault(str(vault))
+        waiting = open_store(opened.state, opened.config).pending
+        catalog = opened.searcher().catalog
+        waiting.refresh(catalog, NOW)
+        return waiting.record, waiting.dues(catalog, NOW)
+
+    record, [sweep] = looked()
+    record.add([Answer(sweep.id, DONE, AT)], [], NOW.timestamp())
+    looked()
+    (vault / "One.md").rename(vault / "Two.md")
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(Record, "add", Mock(side_effect=KeyboardInterrupt))
+        looked()
+    record, [moved] = looked()
+    assert (moved.path, record.answers()[moved.id].state) == ("Two.md", DONE)
 
 
 def test_all_turns_of_a_task_that_repeats_move_at_once(vault: Path, write: Write) -> None:

@@ -222,6 +222,7 @@ class Pending:
         if moved.answers or moved.notified:
             self.unsettled = self.unsettled or bool(moved.answers)
             self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
+        self._renames.keep(dues, entries)  # last, so that after a kill they are moved again
         if moved.answers:  # by which another turn of what repeats may be there
             self._follow_renames(catalog, now)
 

@@ -46,7 +46,7 @@ class Renames:
     def follow(
         self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere
     ) -> Entries:
-        """The entries to record for dues that are new since the last time."""
+        """The entries to record for dues that are new since the last time, before `keep`."""
         if self._saved is None:
             self._load(now)
         moved = moved_entries(self._before, dues, entries, is_there)
@@ -60,7 +60,6 @@ class Renames:
         for id_ in _found_again([self._before[id_] for id_ in self._last_seen], new):
             del self._last_seen[id_]  # else the next name would be that of two
         self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
-        self.keep(dues, entries)
         return moved
 
     def keep(self, dues: Iterable[Due], entries: Entries) -> None:
