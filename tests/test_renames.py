@@ -160,9 +160,10 @@ def test_a_kill_before_the_answers_are_recorded_costs_none(
     record.add([Answer(sweep.id, DONE, AT)], [], NOW.timestamp())
     looked()
     (vault / "One.md").rename(vault / "Two.md")
-    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as killed:
         killed.setattr(Record, "add", Mock(side_effect=KeyboardInterrupt))
-        looked()
+        with pytest.raises(KeyboardInterrupt):
+            looked()
     record, [moved] = looked()
     assert (moved.path, record.answers()[moved.id].state) == ("Two.md", DONE)
 
