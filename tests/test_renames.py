@@ -37,6 +37,15 @@ def said(state: str, id_: str = "vm-old") -> dict[str, Answer]:
     return {id_: Answer(id_, state, AT, until="2027-01-01" if state == SNOOZED else "")}
 
 
+def looked(vault: Path) -> tuple[Record, list[Due]]:
+    synced(vault)
+    opened = Vault(str(vault))
+    waiting = open_store(opened.state, opened.config).pending
+    catalog = opened.searcher().catalog
+    waiting.refresh(catalog, NOW)
+    return waiting.record, waiting.dues(catalog, NOW)
+
+
 OLD = {"vm-old": due("vm-old")}
 
 
@@ -148,23 +157,15 @@ def test_a_kill_before_the_answers_are_recorded_costs_none(
 ) -> None:
     write("One.md", f"- [ ] sweep 📅 {DAY}\n")
 
-    def looked() -> tuple[Record, list[Due]]:
-        synced(vault)
-        opened = Vault(str(vault))
-        waiting = open_store(opened.state, opened.config).pending
-        catalog = opened.searcher().catalog
-        waiting.refresh(catalog, NOW)
-        return waiting.record, waiting.dues(catalog, NOW)
-
-    record, [sweep] = looked()
+    record, [sweep] = looked(vault)
     record.add([Answer(sweep.id, DONE, AT)], [], NOW.timestamp())
-    looked()
+    looked(vault)
     (vault / "One.md").rename(vault / "Two.md")
     with monkeypatch.context() as killed:
         killed.setattr(Record, "add", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            looked()
-    record, [moved] = looked()
+            looked(vault)
+    record, [moved] = looked(vault)
     assert (moved.path, record.answers()[moved.id].state) == ("Two.md", DONE)
 
 
@@ -242,3 +243,14 @@ def test_a_name_or_a_line_that_is_typed_in_several_steps_keeps_its_answers(tmp_p
             moved = renames.follow([look], entries, float(now), nowhere)
             entries = Entries(entries.answers | moved.answers, {})
         assert entries.answers[looks[-1].id].state == state
+
+
+def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(tmp_path: Path) -> None:
+    """As sync programs do it; after a while it is a copy, of which the original has gone."""
+    old, new = due("vm-old"), due("vm-new", path="b.md")
+    entries = Entries(said(DONE), HEARD)
+    for later, is_moved in ((2.0, True), (2 * KEEP_FOR, False)):
+        renames = Renames(str(tmp_path / str(later)))
+        looks = [([old], 0.0), ([old, new], 1.0), ([old, new], later - 1), ([new], later)]
+        answers = [renames.follow(dues, entries, now, nowhere).answers for dues, now in looks]
+        assert [bool(moved) for moved in answers] == [False, False, False, is_moved]

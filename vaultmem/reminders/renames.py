@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vaultmem.synclog.log_entries import Notified
 
 ALIKE = 0.75  # of the letters, for words to be the same ones mended
-KEEP_FOR = 600.0  # seconds that what is gone may come back elsewhere: sync programs delete first
+KEEP_FOR = 600.0  # seconds between the two halves of a rename: sync programs delete first, or last
 _LONGEST = 200  # characters that are compared
 _MOST = 5_000  # dues in the file
 _LONGEST_FILE = 32_000_000  # characters
@@ -42,23 +42,28 @@ class Renames:
         self._saved: list[Due] | None = None  # what the file holds
         self._before: dict[str, Due] = {}
         self._last_seen: dict[str, float] = {}  # of what is gone
+        self._first_seen: dict[str, float] = {}  # of what has come
 
     def follow(
         self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere
     ) -> Entries:
         """The entries to record for dues that are new since the last time, before `keep`."""
-        if self._saved is None:
+        is_first = self._saved is None
+        if is_first:
             self._load(now)
-        moved = moved_entries(self._before, dues, entries, is_there)
         there = {due.id: due for due in dues}
-        new = [due for due in dues if due.id not in self._before]
-        self._last_seen = {
-            id_: self._last_seen.get(id_, now)
-            for id_ in self._before
-            if id_ not in there and abs(now - self._last_seen.get(id_, now)) <= KEEP_FOR
-        }
-        for id_ in _found_again([self._before[id_] for id_ in self._last_seen], new):
+        self._first_seen = _recent(self._first_seen, now)
+        is_any_gone = bool(self._before.keys() - there.keys() - self._last_seen.keys())
+        fresh = self._first_seen.keys() & there.keys() if is_any_gone else set()
+        moved = moved_entries(self._before, dues, entries, is_there, fresh)
+        new = there.keys() - self._before.keys()
+        gone = {id_: self._last_seen.get(id_, now) for id_ in self._before if id_ not in there}
+        self._last_seen = _recent(gone, now)
+        candidates = [self._before[id_] for id_ in self._last_seen]
+        for id_ in _found_again(candidates, [there[id_] for id_ in new | fresh]):
             del self._last_seen[id_]  # else the next name would be that of two
+        if not is_first:
+            self._first_seen |= dict.fromkeys(new, now)
         self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
         return moved
 
@@ -93,16 +98,25 @@ class Renames:
         self._last_seen = dict.fromkeys(self._before, now)
 
 
+def _recent(times: Mapping[str, float], now: float) -> dict[str, float]:
+    return {id_: at for id_, at in times.items() if abs(now - at) <= KEEP_FOR}
+
+
 def moved_entries(
-    before: Mapping[str, Due], after: Iterable[Due], entries: Entries, is_there: IsThere
-) -> Entries:
-    """What of the entries goes on to those `after` that were not there `before`, or in another note. The consent to
-    tick tasks in a note goes on where the note is not there any more."""
+    before: Mapping[str, Due], after: Iterable[Due], entries: Entries, is_there: IsThere,
+    fresh: Collection[str] = (),
+) -> Entries:  # fmt: skip
+    """What of the entries goes on to those `after` that were not there `before`, or that are `fresh`, or in another
+    note. The consent to tick tasks in a note goes on where the note is not there any more."""
     now = {due.id: due for due in after}
+    new = (now.keys() - before.keys()).union(fresh)
     by_meaning: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
     by_line: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
-    for due in before.values() if now.keys() - before.keys() else ():
+    turns: defaultdict[tuple[str, int], list[Due]] = defaultdict(list)
+    for due in before.values() if new else ():
         by_meaning[_meaning(due)].append(due)
+        if due.kind == SENTENCE:
+            turns[due.source, due.line].append(due)
         if due.id not in now:
             by_line[_line(due)].append(due)
     homes = {(due.path, _meaning(due)) for due in now.values()} if by_meaning else set()
@@ -111,14 +125,14 @@ def moved_entries(
         known = before.get(due.id)
         if known and known.path != due.path and not is_there(known.path):
             _move(moved, entries, [_consents(known, due)])
-        if known or not by_meaning:
+        if due.id not in new or not by_meaning:
             continue
         same = by_meaning[_meaning(due)]
         gone = _gone(due, (entry for entry in same if entry.id not in now), homes)
-        mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
+        mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 and not known else []
         pairs: list[tuple[str, str]] = []
         if len(gone) == 1:  # of two nobody knows which
-            pairs += _new_ids(gone[0], due, before)
+            pairs += _new_ids(gone[0], due, turns[gone[0].source, gone[0].line])
             pairs += [] if is_there(gone[0].path) else [_consents(gone[0], due)]
         for entry in mended:
             answer = entries.answers.get(entry.id)
@@ -179,14 +193,13 @@ def _turn_of(gone: Due, due: Due) -> Due:
     return with_id(shift(gone, due.due), gone.source).due
 
 
-def _new_ids(gone: Due, due: Due, before: Mapping[str, Due]) -> Iterator[tuple[str, str]]:
+def _new_ids(gone: Due, due: Due, turns: Iterable[Due]) -> Iterator[tuple[str, str]]:
     """Pairs of ids, old and new; of a task that repeats also those of its turns, of which each comes up after the one
     before it was answered."""
     yield from zip(_ids(_turn_of(gone, due)), _ids(due), strict=True)
-    for turn in before.values() if gone.kind == TASK and gone.repeat else ():
-        if (turn.source, turn.line, turn.kind) == (gone.source, gone.line, SENTENCE):
-            moved = due._replace(id=item_id(due.source, turn.key))
-            yield from zip(_ids(turn)[:2], _ids(moved)[:2], strict=True)
+    for turn in turns if gone.kind == TASK and gone.repeat else ():
+        moved = due._replace(id=item_id(due.source, turn.key))
+        yield from zip(_ids(turn)[:2], _ids(moved)[:2], strict=True)
 
 
 def _line(due: Due) -> tuple[object, ...]:
