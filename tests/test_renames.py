@@ -254,3 +254,16 @@ def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(tmp_p
         looks = [([old], 0.0), ([old, new], 1.0), ([old, new], later - 1), ([new], later)]
         answers = [renames.follow(dues, entries, now, nowhere).answers for dues, now in looks]
         assert [bool(moved) for moved in answers] == [False, False, False, is_moved]
+
+
+def test_what_was_there_all_the_time_is_no_rename(vault: Path, write: Write) -> None:
+    """Nor is it one for the next process."""
+    for name in ("Mine", "Yours"):
+        write(f"{name}.md", f"- [ ] weekly review 📅 {DAY}\n")
+
+    record, [mine, yours] = looked(vault)
+    record.add([Answer(mine.id, DONE, AT)], [], NOW.timestamp())
+    looked(vault)
+    (vault / "Mine.md").unlink()
+    record, [left] = looked(vault)
+    assert (left.id, left.id in record.answers()) == (yours.id, False)

@@ -68,15 +68,16 @@ class Renames:
         return moved
 
     def keep(self, dues: Iterable[Due], entries: Entries) -> None:
-        """Store the state for the next process."""
+        """Store the state for the next process: what has entries, and what it could be taken for."""
         known = {*entries.answers, *entries.notified}
-        saved = [
-            due
+        contents = {
+            due.content or due.text
             for due in dues
             if {due.id, completion_id(due.path)} & known
             or due.series in entries.answers
             or (due.rolls and not due.memory)
-        ]
+        }
+        saved = [due for due in dues if (due.content or due.text) in contents]
         if saved == self._saved:
             return
         rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
