@@ -171,12 +171,30 @@ def test_what_another_process_commits_during_a_look_is_no_damage(
     assert kept.history.damage()
 
 
+def full(*_: object) -> None:
+    """A disk without room."""
+    raise OSError(errno.ENOSPC, "no space left")
+
+
+def test_damage_after_another_failure_is_noticed(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.make("memories/a.md", b"a")
+    kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
+    kept = Kept(kept.vault.parent)
+    with monkeypatch.context() as patch:
+        patch.setattr(objects.Objects, "put_in_place", full)
+        with pytest.raises(StateError, match="no space left"):
+            kept.take_in()
+    emptied(kept.state / "history.git")
+    kept.take_in()
+    assert len(kept.history.damaged()) == 1
+    assert true(kept)
+
+
 def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.make("memories/a.md", b"a")
     kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
-
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "no space left")
 
     checks: list[object] = []
     damage = repository.Repository.damage

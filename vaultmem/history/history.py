@@ -39,7 +39,7 @@ class History:
         self._vault = vault
         self._memories = memory_folder
         self._settled: str | None = None  # a newest commit that has no batch which still waits
-        self._intact: object = None  # the state of the repository when it was checked last
+        self._intact: object = None  # the failure after which the repository was checked last
 
     def trouble(self) -> str | None:
         """Why there is no history, and what to do."""
@@ -62,8 +62,8 @@ class History:
         blobs = {path: held for path, held in blobs.items() if commits.is_storable(path)}
         try:
             count = self._import(waiting, blobs, now, read)
-        except StateError:
-            if not self._begins_again():
+        except StateError as error:
+            if not self._begins_again(error):
                 raise
             count = self._import(waiting, blobs, now, read)
         for batch in waiting:
@@ -71,15 +71,15 @@ class History:
         self._settled = self._repository.tip()
         return count
 
-    def _begins_again(self) -> bool:
-        """Set the repository aside if it is damaged. Returns whether it was. What was intact is not checked again until
-        it changes: on a full disk every attempt fails, and a check reads all of it."""
-        state = self._repository.state()
-        if state == self._intact:
+    def _begins_again(self, error: StateError) -> bool:
+        """Set the repository aside if it is damaged. Returns whether it was. A check reads all of it: after the same
+        failure of the same repository, as at every attempt on a full disk, it is not repeated."""
+        failure = self._repository.state(), str(error)
+        if failure == self._intact:
             return False
         damage = self._repository.damage()
         if damage is None:
-            self._intact = state
+            self._intact = failure
             return False
         log.error("the history is damaged (%s) and set aside; a new one begins", damage)
         self._repository.set_aside()
@@ -106,8 +106,8 @@ class History:
         """Pack the repository if needed; for a quiet moment. Returns whether it was packed."""
         try:
             return is_there() and self._repository.tip() is not None and self._repository.tidy()
-        except StateError:
-            if not self._begins_again():
+        except StateError as error:
+            if not self._begins_again(error):
                 raise
             return False
 
