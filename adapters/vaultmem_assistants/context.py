@@ -131,7 +131,7 @@ MOST_WORDS = 40  # of a prompt
 
 def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dict[str, str]:
     """Memories that share words with the prompt, for the assistant `by`: one line each, by id, without those whose
-    ids are `known`. By words alone: matches by meaning would come with every greeting, and a hook must not load a
+    ids are `shown_ids`. By words alone: matches by meaning would come with every greeting, and a hook must not load a
     model. The hook counts the reads (pending.listing), not this function."""
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():

@@ -20,7 +20,7 @@ _LONGEST = 5_000
 
 
 class Files:
-    """A source of Markdown files. `wanted` is a pattern of paths in its folder, and optionally one for names of
+    """A source of Markdown files. `patterns` are one for paths in its folder, and optionally more for names of
     instructions, which are read from all folders of a project."""
 
     def __init__(

@@ -328,7 +328,7 @@ class VanishGuard:
     # A look at some paths
 
     def not_believed(self, diff: Diff, total: int, now: float) -> list[str]:
-        """Of what is gone there, what the index keeps; it holds `known` files."""
+        """Of what is gone there, what the index keeps; it holds `total` files."""
         gone = self.missing(diff)
         if gone and not self.vanished:
             try:
@@ -387,7 +387,7 @@ class VanishGuard:
         self.count(self._going, now)
 
     def _check(self, count: int, total: int, now: float) -> None:
-        """Raises VaultGoneError when, with those of the last minute, so many of `known` cannot be believed."""
+        """Raises VaultGoneError when, with those of the last minute, so many of `total` cannot be believed."""
         if not self.vanished:
             while self._lately and self._lately[0][0] < now - WINDOW:
                 self._lately.popleft()

@@ -218,7 +218,7 @@ def check_vanished(folder: str, diff: Diff) -> None:
 
 
 def check_rebuild(folder: str, rules: Rulebook, indexed: int) -> None:
-    """The same before an index is built anew; `known` is how many notes the old one had."""
+    """The same before an index is built anew; `indexed` is how many notes the old one had."""
     count = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
     if 2 * count <= indexed:
         identity.check(folder)

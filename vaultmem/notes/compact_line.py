@@ -36,7 +36,7 @@ def expand(properties: Properties) -> Properties:
 
 
 def properties_to_set(raw: Properties, changes: Properties) -> dict[str, Value]:
-    """The properties to set in a file with the properties `raw` so that it says `wanted`; None removes one. A file
+    """The properties to set in a file with the properties `raw` so that it has `changes`; None removes one. A file
     that gets its id gets a line."""
     inside = _inside(raw)
     if not changes or (not inside and ("id" not in changes or "id" in raw or LINE in raw)):

@@ -266,7 +266,7 @@ def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) ->
 
 
 def open_rulebook(root: Folder, dialect: str = "auto") -> Rulebook:
-    """The rules for a vault: those of the dialect named `wanted`, else of the one that claims the vault, else of the
+    """The rules for a vault: those of the dialect named `dialect`, else of the one that claims the vault, else of the
     fallback."""
     dialects = installed()
     if not dialects:

@@ -34,8 +34,8 @@ class Snippet:
 
 
 class Marker:
-    """Finds the words of one query in texts. `wanted` are tokens as the analyzer gives them, `stem` is the analyzer: a
-    word is marked when one of its tokens is wanted."""
+    """Finds the words of one query in texts. `stem` is the analyzer, `query_words` are its tokens: a word is marked
+    when one of its tokens is among them."""
 
     def __init__(self, query_words: set[str], stem: Callable[[str], Collection[str]]) -> None:
         self._wanted, self._stem = query_words, stem

@@ -38,12 +38,11 @@ _STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 class Batches:
     """Applies batches and keeps them until forgotten. The caller holds the lock of the state folder."""
 
-    def __init__(self, folder: str, vault: str, own_marker: str = "") -> None:
-        """`own` is the folder of the vault in which no links are followed, and files are detached from their hard
-        links."""
+    def __init__(self, folder: str, vault: str, own_folder: str = "") -> None:
+        """In `own_folder` of the vault no links are followed, and files are detached from their hard links."""
         self.vault = vault
         self._folder = folder
-        self._own = own_marker
+        self._own = own_folder
 
     def apply(self, header: Header, writes: Sequence[PlannedWrite]) -> Outcome:
         """Carry out the writes, each against the newest bytes of its file.
