@@ -224,6 +224,7 @@ def test_the_contracts_notice_what_is_planted(tmp_path: Path) -> None:
         "Dialects know the contract and nothing else",
         "A shared index knows the port, the settings and the ground floor",
         "The core imports no package of the shelf",
+        "Arrows point inward",  # back from the shelf to the verbs
     }
 
 

@@ -1,2 +1,18 @@
-"""A local web page to view, correct and decide on what assistants remember. It only calls verbs and has no logic of
-its own."""
+"""A local web page to view, correct and decide on what assistants remember, and the verb that opens it. It only calls
+verbs and has no logic of its own."""
+
+from __future__ import annotations
+
+from vaultmem.api.memory_verbs import flag
+from vaultmem.api.verbs import SET_UP, Verb
+
+VERBS = {
+    "ui": Verb(
+        "open the page that shows what your assistants remember; vaultmem stop ends it", SET_UP,
+        (
+            flag("print_url", "print its one-time address, and open nothing"),
+            flag("by_number", "an address with 127.0.0.1, for browsers that know no names below .localhost"),
+        ),
+        command="vaultmem_web.commands:ui",
+    ),
+}  # fmt: skip
