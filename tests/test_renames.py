@@ -1,5 +1,6 @@
 """What was answered and told stays with what has another place now, and with nothing else."""
 
+import json
 from datetime import datetime
 from pathlib import Path
 from unittest.mock import Mock
@@ -13,7 +14,7 @@ from vaultmem.api import Vault
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id, completion_id
 from vaultmem.pending.open_store import open_store
 from vaultmem.pending.record import Record
-from vaultmem.reminders.due import TASK, Due
+from vaultmem.reminders.due import TASK, Due, shift, with_id
 from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
 
@@ -110,7 +111,18 @@ def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:
     assert not late.follow(new, Entries(said(DONE), HEARD), 3 * KEEP_FOR, nowhere).answers
 
 
-@pytest.mark.parametrize("damaged", ["", "{", "[1, [2]]", '[["vm-old", 1]]', "\0"])
+def test_the_file_of_an_earlier_version_has_fewer_fields(tmp_path: Path) -> None:
+    file = tmp_path / "pending.dues"
+    before = due("vm-old", path="a.md")
+    row = [*before._replace(rolls=True, at="2026-11-20", due="2026-11-20")]
+    file.write_text(json.dumps([row[: Due._fields.index("begun")]]))
+    turn = with_id(shift(before._replace(rolls=True), DAY), "a").due
+    after = with_id(turn._replace(path="b.md"), "b").due
+    moved = Renames(str(file)).follow([after], Entries(said(DONE, turn.id), {}), 0.0, nowhere)
+    assert [*moved.answers] == [after.id]
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[1, [2]]", '[["vm-old", 1]]', '[["vm-old"]]', "\0"])
 def test_a_damaged_file_is_none(tmp_path: Path, damaged: str) -> None:
     file = tmp_path / "pending.dues"
     file.write_text(damaged)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, approval_id, completion_id, item_id
+from vaultmem.notes.places import folded_name
 from vaultmem.paths import replace_private
 from vaultmem.reminders.due import SENTENCE, TASK, Due, shift, with_id
 
@@ -22,6 +23,7 @@ _LONGEST = 200  # characters that are compared
 _MOST = 5_000  # dues in the file
 _LONGEST_FILE = 32_000_000  # characters
 _FORM = tuple(type(field) for field in Due("", "", "", "", "", "", 0, ""))
+_LEAST = 8  # fields without which there is no due
 
 
 IsThere = Callable[[str], bool]  # whether there is a file at a path of the vault
@@ -93,8 +95,12 @@ class Renames:
         except (OSError, ValueError, RecursionError):
             return
         for row in rows if isinstance(rows, list) else []:
-            if isinstance(row, list) and tuple(map(type, row)) == _FORM:
-                self._before[row[0]] = Due(*row)
+            if not isinstance(row, list) or tuple(map(type, row)) != _FORM[: max(len(row), _LEAST)]:
+                continue
+            due = Due(*row)
+            # Earlier versions did not write down what the id is made of.
+            known = due if due.source else with_id(due, folded_name(due.path)).due
+            self._before[due.id] = known._replace(id=due.id)
         self._saved = list(self._before.values())
         self._last_seen = dict.fromkeys(self._before, now)
 
