@@ -124,13 +124,11 @@ def _soon(work: Callable[[], None]) -> None:
 # --- reminders
 
 LONGEST = 20.0  # seconds between looks at the clock: a computer that sleeps stops the other clocks
-PAGE_QUIET = (
-    1.0  # seconds after a change in the vault before the page is written; a person may go on
-)
+# Seconds after a change in the vault before the page is written; a person may go on.
+PAGE_QUIET = 1.0
 PAGE_AT_LATEST = 10.0
-PAUSES = (
-    10  # times as long as the last work took: while thousands of notes move it works now and then
-)
+# Times as long as the last work took: while thousands of notes move it works now and then.
+PAUSES = 10
 RETRY = 1.0  # after a failure; after another one twice as long
 RETRY_AT_MOST = 60.0
 EXCHANGE = 300.0  # seconds between exchanges of reads with other machines when nothing else happens

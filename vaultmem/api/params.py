@@ -233,8 +233,8 @@ def _own_name(name: str, properties: Collection[str], arguments: Collection[str]
 def _check_known(properties: Collection[str], arguments: Iterable[str], spell: Spell) -> None:
     for name in (argument for argument in arguments if argument not in properties):
         near = nearest(name, properties)
-        advised = f"known: {', '.join(properties) or 'none'}"
-        advice = f"did you mean {spell(near)}?" if near else advised
+        names = f"known: {', '.join(properties) or 'none'}"
+        advice = f"did you mean {spell(near)}?" if near else names
         raise UsageError(f"unknown parameter {name[:_MOST_NAME]!r}; {advice}")
 
 

@@ -320,9 +320,9 @@ def _telling(searcher: Searcher, text: str) -> str:
     from vaultmem.search.query import Term
 
     keyword = searcher.keyword
-    rare: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for word in dict.fromkeys(text.split()):
         if not keyword.is_weak(Term("word", word)):
-            rare[word] = min(map(keyword.frequency, tokenize(word)), default=0)
-    frequent = sorted((word for word, count in rare.items() if count), key=rare.__getitem__)
-    return " ".join(frequent[:TELLING]) or text
+            counts[word] = min(map(keyword.frequency, tokenize(word)), default=0)
+    rarest = sorted((word for word, count in counts.items() if count), key=counts.__getitem__)
+    return " ".join(rarest[:TELLING]) or text

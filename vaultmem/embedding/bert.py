@@ -121,9 +121,8 @@ def _exact_product(writer: GraphWriter, value: str, part: Linear) -> str:
     return writer.add("MatMul", [value, writer.constant(part.exact())])
 
 
-Tokenize = Callable[
-    [str], list[int]
-]  # from a text to its token ids, with the model's special tokens
+# From a text to its token ids, with the model's special tokens.
+Tokenize = Callable[[str], list[int]]
 
 
 class Session(Protocol):

@@ -46,9 +46,8 @@ class Commit(NamedTuple):
     kind: str  # assistant, job or person
     why: str
     files: tuple[FileChange, ...] = ()  # in a message only the moved ones, and those with a reason
-    token: str = (
-        ""  # of the batch; "" for what a person did in an editor, or another machine, seen later
-    )
+    # Of the batch; "" for what a person did in an editor, or another machine, seen later.
+    token: str = ""
     undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it undoes
     answers: tuple[AnswerChange, ...] = ()
 

@@ -182,13 +182,13 @@ class History:
         data = self._repository.blobs([old for _, old, _ in gone])
         return [(path, data[old], at) for path, old, at in gone]
 
-    def moved_since(self, paths: Sequence[str]) -> list[dict[str, str]]:
+    def moved_since(self, hashes: Sequence[str]) -> list[dict[str, str]]:
         """The later paths of files, by the path that they had after each of these commits, the newest first."""
         tip, places = self._tip(), dict[str, str]()
-        after = dict.fromkeys(paths, places)
-        if tip is None or not {*paths} - {tip}:
+        after = dict.fromkeys(hashes, places)
+        if tip is None or not {*hashes} - {tip}:
             return [*after.values()]
-        output = self._repository.run("log", "--format=%H%n%B%x00", f"{paths[-1]}..{tip}")
+        output = self._repository.run("log", "--format=%H%n%B%x00", f"{hashes[-1]}..{tip}")
         for entry in output.decode("utf-8", "replace").split("\0"):
             commit, _, text = entry.lstrip("\n").partition("\n")
             if commit in after:
@@ -255,16 +255,14 @@ class History:
         if by is None and since is None:
             return self._read(tip, *([] if limit is None else [f"-n{limit}"]))
         rows = self._repository.run("log", "--format=%H %at %an", tip).decode("utf-8", "replace")
-        all_commits = []
+        hashes = []
         for row in rows.splitlines():
             commit, at, name = row.split(" ", 2)
             if (by is None or by(name)) and (since is None or float(at) >= since):
-                all_commits.append(commit)
-        return (
-            self._read("--no-walk=unsorted", "--stdin", stdin="\n".join(all_commits))
-            if all_commits
-            else iter(())
-        )
+                hashes.append(commit)
+        if not hashes:
+            return iter(())
+        return self._read("--no-walk=unsorted", "--stdin", stdin="\n".join(hashes))
 
     def _of_path(self, tip: str, path: str) -> Iterator[Commit]:
         """The commits of a file, including those under its earlier names."""

@@ -220,9 +220,8 @@ def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
 def _worth(entry: Entry) -> tuple[bool, int, float, str]:
     if entry.role == MEMORY:
         return False, 0, entry.created, entry.path
-    from vaultmem.notes.blocks import (
-        telling_words,  # only a conversation that is summed up needs it
-    )
+    # Only a conversation that is summed up needs it.
+    from vaultmem.notes.blocks import telling_words
 
     words = min(telling_words(entry.content), MOST_WORTH)
     words -= ASKING if entry.content.rstrip().endswith(("?", "？")) else 0

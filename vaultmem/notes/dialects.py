@@ -316,10 +316,9 @@ def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]
     if "id" not in note.properties:
         blocks = [*blocking.of_properties(note, text, front.body), *blocks]
     blocks = blocks or [blocking.Block("", 1, 1)]
-    if "role" in note.properties and (properties := with_our_keys(note.properties)).get(
-        "conversation_id"
-    ):
-        blocks = blocking.as_turn(blocks, str(properties["role"]))
+    turn = with_our_keys(note.properties) if "role" in note.properties else {}
+    if turn.get("conversation_id"):
+        blocks = blocking.as_turn(blocks, str(turn["role"]))
     return note, blocks
 
 

@@ -232,8 +232,7 @@ def find_removed(session: Session, text: str) -> Removed | None:
     memory = named(text, session.store.folder, [file.memory for file in every if file.memory])
     if memory is not None:
         return memories[memory.path]
-    memory_name = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
-    names = {file.path.lower().removesuffix(".md"): file for file in reversed(every)}
-    return names.get(memory_name) or {file_name(name): file for name, file in names.items()}.get(
-        memory_name
-    )
+    name = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
+    by_path = {file.path.lower().removesuffix(".md"): file for file in reversed(every)}
+    by_name = {file_name(path): file for path, file in by_path.items()}
+    return by_path.get(name) or by_name.get(name)

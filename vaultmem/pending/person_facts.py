@@ -177,9 +177,8 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
         return None  # what passes, and what stands among preferences and pending items
     ends, now = seconds(properties.get("expires_at")), context.now.timestamp()
-    is_replaced = properties.get("replaced_by") and properties.get(
-        "until"
-    )  # without an end it was restored
+    # Without an end it was restored.
+    is_replaced = properties.get("replaced_by") and properties.get("until")
     if is_replaced or properties.get("compressed") is True or (ends and ends <= now):
         return None
     origin, approved = access.origin(properties), item_answers.is_approved(id_, answers)

@@ -153,9 +153,8 @@ class Agenda:
         self._seq: int | None = None
         self._notes: dict[int, list[Schedule]] = {}  # what is not the same on every day
         self._names = _Names()
-        self._copies: dict[
-            int, tuple[int | None, str]
-        ] = {}  # conflict copies, each with its original and the path of that
+        # Conflict copies, each with its original and the path of that.
+        self._copies: dict[int, tuple[int | None, str]] = {}
         self._fixed: list[_Entry] = []  # what is the same on every day, sorted
         self._met: dict[str, str] | None = None
         self._paths: dict[str, list[str]] | None = None  # of notes that are known, by their hashes
@@ -203,12 +202,12 @@ class Agenda:
         index = catalog.path, _inode(catalog.path)
         since = self._seq if index == self._index else None
         seq, changed = catalog_read.changed_notes(catalog, since)
-        judged = self._judged(catalog)
+        copies = self._follow_copies(catalog)
         if changed is None or (since is not None and seq < since):
             changed, self._names = None, _Names()
             self._names.follow(catalog, None)
         else:
-            changed |= judged | self._names.follow(catalog, changed)
+            changed |= copies | self._names.follow(catalog, changed)
             changed |= {copy for copy, (original, _) in self._copies.items() if original in changed}
         if self._met is None or changed is None:
             rows = self._ledger.rows(
@@ -219,14 +218,14 @@ class Agenda:
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
 
-    def _judged(self, catalog: Catalog) -> set[int]:
-        """The notes that began or ceased to be conflict copies."""
-        copies = self._copies
+    def _follow_copies(self, catalog: Catalog) -> set[int]:
+        """Ask again for conflict copies. Returns the notes that begin or cease to be one."""
+        before = self._copies
         self._copies = {
             copy: (original, path)
             for copy, original, path in catalog.db.execute(_COPIES).fetchall()
         }
-        return {copy for copy, _ in copies.items() ^ self._copies.items()}
+        return {copy for copy, _ in before.items() ^ self._copies.items()}
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
         notes, self._listed, self._paths = notes_with_times(catalog, changed), None, None

@@ -191,9 +191,8 @@ def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
     if kind == CONTRADICTION:
         return choice in [memory.id for memory in group]
     memory, other = (session.view.content(memory) for memory in group)
-    return not paraphrase.features(memory, other)[
-        "numbers differ"
-    ]  # other numbers make another fact
+    features = paraphrase.features(memory, other)
+    return not features["numbers differ"]  # other numbers make another fact
 
 
 def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool]) -> bool:
