@@ -121,10 +121,8 @@ def rank(lines: Sequence[str]) -> list[str]:
     total = max(1, len(lines))
 
     def worth(place: int) -> float:
-        sentence_words = words[place]
-        central = sum(often[word] for word in sentence_words) / (
-            total * max(4, len(sentence_words))
-        )
+        tokens = words[place]
+        central = sum(often[word] for word in tokens) / (total * max(4, len(tokens)))
         return salience(lines[place]) + central
 
     return [lines[at] for at in sorted(range(len(lines)), key=lambda at: (-worth(at), at))]

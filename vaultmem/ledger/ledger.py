@@ -202,9 +202,8 @@ class Ledger:
         except sqlite3.OperationalError as error:
             db.close()
             if tries > 1 and error.sqlite_errorname.startswith("SQLITE_IOERR"):
-                return self._connect(
-                    tries - 1
-                )  # another process's journal went while SQLite looked at it
+                # Another process's journal went while SQLite looked at it.
+                return self._connect(tries - 1)
             raise
         return db
 

@@ -213,9 +213,9 @@ def aging(properties: Properties) -> Aging:
     """How a note with these properties ages."""
     if "id" not in properties:
         return NEVER
-    compact_properties = with_our_keys(properties)
-    kind = policy(compact_properties.get("decay_policy"))
-    return aging_of(kind, compact_properties["id"], *(compact_properties.get(key) for key in TIMES))
+    fields = with_our_keys(properties)
+    kind = policy(fields.get("decay_policy"))
+    return aging_of(kind, fields["id"], *(fields.get(key) for key in TIMES))
 
 
 def aging_of(

@@ -129,9 +129,8 @@ def _fits(memory: Memory, filters: MemoryFilters) -> bool:
     if not all(word in f"{memory.title.lower()} {memory.opening}" for word in filters.words):
         return False
     tags = [tag.lower() for tag in memory.tags] if filters.tags else []
-    return all(tag.lower().lstrip("#") in tags for tag in filters.tags) and _is_in_period(
-        memory, filters
-    )
+    has_tags = all(tag.lower().lstrip("#") in tags for tag in filters.tags)
+    return has_tags and _is_in_period(memory, filters)
 
 
 def has(memory: Memory, fields: Mapping[str, str]) -> bool:

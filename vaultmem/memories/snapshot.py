@@ -36,9 +36,8 @@ class Names:
     def __init__(self) -> None:
         self.files: dict[str, Stored] = {}
         self.paths: dict[str, str] = {}  # by their folded spelling
-        self.titles: defaultdict[str, set[str]] = defaultdict(
-            set
-        )  # paths of notes, by their folded titles
+        # Paths of notes, by their folded titles.
+        self.titles: defaultdict[str, set[str]] = defaultdict(set)
         self.suspects: set[str] = set()  # whose names could be those of sync conflict copies
 
     def put(self, path: str, stored: Stored) -> None:

@@ -86,11 +86,9 @@ def expect(session: Session, arguments: Arguments) -> JsonObject:
     ]
     if len(page_lines) >= MOST:
         raise UsageError(f"there are {MOST} expectations; remove some")
-    after = (
-        content
-        if new in page_lines
-        else f"{content.rstrip() or _HEAD + chr(10)}\n{new.as_line()}\n"
-    )
+    after = content
+    if new not in page_lines:
+        after = f"{content.rstrip() or _HEAD + chr(10)}\n{new.as_line()}\n"
     return {
         **_write(session, arguments, (data, after), f"expect: {question}", new),
         "others": others,

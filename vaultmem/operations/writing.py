@@ -68,9 +68,8 @@ class Against(NamedTuple):
 def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
     """Write a memory, unless the very same text is there in that scope; `times` are the properties of a reminder."""
     content = session.in_its_style(_without_call(params.content()))
-    kinds = secrets.redact(
-        content
-    ).kinds  # none where an assistant writes: there they are taken out
+    # None where an assistant writes: there they are taken out.
+    kinds = secrets.redact(content).kinds
     secret_kinds = {"redacted": [*params.redacted], "secrets": [*kinds]}
     scope = params.scope() or DEFAULT_SCOPE
     existing = look(session, content, scope, times=times)
@@ -209,16 +208,10 @@ def _end(session: Session, params: Arguments) -> float:
 def _reminds_alike(memory: Memory, times: Properties) -> bool:
     """Whether it reminds at these times. A repeating one does from either day on if its rule leads from the earlier
     to the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
-    repeat, at, reminds_at = (
-        str(times.get("repeat", "")),
-        str(times["remind"]),
-        memory.text("remind"),
-    )
-    if memory.text("repeat") != repeat or reminds_at[10:] != at[10:]:
+    repeat, new, old = str(times.get("repeat", "")), str(times["remind"]), memory.text("remind")
+    if memory.text("repeat") != repeat or old[10:] != new[10:]:
         return False
-    return reminds_at == at or (
-        bool(repeat) and _leads(repeat, *sorted((reminds_at[:10], at[:10])))
-    )
+    return old == new or (bool(repeat) and _leads(repeat, *sorted((old[:10], new[:10]))))
 
 
 def _leads(repeat: str, earlier: str, later: str) -> bool:

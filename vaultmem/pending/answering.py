@@ -311,10 +311,9 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
     dues = carrying.dues(session)
-    item_ids = {item.id for item in dues} | {
-        memory.id for memory in session.store.collection.live()
-    }
-    questions = {approval_id(id_) for id_ in item_ids} | {completion_id(item.path) for item in dues}
+    ids = {item.id for item in dues}
+    ids |= {memory.id for memory in session.store.collection.live()}
+    questions = {approval_id(id_) for id_ in ids} | {completion_id(item.path) for item in dues}
     answers = session.store.pending.record.answers()
     unapproved = due is not None and due.kind != REMINDER and not is_listable(due, answers)
     if target.id in questions or unapproved:

@@ -109,12 +109,10 @@ def take_back(session: Session, memories: Mapping[str, str]) -> None:
     """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
     record = session.store.pending.record
     answers, at = record.answers(), stamp(session.now)
-    approved = {
-        memory_id: title for memory_id, title in memories.items() if is_approved(memory_id, answers)
-    }
     results = [
         Answer(approval_id(memory_id), OPEN, at, YOU, "", title)
-        for memory_id, title in approved.items()
+        for memory_id, title in memories.items()
+        if is_approved(memory_id, answers)
     ]
     if results:
         record.add(results, [], session.now)

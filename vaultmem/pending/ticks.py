@@ -306,13 +306,10 @@ def typed_on(tick: Tick, item: Item | None) -> str:
 
 def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     """The day that a person typed; the one that we wrote is none, nor the day that a link to the note names."""
-    day_and_time = page.day_and_time(item.due)[0] if item else ""
-    # Of an unknown item we cannot know whether the date is the one that we wrote.
-    ours = (
-        [*map(re.escape, page.own_words(item)), _FIELD + (day_and_time or "-")]
-        if item
-        else [_DATED]
-    )
+    written, ours = "", [_DATED]
+    if item:  # else we cannot know whether the date is the one that we wrote
+        written = page.day_and_time(item.due)[0]
+        ours = [*map(re.escape, page.own_words(item)), _FIELD + (written or "-")]
     text = re.sub("|".join(ours), " ", tick.words)
     until = _UNTIL.search(text)
     # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
@@ -327,7 +324,7 @@ def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     else:
         days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed)]
     if not until:
-        days = [day for day in days if day[:10] != day_and_time]
-    if item and tick.day != day_and_time:
+        days = [day for day in days if day[:10] != written]
+    if item and tick.day != written:
         days.insert(0, tick.day)
     return next((day for day in days if page.day_and_time(day)[0]), None)

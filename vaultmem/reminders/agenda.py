@@ -297,11 +297,10 @@ class Agenda:
         plain = not (is_memory or note.excluded or schedules.is_template(note.path))
         for row in note.rows:
             if row.kind == OPENING:
-                own_properties = self._own(note, str(row.fields.get("text") or note.title))
-                for one in schedules.of_properties(place, note.properties, own_properties):
-                    yield one._replace(
-                        due=one.due._replace(content="" if own_properties.memory else note.hash)
-                    )
+                own = self._own(note, str(row.fields.get("text") or note.title))
+                content = "" if own.memory else note.hash
+                for one in schedules.of_properties(place, note.properties, own):
+                    yield one._replace(due=one.due._replace(content=content))
             elif row.kind == TASK:
                 yield from filter(None, [schedules.of_task(place, row.fields, plain=plain)])
             elif row.kind == BLOCK:

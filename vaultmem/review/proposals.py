@@ -86,9 +86,8 @@ def broken_link(
     return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
 
 
-_RESERVED = re.compile(
-    r"[\s()<>\[\]#%^|\\\"']"
-)  # what destinations and properties in quotes cannot have
+# What destinations and properties in quotes cannot have.
+_RESERVED = re.compile(r"[\s()<>\[\]#%^|\\\"']")
 
 
 def _encode(char: re.Match[str]) -> str:
