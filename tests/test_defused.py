@@ -107,13 +107,19 @@ def test_no_letter_is_cut_apart() -> None:
         ("```dataviewjs\n$= x", "```text dataviewjs\ntext $= x"),
         ("``  $= a``, `\n> = a`, `\ufeff=\na`", "``  text $= a``, `\n> text = a`, `\ufefftext =\na`"),
         ("~~~js\n\n= x\n~~~", "~~~js\n\ntext = x\n~~~"),
-        ("    $= x\n- \t= x", "    text $= x\n- \ttext = x"),
+        ("    $= x\n- \t= x\n\t  = x\n    \u00a0\ufeff= x",
+         "    text $= x\n- \ttext = x\n\t  text = x\n    \u00a0\ufefftext = x"),
+        *((f"{words} `= x`", f"{words} `text = x`") for words in (
+            "a ` b\n\nc ` d", "\\`a", "<a b='`'>", "$`$", "| `a | b", "[a](`b)", "`a` `` `b`",
+            "`a\nb` c `d`\n`e` f")),
+        ("~~~ `a`\n\n= `x`", "~~~ `a`\n\ntext = `x`"),
         ("<code>= x</code><CODE\nid=a>&#61; x", "< code>= x</code>< CODE\nid=a>&#61; x"),
         ("<% tp %> {{query x}} `{{query y}}`", "< % tp %> { {query x}} `{ {query y}}`"),
         ("> ```\n\n{{query x}}\n```", "> ```\n\n{ {query x}}\n```"),
         ("```\n   ```\n{{query x}}\n```", "```\n   ```\n{ {query x}}\n```"),
         *((text, text) for text in (
-            "a = b\n===\n- = x", "`==`, `=>`", "```python\nx = '{{y}}'\n```", "a <b> <codec> %>")),
+            "a = b\n===\n- = x", "`==`, `=>`", "```python\nx = '{{y}}'\n```", "a <b> <codec> %>",
+            "`a` = 1, `$B`=`c`\n- `d` = 2\n", "a\n\n`b` = 3\n\n`c`\n\n= d", "`${{ a.b }}` {{ c }}")),
     ],
 )  # fmt: skip
 def test_code_that_an_editor_would_run_is_plain(text: str, plain: str) -> None:
@@ -121,6 +127,8 @@ def test_code_that_an_editor_would_run_is_plain(text: str, plain: str) -> None:
     assert not_run(plain) == plain
 
 
-@pytest.mark.parametrize("part", ["```a", "`> ", "~~~\n\n", "[a]: ", "- \t", "<%{{", "```\n~~~\n"])
+@pytest.mark.parametrize(
+    "part", ["```a", "`> ", "~~~\n\n", "[a]: ", "- \t", "<%{{", "```\n~~~\n", "`a`\n", "     \n"]
+)
 def test_much_of_it_costs_linear_time(part: str) -> None:
     assert is_linear(lambda size: not_run(part * size), 1_000, 8_000)

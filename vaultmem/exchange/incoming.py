@@ -170,9 +170,7 @@ def without_editor_markup(text: str) -> str:
     result = _MARKUP.sub(lambda match: match["code"] or match["label"] or "", text)
     if result != text:
         result = _BULLET.sub(lambda match: match["code"] or "", result)
-    return not_run(
-        result
-    )  # also what only comes about when something is taken out between its parts
+    return not_run(result)  # also what only comes about when something is taken out of it
 
 
 def without_small_talk(text: str) -> str:

@@ -203,8 +203,15 @@ _FENCE = r"(?:`{3,}+|~{3,}+)"
 # Dataview runs every element of code that begins with a sign of its own: code in a line, a whole block, HTML.
 _SIGN = r"(?=\$=|=(?![=>`]))"
 _BLANK = r"[\s\ufeff>]*"
+_INDENTED = r"(?:(?<=[ ]{4})|(?<=\t)|(?<=\t[ ])|(?<=\t[ ]{2})|(?<=\t[ ]{3}))"
+_SPACE = r"(?>(?:[^\S\r\n]|\ufeff)*)"
+# A paragraph in whose every line backticks are pairs, and nothing could pair them otherwise: a backtick that ends code
+# begins none, and what follows it is text.
+_WORDS = r"[^`~<\\|$\[%\r\n]*+"
+_LINE = rf"(?!\n|{_AT}{_SPACE}[=$]){_WORDS}(?>(?:`(?!{_BLANK}{_SIGN})[^`|\r\n]++`{_WORDS})*)"
 _QUERY = lazy(
-    rf"{_AT}(?:{_FENCE}[^\r\n]*[\r\n]{_BLANK}|(?<=[ ]{{4}})|(?<=\t)){_SIGN}|`{_BLANK}{_SIGN}",
+    rf"(?P<pairs>(?:\A|(?<=\n\n)){_LINE}(?>(?:\n{_LINE})*)(?=\n\n|\n?\Z))"
+    rf"|{_AT}(?:{_FENCE}[^\r\n]*[\r\n]{_BLANK}|{_INDENTED}{_SPACE}){_SIGN}|`{_BLANK}{_SIGN}",
     re.MULTILINE,
 )
 # Fenced blocks in any language but these. The list need not be complete: a block in another language only loses its
@@ -216,10 +223,11 @@ _BLOCK = lazy(
     r"|ruby|rb|php|perl|lua|r|julia|haskell|scala|clojure|elixir|lisp|latex|tex|math|mermaid)(?:[\s{,]|\Z))(?=.)",
     re.MULTILINE | re.IGNORECASE,
 )
-# Templater's commands and Logseq's macros, which run in code of one line, too, and HTML's code. Nothing that surrounds
-# it ends a block of code at the margin before its own last line.
+# Templater's commands and Logseq's macros, which run in code of one line, too (no name of a macro begins with a space),
+# and HTML's code. Nothing that surrounds it ends a block of code at the margin before its own last line.
 _SPACED = lazy(
-    rf"(?P<code>^(?P<mark>{_FENCE})[^`\n]*\n.*?^ {{0,3}}(?P=mark))|(?:<(?=code[\s/>])|\{{(?=\{{)|\#\+(?=BEGIN_QUERY))",
+    rf"(?P<code>^(?P<mark>{_FENCE})[^`\n]*\n.*?^ {{0,3}}(?P=mark))"
+    r"|(?:<(?=code[\s/>])|\{(?=\{(?! ))|\#\+(?=BEGIN_QUERY))",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 _BACKTICK = str.maketrans("\u1fef", "`")  # as NFC has it
@@ -229,7 +237,7 @@ def not_run(text: str) -> str:
     """The text with code that an editor would run made plain."""
     text = text.translate(_BACKTICK).replace("<%", "< %")
     text = _SPACED.sub(lambda match: match["code"] or f"{match[0]} ", text)
-    text = _QUERY.sub(lambda match: f"{match[0]}text ", text)
+    text = _QUERY.sub(lambda match: match["pairs"] or f"{match[0]}text ", text)
     return _BLOCK.sub(lambda match: f"{match[0]}text ", text)
 
 
