@@ -72,14 +72,14 @@ class Renames:
     def keep(self, dues: Iterable[Due], entries: Entries) -> None:
         """Store the state for the next process: what has entries, and what it could be taken for."""
         known = {*entries.answers, *entries.notified}
-        contents = {
-            due.content or due.text
+        meanings = {
+            _meaning(due)
             for due in dues
             if {due.id, completion_id(due.path)} & known
             or due.series in entries.answers
             or (due.rolls and not due.memory)
         }
-        saved = [due for due in dues if (due.content or due.text) in contents]
+        saved = [due for due in dues if _meaning(due) in meanings]
         if saved == self._saved:
             return
         rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
