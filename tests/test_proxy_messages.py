@@ -129,7 +129,7 @@ def test_sessions_side_by_side_keep_each_their_turn_with_tools(
 
 def test_an_agent_of_an_assistant_is_not_the_person(proxy: Proxied) -> None:
     proxy.remembers(TEA)
-    for name in ("X_Claude_Code_Agent_Id", "X_OpenAI_Subagent"):
+    for name in ("X_Claude_Code_Agent_Id", "X_OpenAI_Subagent", "X_Parent_Session_Id"):
         seen = send(proxy, user("I work here: find the boat"), headers={name: "af01"}, **IN_SESSION)
         assert seen.header("x-vaultmem-recall") == "none: a program asks for itself"
     assert not proxy.turns()

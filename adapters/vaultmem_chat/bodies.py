@@ -26,7 +26,7 @@ TURN, START = "turn", "start"
 # How questions begin that programs ask for themselves: for titles and tags; what assistants ask to sum up or propose,
 # which may stand behind words of the person.
 _TASK = re.compile(
-    r"\A\s*(?:### Task:|Generate a title for this conversation)"
+    r"\A\s*(?:### Task:|Generate a title for this conversation|Here is the conversation so far:\s*<conversation>)"
     r"|^(?:CRITICAL: Respond with TEXT ONLY|You are performing a CONTEXT CHECKPOINT|\[SUGGESTION MODE:)",
     re.MULTILINE,
 )

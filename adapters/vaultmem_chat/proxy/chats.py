@@ -27,8 +27,8 @@ log = logging.getLogger("vaultmem.proxy")
 
 LARGE = 500_000  # bytes from which a body is parsed in a thread, so that streams continue meanwhile
 HEADER = b"x-vaultmem-recall"  # response header: what was recalled, or why nothing was
-# Request headers of Claude Code and Codex where an agent asks that they started.
-SUBAGENT = (b"x-claude-code-agent-id", b"x-openai-subagent")
+# Request headers of Claude Code, Codex and opencode where an agent asks that they started.
+SUBAGENT = (b"x-claude-code-agent-id", b"x-openai-subagent", b"x-parent-session-id")
 # Statuses of an invalid request. Memory may be the reason: the prompt is too long, or the model's template allows no
 # such message.
 _REFUSED = (400, 413, 422)
