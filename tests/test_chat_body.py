@@ -91,7 +91,10 @@ def test_what_programs_add_or_ask_for_themselves_is_not_the_question() -> None:
     title = user("Generate a title for this conversation:\n")
     assert found(chat(title, user("Where is it?"))).is_aside
     assert not found(chat(title, {"role": "assistant", "content": "It"}, user("Where?"))).is_aside
-    for own in ("### Task:\nSuggest tags", "Here is the conversation so far:\n\n<conversation>\n[User]: hi"):
+    for own in (
+        "### Task:\nSuggest tags",
+        "Here is the conversation so far:\n\n<conversation>\n[User]: hi",
+    ):
         assert found(chat(user(own))).is_aside
     assert not found(chat(user("My list\n### Task:\nbuy milk"))).is_aside
 
