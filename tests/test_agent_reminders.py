@@ -122,7 +122,7 @@ def test_while_changes_go_on_it_rests_longer_than_it_works(monkeypatch: pytest.M
     thread = Reminders(None, None, None, None)  # type: ignore[arg-type] # it is not started
     thread.now = lambda: NOON
     thread._day, pauses = NOON.date(), []
-    for thread._took in (0.5, 4.0):
+    for thread._took in (0.5, 4.0, 60.0):
         thread._first_change = None
         begun = at
         thread.changed()
@@ -130,7 +130,7 @@ def test_while_changes_go_on_it_rests_longer_than_it_works(monkeypatch: pytest.M
             at += 0.5
             thread.changed()
         pauses.append(at - begun)
-    assert pauses == [reminders.PAGE_AT_LATEST, reminders.PAUSES * 4.0]
+    assert pauses == [reminders.PAGE_AT_LATEST, reminders.PAUSES * 4.0, reminders.LONGEST_PAUSE]
 
 
 def test_a_new_day_and_a_change_are_looked_at(

@@ -129,6 +129,7 @@ PAGE_QUIET = 1.0
 PAGE_AT_LATEST = 10.0
 # Times as long as the last work took: while thousands of notes move it works now and then.
 PAUSES = 10
+LONGEST_PAUSE = 60.0  # what changed may be due in a minute
 RETRY = 1.0  # after a failure; after another one twice as long
 RETRY_AT_MOST = 60.0
 EXCHANGE = 300.0  # seconds between exchanges of reads with other machines when nothing else happens
@@ -260,7 +261,7 @@ class Reminders(threading.Thread):
         if self._next is not None:
             pauses.append((self._next - now).total_seconds())
         if self._first_change is not None:
-            at_latest = max(PAGE_AT_LATEST, PAUSES * self._took)
+            at_latest = max(PAGE_AT_LATEST, min(PAUSES * self._took, LONGEST_PAUSE))
             due = min(self._last_change + PAGE_QUIET, self._first_change + at_latest)
             pauses.append(due - time.monotonic())
         return min(pauses)
