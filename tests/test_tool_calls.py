@@ -278,6 +278,20 @@ def test_an_id_tells_nothing_private(box: Toolbox, told: Vault) -> None:
         assert str(error.value) == said.format(named)
 
 
+def test_a_note_is_private_before_the_index_knows_wherever_it_says_so(
+    box: Toolbox, opened: Vault, write: Write
+) -> None:
+    day = datetime.now().astimezone().date()
+    text = f"- [ ] call Ann 📅 {day}\n" + "and so on\n" * 9_000
+    write("Long.md", text)
+    opened.sync()
+    assert call(box, opened, "memory_pending").data["count"] == 1
+    write("Long.md", f"{text}- a secret\n  private:: true\n")
+    assert call(box, opened, "memory_pending").data["count"] == 0
+    with pytest.raises(NoteNotFoundError):
+        call(box, opened, "memory_related", id="Long")
+
+
 @pytest.mark.parametrize(
     "name", ["../outside.md", "/etc/passwd", ".obsidian/app.json", "Folder/.hidden/x.md", "x" * 5_000, "Out.md", "..", "a/../Tea.md"]
 )  # fmt: skip

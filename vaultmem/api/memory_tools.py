@@ -57,7 +57,6 @@ TAG_SHARE, LINK_SHARE, RECENT_SHARE = 0.3, 0.2, 0.2
 RECENT = 30.0  # days
 MOST_PENDING = 50  # items; an assistant has to read them all
 _SPARE = 10  # results more than wanted, in place of those that may not be shown
-_HEAD = 65_536  # bytes of a note in which its properties stand
 _INDEXING = threading.Lock()
 _MAYBE_HIDDEN = re.compile(r"(?i)(?:private|scope)[\"']?\s*:(?!\s*global\s)")
 
@@ -90,8 +89,8 @@ def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
     folder = vault.config.text("memory_folder")
     if in_conversation(path, folder):
         return True
-    head = files.read(vault.path, path, _HEAD).text
-    if not _MAYBE_HIDDEN.search(head):
+    text = files.read(vault.path, path, vault.config.number("index.max_note_bytes")).text
+    if not _MAYBE_HIDDEN.search(text):
         return False  # nearly all notes: to parse one takes much longer
     properties = vault.note(path).properties
     return bool(hidden(properties, to, memory=path.startswith(f"{folder}/")))

@@ -117,12 +117,10 @@ def find_notes(
     catalog: Catalog, name: str, but: frozenset[str], rules: Callable[[], Rulebook]
 ) -> list[str]:
     """The paths that a name may mean: as a path, else file name or title, alias, or link; none of `but`."""
-    note_name = (
-        normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
-    )
-    folded = note_name.lower()
+    bare = normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    folded = bare.lower()
     low = folded.removesuffix(".md") + ".md"
-    exact = (note_name, f"{note_name}.md")
+    exact = (bare, f"{bare}.md")
     names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%", *exact)
     rows = catalog.db.execute(_BY_NAME, names).fetchall()
     stages = (
@@ -130,8 +128,8 @@ def find_notes(
         lambda: [path for path, _ in rows if path.lower() == low],
         lambda: [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
         lambda: [path for path, _ in rows if path.lower().endswith("/" + low)],
-        lambda: alias_owners(catalog, note_name),
-        lambda: rules().follow_anywhere(note_name, lambda key: files_named(catalog, key)),
+        lambda: alias_owners(catalog, bare),
+        lambda: rules().follow_anywhere(bare, lambda key: files_named(catalog, key)),
     )
     results = ([str(path) for path in stage() if path not in but] for stage in stages)
     return next(filter(None, results), [])
