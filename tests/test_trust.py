@@ -198,6 +198,8 @@ def test_what_was_ingested_reminds_nobody_before_it_is_approved(
         *((f"---\n{line}\n---\n", False) for line in ("private: no", "privately: true")),
         ("---\nprivate: true\nbroken: [\n---\n", True),
         ("---\nprivate: no\nbroken: [\n---\n", False),
+        ("---\n  private: true\nbroken: [\n---\n", True),
+        *((f"---\nrepo:\n  private: true\nprivate: {no}\n---\n", False) for no in ("~", "null")),
         ("---\nscope: user:anne\nbroken: [\n---\n", True),
         ("---\nbroken: [\n---\nscope: all\n\n", False),
         ("---\ntags: x\n---\nprivate: this is a sentence\n\n", False),
@@ -207,6 +209,9 @@ def test_what_was_ingested_reminds_nobody_before_it_is_approved(
         ("- [private:: yes] the safe\n\n", True),
         ("* the safe\n:PROPERTIES:\n:private: t\n:END:\n\n", True),
         ("```cpp\nprivate:\n  int x;\n```\n\n", False),
+        ("- ~~~~\n  ~~~\n  private:: true\n  ~~~~\n\n", False),
+        ("```\nx\n```\nprivate:: true\n```\nx\n```\n\n", True),
+        ("```\nprivate:: true\n\n", True),
     ],
 )
 def test_private_is_one_rule_for_all_tools(vault: Vault, text: str, private: bool) -> None:

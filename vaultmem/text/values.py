@@ -119,29 +119,47 @@ _EDITOR_LINE = lazy(f"(?im){EDITOR_LINE}")
 
 
 # The mark of a private note: in front matter, also where that cannot be read; in an outline or as an inline field, in
-# whatever block it stands; in Org.
+# whatever block it stands; in Org. Not in a block of code that ends.
 _MARKS = lazy(
-    r"(?im)^[ \t\"']*private[ \t\"']*:(?!:)[ \t]*(\S*)"
-    r"|(?:^[ \t>]*(?:[-*+][ \t]+)?|[\[(])private[ \t]*::[ \t]*(\S*)|^[ \t]*(?:#\+|:)private:[ \t]+(\S+)"
+    r"(?im)^(?P<inner>[ \t]*)[\"']?private[ \t\"']*:(?!:)[ \t]*(?P<front>\S*)"
+    r"|(?:^[ \t>]*(?:[-*+][ \t]+)?|[\[(])private[ \t]*::[ \t]*(?P<field>\S*)"
+    r"|^[ \t]*(?:#\+|:)private:[ \t]+(?P<org>\S+)"
 )
+_FENCES = lazy(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>.*)$")
 
 
 def is_yes(mark: str) -> bool:
     """Whether a mark is set: who writes anything but no means it."""
-    return mark.strip(" \t\"',])").lower() not in ("false", "no", "0", "none", "")
+    plain = mark.strip(" \t\"',])").lower()
+    return plain not in ("false", "no", "0", "none", "null", "~", "")
 
 
-def says_private(text: str) -> bool:
-    """Whether the text of a note marks it as private, or a block of it: when in doubt, it does."""
+def says_private(text: str, *, is_read: bool = True) -> bool:
+    """Whether the text of a note marks it as private, or a block of it: when in doubt, it does. What is below
+    a property is none, unless the properties cannot be read."""
     if "private" not in text.lower():
         return False
     is_framed = text.startswith(("---", "\ufeff---"))
-    end = text.find("\n---", 3) if is_framed else 0  # -1: it never ends
+    end = text.find("\n---", 3) if is_framed else 0
+    if end < 0:  # it never ends
+        end = len(text)
     return any(
-        is_yes(match[match.lastindex or 1])
-        for match in _MARKS.finditer(text)
-        if match.lastindex != 1 or end < 0 or match.start() < end
+        is_yes(match["front"] or match["field"] or match["org"] or "")
+        for match in _MARKS.finditer(text[:end] + _without_code(text[end:]))
+        if match["front"] is None or (match.start() < end and not (is_read and match["inner"]))
     )
+
+
+def _without_code(text: str) -> str:
+    """The text without its blocks of code that end."""
+    parts, since, mark, begin = list[str](), 0, "", 0
+    for fence in _FENCES.finditer(text):
+        if not mark:
+            mark, begin = fence["mark"], fence.start()
+        elif fence["mark"].startswith(mark) and not fence["info"].strip():
+            parts.append(text[since:begin])
+            mark, since = "", fence.end()
+    return "".join([*parts, text[since:]])
 
 
 _SCOPED = lazy(
@@ -151,7 +169,8 @@ _SCOPED = lazy(
 
 def with_privacy(properties: Mapping[str, Any], text: str) -> Mapping[str, Any]:
     """The properties of a note, private where its text says so, or where it has a scope that cannot be read."""
-    is_private = says_private(text) or (not properties and _SCOPED.match(text))
+    is_read = bool(properties)
+    is_private = says_private(text, is_read=is_read) or (not is_read and _SCOPED.match(text))
     return {**properties, "private": True} if is_private else properties
 
 
