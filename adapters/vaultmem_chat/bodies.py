@@ -34,9 +34,10 @@ _GUIDES = ("system", "developer")  # roles whose messages may follow the questio
 _RESULT = "tool_result"
 # What Claude Code (such as CLAUDE.md) and Copilot add to the words of the person.
 _REMINDER = re.compile(r"<(system-reminder|current_datetime)>(?:(?!<\1>).)*?</\1>\s*", re.DOTALL)
-# A part of a message that is nothing but such elements, as of a command that it ran for the person; or its own summary.
+# A part of a message that is nothing but such elements, as of a command that it ran for the person, or of the editor
+# around it; or its own summary. People write elements like <user_story>, too.
 _ADDED = re.compile(
-    r"(?:(?>\s*<([a-z]+(?:[-_][a-z]+)+)>(?s:.)*?</\1>))+\s*"
+    r"(?:(?>\s*<([a-z]+(?:-[a-z]+)+|ide(?:_[a-z]+)+)>(?s:.)*?</\1>))+\s*"
     r"|This session is being continued from a previous conversation (?s:.)*"
 )
 # The session, in the metadata of Claude Code.
