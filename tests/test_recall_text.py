@@ -70,6 +70,9 @@ def test_words_that_nobody_sees_are_told_by_no_door() -> None:
         assert not set(hidden) & set(told)
     assert block([("semantic", content)]).count("</memory>") == 1
     assert "👩\u200d👧 ❤\ufe0f" in fence(content)
+    scotland = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    for shown in (inert(f"{scotland}{hidden} wins"), fence(f"{scotland}{hidden} wins")):
+        assert f"{scotland} wins" in shown
 
 
 @pytest.mark.parametrize(

@@ -153,13 +153,17 @@ def without_invisible(line: str) -> str:
     return "".join(letters)
 
 
-_CARRIERS = lazy("[\ufe00-\ufe0d\U000e0000-\U000e0fff]+")
+# But for the flags of England, Scotland and Wales, which are made of tags.
+_CARRIERS = lazy(
+    "(?P<flag>\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f)|[\ufe00-\ufe0d\U000e0000-\U000e0fff]+"
+)
 
 
 def without_carriers(text: str) -> str:
     """The text without the characters that nobody sees and that carry whole words to a model: tags, and selectors of
     variants."""
-    return text if text.isascii() else _CARRIERS.sub("", text)
+    return text if text.isascii() else _CARRIERS.sub(lambda match: match["flag"] or "", text)
 
 
 def _joins(before: str, after: str) -> bool:
