@@ -211,7 +211,7 @@ _INDENTED = r"(?:(?<=[ ]{4})|(?<=\t)|(?<=\t[ ])|(?<=\t[ ]{2})|(?<=\t[ ]{3}))"
 _SPACE = r"(?>(?:[^\S\r\n]|\ufeff)*)"
 # A paragraph in whose every line backticks are pairs, and nothing could pair them otherwise: a backtick that ends code
 # begins none, and what follows it is text.
-_WORDS = r"[^`~<\\|$\[%\r\n]*+"
+_WORDS = r"(?>(?:[^`~<\\|$\[%\r\n]|~(?!~)|%(?!%)|<(?= ))*)"
 _LINE = rf"(?!\n|{_AT}{_SPACE}[=$]){_WORDS}(?>(?:`(?!{_BLANK}{_SIGN})[^`|\r\n]++`{_WORDS})*)"
 _QUERY = lazy(
     rf"(?P<pairs>(?:\A|(?<=\n\n)){_LINE}(?>(?:\n{_LINE})*)(?=\n\n|\n?\Z))"
