@@ -119,7 +119,7 @@ def test_no_letter_is_cut_apart() -> None:
         ("```\n   ```\n{{query x}}\n```", "```\n   ```\n{ {query x}}\n```"),
         *((text, text) for text in (
             "a = b\n===\n- = x", "`==`, `=>`", "```python\nx = '{{y}}'\n```", "a <b> <codec> %>",
-            "~5% < `a` = 1, `$B`=`c`\n- `d` = 2\n", "a\n\n`b` = 3\n\n`c`\n\n= d", "`${{ a.b }}` {{ c }}")),
+            "~5% < `a` = 1, `$B`=`c`\n- `d` = 2\n", "a\n\n`b` = 3\n\n`c`\n\n= d", "", "a\n\n", "`a`\n\n\n", "`${{ a.b }}` {{ c }}")),
     ],
 )  # fmt: skip
 def test_code_that_an_editor_would_run_is_plain(text: str, plain: str) -> None:

@@ -212,7 +212,7 @@ _SPACE = r"(?>(?:[^\S\r\n]|\ufeff)*)"
 # A paragraph in whose every line backticks are pairs, and nothing could pair them otherwise: a backtick that ends code
 # begins none, and what follows it is text.
 _WORDS = r"(?>(?:[^`~<\\|$\[%\r\n]|~(?!~)|%(?!%)|<(?= ))*)"
-_LINE = rf"(?!\n|{_AT}{_SPACE}[=$]){_WORDS}(?>(?:`(?!{_BLANK}{_SIGN})[^`|\r\n]++`{_WORDS})*)"
+_LINE = rf"(?!\n|\Z|{_AT}{_SPACE}[=$]){_WORDS}(?>(?:`(?!{_BLANK}{_SIGN})[^`|\r\n]++`{_WORDS})*)"
 _QUERY = lazy(
     rf"(?P<pairs>(?:\A|(?<=\n\n)){_LINE}(?>(?:\n{_LINE})*)(?=\n\n|\n?\Z))"
     rf"|{_AT}(?:{_FENCE}[^\r\n]*[\r\n]{_BLANK}|{_INDENTED}{_SPACE}){_SIGN}|`{_BLANK}{_SIGN}",
