@@ -8,7 +8,6 @@ from datetime import datetime
 
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.notes.places import file_name
 
 if TYPE_CHECKING:
     import sqlite3
@@ -364,18 +363,6 @@ def findings(ledger: Ledger, *kinds: str) -> list[Finding]:
     query = "SELECT fields FROM findings ORDER BY kind, subject, fields"
     every: list[Finding] = ledger.rows(query, lambda row: _fields(row[0]))
     return [finding for finding in every if not kinds or finding["kind"] in kinds]
-
-
-def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
-    """A finding with the paths of now, by the ids of memories; "" for one that is gone."""
-    if "ids" not in finding:
-        return finding
-    before = [finding["subject"], *finding.get("others", ())]
-    now = [paths.get(id_, "") for id_ in finding["ids"]]
-    said = finding.get("said", "")
-    for old, new in zip(before, now, strict=True):
-        said = said.replace(f"[[{file_name(old)}]]", f"[[{file_name(new)}]]")
-    return {**finding, "subject": now[0], "others": now[1:], "said": said}
 
 
 def _fields(text: object) -> Any:

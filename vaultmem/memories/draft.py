@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from vaultmem.adapter import Properties, Value
@@ -13,7 +13,7 @@ from vaultmem.memories.memory_file import compact
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.memories.model import REMINDERS, Memory, category_of, link_targets
 from vaultmem.notes import pages
-from vaultmem.notes.places import phase_of
+from vaultmem.notes.places import file_name, phase_of
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path
@@ -59,6 +59,31 @@ class Finding(TypedDict):
     id: NotRequired[str]  # of the memory, where that is announced to leave, and on which day
     leaves: NotRequired[str]
     ids: NotRequired[list[str]]  # of the memories at these paths, which may be renamed
+
+
+def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
+    """A finding with the paths of now, by the ids of memories; "" for one that is gone."""
+    if "ids" not in finding:
+        return finding
+    before = [finding["subject"], *finding.get("others", ())]
+    now = [paths.get(id_, "") for id_ in finding["ids"]]
+    said = finding.get("said", "")
+    for old, new in zip(before, now, strict=True):
+        said = said.replace(f"[[{file_name(old)}]]", f"[[{file_name(new)}]]")
+    return {**finding, "subject": now[0], "others": now[1:], "said": said}
+
+
+def noticed(
+    rows: Iterable[Finding], paths: Mapping[str, str], id_at: Callable[[str], str]
+) -> Iterator[tuple[Finding, list[str]]]:
+    """The findings whose memories are all there, with the paths of now: each with the id of its memory and those of the
+    older ones that it contradicts. `paths` has the memories by id; `id_at` gives the id at a path, "" for none."""
+    for row in rows:
+        finding = follow_renames(row, paths)
+        others = finding.get("others", []) if finding["kind"] == "contradiction" else []
+        ids = [id_at(path) for path in (finding["subject"], *others)]
+        if all(ids):
+            yield finding, ids
 
 
 class Plan(NamedTuple):

@@ -22,7 +22,7 @@ from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import TOKENS
-from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
+from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan, follow_renames
 from vaultmem.memories.reports import (
     NOTHING,
     PlanReport,
@@ -90,7 +90,7 @@ def _keep_findings(session: Session, level: int, findings: list[Finding]) -> Non
     ledger = session.store.ledger
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
     paths = {memory.id: memory.path for memory in session.store.collection.live()}
-    earlier = (reads.follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
+    earlier = (follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
     rows = [row for row in earlier if _still_holds(session, row)]
     rows += findings
     once = {_place(row): _with_ids(session, row) for row in rows}

@@ -13,6 +13,7 @@ from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.memories import item_answers
 from vaultmem.memories.access import Origin, Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import noticed
 from vaultmem.memories.item_answers import (
     DONE,
     OPEN,
@@ -150,13 +151,15 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
     collection, answers = session.store.collection, session.store.pending.record.answers()
     minute, results = session.local_time.isoformat()[:16], []
     paths = {memory.id: memory.path for memory in collection.live()}
-    for row in reads.findings(session.store.ledger, *WAITING):
-        finding = reads.follow_renames(row, paths)
-        others = finding["others"] if finding["kind"] == "contradiction" else []
-        found = [collection.at(path) for path in (finding["subject"], *others)]
-        ids = [memory.id for memory in found if memory and not memory.archived]
-        item = finding_id(finding["kind"], ids[0], ids[1:]) if len(ids) == len(found) else ""
-        if item and not (is_closed(answers, item) or is_asleep(answers.get(item), minute)):
+
+    def id_at(path: str) -> str:
+        memory = collection.at(path)
+        return memory.id if memory and not memory.archived else ""
+
+    rows = reads.findings(session.store.ledger, *WAITING)
+    for finding, ids in noticed(rows, paths, id_at):
+        item = finding_id(finding["kind"], ids[0], ids[1:])
+        if not (is_closed(answers, item) or is_asleep(answers.get(item), minute)):
             results.append({**finding, "id": ids[0]})
     open_ = reads.open_proposals(session.store.ledger)
     return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}

@@ -13,7 +13,7 @@ from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import CONNECTED, is_foreign, is_private, origin, scope_of
-from vaultmem.memories.draft import HALTED, LEAVING, LOST, Finding
+from vaultmem.memories.draft import HALTED, LEAVING, LOST, Finding, noticed
 from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
@@ -298,16 +298,14 @@ class Review:
         ]
 
     def _group_findings(self) -> dict[str, list[Item]]:
-        by_path = {each.path: each for each in self._memories}
-        paths = {each.id: each.path for each in self._memories}
+        by_path = {memory.path: memory for memory in self._memories}
+        paths = {memory.id: memory.path for memory in self._memories}
         items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
-        for row in self._findings:
-            finding = reads.follow_renames(row, paths)
-            kind, memory = finding["kind"], by_path.get(finding["subject"])
-            others = finding.get("others", []) if kind == "contradiction" else []
-            if memory is None or kind not in items or not by_path.keys() >= {*others}:
-                continue
-            older = sorted(by_path[path].id for path in others)
+        ids = {memory.path: memory.id for memory in self._memories}
+        rows = (row for row in self._findings if row["kind"] in items)
+        for finding, (_, *older) in noticed(rows, paths, lambda path: ids.get(path, "")):
+            kind, memory = finding["kind"], by_path[finding["subject"]]
+            older.sort()
             text = f"{finding['said']}{_advice(kind, memory.id, older)}"
             items[kind].append(_item_of(memory, kind, finding_id(kind, memory.id, older), text))
         return items
