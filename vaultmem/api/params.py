@@ -204,13 +204,8 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
         if name not in values:
             near = nearest(name, [field[:_MOST_NAME] for field in values])
             choices = ", ".join(map(str, properties.get(name, {}).get("enum", ())))
-            hint = (
-                f'; did you mean it by "{near}"?'
-                if near
-                else f": one of {choices}"
-                if choices
-                else ""
-            )
+            hint = f": one of {choices}" if choices else ""
+            hint = f'; did you mean it by "{near}"?' if near else hint
             raise UsageError(f"{spell(name)} is missing{hint}")
         if isinstance(values[name], str) and not str(values[name]).strip():
             raise UsageError(f"{spell(name)} is empty")
