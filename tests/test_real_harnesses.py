@@ -126,21 +126,30 @@ def far_sessions(door: Door, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     return sessions_in(tmp_path_factory.mktemp("far"), words, TOKEN=token)
 
 
+def offline(home: Path, **more: str) -> dict[str, str]:
+    """The environment of a program that can talk to our model and to nobody else."""
+    return {
+        "HOME": str(home), "PATH": f"{Path(shutil.which('node') or 'node').parent}:/usr/bin:/bin", "TERM": "dumb",
+        "CI": "1", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1",
+        **more,
+    }  # fmt: skip
+
+
+def write_settings(run: Run, home: Path) -> None:
+    for file, text in run.settings.items():
+        (home / file).parent.mkdir(parents=True, exist_ok=True)
+        (home / file).write_text(text)
+
+
 def sessions_in(
     home: Path, connecting: Mapping[str, tuple[str, ...]], **more: str
 ) -> dict[str, Seen]:
-    environ = {
-        "HOME": str(home), "PATH": f"{Path(shutil.which('node') or 'node').parent}:/usr/bin:/bin", "TERM": "dumb",
-        "VAULTMEM_STATE": os.environ["VAULTMEM_STATE"], "CI": "1",
-        "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", **more,
-    }  # fmt: skip
+    environ = offline(home, VAULTMEM_STATE=os.environ["VAULTMEM_STATE"], **more)
     found: dict[str, Seen] = {}
     with serving(Model("memory_search", {"query": "boiler"})) as model:
         runs = {name: run_of(name, model.url) for name in PROGRAMS}
         for run in runs.values():
-            for file, text in run.settings.items():
-                (home / file).parent.mkdir(parents=True, exist_ok=True)
-                (home / file).write_text(text)
+            write_settings(run, home)
         for name in PROGRAMS:
             ended = process(
                 "connect", name, *connecting[name], HOME=str(home), XDG_CONFIG_HOME="", **more
@@ -214,20 +223,14 @@ def test_a_question_through_the_proxy_gets_memories_and_is_stored_once(
     vault: Path, tmp_path: Path, name: str
 ) -> None:
     """And nothing else is: no title, no summary, no list of agents."""
-    environ = {
-        "HOME": str(tmp_path), "PATH": f"{Path(shutil.which('node') or 'node').parent}:/usr/bin:/bin", "TERM": "dumb",
-        "CI": "1", "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1",
-    }  # fmt: skip
     with (
         serving(Model("no_tool", {})) as model,
         proxied(vault, f"{model.url}/v1", conversation=name, warm=True) as proxy,
     ):
         run = run_of(name, proxy.url.removesuffix("/v1"))
-        for file, text in run.settings.items():
-            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / file).write_text(text)
+        write_settings(run, tmp_path)
         run = run._replace(words=(*run.words[:-1], QUESTION))
-        seen = session(name, run, model, environ, tmp_path)
+        seen = session(name, run, model, offline(tmp_path), tmp_path)
         turns = [
             (turn.user, turn.assistant)
             for turn in proxy.ended_turns(1)

@@ -11,8 +11,10 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
+from vaultmem.index.catalog import Catalog
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id, completion_id
 from vaultmem.pending.open_store import open_store
+from vaultmem.pending.pending import Pending
 from vaultmem.pending.record import Record
 from vaultmem.reminders.due import TASK, Due, shift, with_id
 from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
@@ -38,11 +40,15 @@ def said(state: str, id_: str = "vm-old") -> dict[str, Answer]:
     return {id_: Answer(id_, state, AT, until="2027-01-01" if state == SNOOZED else "")}
 
 
-def looked(vault: Path) -> tuple[Record, list[Due]]:
+def in_process(vault: Path) -> tuple[Pending, Catalog]:
+    """As a new process has them, the index up to date."""
     synced(vault)
     opened = Vault(str(vault))
-    waiting = open_store(opened.state, opened.config).pending
-    catalog = opened.searcher().catalog
+    return open_store(opened.state, opened.config).pending, opened.searcher().catalog
+
+
+def looked(vault: Path) -> tuple[Record, list[Due]]:
+    waiting, catalog = in_process(vault)
     waiting.refresh(catalog, NOW)
     return waiting.record, waiting.dues(catalog, NOW)
 
@@ -143,10 +149,7 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
     write("Week.md", "---\nremind: 2026-11-20\nrepeat: every week\n---\n")
 
     def looked(*done: str) -> tuple[list[str], list[str]]:
-        synced(vault)
-        opened = Vault(str(vault))
-        waiting = open_store(opened.state, opened.config).pending
-        catalog = opened.searcher().catalog
+        waiting, catalog = in_process(vault)
         for one in waiting.dues(catalog, NOW):
             if one.text in done:
                 waiting.record.add([Answer(one.id, DONE, AT)], [], NOW.timestamp())
@@ -183,14 +186,12 @@ def test_a_kill_before_the_answers_are_recorded_costs_none(
 
 def test_all_turns_of_a_task_that_repeats_move_at_once(vault: Path, write: Write) -> None:
     write("Home.md", "- [ ] water the plants 🔁 every day 📅 2026-11-01\n")
-    synced(vault)
-    opened = Vault(str(vault))
-    waiting = open_store(opened.state, opened.config).pending
+    waiting, catalog = in_process(vault)
     answers: dict[str, Answer] = {}
     for day in range(1, 22):
-        last = waiting.dues(opened.searcher().catalog, NOW, answers)[-1]
+        last = waiting.dues(catalog, NOW, answers)[-1]
         answers[last.id] = Answer(last.id, DONE, f"2026-11-{day:02}T10:00:00Z")
-    before = waiting.dues(opened.searcher().catalog, NOW, answers)
+    before = waiting.dues(catalog, NOW, answers)
     heard = {before[-1].id: Notified(before[-1].id, AT, 1, DAY)}
     (vault / "Home.md").rename(vault / "Flat.md")
     synced(vault)
@@ -219,10 +220,7 @@ def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
     """While there are two, the ids of their tasks are made of their paths."""
 
     def looked(*done: str) -> list[str]:
-        synced(vault)
-        opened = Vault(str(vault))
-        waiting = open_store(opened.state, opened.config).pending
-        catalog = opened.searcher().catalog
+        waiting, catalog = in_process(vault)
         for due in waiting.dues(catalog, NOW):
             if due.path in done:
                 waiting.record.add([Answer(due.id, DONE, AT)], [], NOW.timestamp())
