@@ -3,14 +3,20 @@
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from vaultmem import Vault, config
 from vaultmem.cli import main
+from vaultmem.errors import VaultmemError
+from vaultmem.vault import moves
+from vaultmem.vault import write as write_module
 from vaultmem.vault.files import MOST_OPEN, Inside, open_inside, read
+from vaultmem.vault.moves import move
 from vaultmem.vault.walk import sqlite_int
+from vaultmem.vault.write import change, create
 
 
 @pytest.fixture
@@ -111,3 +117,38 @@ def test_a_chain_of_folders_without_end_hurts_only_itself(vault: Path, opened: V
     assert [one.path for one in opened.search("lamp")] == ["Note.md"]
     assert any("too deep" in reason for _, reason in opened.troubles())
     subprocess.run(["rm", "-rf", str(vault / "d")], check=True)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="paths by handles")
+@pytest.mark.parametrize("step", ["_temp_beside", "_write_new", "take_name", "exchange", "mkdir"])
+@pytest.mark.parametrize("verb", [create, change, move])
+def test_a_folder_that_is_swapped_for_a_link_in_the_middle_leads_nowhere(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, verb: object
+) -> None:
+    module = {"mkdir": os, "take_name": moves if verb is move else write_module}.get(
+        step, write_module
+    )
+    outside, inner = tmp_path / "elsewhere", vault / "a"
+    outside.mkdir()
+    inner.mkdir()
+    (inner / "n.md").write_bytes(b"old words\n")
+    own = getattr(module, step)
+
+    def swapping(*args: object) -> object:
+        if not inner.is_symlink():
+            inner.rename(vault / "away")
+            inner.symlink_to(outside)
+        result = own(*args)
+        assert not [*outside.iterdir()]
+        return result
+
+    monkeypatch.setattr(module, step, swapping)
+    with suppress(VaultmemError):
+        if verb is create:
+            create(str(vault), "a/b/new.md", b"new words\n")
+        elif verb is change:
+            change(str(vault), "a/n.md", lambda _: b"new words\n")
+        else:
+            move(str(vault), "a/n.md", "a/b/new.md")
+    monkeypatch.undo()
+    assert not [*outside.iterdir()]

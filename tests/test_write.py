@@ -2,7 +2,6 @@
 
 import os
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from vaultmem.errors import FrontMatterError, NoteChangedError, NoteNotFoundErro
 from vaultmem.notes.frontmatter_edit import set_property
 from vaultmem.vault import moves
 from vaultmem.vault import write as write_module
-from vaultmem.vault.moves import move
 from vaultmem.vault.write import change, create, sweep
 
 OLD = b"---\nstatus: open\n---\nold words\n"
@@ -109,41 +107,6 @@ def test_a_link_inside_the_vault_is_followed(vault: Path) -> None:
     assert (vault / "sub" / "link.md").is_symlink()
     assert (vault / "n.md").read_bytes() == NEW
     assert sorted(os.listdir(vault / "sub")) == ["link.md"]
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="paths by handles")
-@pytest.mark.parametrize("step", ["_temp_beside", "_write_new", "take_name", "exchange", "mkdir"])
-@pytest.mark.parametrize("verb", [create, change, move])
-def test_a_folder_that_is_swapped_for_a_link_in_the_middle_leads_nowhere(
-    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, verb: object
-) -> None:
-    module = {"mkdir": os, "take_name": moves if verb is move else write_module}.get(
-        step, write_module
-    )
-    outside, inner = tmp_path / "outside", vault / "a"
-    outside.mkdir()
-    inner.mkdir()
-    (inner / "n.md").write_bytes(OLD)
-    own = getattr(module, step)
-
-    def swapping(*args: object) -> object:
-        if not inner.is_symlink():
-            inner.rename(vault / "away")
-            inner.symlink_to(outside)
-        result = own(*args)
-        assert not [*outside.iterdir()]
-        return result
-
-    monkeypatch.setattr(module, step, swapping)
-    with suppress(VaultmemError):
-        if verb is create:
-            create(str(vault), "a/b/new.md", NEW)
-        elif verb is change:
-            change(str(vault), "a/n.md", done)
-        else:
-            move(str(vault), "a/n.md", "a/b/new.md")
-    monkeypatch.undo()
-    assert not [*outside.iterdir()]
 
 
 def test_a_vault_that_is_a_link_itself(vault: Path) -> None:
