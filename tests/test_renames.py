@@ -1,7 +1,7 @@
 """What was answered and told stays with what has another place now, and with nothing else."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
 from zoneinfo import ZoneInfo
@@ -12,13 +12,14 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.index.catalog import Catalog
-from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id, completion_id
+from vaultmem.memories.item_answers import DONE, OPEN, SNOOZED, Answer, approval_id, completion_id
 from vaultmem.pending.open_store import open_store
 from vaultmem.pending.pending import Pending
 from vaultmem.pending.record import Record
 from vaultmem.reminders.due import TASK, Due, shift, with_id
 from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
+from vaultmem.text.times import stamp
 
 AT = "2026-11-20T10:00:00Z"
 DAY = "2026-11-22"
@@ -218,14 +219,19 @@ def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
     vault: Path, write: Write
 ) -> None:
     """While there are two, the ids of their tasks are made of their paths."""
+    at = NOW
 
-    def looked(*done: str) -> list[str]:
-        waiting, catalog = in_process(vault)
-        for due in waiting.dues(catalog, NOW):
+    def looked(*done: str, state: str = DONE) -> list[str]:
+        nonlocal at
+        at += timedelta(minutes=20)
+        pending, catalog = in_process(vault)
+        for due in pending.dues(catalog, at):
             if due.path in done:
-                waiting.record.add([Answer(due.id, DONE, AT)], [], NOW.timestamp())
-        waiting.refresh(catalog, NOW)
-        items = waiting.at(catalog, NOW).items()
+                until = "2026-12-24" if state == SNOOZED else ""
+                answer = Answer(due.id, state, stamp(at.timestamp()), until=until)
+                pending.record.add([answer], [], at.timestamp())
+        pending.refresh(catalog, at)
+        items = pending.at(catalog, at).items()
         return [item.source for item in items if item.section == "today"]
 
     review = f"- [ ] weekly review 📅 {DAY}\n"
@@ -236,9 +242,15 @@ def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
     (vault / "B/Plan.md").unlink()
     assert looked() == []
     write("B/Plan.md", review)
-    assert looked("B/Plan.md") == []
+    assert looked() == ["B/Plan.md:1"]
     (vault / "A/Plan.md").unlink()
-    assert looked() == []
+    assert looked() == ["B/Plan.md:1"]
+    assert looked("B/Plan.md", state=SNOOZED) == []
+    write("C/Plan.md", review)
+    assert looked("B/Plan.md", state=OPEN) == ["B/Plan.md:1", "C/Plan.md:1"]
+    (vault / "C/Plan.md").unlink()
+    assert looked() == ["B/Plan.md:1"]
+    assert looked("B/Plan.md") == []
 
 
 def test_a_name_or_a_line_that_is_typed_in_several_steps_keeps_its_answers(tmp_path: Path) -> None:
@@ -255,15 +267,43 @@ def test_a_name_or_a_line_that_is_typed_in_several_steps_keeps_its_answers(tmp_p
         assert entries.answers[looks[-1].id].state == state
 
 
-def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(
+    tmp_path: Path, restarts: bool
+) -> None:
     """As sync programs do it; after a while it is a copy, of which the original has gone."""
     old, new = due("vm-old"), due("vm-new", path="b.md")
     entries = Entries(said(DONE), HEARD)
-    for later, is_moved in ((2.0, True), (2 * KEEP_FOR, False)):
-        renames = Renames(str(tmp_path / str(later)))
-        looks = [([old], 0.0), ([old, new], 1.0), ([old, new], later - 1), ([new], later)]
-        answers = [renames.follow(dues, entries, now, nowhere).answers for dues, now in looks]
+    for later, is_moved in ((102.0, True), (2 * KEEP_FOR, False)):
+        file = str(tmp_path / str(later))
+        renames = Renames(file)
+        answers = []
+        for dues, now in [
+            ([old], 0.0),
+            ([old, new], 100.0),
+            ([old, new], later - 1),
+            ([new], later),
+        ]:
+            answers.append(renames.follow(dues, entries, now, nowhere).answers)
+            renames.keep(dues, entries)
+            renames = Renames(file) if restarts else renames
         assert [bool(moved) for moved in answers] == [False, False, False, is_moved]
+
+
+def test_a_note_that_is_copied_to_another_folder_first_keeps_its_answers(
+    vault: Path, write: Write
+) -> None:
+    """While there are both, their tasks have other ids."""
+    write("A/Plan.md", f"- [ ] sweep 📅 {DAY}\n")
+    record, [sweep] = looked(vault)
+    record.add([Answer(sweep.id, DONE, AT)], [], NOW.timestamp())
+    looked(vault)
+    write("B/Plan.md", f"- [ ] sweep 📅 {DAY}\n")
+    record, [here, there] = looked(vault)
+    assert [due.id in record.answers() for due in (here, there)] == [True, False]
+    (vault / "A/Plan.md").unlink()
+    record, [moved] = looked(vault)
+    assert record.answers()[moved.id].state == DONE
 
 
 def test_what_was_there_all_the_time_is_no_rename(vault: Path, write: Write) -> None:

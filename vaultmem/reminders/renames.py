@@ -9,10 +9,18 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.item_answers import SNOOZED, Answer, approval_id, completion_id, item_id
+from vaultmem.memories.item_answers import (
+    OPEN,
+    SNOOZED,
+    Answer,
+    approval_id,
+    completion_id,
+    item_id,
+)
 from vaultmem.notes.places import folded_name
 from vaultmem.paths import replace_private
 from vaultmem.reminders.due import SENTENCE, TASK, Due, shift, with_id
+from vaultmem.text.times import seconds
 
 if TYPE_CHECKING:
     from vaultmem.synclog.log_entries import Notified
@@ -36,6 +44,16 @@ class Entries(NamedTuple):
     notified: dict[str, Notified]
 
 
+class Arrivals(NamedTuple):
+    """Since when items are in their notes, by id."""
+
+    since: Mapping[str, float]  # of those that were always there, or not known to have come: 0
+    fresh: Collection[str]  # ids of those that may be the first half of a rename
+
+
+NO_ARRIVALS = Arrivals({}, ())
+
+
 class Renames:
     """What was due in one vault at the last look. Not for several threads at once."""
 
@@ -44,7 +62,7 @@ class Renames:
         self._saved: list[Due] | None = None  # what the file holds
         self._before: dict[str, Due] = {}
         self._last_seen: dict[str, float] = {}  # of what is gone
-        self._first_seen: dict[str, float] = {}  # of what has come
+        self._since: dict[str, float] = {}
 
     def follow(
         self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere
@@ -52,22 +70,34 @@ class Renames:
         """The entries to record for dues that are new since the last time, before `keep`."""
         is_first = self._saved is None
         if is_first:
-            self._load(now)
+            self._load()
         there = {due.id: due for due in dues}
-        self._first_seen = _recent(self._first_seen, now)
-        is_any_gone = bool(self._before.keys() - there.keys() - self._last_seen.keys())
-        fresh = self._first_seen.keys() & there.keys() if is_any_gone else set()
-        moved = moved_entries(self._before, dues, entries, is_there, fresh)
         new = there.keys() - self._before.keys()
+        self._since |= self._arrivals([there[id_] for id_ in new], now, is_first=is_first)
+        is_any_gone = bool(self._before.keys() - there.keys() - self._last_seen.keys())
+        fresh = _recent(self._since, now).keys() if is_any_gone else set[str]()
+        arrivals = Arrivals(self._since, fresh)
+        moved = moved_entries(self._before, dues, entries, is_there, arrivals)
         gone = {id_: self._last_seen.get(id_, now) for id_ in self._before if id_ not in there}
         self._last_seen = _recent(gone, now)
         candidates = [self._before[id_] for id_ in self._last_seen]
-        for id_ in _found_again(candidates, [there[id_] for id_ in new | fresh]):
+        for id_ in _found_again(candidates, [there[id_] for id_ in new | (fresh & there.keys())]):
             del self._last_seen[id_]  # else the next name would be that of two
-        if not is_first:
-            self._first_seen |= dict.fromkeys(new, now)
         self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
+        self._since = {id_: self._since[id_] for id_ in self._before}
         return moved
+
+    def _arrivals(self, new: Iterable[Due], now: float, *, is_first: bool) -> dict[str, float]:
+        """Since when dues of new ids are in their notes. At the first look it is not known, except of what would be in
+        the file if it had been there."""
+        homes = {(due.path, _meaning(due)): self._since[id_] for id_, due in self._before.items()}
+        saved = {meaning for _, meaning in homes}
+        since: dict[str, float] = {}
+        for due in new:
+            meaning = _meaning(due)
+            arrived = now if meaning in saved or not is_first else 0.0
+            since[due.id] = homes.get((due.path, meaning), arrived)
+        return since
 
     def keep(self, dues: Iterable[Due], entries: Entries) -> None:
         """Store the state for the next process: what has entries, and what it could be taken for."""
@@ -83,18 +113,22 @@ class Renames:
         if saved == self._saved:
             return
         rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
+        since = {due.id: self._since.get(due.id, 0.0) for due in rows}
         with contextlib.suppress(OSError):  # then a rename without an agent notifies once more
-            replace_private(self._file, json.dumps(rows))
+            replace_private(self._file, json.dumps([*rows, since]))
             self._saved = saved
 
-    def _load(self, now: float) -> None:
+    def _load(self) -> None:
         self._saved = []
         try:
             with open(self._file, encoding="utf-8") as file:
                 rows = json.loads(file.read(_LONGEST_FILE))
         except (OSError, ValueError, RecursionError):
             return
+        since: dict[str, float] = {}
         for row in rows if isinstance(rows, list) else []:
+            if isinstance(row, dict):  # earlier versions pass over it
+                since = {id_: at for id_, at in row.items() if isinstance(at, float)}
             if not isinstance(row, list) or tuple(map(type, row)) != _FORM[: max(len(row), _LEAST)]:
                 continue
             due = Due(*row)
@@ -102,7 +136,7 @@ class Renames:
             known = due if due.source else with_id(due, folded_name(due.path)).due
             self._before[due.id] = known._replace(id=due.id)
         self._saved = list(self._before.values())
-        self._last_seen = dict.fromkeys(self._before, now)
+        self._since = {id_: since.get(id_, 0.0) for id_ in self._before}
 
 
 def _recent(times: Mapping[str, float], now: float) -> dict[str, float]:
@@ -111,12 +145,12 @@ def _recent(times: Mapping[str, float], now: float) -> dict[str, float]:
 
 def moved_entries(
     before: Mapping[str, Due], after: Iterable[Due], entries: Entries, is_there: IsThere,
-    fresh: Collection[str] = (),
+    arrivals: Arrivals = NO_ARRIVALS,
 ) -> Entries:  # fmt: skip
-    """What of the entries goes on to those `after` that were not there `before`, or that are `fresh`, or in another
+    """What of the entries goes on to those `after` that were not there `before`, or that are fresh, or in another
     note. The consent to tick tasks in a note goes on where the note is not there any more."""
     now = {due.id: due for due in after}
-    new = (now.keys() - before.keys()).union(fresh)
+    new = (now.keys() - before.keys()).union(arrivals.fresh)
     by_meaning: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
     by_line: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
     turns: defaultdict[tuple[str, int], list[Due]] = defaultdict(list)
@@ -135,16 +169,17 @@ def moved_entries(
         if due.id not in new or not by_meaning:
             continue
         same = by_meaning[_meaning(due)]
-        gone = _gone(due, (entry for entry in same if entry.id not in now), homes)
+        gone = _gone(due, [entry for entry in same if entry.id not in now], homes, arrivals.fresh)
         mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 and not known else []
-        pairs: list[tuple[str, str]] = []
         if len(gone) == 1:  # of two nobody knows which
-            pairs += _new_ids(gone[0], due, turns[gone[0].source, gone[0].line])
-            pairs += [] if is_there(gone[0].path) else [_consents(gone[0], due)]
+            since = arrivals.since.get(gone[0].id, 0.0)
+            ids = _new_ids(gone[0], due, turns[gone[0].source, gone[0].line])
+            _move(moved, entries, ids, since)
+            _move(moved, entries, [] if is_there(gone[0].path) else [_consents(gone[0], due)])
         for entry in mended:
             answer = entries.answers.get(entry.id)
-            pairs = [(entry.id, due.id)] if answer and answer.state == SNOOZED else []
-        _move(moved, entries, pairs)
+            is_snoozed = answer is not None and answer.state == SNOOZED
+            _move(moved, entries, [(entry.id, due.id)] if is_snoozed else [])
         # Of a copy a person need not be notified again.
         records = [entries.notified.get(entry.id) for entry in (*same, *mended)]
         record = next(filter(None, records), None)
@@ -167,21 +202,28 @@ def _found_again(gone: Iterable[Due], new: Iterable[Due]) -> list[str]:
     ]
 
 
-def _move(moved: Entries, entries: Entries, pairs: Iterable[tuple[str, str]]) -> None:
-    """Add the entries of old ids under new ones that have none."""
+def _move(
+    moved: Entries, entries: Entries, pairs: Iterable[tuple[str, str]], since: float = 0.0
+) -> None:
+    """Add the entries of old ids under new ones, whose later answers stay. What is under a new id from before the old
+    one was in use is about another item, which had that name then."""
     for old, new in pairs:
-        if old in entries.answers and new not in entries.answers:
-            moved.answers[new] = entries.answers[old]._replace(id=new)
+        answer, known = entries.answers.get(old), entries.answers.get(new)
+        if answer and (known is None or answer.at > known.at):
+            moved.answers[new] = answer._replace(id=new)
+        elif known and not answer and known.state != OPEN and (seconds(known.at) or 0.0) < since:
+            moved.answers[new] = known._replace(state=OPEN, until="")
         if old in entries.notified and new not in entries.notified:
             moved.notified[new] = entries.notified[old]._replace(id=new)
 
 
-def _gone(due: Due, gone: Iterable[Due], homes: Collection[object]) -> list[Due]:
+def _gone(
+    due: Due, gone: Sequence[Due], homes: Collection[object], fresh: Collection[str]
+) -> list[Due]:
     """Of those that are gone and mean the same, the one that was in the note itself, whose id is another one since a
     note of the same name has come or gone elsewhere; else those that are in no note any more where they were."""
-    candidates = list(gone)
-    here = [entry for entry in candidates if entry.path == due.path]
-    return here or [entry for entry in candidates if (entry.path, _meaning(entry)) not in homes]
+    here = [entry for entry in gone if entry.path == due.path and entry.id not in fresh]
+    return here or [entry for entry in gone if (entry.path, _meaning(entry)) not in homes]
 
 
 def _consents(gone: Due, due: Due) -> tuple[str, str]:
