@@ -9,6 +9,8 @@ from vaultmem import Vault
 from vaultmem.api.rpc import Reader
 from vaultmem.dreams.note_names import Note, Titles, names, names_in, slips
 from vaultmem.errors import UsageError
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.review import proposals
 from vaultmem.search.related import Related
 
@@ -198,6 +200,24 @@ def test_what_was_rejected_stays_so_when_its_note_has_another_name(
     opened.sync()
     opened.dream(3)
     assert [row["path"] for row in opened.ask("proposals")["proposals"]] == ["Later.md"]
+
+
+def test_what_was_rejected_on_another_machine_stays_so_when_its_note_has_another_name(
+    opened: Vault, vault: Path, write: Write
+) -> None:
+    write("Garden.md", "Beds.\n")
+    write("Plan.md", "See [[Gardne]].\n")
+    opened.sync()
+    opened.dream(3)
+    (proposal,) = opened.ask("proposals")["proposals"]
+    ledger = Ledger(opened.state.path("ledger.db"))
+    reads.forget(ledger, [proposal["id"]], 0.0)  # as here, before the first dream
+    reads.take_decisions(ledger, [(proposal["id"], 1.0, reads.REJECTED)], 1.0)
+    opened.dream(3)
+    (vault / "Plan.md").rename(vault / "Later.md")
+    opened.sync()
+    opened.dream(3)
+    assert opened.ask("proposals")["proposals"] == []
 
 
 def test_links_to_a_note_that_has_another_name_by_now_follow_it(

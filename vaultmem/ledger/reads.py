@@ -304,12 +304,8 @@ def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) ->
         fresh = sorted(made.keys() - states.keys())
         new = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
         db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", new)
-        # The evidence may have moved a few lines.
-        again = [
-            (json.dumps(made[id_], ensure_ascii=False), id_)
-            for id_, state in states.items()
-            if state in (OPEN, REOPENED) and id_ in made
-        ]
+        # The evidence may have moved a few lines; of a decision heard from another machine there was none.
+        again = [(json.dumps(made[id_], ensure_ascii=False), id_) for id_ in states.keys() & made]
         db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
     return len(fresh)
 
