@@ -137,7 +137,7 @@ class Rules(Protocol):
         """A digest of everything that parsing depends on; when it changes, every note is read again."""
 
     def kind(self, path: str) -> str:
-        """ "note", "file" (can be linked to), or "" (invisible), by the path alone."""
+        """ "note", "file" (can be linked to), or "" (invisible), decided by the path alone."""
 
     def excluded(self, path: str) -> bool:
         """Whether the user's settings hide this note from search and mentions."""
@@ -149,7 +149,7 @@ class Rules(Protocol):
         """The names under which links can refer to this file (`note` is None for other files)."""
 
     def lookups(self, key: str) -> tuple[str, ...]:
-        """The names that a link with this key looks for, in order: the first that a file has wins."""
+        """The names that a link with this key looks for, in order; the first that a file has wins."""
 
     def affected(self, name: str) -> tuple[str, ...]:
         """The keys of all links whose target can change when a file with this name appears or disappears."""
@@ -160,7 +160,7 @@ class Rules(Protocol):
 
     def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
         """The text with this task marked done as its editor does it, or moved to its next date if it repeats;
-        everything else unchanged, with any line ends. None where that line no longer holds this open task, or the
+        everything else is unchanged, with any line ends. None if the line no longer holds this open task, or if the
         task repeats by a rule that only its editor knows."""
 
 
@@ -168,15 +168,15 @@ class Views(Protocol):
     """An optional part of a dialect's rules: files that show memories in the editor."""
 
     def views(self) -> Mapping[str, str]:
-        """Their text by file name; they are written once, into the memory folder. {folder} stands for that folder,
-        {days} for the days in which a memory fades."""
+        """Their text by file name, written once into the memory folder. {folder} stands for that folder, {days} for
+        the days in which a memory fades."""
 
 
 class Mirrors(Protocol):
-    """An optional part of a dialect's rules: notes that the editor writes and never reads."""
+    """An optional part of a dialect's rules: notes that the editor writes but never reads."""
 
     def is_mirror(self, path: str) -> bool:
-        """Whether the note at a path is one, so that a change of it would be lost."""
+        """Whether the note at a path is one, so that a change to it would be lost."""
 
 
 class Dialect(Protocol):
@@ -213,7 +213,7 @@ class Moment(NamedTuple):
         return f"{self.when:%Y-%m-%d}" if self.all_day else f"{self.when:%Y-%m-%dT%H:%M}"
 
     def is_to_come(self, now: datetime) -> bool:
-        """Whether it is in the future; a whole day is until it ends."""
+        """Whether it is in the future; a whole day counts as future until it ends."""
         if self.all_day:
             return self.when.date() >= now.date()
         return self.when.timestamp() > now.timestamp()
@@ -279,8 +279,8 @@ class Language(Protocol):
         """All times that a text names, in order."""
 
     def reminder(self, text: str, now: datetime) -> Moment | None:
-        """The first future time at which the text clearly says that something is to be done; code, quotes, headings
-        and links do not count."""
+        """The first future time at which the text clearly says that something is to be done; ignores code, quotes,
+        headings and links."""
 
     def end(self, text: str, now: datetime) -> Moment | None:
         """The first future time until which a sentence of the text holds: "in Lisbon until 12 May"."""
@@ -312,11 +312,10 @@ class Language(Protocol):
         """Sentences that may say when something is to be done, by line number."""
 
     def intention(self, sentence: str, written: datetime) -> Moment | None:
-        """When such a sentence says that something is to be done; None where it does not, or where the time is
-        past."""
+        """When such a sentence says that something is to be done; None if it does not, or if the time is past."""
 
     def task_time(self, text: str, written: datetime) -> Moment | None:
-        """When an open task is due that names a time in plain words; None without a time."""
+        """When an open task that names a time in plain words is due; None without a time."""
 
     # Statements and words
 

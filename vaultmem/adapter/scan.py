@@ -40,16 +40,16 @@ class Hidden(NamedTuple):
 
 
 def blank_hidden(text: str, start: int = 0) -> str:
-    """The text with code, maths and HTML comments turned into blanks, line ends kept.
+    """The text with code, maths and HTML comments replaced by blanks; line ends are kept.
 
-    Editors read no links, tags and tasks there (R-LINK-18). `%%` comments stay. Offsets and line numbers of the
-    result are those of the text; `start` is where the body begins.
+    Editors read no links, tags and tasks there (R-LINK-18). `%%` comments stay. Offsets and line numbers stay valid;
+    `start` is where the body begins.
     """
     return blank_spans(text, hidden_spans(text, start))
 
 
 def blank_spans(text: str, spans: Sequence[Hidden]) -> str:
-    """The text with these spans turned into blanks, line ends kept."""
+    """The text with these spans replaced by blanks; line ends are kept."""
     if not spans:
         return text
     out = []
@@ -63,7 +63,7 @@ def blank_spans(text: str, spans: Sequence[Hidden]) -> str:
 
 
 def blanks(text: str) -> str:
-    """A text of blanks, as long as `text` and with its line ends."""
+    """Blanks as long as `text`, with its line ends."""
     if "\n" not in text:
         return " " * len(text)
     return "\n".join([" " * len(line) for line in text.split("\n")])
@@ -83,7 +83,7 @@ def _find_indented(text: str, start: int) -> list[Hidden]:
     if "\n    " not in text and "\t" not in text:
         return []
     added = not start
-    if added:  # so that every line follows a line end
+    if added:  # so that a line end precedes every line
         text, start = f"\n{text}", 1
     if not _FIRST_INDENTED.search(text, start - 1):
         return []
@@ -115,7 +115,7 @@ def line_at(starts: list[int], offset: int) -> int:
 
 
 class _Scan:
-    """One pass from left to right; remembering failed searches keeps hostile text linear."""
+    """One pass from left to right. Remembers failed searches, so that hostile text takes linear time."""
 
     def __init__(self, text: str, start: int, code: list[Hidden]) -> None:
         self.text = text
@@ -175,7 +175,7 @@ class _Scan:
         return 0
 
     def _begins_line(self, offset: int) -> bool:
-        """Whether a token is the first on its line, after nothing but quote and list marks."""
+        """Whether a token is the first on its line, after only quote and list marks."""
         line = self.text.rfind("\n", max(self.last, self.start), offset) + 1
         if not line and self.last >= 0:
             return False
@@ -209,7 +209,7 @@ class _Scan:
         return max(limit, end)
 
     def _callout_end(self, line_end: int) -> int:
-        """The offset at which the lines with ">" end, and so the code that began in one of them."""
+        """The offset at which the run of ">" lines ends, and with it any code begun in them."""
         if line_end >= self.callout_end:
             after = _UNQUOTED.search(self.text, line_end + 1)
             self.callout_end = after.start() if after else len(self.text)

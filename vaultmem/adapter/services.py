@@ -41,7 +41,7 @@ class Question(NamedTuple):
     messages: tuple[Message, ...]
     # The JSON Schema of the answer; None: the answer is plain text.
     schema: Schema | None = None
-    most_tokens: int = 512  # of the answer
+    most_tokens: int = 512
 
 
 class Model(Protocol):
@@ -63,7 +63,7 @@ class Settings(Protocol):
 
 
 class Nearby(NamedTuple):
-    """A program that serves language models on this machine, and the first chat model in its list."""
+    """A program on this machine that serves language models, and the first chat model in its list."""
 
     program: str
     address: str
@@ -74,7 +74,7 @@ class Models(Protocol):
     """Network services that answer questions or embed texts; their settings are llm.* and embedding.*."""
 
     def open_model(self, settings: Settings) -> Model | None:
-        """The language model of the settings; None where none is set. Sends and reads nothing yet."""
+        """The language model of the settings; None if none is set. Sends and reads nothing yet."""
 
     def open_embedder(self, settings: Settings, folder: str) -> TextEmbedder:
         """The embedder for embedding.base_url; `folder` holds the records of models. Raises ModelError with

@@ -1,1 +1,1 @@
-"""The sync agent: one process per vault that keeps the index true and answers searches."""
+"""The agent: one process per vault that keeps the index up to date and answers searches."""

@@ -1,4 +1,4 @@
-"""The sync agent as a whole: starts, connects and stops its parts."""
+"""The agent as a whole: starts, connects and stops its parts."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finishe
 EMBED_WITHIN = 3600.0
 WRITES_WITHIN = 4.0  # seconds that a search waits for what was written before it,
 BUSY_WITHIN = 0.3  # and while a large part of the vault is being read
-FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for them
-SOON_EMBEDDED = 500  # blocks; with more, an answer says that they are waiting
+FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for the first vectors
+SOON_EMBEDDED = 500  # blocks; above this, an answer says that blocks are still waiting
 CHECK_EVERY = 30.0
 
 Answer = Callable[[Request], object]
 
 
 class Settings(NamedTuple):
-    """The settings in force, and what shows that they have changed."""
+    """The settings in force, and a signature that shows when they change."""
 
     signature: object
     config: Config
 
 
 class Agent:
-    """Keeps one vault's index true and answers requests. The caller holds the lock of `state`."""
+    """Keeps one vault's index up to date and answers requests. The caller holds the lock of `state`."""
 
     def __init__(
         self, state: State, in_force: Settings, last_error: Callable[[], LastError | None]
@@ -96,7 +96,7 @@ class Agent:
         self._program = self._installed = machine.program()
         self._environ = client.settings()
         self._complete = False
-        self._refused: object = None  # changed settings that are wrong
+        self._refused: object = None  # changed settings that are invalid
         self.wakeups = Wakeups()
 
     def run(self, answer: Answer) -> bool:
@@ -127,7 +127,7 @@ class Agent:
         return None
 
     def _trouble(self) -> str | None:
-        """A failure that only a restart can repair; None where there is none."""
+        """A failure that only a restart can repair, or None."""
         if not self._state.holds_lock():
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
@@ -137,13 +137,14 @@ class Agent:
         return f"the thread for {dead[0]} has died" if dead else None
 
     def _is_updated(self) -> bool:
-        """Whether another version of the program is installed, and was so at the last look: its files are complete."""
+        """Whether another version of the program is installed and already was at the last look, so that its files are
+        complete."""
         before, self._installed = self._installed, machine.program()
         is_there = bool(self._installed) and os.access(sys.executable, os.X_OK)
         return is_there and self._program != self._installed == before
 
     def _start_the_rest(self) -> None:
-        """Load what takes a while and is not needed for the first answers."""
+        """Load what is slow and not needed for the first answers."""
         from vaultmem.agent import jobs
         from vaultmem.agent.scheduler import Scheduler
         from vaultmem.agent.watching import Watching
@@ -171,7 +172,8 @@ class Agent:
         return settings.signature(self.folder) != self._settings.signature
 
     def _wants_new_settings(self, *, must: bool) -> bool:
-        """Whether to restart with the present settings: not if they are wrong, and without `must` only if changed."""
+        """Whether to restart with the current settings: never if they are invalid, and only if they changed unless
+        `must`."""
         now = settings.signature(self.folder)
         if now == self._refused and not must:
             return False
@@ -212,7 +214,7 @@ class Agent:
                 self.wakeups.send(LOOK)
                 raise RequestError(UNKNOWN_METHOD, "the settings have changed; ask yourself")
             if request.method in Limits.slow_methods:
-                return answer(request)  # background work itself, for which it must not step aside
+                return answer(request)  # part of the background work, which must not yield to it
             with self._throttle.answering():
                 return answer(request)
 
@@ -230,7 +232,7 @@ class Agent:
             self._reminders.changed()
 
     def _is_whole(self) -> bool:
-        """Whether the whole vault was indexed once; before that, only some due items are known."""
+        """Whether the whole vault has been indexed once; before that, only some due items are known."""
         self._complete = self._complete or self._state.is_complete()
         looked = self.reconciler.has_looked or self.reconciler.vanished is not None
         return self._complete and looked
@@ -243,7 +245,7 @@ class Agent:
         self._pool.replaced()
         self.embedding.add_all()
 
-    # What requests may ask
+    # Used by requests
 
     @contextmanager
     def vault(self) -> Iterator[Vault]:
@@ -261,7 +263,7 @@ class Agent:
     def sync(
         self, *, rebuild: bool, confirm_removals: bool, embed: bool, progress: Progress
     ) -> JsonObject:
-        """Compare the whole vault now, or only embed what is waiting."""
+        """Compare the whole vault now, or only embed waiting blocks."""
         if embed:
             done = self.embed_now(progress)
             return {"embedded": done.blocks, "model": done.model, "remark": done.remark}
@@ -273,7 +275,7 @@ class Agent:
         answer = self._memories.ask(vault, verb, params)
         if not only_reads(verb):
             self.changes.count("memories")
-            self._reminders.changed()  # some verbs change only the ledger: decisions, rules
+            self._reminders.changed()  # some verbs change only the ledger (decisions, rules)
         return answer
 
     def run_job(self, name: str) -> JobState:
@@ -292,7 +294,7 @@ class Agent:
             with self.vault() as vault:
                 return find_job(name).run(vault)
         finally:
-            self._reminders.changed()  # jobs give notice and ask on the page
+            self._reminders.changed()  # jobs announce changes and ask on the page
             self.changes.count("jobs")
 
     def jobs(self) -> list[JobState]:
@@ -302,7 +304,7 @@ class Agent:
         return listing(self.config, self._scheduler or ledger(self.folder), clock.seconds())
 
     def status(self) -> AgentStatus:
-        """How the agent is."""
+        """The state of the agent, as data."""
         counters = self._server.counters() if self._server else None
         now = time.time()
         return {
@@ -325,14 +327,14 @@ class Agent:
             "trouble": self.embedding.trouble,
         }
 
-    # What a request's vault may ask
+    # Used by the vault of a request
 
     def idle_seconds(self) -> float:
         """Seconds since the last edit or request."""
         return time.monotonic() - max(self.reconciler.last_edit, self._throttle.last_request)
 
     def index_writes(self, within: float = WRITES_WITHIN) -> bool:
-        """Index what was written through the agent. Returns whether that was done in time."""
+        """Index what was written through the agent. Returns whether that finished in time."""
         is_short = self.reconciler.stage.total <= FIRST_BATCH
         return self.reconciler.writes.wait(within if is_short else BUSY_WITHIN)
 
@@ -341,7 +343,7 @@ class Agent:
         return self.reconciler.order(progress, rebuild=rebuild, confirmed=confirmed).result()
 
     def embed_now(self, progress: Progress) -> Embedded:
-        """Wait until what is waiting has been embedded."""
+        """Wait until all waiting blocks are embedded."""
         before = self.embedding.embedded
         self.embedding.add_all()
         self.embedding.wait_heard(progress, EMBED_WITHIN)
@@ -356,11 +358,11 @@ class Agent:
         if self.embedding.trouble or self.embedding.is_done() or (opened and opened.count()):
             return
         if self.embedding.waiting() <= SOON_EMBEDDED:
-            with self._throttle.stepping_out():  # no yielding to the request that waits
+            with self._throttle.stepping_out():  # do not yield to the request that is waiting
                 self.embedding.wait(FIRST_VECTORS)
 
     def remarks(self, *, semantic: bool) -> list[str]:
-        """Remarks on what searches may miss because the index is behind."""
+        """Remarks on what searches may miss while the index is behind."""
         remarks = []
         if self.reconciler.writes.is_behind():
             what = "what was written just now is still being indexed"

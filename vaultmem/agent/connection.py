@@ -1,4 +1,4 @@
-"""One client of the socket: reads its lines and answers them, one after the other, in one thread."""
+"""One client of the socket: reads and answers its lines in order, in one thread."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Limits:
     half_sent: float = 10.0  # limit for receiving the rest of a request
     unread: float = 10.0  # a client that does not read for this long is disconnected
     answer: float = 30.0  # limit for answering a request
-    # These have no such limit.
+    # Methods without that limit.
     slow_methods: tuple[str, ...] = ("sync", "jobs.run", "memory.job", "changes")
     progress_gap: float = 0.1
 
 
 class Connection:
-    """`idle_since` is None while a request runs; `began` is set while one runs that must end soon."""
+    """`idle_since` is None while a request runs; `began` is set while a request with a time limit runs."""
 
     def __init__(self, link: socket.socket, server: Server) -> None:
         self.idle_since: float | None = time.monotonic()
@@ -94,7 +94,7 @@ class Connection:
             seen = len(held)
 
     def _receive(self, begun: float | None) -> bytes:
-        """The next bytes; b"" at the end. Raises where the rest of a request takes too long."""
+        """The next bytes; b"" at the end. Raises if the rest of a request takes too long."""
         if begun is None:
             return self._link.recv(_PART)
         left = begun + self._limits.half_sent - time.monotonic()
@@ -119,7 +119,7 @@ class Connection:
         self.idle_since = time.monotonic()  # only now: idle connections may be closed
 
     def _reply(self, line: bytes) -> str:
-        """The reply as a line; an error of one request is reported in it and affects no other."""
+        """The reply as a line; an error in one request is reported in its reply and affects no other."""
         try:
             request = self._request(line)
             if request.method not in self._limits.slow_methods:
@@ -153,7 +153,7 @@ class Connection:
         id_ = self._id
 
         def tell(state: Stage) -> None:
-            with contextlib.suppress(OSError):  # a long job goes on without its client
+            with contextlib.suppress(OSError):  # a long job continues without its client
                 self._send(json_text({"id": id_, "progress": state}))
 
         return LineProgress(tell, self._limits.progress_gap)
@@ -202,7 +202,7 @@ class Connection:
                 pass
 
     def hang_up(self, how: int = socket.SHUT_RDWR) -> None:
-        """End the connection from any thread; its own thread then closes it."""
+        """End the connection, from any thread; its own thread then closes it."""
         with contextlib.suppress(OSError):
             self._link.shutdown(how)
 
@@ -216,12 +216,12 @@ class LineProgress(StageProgress):
         self._last = -math.inf
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins."""
+        """Begin a stage."""
         super().stage(name, total)
         self.advance(0)
 
     def advance(self, count: int = 1) -> None:
-        """That many more are done."""
+        """Count this many more."""
         super().advance(count)
         now = time.monotonic()
         if now - self._last >= self._gap:
@@ -257,8 +257,8 @@ def _parse(line: bytes) -> JsonObject:
 
 
 def _set_timeout(link: socket.socket, option: int, seconds: float) -> None:
-    """For one direction only; socket.settimeout would count for the other one and other threads too."""
-    micros = max(int(seconds * 1e6), 1 if seconds else 0)  # 0 means for ever
+    """Set it for one direction only; socket.settimeout would also affect the other direction and other threads."""
+    micros = max(int(seconds * 1e6), 1 if seconds else 0)  # 0 means no limit
     span = struct.pack("ll", *divmod(micros, 1_000_000))
     link.setsockopt(socket.SOL_SOCKET, option, span)
 
@@ -267,7 +267,7 @@ _PID_OF_MACOS = (0, 2)  # SOL_LOCAL and LOCAL_PEERPID
 
 
 def _process_of(connection: socket.socket) -> str:
-    """The process at the other end where the system tells it; else one name for all."""
+    """The process at the other end if the system reports it, else one name for all."""
     try:
         has_one = hasattr(socket, "SO_PEERCRED")
         level, option = (socket.SOL_SOCKET, socket.SO_PEERCRED) if has_one else _PID_OF_MACOS

@@ -1,7 +1,7 @@
-"""When to look at what was touched, what to believe: paths that settle, writes of ours that are not in the index yet,
-and what has gone, for a drive that is unmounted file by file is no deletion by a person.
+"""When to look at touched paths and what to believe: paths that settle, our own writes not yet indexed, and lost
+files. A drive unmounted file by file is not a deletion by a person.
 
-A write of ours pays nothing for being indexed: many in a row are indexed together, when it is quiet or when somebody
+Our own writes do not wait to be indexed: many in a row are indexed together, when it is quiet or when someone
 searches. Times are seconds of one steady clock.
 """
 
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.index")
 
 QUIET, LONGEST = 0.25, 1.5
-GONE_WAIT = 2.0  # a rename across folders, or a slow replacement, is no deletion
+GONE_WAIT = 2.0  # a rename across folders, or a slow replacement, is not a deletion
 EMPTY_WAIT = 2.0
-SHRUNK_WAIT = 0.5  # less than half of what it was: perhaps the rest is still being written
+SHRUNK_WAIT = 0.5  # less than half its former size: the rest may still be coming
 
 
 class Touch(NamedTuple):
-    """A path that something happened to; with `folder`, everything below is meant."""
+    """A path that was touched; with `folder`, everything below it too."""
 
     path: str
     folder: bool
     first: float
     last: float
     due: float
-    known: bool = False  # it has been looked at, and nothing is known to be behind
-    doubted: float = math.inf  # since when it is seen as it is now, and not believed
+    known: bool = False  # already looked at, and not known to be behind
+    doubted: float = math.inf  # since when it has looked as it does now without being believed
 
 
 class Debounce:
-    """Touched paths that still have to be compared, for the first time or again."""
+    """Touched paths still to be compared, for the first time or again."""
 
     def __init__(self) -> None:
         self._touches: dict[str, Touch] = {}
@@ -64,7 +64,7 @@ class Debounce:
         return len(self._touches)
 
     def touch(self, path: str, now: float, *, folder: bool = False) -> float:
-        """Note that something happened at `path`. Returns when it is due."""
+        """Record a touch at `path`. Returns when it is due."""
         touch = self._touches.get(path)
         first = min(touch.first, now) if touch else now
         whole = folder or (touch is not None and touch.folder)
@@ -73,12 +73,12 @@ class Debounce:
         return due
 
     def again(self, touch: Touch, due: float, *, known: bool = False) -> None:
-        """Look once more at `due`, only to be sure where what was there is `known` already."""
+        """Look again at `due`, only as a check if what was there is `known` already."""
         if touch.path not in self._touches:  # else something has, and it is looked at anyway
             self._touches[touch.path] = touch._replace(first=due, due=due, known=known)
 
     def behind(self) -> int:
-        """How many paths may differ from the index, without those that are only checked again."""
+        """How many paths may differ from the index, not counting those only checked again."""
         return sum(not touch.known for touch in self._touches.values())
 
     def due(self) -> float | None:
@@ -101,8 +101,8 @@ class Debounce:
 
 
 def place_of(touches: Iterable[Touch]) -> Place:
-    """The part of the vault that the touches mean. A folder may have taken the place of a note of its name,
-    or a note that of a folder, so both are looked for. What is below a touched folder is looked at with it."""
+    """The part of the vault that the touches cover. A folder may have replaced a note of its name or the reverse, so
+    both are looked for. A touched folder includes everything below it."""
     folders = {touch.path for touch in touches if touch.folder}
     outermost = {path for path in folders if folders.isdisjoint(_around(path))}
     files = (touch.path for touch in touches)
@@ -111,15 +111,15 @@ def place_of(touches: Iterable[Touch]) -> Place:
 
 
 def _around(path: str) -> Iterator[str]:
-    """The folders that a path is in, the innermost first, the vault itself ("") last."""
+    """The folders that contain a path, innermost first and the vault itself ("") last."""
     while path:
         path = path.rpartition("/")[0]
         yield path
 
 
 def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], dict[Touch, float]]:
-    """Paths that may be about to be replaced; and the touches to look at again, with the time to do so. They get their
-    time from the look that sees it first: the hint that brought us here may be old, and that of a rename on its way."""
+    """Paths that may be about to be replaced, and the touches to look at again, with their times. Times start at the
+    look that first sees a change: the hint may be old, and the second half of a rename may be on its way."""
     touches = [touch._replace(doubted=min(touch.doubted, now)) for touch in touches]
     waits = _waits(diff)
     early: set[str] = set()
@@ -143,8 +143,8 @@ def _waits(diff: Diff) -> dict[str, float]:
 
 
 def settle_time(size: int | None, before: int | None, *, moved: bool = False) -> float:
-    """How long a path has to stay as it is before that is believed: its size now (None: nothing there), and when it was
-    last read (None: it is new); `moved` when the same file is somewhere else now."""
+    """How long a path must stay unchanged before it is believed, given its size now (None: nothing there) and when it
+    was last read (None: it is new); `moved` if the same file is now elsewhere."""
     if size is None:
         return 0.0 if moved else GONE_WAIT
     if not before or size >= before:
@@ -155,7 +155,7 @@ def settle_time(size: int | None, before: int | None, *, moved: bool = False) ->
 
 
 def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touch]]:
-    """The touches that mean each path: of itself, or of a folder around it; without those that none means."""
+    """The touches that cover each path, its own or a folder's; paths without one are left out."""
     by_path: dict[str, list[Touch]] = {}
     for touch in touches:
         by_path.setdefault(nfc(printable(touch.path)), []).append(touch)
@@ -166,15 +166,15 @@ def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touc
     return {path: several for path, several in covering.items() if several}
 
 
-# What was written through the agent and is not in the index yet: a search has it indexed first.
+# Writes through the agent that are not in the index yet: a search indexes them first.
 
-# A file that we have written is complete, and need not stay so for a while to be believed.
+# A file that we wrote is complete, so it is believed at once.
 LONG_AGO = 0.0
 
 
 class Writes:
-    """Paths that we have written or moved away. `wake` wakes the thread that indexes them. Should the agent be killed
-    before, `state` knows that something was written, and who searches next sees to it."""
+    """Paths that we wrote or moved away. `wake` wakes the thread that indexes them. In case the agent is killed
+    first, `state` records that something was written, and the next search indexes it."""
 
     def __init__(self, wake: Callable[[], None], state: State) -> None:
         self._wake, self._state = wake, state
@@ -195,7 +195,7 @@ class Writes:
         self._wake()
 
     def wait(self, within: float) -> bool:
-        """Index all that was written so far. Returns whether that was done in time."""
+        """Index all writes so far. Returns whether that finished in time."""
         with self._changed:
             target = self._written
             if self._indexed >= target:
@@ -210,11 +210,11 @@ class Writes:
                 self._waiting -= 1
 
     def is_awaited(self) -> bool:
-        """Whether a search waits for them."""
+        """Whether a search is waiting for them."""
         return self._waiting > 0
 
     def is_behind(self) -> bool:
-        """Whether any of them is not in the index."""
+        """Whether any of them is not in the index yet."""
         return self._indexed < self._written
 
     # For the thread that indexes them
@@ -233,7 +233,7 @@ class Writes:
         return [touch._replace(doubted=LONG_AGO) for touch in taken]
 
     def done(self) -> None:
-        """Note that the paths taken are indexed, or cannot be."""
+        """Record that the taken paths are indexed, or cannot be."""
         with self._changed:
             self._indexed = self._taken
             if not self.is_behind():
@@ -245,7 +245,7 @@ class Writes:
 
 
 class Stopped(BaseException):
-    """The agent ends."""
+    """The agent is ending."""
 
 
 class Order(NamedTuple):
@@ -257,7 +257,7 @@ class Order(NamedTuple):
     confirmed: bool
 
     def obey(self, work: Callable[[], Report]) -> None:
-        """Run it, unless the caller has given up."""
+        """Run it unless the caller has given up."""
         if not self.done.set_running_or_notify_cancel():
             return
         try:
@@ -280,55 +280,55 @@ def _ending() -> VaultmemError:
 class Listeners(NamedTuple):
     """Listeners to what the reconciler did."""
 
-    committed: Callable[[Iterable[int]], None]  # these notes are searchable as they are now
-    replaced: Callable[[], None]  # another index is in force
+    committed: Callable[[Iterable[int]], None]  # these notes are now searchable
+    replaced: Callable[[], None]  # the index was replaced
     touched: Callable[[str], None]  # something happened at a path; "" for anywhere
 
 
-# What has gone and is not believed to be gone.
+# Lost files that are not believed to be deleted.
 
 WINDOW = 60.0  # seconds
 MOST_OURS = 20_000
 
 
 class VanishGuard:
-    """Files that have gone from the vault in the last minute, and those that the index keeps all the same.
+    """Files lost from the vault in the last minute, and those that the index keeps anyway.
 
-    While the vault has `vanished` that minute stands still: else what the index keeps would be few enough to be
-    believed as soon as what had gone before it is forgotten.
+    While the vault is `vanished`, that minute stands still; otherwise the remaining kept files would become few
+    enough to be believed once earlier losses are forgotten.
     """
 
     def __init__(self, folder: str) -> None:
-        self.vanished: str | None = None  # why the index keeps what is not there
+        self.vanished: str | None = None  # why the index keeps missing files
         self._folder = folder
-        # Paths that we moved away ourselves and that are still in the index.
+        # Paths that we moved away and that are still in the index.
         self._ours: set[str] = set()
         self._lately: deque[tuple[float, int]] = deque()
-        self._unconfirmed: set[str] | None = None  # None: nobody knows which they are
+        self._unconfirmed: set[str] | None = None  # None: it is unknown which
         self._going = 0
 
     def hold(self, why: str) -> None:
-        """From now on, believe no deletion."""
+        """Believe no deletion from now on."""
         if why != self.vanished:
             log.error("%s", why)
         self.vanished = why
 
     def expect(self, paths: Iterable[str]) -> None:
-        """Note paths that we moved away ourselves: they do not count as losses."""
+        """Record paths that we moved away: they do not count as losses."""
         self._ours.update(paths)
 
     def missing(self, diff: Diff) -> list[str]:
-        """The paths of files that are gone, and neither renamed nor moved by us."""
+        """Paths of files that are gone and were neither renamed nor moved by us."""
         return [path for path in missing(diff) if path not in self._ours]
 
     def check_root(self) -> None:
-        """Raise VaultGoneError when the vault itself is not there, or is another folder than before."""
+        """Raise VaultGoneError if the vault's folder is missing or has been replaced by another."""
         identity.check(self._folder)
 
     # A look at some paths
 
     def not_believed(self, diff: Diff, total: int, now: float) -> list[str]:
-        """Of what is gone there, what the index keeps; it holds `total` files."""
+        """Of the missing files in a place, those that the index keeps; it holds `total` files."""
         gone = self.missing(diff)
         if gone and not self.vanished:
             try:
@@ -343,7 +343,7 @@ class VanishGuard:
         return gone
 
     def are_back(self, diff: Diff) -> bool | None:
-        """Whether all that the index keeps is there again; None when nothing of it is, as far as has been looked."""
+        """Whether all files that the index keeps are back; None if none of them is, as far as has been looked."""
         if self._unconfirmed is None:
             return True  # perhaps
         before = len(self._unconfirmed)
@@ -351,7 +351,7 @@ class VanishGuard:
         return None if len(self._unconfirmed) == before else not self._unconfirmed
 
     def count(self, number: int, now: float, diff: Diff | None = None) -> None:
-        """Note how many files were removed from the index."""
+        """Count files removed from the index."""
         if diff is not None:
             self._ours.difference_update(diff.gone.values())
         if number:
@@ -360,11 +360,11 @@ class VanishGuard:
     # A look at everything
 
     def begin(self) -> None:
-        """A comparison of the whole vault begins."""
+        """Begin a comparison of the whole vault."""
         self._unconfirmed, self._going = None, 0
 
     def check(self, diff: Diff, now: float) -> None:
-        """Raises VaultGoneError when too much is gone, at once or in a short time."""
+        """Raise VaultGoneError if too much is gone, at once or within a short time."""
         gone = self.missing(diff)
         try:
             check_vanished(self._folder, without(diff, self._ours))
@@ -376,7 +376,7 @@ class VanishGuard:
         self._going = len(gone)
 
     def end(self, now: float, *, confirmed: bool) -> None:
-        """Everything has been looked at, and is in the index as it is there; a person may have confirmed it."""
+        """End it: everything has been looked at and indexed; a person may have confirmed removals."""
         if self.vanished:
             log.info("the vault is whole again")
         self.vanished = None
@@ -387,7 +387,7 @@ class VanishGuard:
         self.count(self._going, now)
 
     def _check(self, count: int, total: int, now: float) -> None:
-        """Raises VaultGoneError when, with those of the last minute, so many of `total` cannot be believed."""
+        """Raise VaultGoneError if these losses and those of the last minute are too many of `total` to believe."""
         if not self.vanished:
             while self._lately and self._lately[0][0] < now - WINDOW:
                 self._lately.popleft()

@@ -22,8 +22,8 @@ from vaultmem.text.values import plural
 
 log = logging.getLogger("vaultmem.search.semantic")
 
-QUIET = 1.0  # seconds after the last change: who is still writing does not search for it
-LONGEST = 20.0  # seconds after the first change, however much is written
+QUIET = 1.0  # seconds after the last change: a person still writing does not search for it
+LONGEST = 20.0  # seconds after the first change, even if writing goes on
 RETRY_AFTER = 60.0
 SHORTEST_PAUSE = 1.0
 _TELLS_EVERY = 0.2
@@ -48,17 +48,17 @@ class EmbeddingQueue(threading.Thread):
         self.embedded = 0  # blocks since the start
         self.unload_after: float | None = None  # seconds without use
         self._state, self._pool, self._throttle, self._rules = state, pool, gate, rules
-        self._notes: set[int] = set()  # that were saved since the last round
-        self._left: set[int] = set()  # that a round did not come to
+        self._notes: set[int] = set()  # saved since the last round
+        self._left: set[int] = set()  # not reached by a round
         self._everything = True
         self._due = self._first = self._last_use = time.monotonic()
         self._working = self._stopping = False
-        self._cold = True  # whether the next search by meaning would have to look at all blocks
-        self._looking = False  # whether somebody does so now
-        self._wanted = False  # whether somebody searches who would search by meaning
-        # Of the vectors, when everything was looked at last.
+        self._cold = True  # whether the next search by meaning would have to read all blocks
+        self._looking = False  # whether a thread is doing so now
+        self._wanted = False  # whether someone wants to search by meaning
+        # The state of the vectors when everything was last looked at.
         self._generation: list[int] | None = None
-        self._logged: str | None = None  # the failure that was logged last
+        self._logged: str | None = None  # the last failure logged
         self._again: float | None = None  # when the shared index is tried again
         self._something = threading.Condition()
 
@@ -88,7 +88,7 @@ class EmbeddingQueue(threading.Thread):
         return not (self._cold or self._looking) and bool(meaning and meaning.count())
 
     def warm(self) -> str:
-        """Prepare the next search by meaning, unless that has failed. Returns why this one goes without."""
+        """Prepare the next search by meaning, unless that has failed. Returns the reason if this one goes without."""
         with self._something:
             if self.trouble is not None:
                 return self.trouble
@@ -101,7 +101,7 @@ class EmbeddingQueue(threading.Thread):
             return VECTORS if self._pool.shared.loaded() else MODEL
 
     def as_dict(self) -> EmbedState:
-        """How embedding goes, as data."""
+        """The state of embedding, as data."""
         return {"waiting": self.waiting(), "done": self.embedded, "running": self._working}
 
     def waiting(self) -> int:
@@ -116,7 +116,7 @@ class EmbeddingQueue(threading.Thread):
         """Wait until the queue is empty or a round has failed (see `trouble`)."""
         with self._something:
             if not self.is_done():
-                self.trouble = None  # of an earlier round: what is behind is tried again now
+                self.trouble = None  # of an earlier round; retry it now
             self._due = min(self._due, time.monotonic())
             self._something.notify_all()
             return self._something.wait_for(
@@ -124,7 +124,7 @@ class EmbeddingQueue(threading.Thread):
             )
 
     def wait_heard(self, progress: Progress, seconds: float) -> None:
-        """The same, reporting progress."""
+        """Like wait(), reporting progress."""
         ends, before = time.monotonic() + seconds, self.embedded
         progress.stage("embedding", self.waiting())
         while not self.wait(_TELLS_EVERY) and time.monotonic() < ends:
@@ -149,7 +149,7 @@ class EmbeddingQueue(threading.Thread):
         return bool(self._everything or self._notes or self._left)
 
     def _next(self) -> frozenset[int] | None:
-        """The notes to look at, ALL, or None at the end."""
+        """The notes to look at, or ALL; None at the end."""
         with self._something:
             while not self._stopping:
                 now = time.monotonic()
@@ -162,7 +162,7 @@ class EmbeddingQueue(threading.Thread):
             return None
 
     def _take(self) -> frozenset[int]:
-        """Order notes so that those saved last come first."""
+        """Order notes by when they were saved, latest first."""
         self._working = True
         self.trouble = None
         if not self._notes and self._everything:
@@ -202,7 +202,7 @@ class EmbeddingQueue(threading.Thread):
         except (EmbeddingServiceError, StateError) as error:
             self._fail(str(error))
             self._put_back(notes)
-        except ModelError as error:  # a model that appears later has all notes to embed
+        except ModelError as error:  # a model that appears later must embed all notes
             self._fail(str(error))
             self._generation = None
         except (KeyboardInterrupt, SystemExit):
@@ -246,7 +246,7 @@ class EmbeddingQueue(threading.Thread):
         self._wanted = False
         with self._something:
             self._left.update(done.left)
-            if self._generation != meaning.generations():  # some were thrown away meanwhile
+            if self._generation != meaning.generations():  # some were discarded meanwhile
                 self._everything = True
         if is_complete:
             meaning.serve()
@@ -258,7 +258,7 @@ class EmbeddingQueue(threading.Thread):
             log.info("%s embedded in %.1f s", plural(done.blocks, "block"), spent)
 
     def _opened(self, generation: str) -> Catalog | None:
-        """The catalog; None when it was swept away, a moment before add_all() tells of another one."""
+        """The catalog; None if it was just swept away and add_all() is about to report a new one."""
         try:
             return Catalog(f"{generation}/catalog.db")
         except StateError:
@@ -267,14 +267,14 @@ class EmbeddingQueue(threading.Thread):
             return None
 
     def _aside(self) -> bool:
-        """Between two batches: let searches go first; whether to go on, or to see to newer notes first."""
+        """Between two batches, let searches go first. Returns False to turn to newer notes."""
         self._throttle.rest()
         self._make_ready()
         newer = bool(self._notes) and self._due <= time.monotonic()
         return not (self._stopping or newer)
 
     def _make_ready(self) -> None:
-        """Load the model and the existing vectors for searches that come meanwhile."""
+        """Load the model and the existing vectors for coming searches."""
         serving = self._pool.shared.opened()
         if not (self._wanted and serving and serving.count()):
             return
@@ -285,7 +285,7 @@ class EmbeddingQueue(threading.Thread):
             self._warm_up()
 
     def _warm_up(self) -> None:
-        """Look at all blocks before a search by meaning has to: that takes seconds in a very large vault."""
+        """Read all blocks before a search by meaning has to: that takes seconds in a very large vault."""
         meaning = self._pool.shared.opened()
         if meaning is None or not meaning.count():
             return
@@ -293,7 +293,7 @@ class EmbeddingQueue(threading.Thread):
         try:
             with self._pool.by_meaning() as searcher, spoken():
                 meaning.look(searcher.catalog)
-        except VaultmemError as error:  # the search that needs it will say so
+        except VaultmemError as error:  # the search that needs it will report it
             log.debug("%s", error)
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -309,7 +309,7 @@ class EmbeddingQueue(threading.Thread):
         self.trouble = self._logged = why
 
     def _put_back(self, notes: frozenset[int]) -> None:
-        """Schedule another try in a minute, or with the next saved note."""
+        """Retry in a minute, or with the next saved note."""
         with self._something:
             if notes:
                 self._left |= notes

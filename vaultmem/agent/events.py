@@ -1,7 +1,7 @@
 """What wakes the agent's main thread: signals, and other threads.
 
-A signal may come to any thread and in the middle of anything; a handler in Python waits until the main thread
-runs again. So the system itself writes the number of the signal into a pipe, and the main thread waits there.
+A signal may reach any thread at any point, and a Python handler waits until the main thread runs again. So the system
+itself writes the signal number into a pipe, and the main thread waits on that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vaultmem.light import TypedDict
 from vaultmem.progress import Progress
 
 END, RESTART = int(signal.SIGTERM), int(signal.SIGHUP)
-LOOK = 0  # no signal: whether all is well
+LOOK = 0  # not a signal: check whether all is well
 _ENDS = (END, int(signal.SIGINT))
 _MOST = 4096
 
@@ -36,7 +36,7 @@ class Wakeups:
         os.write(self._in, bytes([order]))
 
     def wait(self, seconds: float) -> int | None:
-        """Wait for a message, and return it. END wins over what came with it."""
+        """Wait for a message and return it. END wins over simultaneous ones."""
         if not select.select([self._out], [], [], seconds)[0]:
             return None
         orders = os.read(self._out, _MOST)
@@ -46,7 +46,8 @@ class Wakeups:
 
     @contextmanager
     def from_signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C send END, SIGHUP sends RESTART, and is ignored in the end until a successor listens."""
+        """Send END for SIGTERM and Ctrl-C, RESTART for SIGHUP, which is ignored while the agent ends until a
+        successor listens."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {number: signal.signal(number, lambda *_: None) for number in numbers}
         signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
@@ -102,19 +103,19 @@ class StageProgress:
         self.name, self.total, self.done = "", 0, 0
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins."""
+        """Begin a stage."""
         self.name, self.total, self.done = name, total, 0
 
     def advance(self, count: int = 1) -> None:
-        """That many more are done."""
+        """Count this many more."""
         self.done += count
 
     def end(self) -> None:
-        """Nothing is being done."""
+        """Clear the stage."""
         self.name, self.total, self.done = "", 0, 0
 
     def as_dict(self) -> Stage | None:
-        """The stage; None when nothing is being done."""
+        """The current stage; None when idle."""
         name, done, total = self.name, self.done, self.total
         return {"stage": name, "done": done, "total": total} if name else None
 
@@ -126,12 +127,12 @@ class Both:
         self._both = one, other
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins."""
+        """Begin a stage."""
         for progress in self._both:
             progress.stage(name, total)
 
     def advance(self, count: int = 1) -> None:
-        """That many more are done."""
+        """Count this many more."""
         for progress in self._both:
             progress.advance(count)
 
@@ -149,12 +150,12 @@ class Throttle:
         self._clock = clock
         self._changed = threading.Condition(threading.Lock())
         self._busy = 0
-        self._worker = threading.local()  # when each thread went on after its last rest
+        self._worker = threading.local()  # when each thread resumed after its last rest
         self.last_request = clock()
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """While a request is answered."""
+        """Mark a request as being answered."""
         self._enter()
         self.last_request = self._clock()
         try:
@@ -164,7 +165,7 @@ class Throttle:
 
     @contextmanager
     def stepping_out(self) -> Iterator[None]:
-        """While a request waits for background work: that must not step aside for it."""
+        """Mark a request as waiting for background work, which then must not yield to it."""
         self._leave()
         try:
             yield
@@ -182,8 +183,8 @@ class Throttle:
                 self._changed.notify_all()
 
     def rest(self) -> None:
-        """To be called between two pieces of background work: waits while requests are answered, but never
-        for longer than was worked before. Under steady searching the index gets half of the time."""
+        """Called between two pieces of background work: waits while requests are answered, but never longer than it
+        worked before. Under constant searching, indexing gets half of the time."""
         if not self._busy:
             return
         worked = self._clock() - getattr(self._worker, "resumed", 0.0)

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from vaultmem.agent.scheduler import Scheduler
     from vaultmem.memories.reports import PlanReport
 
-LOOKS = 10  # at an index that changes all the time, before it is believed
+LOOKS = 10  # looks at an index that keeps changing, before a finding is believed
 LOOK_AGAIN = 0.5  # seconds
-SAMPLES = 5  # notes that a check of the index searches for and reads
+SAMPLES = 5  # notes that an index check searches for and reads
 _WORD = re.compile(r"\w{2,40}")
 
 
 class Job(NamedTuple):
-    """Work that comes round again, as the setting jobs.NAME says. `run` returns its result in one line; `preview` what
-    it would do with memories.
+    """A recurring job, named by the setting jobs.NAME. `run` returns its result in one line, `preview` what it would
+    do to memories.
 
-    A gentle job steps aside for a person who types, for the battery and for a busy machine; an idle one
-    waits until the vault was left alone for a while.
+    A gentle job yields to a person typing, to the battery and to a busy machine; an idle job waits until the vault
+    has been left alone for a while.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Job(NamedTuple):
 JobState = TypedDict("JobState", {
     "name": str, "meaning": str, "schedule": str, "next_run": "float | None", "last_run": "float | None",
     "last_result": "str | None", "ok": "bool | None",  # how the last run ended; None when there was none
-    "last_ok": "float | None",  # the last run that ended well
+    "last_ok": "float | None",  # the last successful run
     "seconds": "float | None",  # how long the last run took
     "waiting_for": "str | None", "running": bool,
 })  # fmt: skip
@@ -85,7 +85,7 @@ def _dream(vault: Vault) -> str:
 
 
 def _depth(vault: Vault) -> int:
-    """How deep a dream goes depends on how long the vault has been left alone."""
+    """How deep a dream goes, by how long the vault has been idle."""
     idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
     return 1 + sum(idle >= vault.config.seconds(setting) for setting in settings)
 
@@ -121,7 +121,7 @@ def _expect(vault: Vault) -> str:
 
 def _check(vault: Vault) -> str:
     begun = vault.state.generation() is not None and not vault.state.is_complete()
-    report = vault.sync()  # what is behind would look like damage
+    report = vault.sync()  # an index that is behind would look damaged
     first = "the first indexing was not finished, and is now; " if begun else ""
     if report.rebuilt and not begun:
         return f"the index was missing or damaged; rebuilt in {report.seconds:.1f} s"
@@ -142,7 +142,7 @@ def _check(vault: Vault) -> str:
 
 
 def _damage(vault: Vault) -> str | None:
-    """The damage of the index; None for none. Differences seen during a write do not count."""
+    """The damage of the index, or None. Ignores differences seen during a write."""
     for _ in range(LOOKS):
         searcher = vault.searcher()
         with spoken():
@@ -170,7 +170,7 @@ def _first_damage(searcher: Searcher) -> str | None:
 
 
 def _lost_note(searcher: Searcher) -> str | None:
-    """Of a few sampled notes, one that a search for a word of its title does not find."""
+    """A sampled note that a search for a word of its title does not find, if any."""
     notes = searcher.catalog.db.execute(
         "SELECT id, title FROM notes n WHERE excluded = 0"
         " AND EXISTS (SELECT 1 FROM blocks b WHERE b.note = n.id) ORDER BY id"
@@ -188,7 +188,7 @@ def _lost_note(searcher: Searcher) -> str | None:
 def _on_memories(
     name: str, meaning: str, verb: str = "", *, idle: bool = False, **how: bool
 ) -> Job:
-    """A job that is a verb of memories; `unattended` ones ask first where they would archive too much."""
+    """A job that runs a verb on memories; `unattended` ones ask before they archive too much."""
 
     def report(vault: Vault, *, dry_run: bool = False) -> PlanReport:
         done: PlanReport = vault.ask(verb or name, dry_run=dry_run, **how)
@@ -218,7 +218,7 @@ JOBS = {
 
 
 def find_job(name: str) -> Job:
-    """The job of that name. Raises UsageError that names the nearest."""
+    """The job of that name. Raises UsageError naming the nearest one."""
     if name in JOBS:
         return JOBS[name]
     meant = did_you_mean(name, JOBS) or f"; there are {', '.join(JOBS)}"
@@ -226,7 +226,7 @@ def find_job(name: str) -> Job:
 
 
 def plan_jobs(config: Config) -> list[Planned]:
-    """The table for a Scheduler, by the settings in force."""
+    """The jobs for a Scheduler, by the settings in force."""
     every = JOBS.values()
     return [
         Planned(job.name, config.text(f"jobs.{job.name}"), _waits(job, config)) for job in every
@@ -243,8 +243,8 @@ def _waits(job: Job, config: Config) -> Waits:
 class Surroundings:
     """What jobs can ask about the person and the machine (see text.times.Conditions).
 
-    `last_edit` and `last_request` tell when somebody else last changed a note and when the last request
-    came, in seconds of the same clock as `now`.
+    `last_edit` and `last_request` return when anyone else last changed a note and when the last request came, in
+    seconds of the same clock as `now`.
     """
 
     def __init__(
@@ -260,15 +260,15 @@ class Surroundings:
         return self._now() - self._last_edit() < self._pause
 
     def idle(self) -> bool:
-        """Whether the last edit and request are as long ago as the setting says."""
+        """Whether the last edit and request are older than the setting says."""
         return self._now() - max(self._last_edit(), self._last_request()) >= self._idle
 
     def on_battery(self) -> bool:
-        """Whether the battery is being drained; where nobody knows, it is not."""
+        """Whether the battery is being drained; False if that is unknown."""
         return machine.on_battery() is True
 
     def load(self) -> float:
-        """The share of all processors in use in the last minute."""
+        """The share of all processors used in the last minute."""
         return machine.load()
 
 
@@ -278,7 +278,7 @@ def ledger(vault: str) -> Ledger:
 
 
 def listing(config: Config, recorded: Ledger | Runs | Scheduler, now: float) -> list[JobState]:
-    """All jobs in the order of the table. Without a scheduler, `next_run` is as if an agent ran now."""
+    """All jobs in table order. Without a scheduler, `next_run` assumes that an agent starts now."""
     from vaultmem.agent import scheduler  # brings asyncio along
 
     runs = recorded.runs()

@@ -1,5 +1,5 @@
-"""The memories in the agent: one store that stays open, and a history that is written when it is quiet. The reminders:
-one thread that notifies of what is due, on the minute, and keeps pending.md up to date."""
+"""Memories and reminders in the agent: an open store whose history is written when it is quiet, and a thread that
+notifies of due items on the minute and keeps pending.md up to date."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.memories")
 
 SOON = 0.25  # seconds
-QUIET = 1.0  # seconds without a write before the history is written
+QUIET = 1.0  # quiet seconds before the history is written
 AT_LATEST = 15.0
 
 
 class Memories(threading.Thread):
-    """Carries out the verbs for requests, in their threads; its own thread writes the history. `wrote` hears what
-    paths were written; `is_sure` tells whether every change in the vault is heard of."""
+    """Runs the verbs of requests in their threads; its own thread writes the history. `wrote` gets the written paths;
+    `is_sure` tells whether every change in the vault is noticed."""
 
     def __init__(
         self, state: State, config: Config, wrote: Callable[[Iterable[str]], None], is_sure: Callable[[], bool]
@@ -44,9 +44,7 @@ class Memories(threading.Thread):
         super().__init__(name="history", daemon=True)
         self.store = open_store(state, config, wrote)
         self.store.later = _soon
-        self.remembered: Callable[[], None] = lambda: (
-            None
-        )  # hears of each time the history was written
+        self.remembered: Callable[[], None] = lambda: None  # called after each write
         self._is_sure = is_sure
         self._written = threading.Event()
         self._last = 0.0
@@ -65,7 +63,7 @@ class Memories(threading.Thread):
                 self._written.set()
 
     def touched(self, path: str) -> None:
-        """Note a change at a path of the vault; "" for anywhere."""
+        """Record a change at a path of the vault; "" for anywhere."""
         if path:
             self.store.touched(path)
         else:
@@ -77,12 +75,12 @@ class Memories(threading.Thread):
         self._written.set()
 
     def run(self) -> None:
-        """Finish interrupted batches, then write the history whenever writers pause."""
+        """Finish interrupted batches, then write the history whenever writing pauses."""
         try:
             self.store.heal()
         except (VaultmemError, OSError) as error:
             log.error("interrupted writes are not finished yet: %s", error)
-        if self.store.batches.count():  # else git need not be loaded
+        if self.store.batches.count():  # otherwise git need not be loaded
             self._written.set()
         while True:
             self._written.wait()
@@ -115,7 +113,7 @@ class Memories(threading.Thread):
 
 
 def _soon(work: Callable[[], None]) -> None:
-    """Run deferred work in a moment, together with what else is deferred until then."""
+    """Run deferred work shortly, together with anything else deferred until then."""
     timer = threading.Timer(SOON, work)
     timer.daemon = True
     timer.start()
@@ -124,16 +122,16 @@ def _soon(work: Callable[[], None]) -> None:
 # --- reminders
 
 LONGEST = 20.0  # seconds between looks at the clock: a computer that sleeps stops the other clocks
-# Seconds after a change in the vault before the page is written; a person may go on.
+# Seconds after a change before the page is written; the person may continue.
 PAGE_QUIET = 1.0
 PAGE_AT_LATEST = 10.0
-# Times as long as the last work took: while thousands of notes move it works now and then.
+# Multiples of how long the last work took: while thousands of notes move, it works now and then.
 PAUSES = 10
-LONGEST_PAUSE = 60.0  # what changed may be due in a minute
-RETRY = 1.0  # after a failure; after another one twice as long
+LONGEST_PAUSE = 60.0  # a change may be due within a minute
+RETRY = 1.0  # after a failure; doubles with each further one
 RETRY_AT_MOST = 60.0
-EXCHANGE = 300.0  # seconds between exchanges of reads with other machines when nothing else happens
-TELL_WITHIN = 2.0  # until those that there are know what was done here
+EXCHANGE = 300.0  # seconds between exchanges of reads with other machines when idle
+TELL_WITHIN = 2.0  # until the other machines are told what was done here
 UNREACHED = 600.0  # until failed work is tried again
 
 Lend = Callable[[], AbstractContextManager[Vault]]
@@ -144,8 +142,8 @@ ReminderState = TypedDict("ReminderState", {"next": "str | None", "troubles": li
 
 
 class Reminders(threading.Thread):
-    """Works when something has changed, at midnight, and when something is due. `vanished` says why the vault
-    cannot be believed, `is_ready` whether the index knows all of it."""
+    """Works when something has changed, at midnight, and when something is due. `vanished` says why the vault cannot
+    be trusted, `is_ready` whether the index knows all of it."""
 
     def __init__(
         self, lend: Lend, pending: Callable[[], Pending], vanished: Callable[[], str | None],
@@ -157,21 +155,21 @@ class Reminders(threading.Thread):
         self._lend, self._pending = lend, pending
         self._vanished, self._is_ready = vanished, is_ready
         self._wake = threading.Condition()
-        self._first_change: float | None = 0.0  # of those not worked through yet (monotonic)
+        self._first_change: float | None = 0.0  # not yet handled (monotonic)
         self._last_change = 0.0
-        self._took = 0.0  # seconds of the last work
+        self._took = 0.0  # how long the last work took, in seconds
         self._day: date | None = None
         self._is_awake = False  # and was reported
-        self._exchanged = time.monotonic()  # with other machines, last
+        self._exchanged = time.monotonic()  # last exchange with other machines
         self._next: datetime | None = None
-        self._skipped = False  # what an answer asks for could not be done, and may be possible now
+        self._skipped = False  # an answer could not be carried out, and may be possible now
         self._settling: threading.Thread | None = None
         self._stopping = False
         self._retry = RETRY
         self._problems: list[str] = []
 
     def changed(self) -> None:
-        """Note a change of a note, the page or a memory that the thread did not make itself."""
+        """Record a change of a note, the page or a memory that this thread did not make."""
         if threading.current_thread() is not self._settling:
             self._note_change()
 
@@ -183,20 +181,20 @@ class Reminders(threading.Thread):
                 self._wake.notify()
 
     def tell_soon(self) -> None:
-        """Tell other machines soon what was done here, so that they do not take it for a person's edit."""
+        """Soon tell other machines what was done here, so that they do not take it for a person's edit."""
         if self._pending().record.has_others():
             with self._wake:
                 self._exchanged = min(self._exchanged, time.monotonic() - EXCHANGE + TELL_WITHIN)
                 self._wake.notify()
 
     def woke(self) -> None:
-        """Start over after a jump of the clock."""
+        """Start over after the clock jumped."""
         with self._wake:
             self._day, self._is_awake = None, False
             self._wake.notify()
 
     def stop(self) -> None:
-        """End, soon."""
+        """Ask the thread to end."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
@@ -239,7 +237,7 @@ class Reminders(threading.Thread):
         self._retry = min(2 * self._retry, RETRY_AT_MOST)
 
     def _wait(self) -> bool:
-        """Wait until there is work. Returns False to end."""
+        """Wait for work. Returns False to end."""
         with self._wake:
             while not self._stopping:
                 pause = self._pause()
@@ -283,11 +281,11 @@ class Reminders(threading.Thread):
             planned = pending.notify(vault.searcher().catalog, now, vanished)
         for problem in set(refreshed.problems) - set(self._problems):
             log.warning("%s", problem)
-        unshown = pending.notifier.problem  # it is in the log already
+        unshown = pending.notifier.problem  # already logged
         self._problems = [*refreshed.problems, *([unshown] if unshown else [])]
         self._day, self._next, self._retry = now.date(), planned.next, RETRY
         if not (self._settling and self._settling.is_alive()):
-            # In a thread of its own: a dream may hold the store for long, and notifications must not wait for it.
+            # In its own thread: a dream may hold the store for long, and notifications must not wait.
             self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
             self._settling.start()
         if self._next is not None and self._next <= now:
@@ -305,7 +303,7 @@ class Reminders(threading.Thread):
         except (VaultmemError, OSError) as error:
             self._skipped = True
             log.warning("answers are not carried out yet: %s", error)
-        except Exception:  # the border of the thread; it is tried again
+        except Exception:  # the border of the thread; retried later
             self._skipped = True
             log.exception("answers are not carried out yet")
         else:

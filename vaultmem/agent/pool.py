@@ -42,11 +42,11 @@ class SharedMeaning:
         self._meaning: Meaning | None = None
 
     def get(self) -> Meaning:
-        """Open them if they are not. Raises ModelError when there is no model."""
+        """Open them if needed. Raises ModelError when there is no model."""
         with self._lock:
             if self._meaning is None:
                 if not self._config.text("embedding.base_url"):
-                    # Says so when there is no model, without the 12 MB of numpy.
+                    # Without a model, fails before loading 12 MB of numpy.
                     resolve_model(self._config.text("embedding.model"), self._state.models_folder())
                 from vaultmem.search.semantic import open_meaning
 
@@ -82,8 +82,8 @@ class SharedMeaning:
 class WarmSearcher(Searcher):
     """A Searcher of the pool."""
 
-    index = 0  # the number of the index it was opened on
-    change = -1  # what it has seen of the writer's changes
+    index = 0  # number of the index it was opened on
+    change = -1  # number of the last write it has seen
 
     def __init__(self, of: Pool, folder: str, config: Config) -> None:
         super().__init__(folder, config)
@@ -96,14 +96,14 @@ class WarmSearcher(Searcher):
 
 log = logging.getLogger("vaultmem.agent")
 
-MOST = 8  # concurrent searches; more would only share two processors
-MOST_IDLE = 3  # searchers that stay open for the next requests; each remembers some megabytes
-FIRST_INDEX = 5.0  # seconds in which a vault that was never indexed gets its first, empty index
+MOST = 8  # concurrent searches
+MOST_IDLE = 3  # searchers kept open for the next requests; each caches some megabytes
+FIRST_INDEX = 5.0  # seconds for a never-indexed vault to get its first, empty index
 PAUSE = 0.02
 
 
 class Pool:
-    """Searchers that stay open. Each is used by one thread at a time."""
+    """Searchers that stay open. One thread at a time uses each."""
 
     def __init__(self, folder: str, config: Config) -> None:
         self.shared = SharedMeaning(State(folder), config)
@@ -121,7 +121,7 @@ class Pool:
 
     @contextmanager
     def searcher(self) -> Iterator[WarmSearcher]:
-        """A searcher by keyword that sees what was written last."""
+        """A keyword searcher that sees the latest writes."""
         with self._slots:
             with self._lock:
                 held = self._idle.pop() if self._idle else None
@@ -133,7 +133,7 @@ class Pool:
 
     @contextmanager
     def by_meaning(self) -> Iterator[WarmSearcher]:
-        """The one searcher with vectors: its cache of them is large."""
+        """The only searcher with vectors: its cache of them is large."""
         try:
             with self._by_meaning:
                 self.last_by_meaning = time.monotonic()
@@ -142,14 +142,14 @@ class Pool:
                 self._for_meaning = searcher = self._fresh(held)
                 yield searcher
         finally:
-            self._try_to_close_outdated()  # it may have been replaced while it was lent
+            self._try_to_close_outdated()  # it may have been replaced while lent
 
     def changed(self) -> None:
-        """Something was written: searchers look again before their next search."""
+        """Record a write: searchers refresh before their next search."""
         self._change += 1
 
     def replaced(self) -> None:
-        """Note that another index is in force."""
+        """Record that another index is in force."""
         with self._lock:
             self._index += 1
             old, self._idle = self._idle, []
@@ -168,7 +168,7 @@ class Pool:
                 self._by_meaning.release()
 
     def _try_to_close_outdated(self) -> None:
-        """A replaced index takes space while it is open. Where it is lent, its borrower comes here."""
+        """Close a replaced index, which takes space while open. If it is lent, its borrower closes it."""
         if self._by_meaning.acquire(blocking=False):
             try:
                 self._close_outdated()
@@ -181,9 +181,9 @@ class Pool:
             self._for_meaning = None
 
     def _fresh(self, searcher: WarmSearcher | None) -> WarmSearcher:
-        """A searcher that sees what was written last: this one, or another where its index was just swept
-        away, a moment before replaced() says so. Where the disk forbids even the lock that Tantivy makes before it
-        looks again, this one as it is: yesterday's results beat no answer."""
+        """A searcher that sees the latest writes: this one, or a new one if its index was just swept away before
+        replaced() reports it. If the disk refuses even the lock that Tantivy takes before it refreshes, this one
+        unrefreshed: older results beat no answer."""
         if searcher is not None:
             try:
                 self._refresh(searcher)
@@ -218,7 +218,7 @@ class Pool:
             if time.monotonic() > deadline:
                 raise VaultmemError("the agent has not begun to index yet; try again in a moment")
             time.sleep(PAUSE)
-        index, change = self._index, self._change  # read before: later writes are not seen
+        index, change = self._index, self._change  # read first: later writes may not be seen
         searcher = WarmSearcher(self, self._folder, self._config)
         searcher.index, searcher.change = index, change
         return searcher
@@ -230,7 +230,7 @@ SETTLED_WITHIN = 1.0  # seconds
 
 
 class AgentVault(Vault):
-    """For one request. close() and `with` leave the index open; release() gives back what was borrowed."""
+    """A vault for one request. close() and `with` leave the index open; release() returns what was borrowed."""
 
     def __init__(self, folder: str, config: Config, pool: Pool, agent: Agent) -> None:
         self.path = folder
@@ -239,7 +239,7 @@ class AgentVault(Vault):
         self._agent = agent
         self._pool = pool
         self._held = ExitStack()
-        self._searcher: Searcher | None = None  # the one by keyword, or the one that knows meaning
+        self._searcher: Searcher | None = None  # the keyword searcher, or the one with vectors
         self._knows_meaning = False
         self._is_writing = False
 
@@ -247,16 +247,16 @@ class AgentVault(Vault):
         """Do nothing: the index stays open."""
 
     def release(self) -> None:
-        """Give back what was borrowed for the request."""
+        """Return what was borrowed for the request."""
         self._searcher = None
         self._held.close()
 
     def searcher(self) -> Searcher:
-        """A warm searcher that sees what was written last."""
+        """A warm searcher that sees the latest writes."""
         return self._lent(meaning=False)
 
     def see_writes(self) -> None:
-        """Have what this request has written indexed, too."""
+        """Index what this request has written, too."""
         self.release()
         self._agent.index_writes()
 
@@ -265,13 +265,13 @@ class AgentVault(Vault):
         return True
 
     def meaning_searcher(self) -> Searcher:
-        """The warm searcher that knows meaning."""
+        """The warm searcher with vectors."""
         return self._lent(meaning=True)
 
     def _lent(self, *, meaning: bool) -> Searcher:
-        """A searcher that finds what was written before this call. A write itself looks only for what it may
-        contradict, and knows the newest without the index (see MemoryStore.recent): it waits for nothing. Once the
-        searcher knows meaning, it stays so; who waits for that one holds no other."""
+        """A searcher that finds everything written before this call. A write itself only looks for what it may
+        contradict, and knows the newest memories without the index (see MemoryStore.recent), so it does not wait.
+        Once the searcher has vectors, it keeps them; a thread waiting for that one holds no other."""
         if not self._is_writing:
             self._agent.index_writes()
         if self._searcher is None or (meaning and not self._knows_meaning):
@@ -290,7 +290,7 @@ class AgentVault(Vault):
         return self._agent.idle_seconds()
 
     def ask(self, verb: str, /, **params: object) -> Any:
-        """Carry out a verb on the memories, in the one store. It waits for its turn without holding a searcher."""
+        """Run a verb in the one store of memories. Waits for its turn without holding a searcher."""
         self.release()
         if takes(verb, "vanished") and (vanished := self._agent.reconciler.vanished):
             params = {**params, "vanished": vanished}
@@ -301,7 +301,7 @@ class AgentVault(Vault):
             self._is_writing = False
 
     def settled(self) -> Self:
-        """The vault, after waiting a moment for the latest edits to be indexed."""
+        """The vault, after a short wait for the latest edits to be indexed."""
         self._agent.reconciler.wait_until_current(SETTLED_WITHIN)
         return self
 
@@ -314,12 +314,12 @@ class AgentVault(Vault):
         return self._agent.sync_now(progress or Silent(), **how)
 
     def embed(self, *, progress: Progress | None = None) -> Embedded:
-        """Wait until what is waiting has been embedded."""
+        """Wait until all waiting blocks are embedded."""
         self.release()
         return self._agent.embed_now(progress or Silent())
 
     def answer(self, ask: Ask) -> Answer:
-        """Search, and say so when the index is behind. A search of no stated kind does not wait for the model."""
+        """Search, and say if the index is behind. A search that leaves `semantic` open does not wait for the model."""
         by_meaning = self._agent.embedding.is_warm() if ask.semantic is None else ask.semantic
         if ask.semantic:
             self._agent.first_vectors()
@@ -341,5 +341,5 @@ class AgentVault(Vault):
         return super().related(note, limit=limit)
 
     def agent(self) -> AgentStatus | None:
-        """How the agent is."""
+        """The state of the agent."""
         return self._agent.status()

@@ -1,7 +1,7 @@
-"""The one writer of the agent: keeps the index equal to the vault, from hints and by looking at everything.
+"""The agent's only writer: keeps the index equal to the vault, from hints and by comparing everything.
 
-Hints of the watcher only say where to look. Now and then, and whenever hints may have been lost, the whole
-vault is compared. A vault that lost most of its files at once keeps its index, see vaultmem.index.compare.
+Hints from the watcher only say where to look. Now and then, and whenever hints may have been lost, the whole vault is
+compared. A vault that lost most of its files at once keeps its index; see vaultmem.index.compare.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from vaultmem.vault.files import SETTLED_NS
 
 log = logging.getLogger("vaultmem.index")
 
-FIRST_BATCH = 500  # notes; small, so that searches see the first of them soon
-SETTLE_AFTER = 10.0  # seconds of quiet before what depends on the whole vault is worked out: 0.3 s at 100,000 notes
-REST_AFTER = 30.0  # seconds of quiet before the keyword writer gives its memory back
+FIRST_BATCH = 500  # notes; small, so that searches see the first ones soon
+SETTLE_AFTER = 10.0  # quiet seconds before whole-vault work: 0.3 s at 100,000 notes
+REST_AFTER = 30.0  # quiet seconds before the keyword writer frees its memory
 RETRY_AFTER = 10.0
-GONE_RETRY = 30.0  # whether a vault that is gone has come back
-BACK_WAIT = 1.0  # after all that had gone has come back
-PART_BACK_WAIT = 5.0  # after some of it has
-MANY_FRESH = 500  # so many files are looked at again all at once
-LOOK = 0.02  # seconds between looks of who waits for the rest
+GONE_RETRY = 30.0  # until checking whether a missing vault is back
+BACK_WAIT = 1.0  # after everything missing is back
+PART_BACK_WAIT = 5.0  # after some of it is back
+MANY_FRESH = 500  # with more new files than this, everything is looked at again
+LOOK = 0.02  # seconds between checks while waiting for the rest
 FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
 
 
@@ -50,7 +50,7 @@ class Reconciler(threading.Thread):
         super().__init__(name="reconciler", daemon=True)
         self.stage = StageProgress()
         self.last_edit = 0.0  # monotonic
-        self.has_looked = False  # at everything, once
+        self.has_looked = False  # compare everything once
         self.writes = Writes(self._wake, state)
         self._state, self._config = state, config
         self._throttle, self._listeners = gate, listeners
@@ -59,8 +59,8 @@ class Reconciler(threading.Thread):
         self._guard = VanishGuard(state.vault)
         self._orders: list[Order] = []
         self._full_due: float | None = time.monotonic()
-        self._only_sure = False  # all is looked at again, but nothing is known to be behind
-        self._behind = False  # what is being done now may show that something is
+        self._only_sure = False  # nothing is known to be behind
+        self._behind = False  # the current work may show that something is behind
         self._settle_due: float | None = None
         self._rest_due: float | None = None
         self._wake_at: float | None = None
@@ -70,7 +70,7 @@ class Reconciler(threading.Thread):
     # Called from other threads
 
     def touched(self, path: str, *, folder: bool = False) -> None:
-        """Note a change at a path of the vault, spelled as on the disk."""
+        """Record a change at a path of the vault, spelled as on disk."""
         self._listeners.touched(path)
         now = time.monotonic()
         with self._something:
@@ -80,7 +80,7 @@ class Reconciler(threading.Thread):
         self.last_edit = now
 
     def wrote(self, paths: Iterable[str]) -> None:
-        """Note paths that we wrote or moved away."""
+        """Record paths that we wrote or moved away."""
         written = list(paths)
         folder = self._state.vault
         self._guard.expect(path for path in written if not os.path.lexists(f"{folder}/{path}"))
@@ -90,11 +90,11 @@ class Reconciler(threading.Thread):
 
     @property
     def vanished(self) -> str | None:
-        """Why notes that are gone from the vault stay in the index; None where none do."""
+        """Why notes missing from the vault stay in the index, or None."""
         return self._guard.vanished
 
     def look_at_all(self, within: float = 0.0, *, only_sure: bool = False) -> None:
-        """Compare the whole vault, soon; `only_sure` when nothing is known to be behind."""
+        """Compare the whole vault soon; `only_sure` if nothing is known to be behind."""
         self._listeners.touched("")
         with self._something:
             due = time.monotonic() + within
@@ -103,7 +103,7 @@ class Reconciler(threading.Thread):
             self._something.notify()
 
     def order(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Future[Report]:
-        """Compare the whole vault now, or read all of it again; the report comes when it is done."""
+        """Compare the whole vault now, or read all of it again; returns the report when it is done."""
         order = Order(Future(), progress, rebuild, confirmed)
         with self._something:
             self._orders.append(order)
@@ -121,7 +121,7 @@ class Reconciler(threading.Thread):
             self._something.notify()
 
     def waiting(self) -> int:
-        """How many touched paths have not been compared, or not been believed."""
+        """How many touched paths have not been compared or believed yet."""
         with self._something:
             return self._debounce.behind()
 
@@ -133,7 +133,7 @@ class Reconciler(threading.Thread):
             return not (full or self._behind or waiting)
 
     def wait_until_current(self, within: float) -> None:
-        """Wait until nothing is known to be behind, but not for longer."""
+        """Wait until nothing is known to be behind, at most this long."""
         deadline = time.monotonic() + within
         while not self.is_current() and time.monotonic() < deadline:
             time.sleep(LOOK)
@@ -182,7 +182,7 @@ class Reconciler(threading.Thread):
             self.writes.done()
 
     def _again(self) -> None:
-        """After a failure: drop unfinished work and compare everything again."""
+        """After a failure, drop unfinished work and compare everything again."""
         self._close()
         self.look_at_all(RETRY_AFTER)
 
@@ -218,7 +218,7 @@ class Reconciler(threading.Thread):
                 self._orders.pop().refuse()
 
     def _whole(self, work: Work) -> Report:
-        """Compare everything, by the present rules."""
+        """Compare everything, by the current rules."""
         started = time.monotonic()
         self.stage.stage("comparing", 0)
         self._guard.begin()
@@ -259,7 +259,7 @@ class Reconciler(threading.Thread):
         self._later()
 
     def _opened(self) -> Indexer:
-        """The index in force, opened with the present rules."""
+        """The index in force, opened with the current rules."""
         rules = sync.rules_of(self._state.vault, self._config)
         held = self._indexer
         if held and held.is_in_place():
@@ -302,7 +302,7 @@ class Reconciler(threading.Thread):
         try:
             if held:
                 held.close()
-        except BaseException:  # a full disk, or a panic of Tantivy; its lock is free all the same
+        except BaseException:  # a full disk, or a panic of Tantivy; its lock is free anyway
             log.debug("the index could not be closed", exc_info=True)
 
     def _look(self, touches: list[Touch]) -> None:
@@ -313,7 +313,7 @@ class Reconciler(threading.Thread):
             self._whole(Work(confirmed=False, progress=self.stage))
             return
         if self._state.generation() != indexer.generation:
-            self.look_at_all()  # the full comparison does that; the touched paths are taken over now
+            self.look_at_all()  # the full comparison covers them
         try:
             with spoken():
                 self._take_over(indexer, place, touches)
@@ -325,7 +325,7 @@ class Reconciler(threading.Thread):
         diff = indexer.differences(place)
         self._guard.check_root()
         are_back = self._guard.are_back(diff) if self.vanished else None
-        if are_back is not None:  # else every save would compare everything
+        if are_back is not None:  # otherwise every save would compare everything
             self.look_at_all(BACK_WAIT if are_back else PART_BACK_WAIT)
         diff = without(diff, self._too_early(diff, touches))
         diff = without(diff, self._keep_suspicious(indexer, diff))
@@ -342,7 +342,7 @@ class Reconciler(threading.Thread):
         self._later()
 
     def _too_early(self, diff: Diff, touches: list[Touch]) -> set[str]:
-        """Queue what has to be checked again before it is believed."""
+        """Queue paths that must be checked again before they are believed."""
         paths, again = debounce.too_early(diff, touches, time.monotonic())
         with self._something:
             for touch, due in again.items():
@@ -360,7 +360,7 @@ class Reconciler(threading.Thread):
         return disbelieved
 
     def _later(self) -> None:
-        """Do the work that waits until the vault is quiet."""
+        """Do work that waits until the vault is quiet."""
         now = time.monotonic()
         self._rest_due = now + REST_AFTER
         fresh = self._indexer.fresh_paths if self._indexer else set()
@@ -377,7 +377,7 @@ class Reconciler(threading.Thread):
         now = time.monotonic()
         if self._settle_due is not None and self._settle_due <= now:
             self._settle_due = None
-            if self._indexer:  # else the next one is settled when it has looked at everything
+            if self._indexer:  # otherwise the next full comparison settles it
                 with spoken():
                     self._indexer.settle()
                 self._listeners.committed(())

@@ -1,8 +1,7 @@
-"""Runs jobs when their time has come, one at a time (owner of APScheduler).
+"""Runs jobs on schedule, one at a time (owner of APScheduler).
 
-APScheduler holds the plan and wakes up for it; what was missed while the computer slept or was off runs once. Its job
-store is filled from the ledger, which knows each job's last run: a run is written there before it starts, so that no
-crash makes a job run for ever.
+APScheduler holds the plan and wakes up for it; a run missed while the computer was asleep or off runs once. Its job
+store is filled from the ledger, which records each run before it starts, so that no crash makes a job run forever.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from apscheduler.schedulers.background import BackgroundScheduler
 
 LOG = logging.getLogger("vaultmem.agent.jobs")
-LOG.addHandler(logging.NullHandler())  # silent unless somebody listens
-WAIT_AT_MOST = 86_400.0  # seconds that a job steps aside before it runs all the same
-# Seconds by which the clocks may differ before it means sleep, or that the time was set.
+LOG.addHandler(logging.NullHandler())  # silent unless a handler is set
+WAIT_AT_MOST = 86_400.0  # seconds that a job yields before it runs anyway
+# A larger difference between the clocks, in seconds, means sleep or a changed time.
 JUMP = 60.0
 
 
@@ -42,14 +41,14 @@ class Timing(NamedTuple):
 
     now: Callable[[], float] = now.seconds
     monotonic: Callable[[], float] = time.monotonic
-    timezone: tzinfo | None = None  # None: that of the system, also after it changed
-    jitter: float = 20.0  # a run comes up to so many seconds late, so that not all start at once
-    retry: float = 180.0  # seconds until a job that had to wait looks again
-    heartbeat: float = 30.0  # APScheduler does not notice that the computer slept
+    timezone: tzinfo | None = None  # None: the system's, also after it changed
+    jitter: float = 20.0  # runs start up to this many seconds late, so that not all start at once
+    retry: float = 180.0  # seconds until a waiting job checks again
+    heartbeat: float = 30.0  # APScheduler does not notice sleep
 
 
 class Status(NamedTuple):
-    """When a job runs next, what it waits for, whether it runs now."""
+    """When a job runs next, what it waits for, and whether it is running."""
 
     next_run: float | None
     waiting_for: str | None
@@ -57,7 +56,7 @@ class Status(NamedTuple):
 
 
 class _Schedule(BaseTrigger):  # type: ignore[misc] # APScheduler has no types
-    """A job's schedule on the clock of vaultmem, which tests and simulations set."""
+    """A job's schedule on vaultmem's clock, which tests and simulations set."""
 
     def __init__(self, schedule: str, timing: Timing) -> None:
         self._schedule, self._timing = schedule, timing
@@ -71,7 +70,7 @@ class _Schedule(BaseTrigger):  # type: ignore[misc] # APScheduler has no types
 
 
 class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no types
-    """Runs jobs in one daemon thread: unlike a pool's, it does not keep the process from ending."""
+    """Runs jobs in one daemon thread, which unlike a pool's does not keep the process alive."""
 
     def start(self, scheduler: BackgroundScheduler, alias: str) -> None:
         """Called when the scheduler starts."""
@@ -93,10 +92,9 @@ class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no type
 
 
 class Scheduler:
-    """Runs `jobs` by their schedules from start() to stop(), by calling `run` with their names.
+    """Runs `jobs` by their schedules between start() and stop(), by calling `run` with their names.
 
-    `run` returns a result of one line. `on_wake` is called when the computer has slept. All methods
-    may be called from any thread.
+    `run` returns a one-line result. `on_wake` is called after the computer has slept. Any thread may call any method.
     """
 
     on_wake: Callable[[], None] | None = None
@@ -127,7 +125,7 @@ class Scheduler:
         self._last = (self._timing.now(), self._timing.monotonic())
 
     def start(self) -> None:
-        """Plan all jobs; what was missed runs soon, and once."""
+        """Plan all jobs; missed ones run soon, and once."""
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         self._runs.remember(self._jobs)
         for job in self._jobs.values():
@@ -140,7 +138,7 @@ class Scheduler:
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
 
     def stop(self) -> None:
-        """Start no more jobs. A running one goes on until it or the process ends."""
+        """Start no more jobs. A running one continues until it or the process ends."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -158,11 +156,11 @@ class Scheduler:
             return Status(self._due.get(name), self._waiting.get(name), self._running == name)
 
     def runs(self) -> dict[str, Run]:
-        """The last runs, also those that could not be written into the ledger."""
+        """The last runs, including those that could not be recorded in the ledger."""
         return self._runs.runs()
 
     def run_now(self, name: str) -> Run:
-        """Run a job at once, and wait for its end. Raises StateError when it runs already, or is stopped."""
+        """Run a job now and wait for it. Raises StateError if it is already running, or is stopped."""
         future: Future[Run] = Future()
         with self._lock:
             if self._stopped.is_set():
@@ -176,7 +174,7 @@ class Scheduler:
         return future.result()
 
     def beat(self) -> None:
-        """Compare the clock of the wall with one that only goes forward; plan again when it jumped."""
+        """Compare wall time with a monotonic clock; plan again after a jump."""
         wall, steady = self._timing.now(), self._timing.monotonic()
         jump = (wall - self._last[0]) - (steady - self._last[1])
         self._last = (wall, steady)
@@ -184,7 +182,7 @@ class Scheduler:
             return
         LOG.info("the clock went %s by %.0f s", "forward" if jump > 0 else "back", abs(jump))
         if hasattr(time, "tzset"):
-            time.tzset()  # after a sleep it may be another time zone
+            time.tzset()  # the time zone may have changed during sleep
         self._runs.remember(self._jobs)
         for name in self._jobs:
             self._plan(name)
@@ -204,11 +202,11 @@ class Scheduler:
             self._scheduler.modify_job(name, next_run_time=self._schedule_at(name, due))
 
     def _schedule_at(self, name: str, due: float | None = None) -> datetime | None:
-        """The same moment on APScheduler's clock, which is the system's; None: never."""
+        """The same moment on APScheduler's clock, the system's; None: never."""
         now, start = self._timing.now(), self._runs.of(name).counted_from
         if due is None:
             due = next_time(self._jobs[name].schedule, start, now, self._timing.timezone)
-            if due is not None:  # a job that runs often is late by little
+            if due is not None:  # a frequent job is delayed less
                 late = max(0.0, min(self._timing.jitter, (due - start) / 10))
                 due += random.uniform(0.0, late)  # noqa: S311 - no secret
         with self._lock:
@@ -216,7 +214,7 @@ class Scheduler:
         return None if due is None else datetime.now(UTC) + timedelta(seconds=due - now)
 
     def _turn(self, name: str) -> None:
-        """A job's turn: it steps aside, or runs."""
+        """Take a job's turn: it yields, or runs."""
         with self._lock:
             is_requested = name in self._requested
         if self._stopped.is_set():
@@ -237,7 +235,7 @@ class Scheduler:
                 future.set_result(run)
 
     def _reason(self, name: str) -> str | None:
-        """Why a job has to wait; nothing makes it wait for longer than a day."""
+        """Why a job must wait; no reason holds for longer than a day."""
         try:
             reason = reason_to_wait(self._jobs[name].waits, self._conditions)
         except Exception:

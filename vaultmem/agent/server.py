@@ -1,6 +1,6 @@
 """Answers requests on a Unix socket: one thread listens, one watches the time, and one serves each client.
 
-The folder of the socket is private, and a process of another user is refused.
+The folder of the socket is private, and processes of other users are refused.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from vaultmem.text.values import value
 
 log = logging.getLogger("vaultmem.server")
 
-_STOP_GENTLY = 0.5  # seconds in which requests that run may still be answered
-_STOP_AT_ALL = 0.2  # and those in which threads must be gone that have nothing to wait for
+_STOP_GENTLY = 0.5  # seconds for running requests to be answered
+_STOP_AT_ALL = 0.2  # and for threads with nothing to wait for to end
 
 
 @value
@@ -40,7 +40,7 @@ class Counters:
 
 
 class Server:
-    """Requests at `path` are answered by `answer`, which is called in many threads at once."""
+    """Answers requests at `path` by calling `answer`, in many threads at once."""
 
     def __init__(
         self, path: str, answer: Callable[[Request], object], limits: Limits | None = None
@@ -53,13 +53,13 @@ class Server:
         self._served = self._in_flight = 0
         self._dormant = self._stopping = False
         self._listener: socket.socket | None = None
-        self._place: tuple[int, int] | None = None  # of the socket's file
-        # Wakes the thread that listens.
+        self._place: tuple[int, int] | None = None  # identity of the socket's file
+        # Wakes the listening thread.
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Listen; a client that connects after this is answered. Raises StateError when it cannot be."""
+        """Listen; clients that connect afterwards are answered. Raises StateError if that fails."""
         self._listener = listen(self.path)
         status = os.lstat(self.path)
         self._place = (status.st_dev, status.st_ino)
@@ -94,7 +94,7 @@ class Server:
         self._join([*clients.values()], _STOP_AT_ALL)
 
     def is_in_place(self) -> bool:
-        """Whether the socket's file is still the one that was made: state may be deleted at any time."""
+        """Whether the socket's file is still our own: the state may be deleted at any time."""
         try:
             status = os.lstat(self.path)
         except OSError:
@@ -107,7 +107,7 @@ class Server:
             return Counters(len(self._clients), self._in_flight, self._served)
 
     def begun(self) -> None:
-        """A request begins; the watch wakes up if there was nothing to watch."""
+        """Count a request that begins; wakes the watch if it was asleep."""
         with self._changed:
             self._in_flight += 1
             if self._dormant:
@@ -115,7 +115,7 @@ class Server:
                 self._changed.notify_all()
 
     def ended(self) -> None:
-        """A request has its answer."""
+        """Count a request that ended."""
         with self._changed:
             self._in_flight -= 1
             self._served += 1
@@ -134,7 +134,7 @@ class Server:
                     if not was_logged:
                         log.warning("cannot accept clients: %s", error)
                     was_logged = True
-                    time.sleep(0.1)  # out of files, most likely; some will be closed soon
+                    time.sleep(0.1)  # probably out of file descriptors; some will be closed soon
                     continue
                 was_logged = False
                 self._let_in(link)
@@ -157,13 +157,13 @@ class Server:
             return
         try:
             thread.start()
-        except RuntimeError as error:  # the system gives no more threads
+        except RuntimeError as error:  # the system allows no more threads
             log.warning("a client could not be let in: %s", error)
             self._forget(client)
             refuse(link, codes.BUSY, "the agent has no room for another connection")
 
     def _make_room(self) -> bool:
-        """Send away the client that has been idle for the longest time."""
+        """Disconnect the client that has been idle longest."""
         idle = [
             (since, id(client), client) for client in self._clients if (since := client.idle_since)
         ]
@@ -185,7 +185,7 @@ class Server:
             self._clients.pop(client, None)
 
     def _watch(self) -> None:
-        """Cut off requests that take too long. Asleep while there are none: a server at rest costs nothing."""
+        """Cut off requests that take too long. Sleeps while there are none: a server at rest costs nothing."""
         with self._changed:
             while not self._stopping:
                 served = self._served
@@ -195,7 +195,7 @@ class Server:
                     self._changed.wait()
 
     def _cut_overdue(self) -> float:
-        """The seconds until the next request is overdue: one that begins later has longer."""
+        """Cut off overdue requests. Returns the seconds until the next is overdue; later ones have longer."""
         limit, now = self.limits.answer, time.monotonic()
         soonest = limit
         for client in self._clients:
@@ -216,7 +216,7 @@ class Server:
                 thread.join(max(0.0, until - time.monotonic()))
 
 
-# The socket itself, and who may be at its other end.
+# The socket, and who may be at its other end.
 
 BACKLOG = 128
 _LIVE_WITHIN = 2.0  # seconds for a listener to take our trial connection
@@ -225,7 +225,7 @@ _LIVE_WITHIN = 2.0  # seconds for a listener to take our trial connection
 def listen(path: str) -> socket.socket:
     """A listening socket that only its owner can reach. A file left over by a killed agent is replaced.
 
-    Raises StateError when another process listens there, or something there is not ours.
+    Raises StateError if another process listens there, or if something there is not ours.
     """
     folder = os.path.dirname(path)
     paths.make_private(folder)
@@ -233,7 +233,7 @@ def listen(path: str) -> socket.socket:
     try:
         with _alone_in(folder):
             _remove_leftover(path)
-            # On Linux the file then is private from its first moment; elsewhere the folder keeps others out.
+            # On Linux the file is private from the start; elsewhere the folder keeps others out.
             with contextlib.suppress(OSError):
                 os.fchmod(ours.fileno(), 0o600)
             ours.bind(path)
@@ -249,7 +249,7 @@ def listen(path: str) -> socket.socket:
 
 @contextlib.contextmanager
 def _alone_in(folder: str) -> Iterator[None]:
-    """Two agents that start at once must not take each other's fresh socket for a leftover."""
+    """Hold a lock, so that two agents starting at once do not take each other's new socket for a leftover."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -275,7 +275,7 @@ def _remove_leftover(path: str) -> None:
         except FileNotFoundError:
             return
         except OSError:
-            pass  # it listens, and has no time for us
+            pass  # it listens, but is too busy for us
     raise StateError(f"another process listens on {path}; vaultmem stop ends the sync agent")
 
 

@@ -12,9 +12,9 @@ from vaultmem.vault.watch import Watcher
 
 log = logging.getLogger("vaultmem.watch")
 
-GIT_QUIET = 1.0  # a checkout touches thousands of files; compare when it is over
-BLIND_EVERY = 30.0  # seconds between looks whether changes are noticed, and at everything while they are not (wholly)
-GONE_EVERY = 5.0  # and between looks whether a vault that went has come back
+GIT_QUIET = 1.0  # a checkout touches thousands of files; compare once it is over
+BLIND_EVERY = 30.0  # seconds between checks of the watcher, or full comparisons while it fails
+GONE_EVERY = 5.0  # and between checks whether a missing vault is back
 
 
 WatchState = TypedDict("WatchState", {"alive": bool, "whole": bool, "trouble": "str | None"})
@@ -22,7 +22,7 @@ WatchState = TypedDict("WatchState", {"alive": bool, "whole": bool, "trouble": "
 
 
 class Watching(threading.Thread):
-    """Starts the watcher, which may take a while, and again when the vault has come back."""
+    """Starts the watcher, which may take a while, and again when the vault is back."""
 
     def __init__(self, folder: str, reconciler: Reconciler) -> None:
         super().__init__(name="watching", daemon=True)
@@ -35,7 +35,7 @@ class Watching(threading.Thread):
         self._stopping = False
 
     def run(self) -> None:
-        """Watch until stop(); look at everything more often while that does not work."""
+        """Watch until stop(); compare everything more often while watching fails."""
         self._watcher.start()
         log.info("watching %s", self._folder)
         while True:
@@ -64,7 +64,7 @@ class Watching(threading.Thread):
         if not self._watcher.is_alive():
             self._watcher.start()
             if not self._watcher.is_alive() and not os.path.isdir(self._folder):
-                return  # still gone; the reconciler keeps what it knows
+                return  # still missing; the reconciler keeps its index
             if self._watcher.is_alive():
                 log.info("watching again")
             self._reconciler.look_at_all()
@@ -76,21 +76,21 @@ class Watching(threading.Thread):
     # The watcher's Listener
 
     def touched(self, path: str) -> None:
-        """A file."""
+        """A file was touched."""
         self._reconciler.touched(path)
 
     def folder_touched(self, path: str) -> None:
-        """A folder, and all that is below."""
+        """A folder and everything below it were touched."""
         self._reconciler.touched(path, folder=True)
         if not path:
-            self._news.set()  # the vault itself may have gone: from now on, see whether it comes back
+            self._news.set()  # the vault itself may be gone: watch for its return
 
     def settings_touched(self) -> None:
-        """How notes are read may have changed."""
+        """The rules by which notes are read may have changed."""
         self._reconciler.look_at_all(GIT_QUIET)
 
     def git_touched(self) -> None:
-        """Perhaps a checkout."""
+        """There may have been a checkout."""
         self._reconciler.look_at_all(GIT_QUIET)
 
     def lost(self) -> None:
