@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Load the API when it is first used, so that the command line starts fast."""
+    """Load the API on first use, so that the command line starts fast."""
     if name == "Vault":
         from vaultmem.api import Vault
 

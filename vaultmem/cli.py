@@ -23,7 +23,7 @@ else `vault` in the settings. `vaultmem COMMAND --help` describes a command.
 _MORE = (
     "\n`vaultmem help all` lists all commands, `vaultmem help man | man -l -` shows all options.\n"
 )
-_UPKEEP, _COMPLETE = "maintain", "complete"  # the second is called by shells for completion
+_UPKEEP, _COMPLETE = "maintain", "complete"  # shells call the second for completion
 _INTERRUPTED = "interrupted; progress is saved, run the command again to resume"
 
 
@@ -155,7 +155,7 @@ def _help(about: list[str]) -> int:
 
 
 def _version(*, as_json: bool) -> int:
-    """`vaultmem --version`: the version of the program, and with --json also of the commands' JSON."""
+    """`vaultmem --version`: the version of the program, and with --json also that of its JSON."""
     if as_json:
         from vaultmem.output import JSON_VERSION, Output
 
@@ -166,7 +166,7 @@ def _version(*, as_json: bool) -> int:
 
 
 def _short_way(name: str, words: list[str]) -> int | None:
-    """Run a command without its parser. Returns the exit code; None where that is not possible."""
+    """Run a command without its parser. Returns the exit code; None if that is not possible."""
     from vaultmem.errors import VaultmemError
 
     try:
@@ -229,7 +229,7 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
         return 130
     except BrokenPipeError:
         raise
-    except Exception as error:  # the last resort: users must never see a traceback
+    except Exception as error:  # a last resort: users must never see a traceback
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
         output.error(

@@ -1,7 +1,6 @@
-"""The client of the agent's socket. It imports little: an answer of the agent arrives before the words would be
-read.
+"""The client of the agent's socket. Imports little, so that the agent's answer arrives before a parser would be loaded.
 
-No caller depends on an agent: where none listens, or one of another version does, the caller does the work itself.
+No caller depends on an agent: if none listens, or one of another version does, the caller does the work itself.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import time
 from vaultmem import __version__, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
 
-TYPE_CHECKING = False  # as in text.values, without the price of another file
+TYPE_CHECKING = False  # as in text.values, without importing another file
 if TYPE_CHECKING:
     import _socket
     from collections.abc import Callable, Iterator
@@ -35,13 +34,13 @@ if TYPE_CHECKING:
 
 
 FIRST_BYTE = 5.0  # seconds, after which the caller does the work itself
-BY_MEANING = 32.0  # the model may have to be loaded first; the agent gives up after 30
+BY_MEANING = 32.0  # the model may have to load first; the agent gives up after 30
 _CONNECT = 2.0
 _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second means another version
 OTHER_VERSION = "the sync agent that runs is of another version of vaultmem; run vaultmem restart"
-_OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
+_OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the caller's terminal or stdin
 
 
 class AgentError(VaultmemError):
@@ -67,8 +66,8 @@ def call(
     progress: Progress | None = None,
 ) -> object:  # fmt: skip
     """Call a method of the agent. Returns its result, or NOBODY when no agent listens. `timeout` is the longest
-    silence to accept, in seconds; None waits forever. Raises AgentError for an error, and for an agent that exits or
-    stops responding."""
+    silence to accept, in seconds; None waits forever. Raises AgentError for an error, and if the agent exits or stops
+    responding."""
     link = _connect(vault)
     if link is None:
         return NO_AGENT
@@ -88,8 +87,8 @@ def ask(
     vault: str, method: str, params: JsonObject, *, timeout: float | None = FIRST_BYTE,
     progress: Progress | None = None,
 ) -> dict[str, Any] | None:  # fmt: skip
-    """Like call(), for callers that can do the work themselves: returns None when no agent listens, it does not
-    answer in time, or it has another version. Raises AgentError for other errors."""
+    """Like call(), for callers that can do the work themselves: returns None if no agent listens, it does not answer
+    in time, or it has another version. Raises AgentError for other errors."""
     try:
         reply = call(vault, method, params, timeout=timeout, progress=progress)
     except AgentError as error:
@@ -100,7 +99,7 @@ def ask(
 
 
 def is_of_other_version(vault: str) -> bool:
-    """Whether the agent that runs is of another version than the program of this process."""
+    """Whether the running agent has another version than this process."""
     from vaultmem import machine
 
     try:
@@ -115,10 +114,10 @@ def _connect(vault: str) -> _socket.socket | None:
         path = paths.socket_path(vault)
         if not is_ours(path):
             return None
-        import _socket  # the whole socket module would bring selectors and enum
+        import _socket  # the whole socket module would import selectors and enum
 
         link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    except (OSError, ValueError, AttributeError):  # the last one: a system without Unix sockets
+    except (OSError, ValueError, AttributeError):  # the last: a system without Unix sockets
         return None
     try:
         link.settimeout(_CONNECT)
@@ -184,7 +183,7 @@ def _number(fields: JsonObject, name: str) -> int:
 
 
 def ask_agent(command: str, words: list[str]) -> int | None:
-    """Run a reading command in the agent and print its output. Returns the exit code; None where the agent cannot run
+    """Run a reading command in the agent and print its output. Returns the exit code; None if the agent cannot run
     it."""
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
@@ -222,7 +221,7 @@ _stdin: list[str] = []  # it can be read once
 
 
 def stdin_so_far() -> str:
-    """The text that has arrived on stdin so far, without waiting for more."""
+    """The text that has arrived on stdin so far; does not wait for more."""
     if not _stdin:
         _stdin.append(_read_stdin())
     return _stdin[0]
@@ -281,7 +280,7 @@ def settings() -> dict[str, str]:
         for name, value in os.environ.items()
         if name.startswith("VAULTMEM_") and name not in (*paths.NO_SETTINGS, "VAULTMEM_VAULT")
     }
-    # Not TZ: a service has none, but the same zone.
+    # Not TZ: a service lacks it but has the same zone.
     zone = " ".join([*time.tzname, str(time.timezone)])
     return {**values, "config": paths.config_file(), "zone": zone}
 
@@ -301,7 +300,7 @@ def show_parts(parts: list[tuple[str, str]]) -> None:
 
 
 def put(stream: Writable, text: str) -> None:
-    """Write text; characters that the encoding of the stream lacks are replaced."""
+    """Write text; characters that the stream's encoding lacks are replaced."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "replace").decode(encoding))
 
@@ -322,14 +321,14 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 class _Plain:
-    """The scanner's options: those of json.loads without options."""
+    """The scanner's options: those of json.loads by default."""
 
     strict = False
     object_hook = object_pairs_hook = None
     parse_float, parse_int, parse_constant = float, int, float
 
 
-try:  # the working parts of json; the whole would load re as well, more than half of a bare start of Python
+try:  # the core of json; all of it would load re, over half of a bare Python start
     from _json import encode_basestring_ascii as _quoted
     from _json import make_scanner
 

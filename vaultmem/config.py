@@ -1,8 +1,8 @@
 """Reads settings: the environment overrides the user's file, which overrides the vault's file, which overrides
 defaults.
 
-A vault may come from anywhere (a download, a shared drive), so its own file can set only the keys that
-are marked harmless: never a model, a path outside the vault, an endpoint or a command.
+A vault may come from anywhere (a download, a shared drive), so its own file can only set keys that are marked
+harmless: never a model, a path outside the vault, an endpoint or a command.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Config:
 
 
 def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
-    """Read all sources. A wrong value in the user's file or the environment is a ConfigError; one in
-    the vault's file is a warning, because its owner may not be the one who runs this.
+    """Read all sources. An invalid value in the user's file or the environment is a ConfigError; in the vault's file
+    it is a warning, because its owner may not be the person running this.
 
-    `environ` is where the VAULTMEM_* settings are read; the user's file is always that of this process.
+    `environ` has the VAULTMEM_* settings; the user's file is always that of this process.
     """
     values: dict[str, Value] = {}
     warnings: list[str] = []
@@ -103,8 +103,7 @@ def _known_settings(raw: JsonObject, source: str, unknown: list[str]) -> JsonObj
 
 
 def choose_vault(named: str | None) -> str:
-    """The vault to work on: the named one, else by environment, folder or settings, else one that a dialect
-    claims."""
+    """The vault to work on: the named one, else by environment, folder or settings, else one that a dialect claims."""
     return paths.choose_vault(named, load(None).text("vault"), _claim)
 
 
@@ -116,7 +115,7 @@ def _claim(start: str) -> str | None:
 
 def write_setting(key: str, value: str) -> str:
     """Write a setting to the user's own file and change nothing else there. Returns the path of the file. Raises
-    ConfigError where only a person can change the line."""
+    ConfigError if only a person can change the line."""
     path = paths.config_file()
     new = with_setting(_own_text(path), key, value)
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -142,7 +141,7 @@ def with_setting(text: str, key: str, value: str) -> str:
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
-    """A value that changes when one of the files that load() reads has changed; links in the vault are ignored."""
+    """A value that changes when a file that load() reads changes; links in the vault are ignored."""
     stats: list[tuple[int, int, int] | None] = []
     for look, path in ((os.lstat, os.path.join(vault, VAULT_FILE)), (os.stat, paths.config_file())):
         try:

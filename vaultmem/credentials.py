@@ -1,4 +1,4 @@
-"""API keys, of language models and of our proxy: where they are stored, and how they stay out of all output (owner of
+"""API keys of language models and of our proxy: where they are stored, and how they stay out of all output (owner of
 keyring)."""
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from vaultmem.errors import LlmError
 from vaultmem.text import urls
 
 OFF = "off"
-SHARED = "env:OPENAI_API_KEY"  # often set for that service, and for no other
+SHARED = "env:OPENAI_API_KEY"  # often set for that service only
 HIDDEN = "***"
 
 
 class Key:
-    """A key that never appears in text, logs or errors by accident."""
+    """A key that cannot appear in text, logs or errors by accident."""
 
     __slots__ = ("_text",)
 
     def __init__(self, text: str, setting: str = "llm.key") -> None:
-        """Raises LlmError when it cannot be sent; `setting` is what names it."""
+        """Raises LlmError if it cannot be sent; `setting` is the setting that names it."""
         self._text = text.strip()
         if not (self._text.isascii() and self._text.isprintable() and self._text):
             raise LlmError(
@@ -54,16 +54,15 @@ class Key:
 def find(
     setting: str, url: str, environ: Mapping[str, str] = os.environ, named_by: str = "llm.key"
 ) -> Key | None:
-    """The key by llm.key, or by another such setting; None when there is none, or for the shared variable when it
-    would be sent unencrypted. Raises LlmError when the keyring has none or cannot be read."""
+    """The key named by llm.key, or by another such setting; None if there is none, or if the shared variable would be
+    sent unencrypted. Raises LlmError if the keyring lacks it or cannot be read."""
     if setting == SHARED and urls.is_plaintext(url):
         return None
     return _lookup(setting, named_by, environ)
 
 
 def client_key(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
-    """The key by proxy.key that clients must send; None when there is none. Raises LlmError when it is configured but
-    missing."""
+    """The key named by proxy.key that clients must send; None if unset. Raises LlmError if it is set but missing."""
     result = _lookup(setting, "proxy.key", environ)
     if result is None and setting != OFF:
         name = setting.partition(":")[2]

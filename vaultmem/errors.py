@@ -36,7 +36,7 @@ class UnconfirmedError(VaultmemError):
 
 
 class NoteChangedError(VaultmemError):
-    """Somebody else changed the note while we were about to write it."""
+    """The note was changed by something else while we were about to write it."""
 
 
 class FrontMatterError(VaultmemError):

@@ -10,7 +10,7 @@ __all__ = ["Vault"]
 
 
 def __getattr__(name: str) -> object:
-    """The vault, loaded when it is first used: the table of verbs beside it is read by every command."""
+    """Load the vault on first use: every command reads the table of verbs beside it."""
     if name != "Vault":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from vaultmem.api.vault import Vault

@@ -1,7 +1,7 @@
-"""The Model Context Protocol, a line in and the lines out; what a conversation has agreed on travels with each line.
+"""The Model Context Protocol: one line in, reply lines out; what a conversation has agreed on travels with each line.
 
-So it does not matter who answers: the sync agent, for as long as one runs, or the process that reads the lines.
-Every version with a handshake is spoken, and the one without (2026-07-28), where each request says its version itself.
+So it does not matter who answers: the agent while it runs, or the process that reads the lines. Supports every
+version with a handshake, and the one without (2026-07-28), where each request names its version.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPES = ("2026-07-28",)
 BATCHES = ("2024-11-05", "2025-03-26")
-UNTITLED = ("2024-11-05", "2025-03-26")  # know no titles
+UNTITLED = ("2024-11-05", "2025-03-26")  # have no titles
 MOST_IN_BATCH = 100
 WRONG_VERSION, NO_RESOURCE = -32022, -32002
 KEEP = 60_000  # milliseconds that a client may cache a list
@@ -69,7 +69,7 @@ class Settled(NamedTuple):
 
     @staticmethod
     def of(value: object) -> Settled:
-        """From JSON; invalid values become the initial ones."""
+        """Parse JSON; invalid values become the initial ones."""
         fields = value if isinstance(value, dict) else {}
         version, client = fields.get("version"), fields.get("client")
         return Settled(
@@ -78,7 +78,7 @@ class Settled(NamedTuple):
         )
 
     def as_json(self) -> JsonObject:
-        """As JSON."""
+        """The state as JSON."""
         return {"version": self.version, "client": self.client}
 
 
@@ -93,7 +93,7 @@ class Protocol:
         }  # fmt: skip
 
     def answer(self, line: str, settled: Settled) -> tuple[list[str], Settled]:
-        """The reply lines to a line, and the settled state after it."""
+        """The reply lines to a line, and the state settled after it."""
         try:
             message = rpc.parse(line)
         except ValueError as error:
@@ -118,7 +118,7 @@ class Protocol:
         return [rpc.to_json(replies)] if replies else []
 
     def _message(self, message: object, settled: Settled) -> tuple[JsonObject | None, Settled]:
-        """The reply to one message, None for a notification."""
+        """The reply to one message; None for a notification."""
         if _needs_no_reply(message):
             return None, settled
         id_ = _id(message)
@@ -155,7 +155,7 @@ class Protocol:
         return {"tools": [{key: tool[key] for key in tool if key not in hidden} for tool in tools]}
 
     def _call_tool(self, params: JsonObject, settled: Settled) -> JsonObject:
-        """An error of a tool is for the model, which can do better; an unknown tool is for its client."""
+        """A tool's error goes to the model, which can correct its call; an unknown tool is reported to its client."""
         name, arguments = text_of(params, "name"), params.get("arguments")
         try:
             if arguments is not None and not isinstance(arguments, dict):
@@ -165,7 +165,7 @@ class Protocol:
             raise
         except VaultmemError as error:
             return {"content": [_content(rpc.one_line(error))], "isError": True}
-        # No structured content: clients that get both show their model that alone, and the answer is in the text.
+        # No structured content: some clients then show their model only that, but the answer is in the text.
         return {"content": [_content(outcome.text)], "isError": False}
 
     def _read(self, params: JsonObject, settled: Settled) -> JsonObject:
@@ -178,7 +178,7 @@ class Protocol:
         return {"contents": [{"uri": uri, **_MARKDOWN, "text": text}]}
 
     def _resource(self, uri: str, client: str) -> str:
-        """The text at an address. Raises VaultmemError where there is none, or none that may be read."""
+        """The text at an address. Raises VaultmemError if there is none, or none that the client may read."""
         if uri == PENDING:
             return self._service.call("memory_pending", {}, client).text
         if not uri.startswith(NOTE):
@@ -200,7 +200,7 @@ class Protocol:
 
 
 def refusal(line: str, code: int, message: str) -> list[str]:
-    """The reply lines where a line could not be answered at all."""
+    """The reply lines for a line that could not be answered at all."""
     try:
         request = rpc.parse(line)
     except ValueError:
@@ -242,7 +242,7 @@ def _name_of(client: object) -> str:
 
 
 def _from_envelope(params: JsonObject, settled: Settled) -> Settled:
-    """The settled state for this request: its own version and client where it names them."""
+    """The settled state for this request, with its own version and client if it names them."""
     meta = params.get("_meta")
     version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
     if not isinstance(meta, dict) or version is None:

@@ -1,7 +1,7 @@
 """Our own tools. They read like the command line, and each is one call of the Python API.
 
-Whatever a tool writes carries the name of the client, as `by` in the history and as `agent` in the memory: so it counts
-as an assistant's until a person approves it, whatever the assistant says of itself.
+Whatever a tool writes carries the client's name, as `by` in the history and as `agent` in the memory. So it counts as
+an assistant's until a person approves it, whatever the assistant says about itself.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ if TYPE_CHECKING:
     Record = dict[str, object]
 
 MOST_NAME = MOST_PATH = 1_000  # characters
-MORE = 3  # times as many candidates are weighed
-LINKING = 5  # of the best, whose links are followed
-# How much each sign adds to a result whose words fit best of all, which count 1.
+MORE = 3  # candidates weighed per result
+LINKING = 5  # best results whose links are followed
+# What each signal adds; the best match of words counts 1.
 TAG_SHARE, LINK_SHARE, RECENT_SHARE = 0.3, 0.2, 0.2
 RECENT = 30.0  # days
-MOST_PENDING = 50  # items; an assistant has to read them all
-_SPARE = 10  # results more than wanted, in place of those that may not be shown
+MOST_PENDING = 50  # items, all of which an assistant must read
+_SPARE = 10  # extra results, to replace hidden ones
 _INDEXING = threading.Lock()
 _MAYBE_HIDDEN = re.compile(r"(?i)(?:private|scope)[\"']?\s*:(?!\s*global\s)")
 
 
-# --- notes: only those that the index knows, and the viewer may see
+# --- notes: only indexed ones that the viewer may see
 
 
 def ensure_indexed(vault: Vault) -> Vault:
-    """The vault, indexed at least once; one of several threads does it."""
+    """The vault, indexed at least once; only one of several threads indexes it."""
     if not vault.is_indexed():
         with _INDEXING:
             if not vault.is_indexed():
@@ -74,13 +74,13 @@ def ensure_indexed(vault: Vault) -> Vault:
 
 
 def note_path(vault: Vault, name: str, to: Viewer) -> str:
-    """The path of a note by path, title or alias. Raises NoteNotFoundError also where the viewer may not see it."""
+    """The path of a note by path, title or alias. Also raises NoteNotFoundError if the viewer may not see it."""
     if len(name) > MOST_NAME or any(part.startswith(".") for part in name.split("/")):
         advice = "memory_search finds notes by their words"
         raise NoteNotFoundError(f"no note is called {name[:60]!r}; {advice}")
     but = frozenset(ensure_indexed(vault).searcher().hidden_from(to))
     while is_hidden(vault, path := vault.find_note(name, but=but), to):
-        but |= {path}  # the index does not know yet, or it was said in a conversation
+        but |= {path}  # not indexed yet, or part of a conversation
     return path
 
 
@@ -91,7 +91,7 @@ def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
         return True
     text = files.read(vault.path, path, vault.config.number("index.max_note_bytes")).text
     if not _MAYBE_HIDDEN.search(text):
-        return False  # nearly all notes: to parse one takes much longer
+        return False  # nearly all notes; parsing takes much longer
     properties = vault.note(path).properties
     return bool(hidden(properties, to, memory=path.startswith(f"{folder}/")))
 
@@ -111,7 +111,7 @@ def write(vault: Vault, call: Call) -> Outcome:
 
 
 def _clashes(record: Record, data: Record) -> str:
-    """The memories that are similar to a new one, or contradict it."""
+    """The memories that are similar to a new one or contradict it."""
     lines = ""
     for name in ("contradicts", "similar"):
         if others := _records(record, name):
@@ -140,7 +140,7 @@ def _records(record: Record, name: str) -> list[Record]:
 
 
 def read(vault: Vault, call: Call) -> Outcome:
-    """memory_read: a memory; a note, where no memory has that name."""
+    """memory_read: a memory, or a note if no memory has that name."""
     try:
         record: Record = vault.ask("read", **call.arguments, by=call.client)
     except NoteNotFoundError:
@@ -223,7 +223,7 @@ def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     every = ensure_indexed(vault).pending(days=call.number("days"), by=call.client)
     recent = [item for item in every if item["section"] != OLDER]
-    first = recent[:MOST_PENDING]  # of these alone the notes are read
+    first = recent[:MOST_PENDING]  # notes are read for these alone
     items = [item for item in first if not is_hidden(vault, _note_of(item), call.viewer)]
     lines = [_pending_line(item) for item in items]
     if more := len(recent) - len(first):
@@ -271,7 +271,7 @@ def search(vault: Vault, call: Call) -> Outcome:
 
 
 def smart_search(vault: Vault, call: Call) -> Outcome:
-    """memory_smart_search: words and meaning, then the tags of the query, links among the best, and recency."""
+    """memory_smart_search: words and meaning, then tags of the query, links among the best results, and recency."""
     limit = call.number("limit")
     hits = list(islice(_hits(ensure_indexed(vault), call, semantic=True), limit * MORE))
     best = max((hit.score for hit in hits), default=0.0) or 1.0
@@ -293,7 +293,7 @@ def related(vault: Vault, call: Call) -> Outcome:
     """memory_related."""
     path = note_path(vault, call.text("id"), call.viewer)
     every = vault.related(path, limit=call.number("limit"))
-    # The words that both share would be told.
+    # The words that both share would be revealed.
     near = [note for note in every if not is_hidden(vault, note.path, call.viewer)]
     data = [{"path": note.path, "score": note.score} for note in near]
     lines = [
@@ -304,7 +304,7 @@ def related(vault: Vault, call: Call) -> Outcome:
 
 
 def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Hit]:
-    """Visible hits, best first; those of conversations only where one is named as scope."""
+    """Visible hits, best first; hits in conversations only if one is named as scope."""
     folder = vault.config.text("memory_folder")
     notes = call.flag("notes", default=True)
     limit = call.number("limit") * (MORE if semantic else 1) + _SPARE
@@ -333,7 +333,7 @@ def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome
 
 
 def _hit_line(hit: Hit, whose: Mapping[str, str]) -> str:
-    """A hit in one line: its note and line, of a memory also its id, day and attribution, and the words that fit."""
+    """A hit in one line: note and line, a memory's id, day and attribution, and the matching words."""
     properties = {name: hit.properties.get(name) for name in ("id", "created_at")}
     properties["attribution"] = whose.get(str(hit.properties.get("id")))
     details = ", ".join(filter(None, (facts(properties), hit.archived)))
@@ -342,7 +342,7 @@ def _hit_line(hit: Hit, whose: Mapping[str, str]) -> str:
 
 
 def _place(title: str, path: str) -> str:
-    """A note by its path, and by its title where that is not in the path."""
+    """A note by its path, and by its title unless the path has it."""
     place = quote(path, MOST_PATH)
     return place if title in path else f"{quote(title)}, {place}"
 
@@ -365,8 +365,8 @@ _RUN: dict[str, Run] = {
 
 
 def answer_of(name: str) -> Run:
-    """What a tool runs whose verb has no text of its own here: the answer, as JSON between fences. The verb has to take
-    `by`, and answers only what that assistant may see."""
+    """The function of a tool whose verb has no text of its own here: prints the answer as fenced JSON. The verb must
+    take `by`, and answer only what that assistant may see."""
 
     def run(vault: Vault, call: Call) -> Outcome:
         answer = vault.ask(name, **call.arguments, by=call.client)

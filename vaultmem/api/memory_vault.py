@@ -1,5 +1,5 @@
-"""An open vault, and its methods for memories: those of the verb table, and what takes several verbs, a source, or a
-file."""
+"""An open vault and its methods for memories: those of the verb table, and those that need several verbs, a source or
+a file."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 class MemoryVault(Methods):
     """Every `id` is an id, the beginning of one (four characters or more), a title or a path.
 
-    Every method raises VaultmemError in one clear line: NoteNotFoundError where no memory has that name, or several
-    have; NoteChangedError when the same file is edited elsewhere; UsageError for wrong parameters. `by` is the name of
-    the assistant that calls (else it is the person); with `dry_run=True` nothing is written, and the report has
-    "changes" with a "diff" each.
+    Every method raises VaultmemError in one clear line: NoteNotFoundError if no memory, or more than one, has that
+    name; NoteChangedError if the file was edited meanwhile; UsageError for wrong parameters. `by` is the name of the
+    calling assistant (default: the person); with `dry_run=True` nothing is written, and the report has "changes" with
+    a "diff" each.
     """
 
     def __init__(self, path: str | None = None) -> None:
@@ -63,30 +63,30 @@ class MemoryVault(Methods):
             raise state_error from error
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         if self._searcher:
             self._searcher.close()
             self._searcher = None
 
     def is_indexed(self) -> bool:
-        """Whether there is an index that has once been whole."""
+        """Whether there is an index that was complete at least once."""
         return self.state.is_complete()
 
     def settled(self) -> Self:
-        """The vault; in the agent, with what was edited just now."""
+        """The vault; in the agent, including the latest edits."""
         return self
 
     def searcher(self) -> Searcher:
-        """The open index, with what any process has written. Raises StateError when the vault was never synced."""
+        """The open index, including writes by other processes. Raises StateError if the vault was never synced."""
         self._index_writes()
         return self.mended(self._refresh)
 
     def _refresh(self) -> Searcher:
-        held = self._searcher  # another index may have taken its place
+        held = self._searcher  # the index may have been replaced
         if held and (held.generation != self.state.generation() or held.catalog.is_outdated()):
             self.close()
         if self._searcher is None:
-            from vaultmem.search.search import Searcher  # which memories are read without
+            from vaultmem.search.search import Searcher  # reading memories does not need it
 
             self._searcher = Searcher(self.path, self.config)
         else:
@@ -94,9 +94,10 @@ class MemoryVault(Methods):
         return self._searcher
 
     def mended(self, work: Callable[[], T]) -> T:
-        """What some work gives that needs the index; a damaged one is rebuilt first, but by who is writing."""
+        """Run work that needs the index. If that turns out damaged, rebuild it and run the work again, unless this
+        process holds the lock."""
         if self.state.is_behind() and not self.state.holds_lock():
-            with suppress(VaultmemError):  # an older answer beats none
+            with suppress(VaultmemError):  # an older answer is better than none
                 self.sync()
                 self.state.catch_up()
         generation = self.state.generation()
@@ -106,25 +107,25 @@ class MemoryVault(Methods):
             if self.state.holds_lock():
                 raise
             self.close()
-            if generation == self.state.generation():  # else somebody has just done so
+            if generation == self.state.generation():  # otherwise another process just did
                 import logging
 
-                # A person sees it, or the log of a program.
+                # Shown to a person, or in a program's log.
                 log = logging.getLogger("vaultmem.index")
                 log.warning("vaultmem: %s; rebuilding it", str(error).partition(" (")[0])
                 self.sync(rebuild=True)
             return work()
 
     def _index_writes(self) -> None:
-        """The agent puts many writes into the index at once, unless somebody looks."""
-        with suppress(client.AgentError):  # what there is beats no answer
+        """The agent indexes many writes at once, unless someone searches."""
+        with suppress(client.AgentError):  # an incomplete answer is better than none
             client.call(self.path, "index-writes", {})
 
     def sync(
         self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
     ) -> SyncReport:  # fmt: skip
-        """Bring the index up to date with the notes, or rebuild it. Keyword search is ready then. Where
-        a sync agent runs, it does the work, because it is the one writer.
+        """Bring the index up to date with the notes, or rebuild it. Keyword search is ready afterwards. A running
+        agent does the work, being the one writer.
 
         Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
         """
@@ -142,7 +143,7 @@ class MemoryVault(Methods):
         return sync(self.path, self.config, **how, progress=progress)
 
     def see_writes(self) -> None:
-        """Let the next searcher see the latest writes; does nothing where they are indexed at once."""
+        """Let the next searcher see the latest writes; does nothing if they are indexed at once."""
 
     def meaning_searcher(self) -> Searcher:
         """The open index, with its vectors."""
@@ -153,20 +154,20 @@ class MemoryVault(Methods):
         return None
 
     def idle_seconds(self) -> float:
-        """Seconds since the last edit or request; 0 where that is unknown."""
+        """Seconds since the last edit or request; 0 if unknown."""
         return 0.0
 
     def release(self) -> None:
-        """Release what other threads may wait for; the next verb acquires it again."""
+        """Release what other threads may be waiting for; the next verb acquires it again."""
 
     create, get = Methods.write, Methods.read
 
     def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> IngestReport:
-        """Import what another program keeps: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
-        text, the name of an installed source, or all. `path` is its folder, where it is not the usual one; `limit` is
-        how many memories to write at most. What is there already, or was imported before, is known and left alone;
-        secrets are removed. The report has "counts" (new, known and skipped files; memories, cut, redacted), "files"
-        (each with its "result", "reason" and "memories") and "left"."""
+        """Import the memories of another program: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
+        text, the name of an installed source, or all. `path` is its folder if not the usual one; `limit` is how many
+        memories to write at most. What is already there, or was imported before, is left alone; secrets are removed.
+        The report has "counts" (new, known and skipped files; memories, cut, redacted), "files" (each with its
+        "result", "reason" and "memories") and "left"."""
         from vaultmem.exchange.gathering import IngestOptions, ingest
 
         wish = IngestOptions(how.get("by"), how.get("limit"), how.get("dry_run", False))
@@ -176,11 +177,11 @@ class MemoryVault(Methods):
         self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, by: str | None = None,
         only_news: bool = False,
     ) -> PlanReport:  # fmt: skip
-        """Run maintenance: 1 files memories, 2 also merges and links, 3 also sums up old sessions, looks across
-        them and at the user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing
-        when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
-        pending items before it archives very many: so the agent dreams. Where a language model is set, a deep dream
-        asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
+        """Run maintenance: level 1 files memories, 2 also merges and links, 3 also sums up old sessions and looks
+        across memories and the user's notes, for which it only proposes changes (see proposals()). With `only_news`
+        it does nothing if nothing has changed since a dream of that level that finished, and asks on the page of
+        pending items before archiving very many; this is how the agent dreams. If a language model is set, a deep
+        dream asks it what rules cannot decide, which gives more proposals; "model" reports on that."""
         from vaultmem.operations.upkeep import with_help
 
         params = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
@@ -189,8 +190,8 @@ class MemoryVault(Methods):
     def compress(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
     ) -> PlanReport:
-        """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
-        words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
+        """Sum up the oldest sessions when there are more than conversations.compress_after, in the words of the
+        language model if one is set. The originals are kept, and recalled only on request."""
         from vaultmem.operations.upkeep import with_help
 
         return with_help(self, "compress", {"dry_run": dry_run, "limit": limit, "by": by})
@@ -198,10 +199,10 @@ class MemoryVault(Methods):
     # What is pending
 
     def done(self, item: str, **more: object) -> AnswerReport:
-        """Mark an item of pending.md (vm-… or the beginning of it) as done; "NOTE:LINE" ticks the task on that
-        line of a note. Takes `by` and `dry_run`. The report has "id", "text", "was" (its state before), "changed"
-        (False where it was done or dropped already, which stays), "carried_out" and "skipped" (what it led to in
-        files), and "asks": the id of the question whether to tick it in its note, too."""
+        """Mark an item of pending.md (vm-… or the beginning of it) as done; "NOTE:LINE" ticks the task on that line
+        of a note. Takes `by` and `dry_run`. The report has "id", "text", "was" (its state before), "changed" (False
+        if it was already done or dropped, and stays so), "carried_out" and "skipped" (the effects on files), and
+        "asks": the id of the question whether to tick it in its note, too."""
         return self._answer(item, "done", more)
 
     def drop(self, item: str, **more: object) -> AnswerReport:
@@ -213,7 +214,8 @@ class MemoryVault(Methods):
         return self._answer(item, "snoozed", {"until": until, **more})
 
     def reopen(self, item: str, **more: object) -> AnswerReport:
-        """Take an answer back: a report like that of done(), with "restored", where the reminder came back to."""
+        """Take an answer back: a report like that of done(), with "restored", the place to which the reminder came
+        back."""
         return self._answer(item, "open", more)
 
     def _answer(self, item: str, state: str, more: JsonObject) -> AnswerReport:
@@ -226,11 +228,11 @@ class MemoryVault(Methods):
         return chores
 
     def check_expectations(self) -> list[Report]:
-        """Recall the question of each expectation: rows with "question", "answer", "found" (False where nothing that a
-        recall gives has the answer) and "path". What is not found stands on the page of pending items."""
+        """Recall the question of each expectation: rows with "question", "answer", "found" (False if nothing recalled
+        has the answer) and "path". Missing answers are listed on the page of pending items."""
         from vaultmem.operations.expectations import Expectation
 
-        basis = self.basis_of_checks()  # before: what comes meanwhile is checked next time
+        basis = self.basis_of_checks()  # first, so that later changes are checked next time
         rows = []
         for expectation in self.expectations():
             expected = Expectation(expectation["question"], expectation["answer"])
@@ -264,7 +266,7 @@ class MemoryVault(Methods):
         return " ".join(map(str, (__version__, model, vectors, page, *files)))
 
     def second_model(self) -> Second | None:
-        """How the model for other scripts than Latin is; None where the same one embeds them, or none."""
+        """The state of the model for other scripts than Latin; None without a separate one."""
         searcher = self.searcher()
         try:
             meaning = searcher.meaning()

@@ -1,5 +1,5 @@
-"""The table of verbs: memories, finding, reminders. Every door reads its parameters here; vaultmem.api.vault_verbs has those
-that look after the vault and the program."""
+"""The table of verbs: memories, search, reminders. Every door reads its parameters here; vaultmem.api.vault_verbs has
+those that look after the vault and the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods of a vault for verbs of memories, made from the table of verbs; methods.pyi tells their types."""
+"""The methods of a vault for memory verbs, made from the table of verbs; methods.pyi has their types."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from vaultmem.api.verbs import PYTHON, every, memory_verbs, own
 
 
 class Methods:
-    """Each method takes what its verb takes: in order what has a place on the command line, all else by name."""
+    """Each method takes its verb's parameters: by position those that are positional on the command line, the others
+    by name."""
 
     def ask(self, verb, /, **params):
-        """The answer of a verb, carried out by the sync agent if one runs, else here."""
+        """The answer of a verb, carried out by the agent if one runs, else in this process."""
         from vaultmem.api.rpc import ask
 
         return ask(self, verb, params)
 
     def __getattr__(self, name):
-        """The method of a verb of another package, which is found when it is first called."""
+        """The method of a verb from another package, found when it is first called."""
         for verb_name, verb in every().items() if not name.startswith("_") else ():
             if verb.run and method_name(verb_name, verb) == name:
                 return MethodType(_method(verb_name, verb), self)
@@ -54,7 +55,7 @@ def _plain(value, is_list):
 
 
 def method_name(name, verb):
-    """How a verb is called in Python; "" where it has no method."""
+    """The name of a verb in Python; "" if it has no method."""
     return "" if verb.method == "-" else verb.method or name.replace("-", "_")
 
 

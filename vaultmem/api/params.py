@@ -1,11 +1,11 @@
-"""Parameters: as JSON Schema, and the check of arguments against it, whose messages use the caller's own spelling.
+"""Parameters: as JSON Schema, and the check of arguments, whose messages use the caller's own spelling.
 
-The schema is the part of JSON Schema that tools use. What does not fit is reported in one line.
+The schema is the part of JSON Schema that tools use. Each misfit is reported in one line.
 """
 
 from __future__ import annotations
 
-from _contextvars import ContextVar  # what contextvars is, without the price of another file
+from _contextvars import ContextVar  # what contextvars provides, without importing another file
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.adapter.services import Schema
 
-# Where the request of this thread came in: messages spell parameters as it does.
+# The door of this thread's request, whose spelling messages use.
 door: ContextVar[str] = ContextVar("door", default=PYTHON)
 
 Spell = Callable[[str], str]
@@ -28,14 +28,14 @@ _JSON_TYPES = {
     "text": "string", "line": "string", "long": "string", "maybe": "string", "date": "string", "flag": "boolean",
     "switch": "boolean", "int": "integer", "float": "number", "texts": "array", "repeated": "array", "records": "array",
 }  # fmt: skip
-_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {  # what they are called, and their values in Python
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {  # their names, and their values in Python
     "boolean": ("true or false", (bool,)), "string": ("text", (str,)), "integer": ("a whole number", (int,)),
     "number": ("a number", (int, float)), "array": ("a list", (list,)), "object": ("an object", (dict,)),
     "null": ("null", (type(None),)),
 }  # fmt: skip
-_UNFIT = lazy(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
+_UNFIT = lazy(r"[\x00\ud800-\udfff]")  # in no note, and rejected by every index
 _MOST_NAME = 40
-_SAME_AS = {"since": "from", "until": "to"}  # as Python calls them, where `from` is reserved
+_SAME_AS = {"since": "from", "until": "to"}  # their names in Python, where `from` is reserved
 _UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools costs tokens
 
 
@@ -43,7 +43,7 @@ _UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools cost
 
 
 def property_of(param: Param, about: str) -> Schema:
-    """One parameter as JSON Schema, described by `about`."""
+    """One parameter as JSON Schema, with `about` as its description."""
     kind = _JSON_TYPES.get(param.kind)
     made: Schema = {"type": kind} if kind else {"unchecked": True}
     if about:
@@ -67,7 +67,7 @@ def property_of(param: Param, about: str) -> Schema:
 
 
 def object_of(params: Iterable[Param], about: Mapping[str, str] | None = None) -> Schema:
-    """Parameters as JSON Schema, by their names in JSON."""
+    """Parameters as JSON Schema, by their JSON names."""
     by_name = {param.outside: param for param in params}
     words = about or {}
     properties = {name: property_of(param, words.get(name, "")) for name, param in by_name.items()}
@@ -107,7 +107,7 @@ def _shorten(schema: Schema) -> JsonObject:
 
 @contextmanager
 def at_door(at: str) -> Iterator[None]:
-    """Inside, messages spell parameters as that door does."""
+    """Spell parameters in messages as that door does, within the block."""
     token = door.set(at)
     try:
         yield
@@ -116,7 +116,7 @@ def at_door(at: str) -> Iterator[None]:
 
 
 def lenient(param: Param) -> Param:
-    """Leave long texts to the check of the verb, whose message can advise."""
+    """Leave long texts to the verb's own check, whose message has advice."""
     return param.but(needed=False, kind="any") if param.kind in ("long", "any") else param
 
 
@@ -131,7 +131,7 @@ class Declared:
         self._known = {**{param.name: param for param in outside.values()}, **outside}
 
     def check(self, arguments: JsonObject) -> JsonObject:
-        """The arguments by their names in Python, with defaults. Raises UsageError."""
+        """The arguments by their Python names, with defaults. Raises UsageError."""
         plain: dict[str, object] = {}
         for name, value in arguments.items():
             if value is not None:
@@ -141,12 +141,12 @@ class Declared:
                 )
         fitting = check_object(self._schema, plain, self.speller())
         if fitting.get("by") is not None and not str(fitting["by"]).strip():
-            # A script whose variable is empty is not the person.
+            # An empty name, as from a script's unset variable, does not mean the person.
             raise UsageError(f"{self.speller()('by')} is empty; name an assistant, or leave it out")
         return {self._known[name].name: value for name, value in fitting.items()}
 
     def speller(self) -> Spell:
-        """How the parameters are spelled at the door of this thread."""
+        """Spells the parameters as the door of this thread does."""
         at, params = door.get(), self._known
         return lambda name: params[name].spelled(at) if name in params else _in_json(name)
 
@@ -162,12 +162,12 @@ def of_verb(name: str) -> Declared:
 
 @cache
 def in_json(name: str) -> Declared:
-    """The parameters of any verb as they come over the socket, and in Python."""
+    """The parameters of any verb, as passed over the socket and in Python."""
     return Declared(find_verb(name).of(JSON))
 
 
 def _normalize(param: Param, value: object) -> object:
-    """Normalize: a list may be one text with commas, a choice in capitals, and an empty choice is none."""
+    """A list may come as one text with commas, a choice in capitals; an empty choice counts as missing."""
     if param.kind == "records":
         is_several = isinstance(value, Iterable) and not isinstance(value, str)
         return [*value] if is_several else value  # type: ignore[misc] # iterable, as was just asked
@@ -191,8 +191,8 @@ def _in_json(name: str) -> str:
 
 
 def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> JsonObject:
-    """The arguments with defaults, if they fit. Raises UsageError that names the parameter as `spell` does. An unknown
-    parameter is an error, other than in the standard: to hear of a typing error is worth more."""
+    """The arguments with defaults, if they are valid. Raises UsageError that names the parameter as `spell` does.
+    Unlike in the standard, an unknown parameter is an error, so that typing errors are noticed."""
     if not isinstance(arguments, dict):
         raise UsageError(f"the arguments must be an object, not {_kind(arguments)}")
     properties = schema.get("properties", {})
@@ -216,7 +216,7 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
 
 
 def _own_name(name: str, properties: Collection[str], arguments: Collection[str]) -> str:
-    """Our name of a parameter for a name used elsewhere."""
+    """Our parameter for a name that others use."""
     ours = _SAME_AS.get(name, name)
     if name in properties or ours not in properties:
         return name
@@ -258,7 +258,7 @@ def _check_text(where: str, schema: Schema, value: str) -> None:
     if unfit := _UNFIT.search(value):
         raise UsageError(f"{where} holds U+{ord(unfit[0]):04X}, which is no letter")
     if schema.get("pattern") == DATE and value:
-        from vaultmem.text.times import day_range  # few need it to start
+        from vaultmem.text.times import day_range  # rarely needed at the start
 
         if day_range(value) is None:
             from vaultmem.memories.arguments import days
@@ -296,8 +296,8 @@ def _kind(value: object) -> str:
 
 
 def nearest(name: str, candidates: Collection[str]) -> str:
-    """The known name that was meant by an unknown one, or "": a typing error, its first part, or it without the part
-    that all names begin with. Rather none than a far-fetched one, which an assistant would use."""
+    """The known name meant by an unknown one, or "": a typing error, its first part, or the name without the prefix
+    that all share. None rather than a far-fetched one, which an assistant would use."""
     word, names = name.strip().lower()[:_MOST_NAME], sorted(candidates)
     errors = [(_typing_errors(word, candidate.lower()), candidate) for candidate in names]
     if rated := [(count, candidate) for count, candidate in errors if count is not None]:
@@ -307,8 +307,8 @@ def nearest(name: str, candidates: Collection[str]) -> str:
 
 
 def _typing_errors(word: str, name: str) -> int | None:
-    """The edit distance of two names; None for two different names."""
-    from vaultmem.text.similarity import edits  # only where something went wrong
+    """The edit distance of two names; None if they are too different."""
+    from vaultmem.text.similarity import edits  # only after an error
 
     if name.endswith(f"_{word}"):
         return 0
@@ -318,7 +318,7 @@ def _typing_errors(word: str, name: str) -> int | None:
 
 
 def _own_part(name: str, other: str) -> str:
-    """A name without the words that both begin with: `memory_nope` is not nearly `memory_done`."""
+    """A name without the words that both begin with: `memory_nope` is not close to `memory_done`."""
     words, others = name.split("_"), other.split("_")
     most = min(len(words), len(others)) - 1
     differs = next((at for at in range(most + 1) if words[at] != others[at]), most)

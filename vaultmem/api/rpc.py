@@ -1,5 +1,5 @@
-"""Requests: their parts, strict JSON, their errors; and how a memory verb is carried out, by the sync agent where one
-runs, else in this process under the same lock."""
+"""Requests: their parts, strict JSON and errors; and running a memory verb, in the agent if one runs, else in this
+process under the same lock."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ INTERNAL_ERROR = -32603
 FAILED = -32000  # a VaultmemError: its message is for a person
 BUSY = -32001
 TOOK_TOO_LONG = -32002
-NOT_FOUND = -32004  # no note, or several, have a name
-# The errors of a reply that this process would have raised itself.
+NOT_FOUND = -32004  # a name that no note, or several, have
+# Errors in a reply that are raised here as if they had happened here.
 _KINDS: dict[int, type[VaultmemError]] = {WRONG_PARAMS: UsageError, NOT_FOUND: NoteNotFoundError}
 
 WAIT = 60.0  # seconds that a writer waits for another process to end
 PAUSE = 0.02
 TELLING = 16  # words of a text that are searched
-LARGE = 65_536  # characters of content from which it is checked before it is sent
-MOST_BATCHES = 50  # that wait for their place in the history
+LARGE = 65_536  # characters; longer content is checked before it is sent
+MOST_BATCHES = 50  # batches waiting for their place in the history
 
 
 class RequestError(Exception):
-    """The reply to a request is an error; the message is one clear line, `data` more for its client."""
+    """The reply is an error; the message is one clear line, and `data` has more for the client."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -64,12 +64,12 @@ class RequestError(Exception):
 
 @value
 class Request:
-    """A request. `progress` sends lines to the client if it wants them, else it is silent."""
+    """A request. `progress` sends lines to clients that want them, else it is silent."""
 
     method: str
     params: JsonObject
     progress: Progress
-    peer: str = ""  # the process at the other end, where the system tells
+    peer: str = ""  # the process at the other end, if the system reports it
 
     def text(self, name: str) -> str:
         """A parameter that must be text."""
@@ -83,7 +83,7 @@ class Request:
 
 
 def parse(text: str) -> object:
-    """A JSON value. Raises ValueError in one line, also for NaN and for what is nested too deeply."""
+    """A JSON value. Raises ValueError in one line, also for NaN and for deep nesting."""
     try:
         return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
@@ -112,7 +112,7 @@ def one_line(error: Exception | str) -> str:
 
 
 def code_of(error: Exception) -> int:
-    """The code of an error that a request ends with."""
+    """The code for an error that ends a request."""
     for code, kind in _KINDS.items():
         if isinstance(error, kind):
             return code
@@ -121,7 +121,7 @@ def code_of(error: Exception) -> int:
 
 
 def as_json(error: Exception) -> JsonObject:
-    """An error as JSON-RPC has it."""
+    """An error in JSON-RPC's form."""
     return {"code": code_of(error), "message": one_line(error)}
 
 
@@ -141,7 +141,7 @@ def ask(vault: MemoryVault, name: str, params: JsonObject) -> object:
         except LockedError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(PAUSE)  # an agent that is just starting will answer soon; a sync will end
+            time.sleep(PAUSE)  # a starting agent answers soon, and a sync ends
 
 
 def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject) -> object:
@@ -168,13 +168,13 @@ def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject)
 
 
 def only_reads(name: str) -> bool:
-    """Whether the verb needs no lock."""
+    """Whether the verb works without the lock."""
     declaration = verb(name)
     return declaration is not None and bool(declaration.run) and not declaration.writes
 
 
 def takes(name: str, param: str) -> bool:
-    """Whether the verb has a parameter, at any door."""
+    """Whether the verb has this parameter at any door."""
     declaration = verb(name)
     return declaration is not None and any(each.name == param for each in declaration.params)
 
@@ -187,7 +187,7 @@ def _check(name: str, params: JsonObject) -> Arguments:
 
 
 def _check_size(name: str, params: JsonObject) -> None:
-    """Check large texts here: the agent refuses a request of a megabyte without saying which part is too large."""
+    """Check large texts here: the agent would refuse a request of a megabyte without naming the large part."""
     if any(isinstance(param, str) and len(param) > LARGE for param in params.values()):
         arguments = _check(name, params)
         if "content" in params:
@@ -233,30 +233,30 @@ def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
         return answer
 
 
-# What verbs on memories need of the rest of the vault: its index, and the model if there is one.
+# What memory verbs need from the vault: its index, and the model if there is one.
 
 
 class Reader:
-    """Reads from the index, and works without one: a memory can be written before the first sync."""
+    """Reads from the index, and works without one: memories can be written before the first sync."""
 
     def __init__(self, vault: MemoryVault) -> None:
         self._vault = vault
-        self.trouble = ""  # why the service that embeds gave no vectors at the last try
+        self.trouble = ""  # why the embedding service last gave no vectors
 
     def searcher(self) -> Searcher | None:
-        """The open index; None before the first sync, and when it is damaged."""
+        """The open index; None before the first sync, or if it is damaged."""
         try:
             return self._vault.searcher() if self._vault.is_indexed() else None
         except StateError:
             return None
 
     def searcher_after_writes(self) -> Searcher | None:
-        """A searcher that also finds what this verb has written; it may wait for that."""
+        """A searcher that also finds this verb's own writes; it may wait for that."""
         self._vault.see_writes()
         return self.searcher()
 
     def meaning(self) -> tuple[Searcher, Meaning] | None:
-        """The vectors, loading the model if need be; None without an index or a model."""
+        """The vectors, loading the model if needed; None without an index or a model."""
         self.trouble = ""
         try:
             if not self._vault.is_indexed():
@@ -278,7 +278,7 @@ class Reader:
         return meaning if meaning and meaning.embedder.is_local else None
 
     def local_meaning(self) -> Meaning | None:
-        """The model, if it runs in this process: for texts that are not indexed and may be private."""
+        """The model if it runs in this process: for unindexed texts, which may be private."""
         opened = self.meaning()
         return opened[1] if opened and opened[1].embedder.is_local else None
 
@@ -292,8 +292,8 @@ class Reader:
     def near(
         self, text: str, folder: str, limit: int, meaning: str = ""
     ) -> dict[str, float | None]:
-        """The paths of notes below a folder that speak of the same, by words, and by `meaning` if a model is warm: best
-        first, with their cosines where those are known."""
+        """Paths of similar notes below a folder, by words, and by `meaning` if a model is warm; best first, with
+        their cosines if known."""
         from vaultmem.search.query import Ask, plain
 
         searcher = self.searcher()
@@ -303,19 +303,19 @@ class Reader:
         searcher = opened[0] if opened else searcher
         try:
             words = _telling(searcher, plain(text))
-            # The caller drops compressed memories: to find them here takes a look at all memories.
+            # The caller drops compressed memories: finding them here would mean reading all memories.
             notes, all_but = searcher.inside(folder)
             ask = Ask(
                 words, limit, opened is not None, "note", (), 0.0, notes, all_but, compressed=True,
                 is_typed=False, meaning=meaning, is_quick=True,
             )  # fmt: skip
             return searcher.near(ask)
-        except StateError:  # a memory can be written, whatever became of the index
+        except StateError:  # memories can be written whatever the state of the index
             return {}
 
 
 def _telling(searcher: Searcher, text: str) -> str:
-    """The rarest words of a text: to look for all of them would take long."""
+    """The rarest words of a text: searching for all of them would take long."""
     from vaultmem.index.keyword import tokenize
     from vaultmem.search.query import Term
 

@@ -1,5 +1,4 @@
-"""A session of a client with the tools, and the events of tools. A listener that is too slow loses events, and blocks
-no call."""
+"""A client's session with the tools, and the events of tools. A slow listener loses events but never blocks a call."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ class Event(NamedTuple):
 
 
 class Subscription:
-    """The events since it was made, in order; those for which there was no room are counted in `lost`."""
+    """The events since it was created, in order; `lost` counts those for which there was no room."""
 
     def __init__(self, leave: Callable[[Subscription], object], room: int) -> None:
         self.lost = 0
@@ -53,7 +52,7 @@ class Subscription:
             self.lost += 1
 
     def get(self, timeout: float | None = None) -> Event | None:
-        """The next event; None when none comes within so many seconds."""
+        """The next event; None if none arrives in time."""
         try:
             return self._events.get(timeout=timeout)
         except queue.Empty:
@@ -90,7 +89,7 @@ class Session:
         self.toolbox.tell(Event(AGENT_END, self.client))
 
     def inject_context(self, query: str) -> str:
-        """Recall for a query; calls carry the result to tools and hooks, and the next outcome begins with it."""
+        """Recall for a query; calls pass the result to tools and hooks, and the next outcome begins with it."""
         from vaultmem.api.memory_tools import recall
 
         call = Call("memory_recall", {"query": query[:MOST_QUERY]}, self.client)
@@ -103,7 +102,7 @@ class Session:
         return self.context
 
     def call(self, name: str, arguments: JsonObject | None = None) -> Outcome:
-        """Call a tool; errors as Toolbox.call()."""
+        """Call a tool; raises like Toolbox.call()."""
         call = Call(name, arguments or {}, self.client, self.context)
         outcome = self.toolbox.call(self.vault, call)
         if not self._is_new:

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("vaultmem.tools")
 
-GROUP = "vaultmem.tools"  # of entry points: a Tool, several of them, or a function that is given the toolbox
+GROUP = "vaultmem.tools"  # entry points: a Tool, several, or a function that takes the toolbox
 MOST = 1_000_000  # characters of arguments, and of an answer
-MOST_TEXT = 100_000  # characters of text that a model gets at once
-_END = re.compile(r"^(?:`{3,}|</\w+>)$", re.MULTILINE)  # of what is quoted
+MOST_TEXT = 100_000  # characters of text given to a model at once
+_END = re.compile(r"^(?:`{3,}|</\w+>)$", re.MULTILINE)  # of quoted text
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
@@ -68,7 +68,7 @@ class Toolbox:
     # --- the registry
 
     def add(self, tool: Tool) -> None:
-        """Add a tool. Raises UsageError for a name that is taken, or none."""
+        """Add a tool. Raises UsageError if the name is empty or taken."""
         if not _NAME.fullmatch(tool.name):
             raise UsageError(f"{tool.name[:40]!r} is not a valid name for a tool")
         if tool.name in self._tools:
@@ -86,7 +86,7 @@ class Toolbox:
     # --- hooks
 
     def before(self, hook: Before) -> Before:
-        """Ask `hook` before each call; a Block that it returns stops the call."""
+        """Call `hook` before each call; a Block that it returns stops the call."""
         self._before.append(hook)
         return hook
 
@@ -96,7 +96,7 @@ class Toolbox:
         return hook
 
     def on_event(self, hook: OnEvent) -> OnEvent:
-        """Tell `hook` of every event, at once and in the thread where it happens."""
+        """Call `hook` with every event, at once and in the thread where it happens."""
         self._on_event.append(hook)
         return hook
 
@@ -130,8 +130,8 @@ class Toolbox:
     # --- the dispatcher
 
     def call(self, vault: Vault, call: Call) -> Outcome:
-        """Carry out a call. Raises VaultmemError in one clear line: UsageError for wrong arguments, BlockedError,
-        TooManyCallsError. A hook that raises is an error event and nothing else."""
+        """Run a call. Raises VaultmemError in one clear line: UsageError for wrong arguments, BlockedError,
+        TooManyCallsError. An exception in a hook becomes an error event and nothing else."""
         call = call._replace(client=client_name(call.client))
         try:
             tool = self._find(call.name)
@@ -175,7 +175,7 @@ class Toolbox:
     def _run_hook(self, when: str, call: Call, hook: Callable[..., object], *of: object) -> object:
         try:
             return hook(*of)
-        except Exception as error:  # the border to code of third parties
+        except Exception as error:  # the border to third-party code
             log.exception("a hook failed")
             self.tell(_failure(call.client, call.name, error, when))
             return None
@@ -204,18 +204,18 @@ def _outcome(tool: Tool, vault: Vault, call: Call) -> Outcome:
     except VaultmemError as error:
         error.args = (for_tools(str(error)),)
         raise
-    except Exception as error:  # the border to tools of third parties, and to our own mistakes
+    except Exception as error:  # the border to third-party tools, and to our own bugs
         log.exception("a tool failed")
         raise VaultmemError(f"{call.name} failed: {type(error).__name__}") from error
 
 
 def _bound(outcome: Outcome) -> Outcome:
-    """The outcome within the size that every door accepts."""
+    """The outcome, cut to the size that every door accepts."""
     text, data = outcome
     if len(text) > MOST_TEXT:
         line = text.rfind("\n", MOST_TEXT - 200, MOST_TEXT)
         at = MOST_TEXT if line < 0 else line
-        ends = _END.findall(text, at)[-1:]  # what is quoted stays between its marks
+        ends = _END.findall(text, at)[-1:]  # quoted text stays between its marks
         text = "\n".join([text[:at], *ends, f"(cut off here: {len(text):,} characters)"])
     if len(rpc.to_json(data)) > MOST * 9 // 10:
         data = {"cut": True}
@@ -227,11 +227,11 @@ def _failure(client: str, tool: str, error: Exception, hook: str = "") -> Event:
     return Event(session.ERROR, client, tool, {**data, "hook": hook} if hook else data)
 
 
-# --- tools of third parties
+# --- third-party tools
 
 
 def _add_installed(toolbox: Toolbox) -> None:
-    """Add the tools of entry points. One that cannot be loaded is named on stderr and left out."""
+    """Add the tools of entry points. One that cannot be loaded is reported on stderr and left out."""
 
     def failed(name: str, why: str) -> None:
         where = plugins.registered(GROUP)[name]
@@ -255,12 +255,12 @@ def _add_loaded(toolbox: Toolbox, loaded: object) -> None:
 
 
 class Limiter:
-    """Counts by name: so many calls a minute and fewer writes, in bursts if the client likes. Any thread may take."""
+    """Limits calls per minute by name, and writes more strictly; bursts are allowed. Any thread may call."""
 
     CALLS, WRITES = 600, 60  # a minute
-    # For all together: what a few busy clients need. A name can be made up, and a process started for each call.
+    # For all clients together: names can be invented, and a process started for each call.
     ALL_CALLS, ALL_WRITES = 6_000, 600
-    MOST_CLIENTS = 1_000  # remembered; who was quiet for longest is forgotten
+    MOST_CLIENTS = 1_000  # remembered names; the one quiet for longest is dropped
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -268,7 +268,7 @@ class Limiter:
         self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def take(self, names: Iterable[str], *, writes: bool) -> None:
-        """Count one call for each name, and for all. Raises TooManyCallsError, and then counts none of them."""
+        """Count one call for each name and in total. Raises TooManyCallsError, and then counts nothing."""
         with self._lock:
             now = self._clock()
             counted: dict[tuple[str, str], tuple[float, float]] = {}
@@ -289,7 +289,8 @@ class Limiter:
                 self._buckets.popitem(last=False)
 
     def _limits(self, names: Iterable[str], *, writes: bool) -> Iterator[tuple[str, str, int]]:
-        """Each name with its limits; that of all, without a name, comes last: it is reported where no other is."""
+        """Each name with its limits; the overall one, without a name, comes last and is reported only if no other
+        is."""
         for name in (*filter(None, names), ""):
             yield name, "calls", self.CALLS if name else self.ALL_CALLS
             if writes:
@@ -298,21 +299,21 @@ class Limiter:
 
 # --- messages
 
-# What these commands do, a tool does too.
+# Commands that have an equivalent tool.
 _COMMAND = re.compile(
     rf"\bvaultmem ({'|'.join(name for name, verb in own().items() if verb.tool)})\b(?! --)"
 )
-# An option is a parameter of the tool, but for that of a command, which is to be typed as it stands.
+# An option is a parameter of the tool, except within a command to be typed.
 _OPTION = re.compile(
     r"\bvaultmem [a-z]+(?: (?!--)\S+){0,2} --[a-z-]+|(?<![\w'\"-])--([a-z][a-z-]+)"
 )
-# For these a person is needed anyway, who has to know what to type.
+# These need a person anyway, who must know what to type.
 _OF_PERSON = re.compile(r"\bvaultmem (?:approve|doctor|history|restart|review|start|sync|undo)\b")
 _TYPED = re.compile(r"\bvaultmem [a-z]+\b")
 
 
 def for_tools(message: str) -> str:
-    """A message for a client that can call tools and type nothing: without advice that only helps at a command line."""
+    """A message for a client that calls tools and cannot type: without advice that only helps at a command line."""
     first, *advice = " ".join(message.split()).split("; ")
     calls = (_COMMAND.sub(r"memory_\1", text) for text in advice)
     useful = [
@@ -330,7 +331,7 @@ def _as_parameter(match: re.Match[str]) -> str:
 
 
 class ToolService:
-    """The toolbox for one client: opens the vault for each request. `peer` is the process at the other end."""
+    """The toolbox for one client; opens the vault for each request. `peer` is the process at the other end."""
 
     def __init__(
         self, toolbox: Toolbox, opened: Callable[[], AbstractContextManager[Vault]], peer: str = ""
@@ -339,7 +340,7 @@ class ToolService:
         self._client, self._reads_only = "", False
 
     def of_client(self, client: str, *, reads_only: bool) -> ToolService:
-        """The same for a client whose name is known, whatever it calls itself, and that perhaps only reads."""
+        """The same for a client whose name is fixed, whatever it calls itself, and which may be read-only."""
         service = ToolService(self.toolbox, self._opened)
         service._client, service._reads_only = client, reads_only
         return service
@@ -350,7 +351,7 @@ class ToolService:
         return [tool for tool in tools if tool.annotations.read_only or not self._reads_only]
 
     def call(self, name: str, arguments: JsonObject, client: str) -> Outcome:
-        """Call a tool; errors as Toolbox.call()."""
+        """Call a tool; raises like Toolbox.call()."""
         if self._reads_only and name not in (tool.name for tool in self.tools()):
             raise BlockedError(f"{name[:40]} changes notes, and this client may only read them")
         with self._opened() as vault:
@@ -358,11 +359,11 @@ class ToolService:
             return self.toolbox.call(vault, call)
 
     def recall(self, query: str, client: str) -> Outcome:
-        """The `<memory>` block for a query. It counts as a call."""
+        """The `<memory>` block for a query. Counts as a call."""
         return self.call("memory_recall", {"query": query[: session.MOST_QUERY]}, client)
 
     def answer(self, method: str, arguments: JsonObject) -> object:
-        """The methods `tools/list`, `tools/call`, `prompt` and the names of tools."""
+        """Handle the methods `tools/list`, `tools/call`, `prompt` and the names of tools."""
         if method == "tools/list":
             return {"tools": self.toolbox.listed()}
         client = arguments.get("client")
@@ -383,7 +384,7 @@ class ToolService:
 
 
 def text_of(arguments: JsonObject, name: str) -> str:
-    """A parameter that must be text, and say something. Raises UsageError."""
+    """A parameter that must be non-empty text. Raises UsageError."""
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f'"{name}" must be text')

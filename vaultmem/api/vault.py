@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 WORDS_ALONE = "searched by words only; --semantic adds search by meaning"
 BY_WORDS = f"{WORDS_ALONE}, and so does the agent (vaultmem start)"
-SHORTEST_ID = 4  # characters of an id that can mean a memory
+SHORTEST_ID = 4  # least characters of an id that identify a memory
 
 
 @value
 class UnresolvedLink:
-    """A name that no file has, where it stands, and the notes that have it as an alias."""
+    """A name that no file has, where it is used, and the notes that have it as an alias."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ class UnresolvedLink:
 
 @value
 class Embedded:
-    """What embedding did: blocks newly embedded, or why there was none."""
+    """The result of embedding: how many blocks got vectors, or why none did."""
 
     blocks: int
     model: str | None
@@ -61,10 +61,10 @@ class Embedded:
 
 
 def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
-    """The results of a search and, if they leave room, of the archive."""
+    """The results of a search, followed by those of the archive if there is room."""
     answer = searcher.search(ask)
     if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
-        from vaultmem.recall.archive import search_archive  # few need it
+        from vaultmem.recall.archive import search_archive  # rarely needed
 
         answer.results.extend(search_archive(searcher, ask)[: ask.limit - len(answer.results)])
     if answer.results or ask.talks or not searcher.cache().spoken:
@@ -77,8 +77,8 @@ def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
 class Vault(MemoryVault):
     """A folder of notes and its index. Use it as a context manager, or call close().
 
-    `path` may be left out: then it is VAULTMEM_VAULT, the vault at or above the working directory, or
-    the one in the user's settings. Raises VaultNotFoundError when there is none.
+    `path` defaults to VAULTMEM_VAULT, then the vault at or above the working directory, then the one in the user's
+    settings. Raises VaultNotFoundError when there is none.
     """
 
     def changes(self) -> Report:
@@ -88,8 +88,8 @@ class Vault(MemoryVault):
         return changes(self.path, self.config)
 
     def embed(self, *, progress: Progress | None = None) -> Embedded:
-        """Give every block that has none its vector, for search by meaning. May be interrupted at any
-        time; the next call goes on. Without a usable model it does nothing and says why."""
+        """Give every block without a vector one, for search by meaning. It may be interrupted at any time; the next
+        call resumes. Without a usable model it does nothing and says why."""
         params = {"rebuild": False, "confirm_removals": False, "embed": True}
         done = client.ask(self.path, "sync", params, timeout=None, progress=progress)
         if done is not None:
@@ -102,13 +102,13 @@ class Vault(MemoryVault):
         self, text: str, *, limit: int = 10, semantic: bool | None = None, group: str = "note",
         filters: Iterable[Filter] = (), **options: object,
     ) -> list[Hit]:  # fmt: skip
-        """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
-        `semantic` adds search by meaning, False leaves it out, and None adds it where a model is
-        loaded already, as in the sync agent; `group="block"` gives every block a hit of its own.
+        """The best hits, best first. `text` is in the query language of `vaultmem search --help`; `semantic` True
+        adds search by meaning, False leaves it out, and None adds it if a model is already loaded, as in the agent;
+        `group="block"` makes every block a hit of its own.
 
         `options` are those of the command: `tags`, `path`, `since`, `until`, `category`, `scope`, `conversations` and
-        so on. `by` names the assistant that asks; without it you do, and see what is private. Raises UsageError where
-        one is unknown or wrong.
+        so on. `by` names the assistant that asks; without it you do, and see private memories too. Raises UsageError
+        for an unknown or invalid option.
         """
         from vaultmem.api.params import in_json
         from vaultmem.memories.arguments import Arguments
@@ -125,7 +125,7 @@ class Vault(MemoryVault):
         return self.answer(ask).results
 
     def answer(self, ask: Ask) -> Answer:
-        """Like search(), with the remarks on what was done differently."""
+        """Like search(), with remarks on what was done differently."""
         how = bool(ask.semantic)
         answer = self.mended(lambda: search_with_archive(self.searcher(), ask.but(semantic=how)))
         if ask.semantic is None and self.has_meaning(ask):
@@ -139,7 +139,7 @@ class Vault(MemoryVault):
         return self.config.text("embedding.model") != OFF and bool(parse(ask.text).words)
 
     def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
-        """Explain the place of one note in the results of a query, for the assistant `by` where one is named."""
+        """Explain a note's place in the results of a query, for the assistant `by` if one is named."""
         from vaultmem.search.related import why
 
         path, to = self.find_note(note), viewer(by)
@@ -149,7 +149,7 @@ class Vault(MemoryVault):
         return answer
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
-        """Why a recall does not tell a memory that may be seen, if the person has still to approve it."""
+        """Why recall leaves out a visible memory, if the person still has to approve it."""
         properties = with_our_keys(self.note(path).properties)
         trust = self.config.text("recall.trust")
         if is_trusted(origin(properties), to, trust) or hidden(properties, to, memory=True):
@@ -162,17 +162,17 @@ class Vault(MemoryVault):
         return [f"a recall holds it back: nobody has approved it; vaultmem approve {id_[:8]}"]
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
-        """Notes near a note: by distinctive words, by meaning, by links."""
+        """Notes related to a note: by distinctive words, by meaning, by links."""
         from vaultmem.search.related import related
 
         path = self.find_note(note)
         return self.mended(lambda: related(self.searcher(), path, limit))
 
     def find_note(self, name: str, *, but: frozenset[str] = frozenset()) -> str:
-        """The path of the note that is meant by a path, title, file name or alias; where nothing answers to that, by a
-        link, by the id of a memory or its beginning. What is at the paths of `but` counts as not there.
+        """The path of the note meant by a path, title, file name or alias; failing that, by a link, or a memory's id
+        or its beginning. Files at the paths in `but` are ignored.
 
-        Raises NoteNotFoundError when there is none, or when several have the name.
+        Raises NoteNotFoundError if there is none, or if several have the name.
         """
 
         def rules() -> Rulebook:
@@ -196,7 +196,7 @@ class Vault(MemoryVault):
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
     def _with_id(self, start: str) -> list[str]:
-        """The paths of memories whose id begins like this."""
+        """The paths of memories whose id begins with this."""
         if len(start) < SHORTEST_ID:
             return []
         folder = self.config.text("memory_folder")
@@ -212,7 +212,8 @@ class Vault(MemoryVault):
         return catalog_read.note_paths(self.searcher().catalog)
 
     def note(self, name: str) -> Note:
-        """What is in one note now, as its editor sees it: title, properties, tags, links, tasks, text and so on."""
+        """The current content of one note, as its editor sees it: title, properties, tags, links, tasks, text and so
+        on."""
         from vaultmem.notes.dialects import read_now
 
         dialect, cap = self.config.text("dialect"), self.config.number("index.max_note_bytes")
@@ -227,7 +228,7 @@ class Vault(MemoryVault):
         return catalog_read.links_to(self.searcher().catalog, self.find_note(note))
 
     def mentions(self, note: str) -> list[Mention]:
-        """Where other notes name a note without linking to it."""
+        """Places where other notes name a note without linking to it."""
         from vaultmem.search.related import mentions
 
         return mentions(self.searcher(), self.find_note(note))
@@ -246,16 +247,16 @@ class Vault(MemoryVault):
         return catalog_read.ambiguous(self.searcher().catalog)
 
     def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
-        """Open tasks (all with `everything`) as (path, fields), dated ones first."""
+        """Open tasks (with `everything`, all tasks) as (path, fields), dated ones first."""
         from vaultmem.notes.places import in_conversation
 
         folder = self.config.text("memory_folder")
         every = catalog_read.tasks(self.searcher().catalog, everything=everything)
-        # What is said in a chat is no task yet.
+        # Words in a chat are no task yet.
         return [task for task in every if not in_conversation(task[0], folder)]
 
     def agent(self) -> AgentStatus | None:
-        """How the sync agent of this vault is (what it does, its queues and jobs); None when none is running."""
+        """The state of this vault's agent (activity, queues, jobs); None if none is running."""
         status = client.call(self.path, "agent", {})
         return status if isinstance(status, dict) else None  # type: ignore[return-value] # as agents say
 
@@ -264,11 +265,11 @@ class Vault(MemoryVault):
         return catalog_read.counts(self.searcher().catalog)
 
     def troubles(self) -> list[tuple[str, str]]:
-        """Notes that could not be read (wholly), with the reason."""
+        """Notes that could not be read, or only in part, with the reason."""
         return catalog_read.troubles(self.searcher().catalog)
 
     def embedded(self) -> tuple[int, int, str | None]:
-        """How many of how many different blocks have a vector, and why none can be made, if so."""
+        """How many of how many different blocks have a vector, and why no more can be made, if so."""
         searcher = self.searcher()
         query = "SELECT DISTINCT hash, other FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
         blocks = searcher.catalog.db.execute(query).fetchall()

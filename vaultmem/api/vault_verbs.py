@@ -1,4 +1,4 @@
-"""The table of verbs, second part: notes, what is pending, history, the agent, assistants, set-up."""
+"""The table of verbs, second part: notes, pending items, history, the agent, assistants, set-up."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ VERBS = {
         ),
         command="completion:run",
     ),
-    # --- what parts of vaultmem ask of each other
+    # --- verbs that parts of vaultmem use among themselves
     "take-in": Verb(
         "", NONE, (Param("source", needed=True), Param("items", kind="records"), JOB_LIMIT, *WRITES), run="exchange.ingest:take_in",
         slow=True, method="-",

@@ -1,5 +1,5 @@
-"""What a verb and its parameters are declared with. Light: every command reads the table, also one that only asks the
-agent, so it is made of plain classes and names what is heavy as "module:name", found when it is first needed."""
+"""The types with which verbs and parameters are declared. Light: every command reads the table, even one that only
+asks the agent, so it has plain classes and names heavy things as "module:name", found when first needed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# By verb: a dict of verbs, whose functions are named as "package.module:name".
+# An entry point per verb: a dict of verbs whose functions are named "package.module:name".
 ENTRY_POINTS = "vaultmem.verbs"
 _SHELF = "vaultmem_"  # packages that bring verbs
-_broken: set[str] = set()  # verbs of other packages that cannot be loaded
+_broken: set[str] = set()  # verbs of other packages that failed to load
 
 FIND, REMEMBER, REMINDED, ASSISTANTS, LOOK_AFTER, SET_UP, NONE = GROUPS = (
     "Find", "Remember", "Be reminded", "Assistants", "Look after", "Set up", "",
@@ -20,30 +20,30 @@ PYTHON, COMMAND, JSON = "python", "command", "json"  # the doors: how a paramete
 
 
 class Param:
-    """One parameter. `name` is its name in Python; other fields stand where they are not as here."""
+    """One parameter. `name` is its name in Python; other fields are given only where they differ from the defaults."""
 
     kind = "text"  # date, flag, switch (with --no-…), int, float, text, texts, long (many lines), records, any
     default: object = None
     least: float | None = None
     most: float | str | None = None
-    choices: tuple[object, ...] | str = ()  # and nothing else
-    known: str = ""  # values that a shell completes, beside others
+    choices: tuple[object, ...] | str = ()  # the only values allowed
+    known: str = ""  # values that a shell completes; others are allowed
     needed = False
-    place = ""  # on the command line without an option: one (1), one or none (?), many (*), one or more (+)
-    leads = False  # in Python it needs no name, either
-    spelling = ""  # its name in JSON and, with dashes, on the command line, if it is another one
+    place = ""  # positional on the command line: one (1), at most one (?), any number (*), at least one (+)
+    leads = False  # positional in Python, too
+    spelling = ""  # its name in JSON and, with dashes, on the command line, if different
     option = ""  # its name on the command line alone
-    flag = ""  # its letter there
+    flag = ""  # its short option
     metavar = ""
-    doors = "all"  # or command, json (and Python), agent (what parts of us tell each other)
-    section = ""  # of the help; a section in brackets has options that exclude each other
+    doors = "all"  # or command, json (and Python), agent (used internally)
+    section = ""  # of the help; options in a bracketed section are mutually exclusive
 
     def __init__(self, name: str, help: str = "", **fields: object) -> None:  # noqa: A002 - it is called so everywhere
         self.name, self.help = name, help
         self.__dict__.update(fields)
 
     def but(self, **fields: object) -> Param:
-        """The same with other fields."""
+        """A copy with other fields."""
         return Param(**{**self.__dict__, **fields})
 
     @property
@@ -57,7 +57,7 @@ class Param:
         return "--" + (self.option or self.outside).replace("_", "-")
 
     def spelled(self, door: str) -> str:
-        """Its name, as messages at a door spell it."""
+        """Its name as messages at a door spell it."""
         if door != COMMAND:
             return f'"{self.name if door == PYTHON else self.outside}"'
         return self.value if self.place else self.long
@@ -73,8 +73,8 @@ class Param:
 
 
 class Exposed:
-    """A verb as a tool for assistants. Every word of it costs tokens in each session: `params` have a description only
-    where they need one, and what few need is taken and not listed (`quiet`)."""
+    """A verb as a tool for assistants. Every word costs tokens in each session: `params` has descriptions only where
+    needed, and rarely used parameters are accepted but not listed (`quiet`)."""
 
     def __init__(self, about: str, params: Mapping[str, str | Param], **fields: object) -> None:
         self.about, self.params = about, params
@@ -83,27 +83,27 @@ class Exposed:
 
 
 class Verb:
-    """One verb. `run` names the function of a memory verb, below vaultmem."""
+    """One verb. `run` names the function of a memory verb, relative to vaultmem."""
 
     run = ""
     writes = True
-    apart = False  # takes no turn with those who write
-    slow = False  # may take longer than the agent gives a request
-    agent = False  # a command that the agent carries out, where one runs
-    pages = False  # its answer may be longer than a screen, as that of each of those
+    apart = False  # needs no turn among the writers
+    slow = False  # may exceed the agent's time limit for a request
+    agent = False  # a command that a running agent carries out
+    pages = False  # its answer may be longer than a screen
     first = False  # on the first screen of the help
-    upkeep = False  # stands under `vaultmem maintain`
-    same_as = ""  # the verb that this is another name of
+    upkeep = False  # a subcommand of `vaultmem maintain`
+    same_as = ""  # the verb of which this is an alias
     # Functions below vaultmem.commands, each as "module:function":
-    show = ""  # prints the answer as text, where that is all there is to a command; "" for the report of a job
-    remarks = ""  # adds remarks on stderr to it
-    command = ""  # else the command itself
-    excludes = False  # a word of its query that begins with a dash is excluded, and no option
-    never_fails = False  # an exit code would stop its caller: what is wrong is a remark
-    method = ""  # in Python, if it has another name there; "-" for none
-    gives = ""  # what the method returns: a type, or "key: type" where it is one key of the answer
-    returns = ""  # the answer, in words
-    formats: str = ""  # more formats of its command
+    show = ""  # prints the answer as text, if the command does no more; "" for a job's report
+    remarks = ""  # prints remarks on stderr
+    command = ""  # otherwise the command itself
+    excludes = False  # in its query, a word with a leading dash is an exclusion, not an option
+    never_fails = False  # exits with 0, as its caller would stop at a failure; errors are remarks
+    method = ""  # its name in Python, if different; "-" for none
+    gives = ""  # what the method returns: a type, or "key: type" for one key of the answer
+    returns = ""  # describes the answer
+    formats: str = ""  # further formats of its command
     tool: Exposed | None = None
 
     def __init__(
@@ -143,8 +143,8 @@ def verb(name: str) -> Verb | None:
 
 
 def _installed(*names: str) -> dict[str, Verb]:
-    """Those of these verbs, or of all, that other packages bring: an entry point has the name of its verb and leads to
-    a table like ours. What cannot be loaded is named on stderr and left out."""
+    """Of these verbs, or of all, those that other packages bring: an entry point is named after its verb and refers
+    to a table like ours. One that cannot be loaded is reported on stderr and left out."""
     import sys
 
     from vaultmem import plugins
@@ -177,7 +177,7 @@ def own() -> dict[str, Verb]:
 
 
 def every() -> dict[str, Verb]:
-    """All verbs by name, with those of other packages."""
+    """All verbs by name, including those of other packages."""
     return {
         **own(),
         **{name: declared for name, declared in _installed().items() if name not in own()},
@@ -185,12 +185,12 @@ def every() -> dict[str, Verb]:
 
 
 def commands() -> dict[str, Verb]:
-    """Those that can be typed, by name."""
+    """The verbs that are commands, by name."""
     return {name: declared for name, declared in every().items() if declared.group}
 
 
 def memory_verbs(verbs: dict[str, Verb] | None = None) -> dict[str, Verb]:
-    """Those that are carried out on memories, by name; of all verbs, or of these."""
+    """The verbs that run on memories, by name; among all verbs, or among these."""
     return {
         name: declared
         for name, declared in (every() if verbs is None else verbs).items()

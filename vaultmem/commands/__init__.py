@@ -1,1 +1,1 @@
-"""One file a command: its arguments, what it runs, how the answer looks."""
+"""One file per command: its arguments, what it runs, how the answer looks."""

@@ -1,5 +1,5 @@
-"""vaultmem completion: what a shell loads, and what it asks then. The scripts only pass words on; what may stand in the
-place of the last one is decided here, from the table of verbs and the notes."""
+"""vaultmem completion: the shell scripts, and the answers to their requests. The scripts only pass words on;
+candidates for the last word are computed here, from the table of verbs and the notes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _HELP = ("help", "what a command does")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _ID = re.compile(r"(?:vm-[0-9a-z]+|[0-9a-f]{8})")
 _QUOTES = ("'", '"')
-_SPECIAL = re.compile(r"([^\w@%+,./=-])")  # what bash would take for something else
+_SPECIAL = re.compile(r"([^\w@%+,./=-])")  # special characters in bash
 _FILES = ("FILE", "DIR", "FOLDER", "PATH")
 _ASIDE = Param("help", "what the command does", kind="flag")
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Print the script, which asks the program about the words up to the cursor, and gets a line for each value, with
-    what it means behind a tab. For bash the program also quotes, as only it knows what the person has typed."""
+    """Print the script, which asks the program about the words up to the cursor and gets one line per value, with a
+    description after a tab. For bash the program also quotes, as only it knows what the person typed."""
     alias = args.alias or ""
     if alias and not _NAME.fullmatch(alias):
         raise UsageError(f"{alias!r} cannot be the name of a command")
@@ -46,7 +46,7 @@ def run(args: Namespace, output: Output) -> int:
     line = f"alias {alias}{blank}{shlex.quote(program)}\n" if alias else ""
     if alias and args.shell == "fish":
         line += f"complete -c {alias} -w vaultmem\n"
-    # Zsh may read its one from $fpath, where the file is the body of the function, or by `source`.
+    # Zsh reads it from $fpath, where the file is the body of the function, or by `source`.
     script = file_text("vaultmem.commands", f"completion.{args.shell}")
     script = script.replace("@PROGRAM@", program).replace("@ALIAS@", line)
     output.exact(script.replace("@NAME@", f" {alias}" if alias else ""))
@@ -54,12 +54,12 @@ def run(args: Namespace, output: Output) -> int:
 
 
 def answer(words: Sequence[str]) -> str:
-    """The lines for a script: `words` are the shell and all words of the line up to the cursor, the last one perhaps
-    empty. Never an error, which would stand in the middle of what is being typed."""
+    """The lines for a script: `words` are the shell and all words of the line up to the cursor; the last may be
+    empty. Errors are suppressed, as they would appear in the middle of the person's input."""
     shell, *line = [*words, ""] if len(words) < 2 else words
     typed = line[-1]
     if shell == "bash" or typed[:1] in _QUOTES:
-        # Zsh leaves the mark of a word whose other one is still to come.
+        # Zsh leaves an opening quote whose partner is still missing.
         line = [_unquoted(word) for word in line]
     try:
         values = dict(complete(line))
@@ -143,7 +143,7 @@ def _after(declared: Verb, before: Sequence[str], word: str) -> Iterator[Candida
 
 
 def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:
-    """The values of a parameter that begin with what is typed."""
+    """The values of a parameter that begin with what was typed."""
     candidates = resolve(param.choices or param.known)
     is_list = param.kind == "texts" and not param.place
     head, comma, last = word.rpartition(",") if is_list else ("", "", word)
@@ -164,13 +164,13 @@ def _fitting(rows: Iterable[Candidate], word: str) -> Iterator[Candidate]:
     return ((value, about) for value, about in rows if value.startswith(word))
 
 
-# What a shell completes: notes, memories, assistants, tags and pending items as the index and pending.md know them.
-# Answers within a keystroke: no model, no agent, no look at the notes themselves.
+# Values that a shell completes: notes, memories, assistants, tags and pending items, from the index and pending.md.
+# Answers within a keystroke: no model, no agent, no reading of notes.
 
-Candidate = tuple[str, str]  # a value, and what it means
-_MOST = 200  # more than anybody reads; the next letter finds others
+Candidate = tuple[str, str]  # a value and its description
+_MOST = 200  # more than anyone reads; another letter narrows them
 _SHORT_ID = 8
-_LONGEST = 60  # characters of what a value means
+_LONGEST = 60  # characters of a description
 _ITEM = re.compile(r"^- \[.\] (.+?) \^(vm-[0-9a-z]+)\s*$", re.MULTILINE)
 _NOTES = """SELECT n.title, f.path FROM files f JOIN notes n ON n.id = f.id WHERE n.excluded = 0
     AND NOT (f.path >= ? AND f.path < ?) AND (n.title LIKE ? ESCAPE '\\' OR f.path LIKE ? ESCAPE '\\')
@@ -184,7 +184,7 @@ _TAGS = "SELECT DISTINCT tag FROM tags WHERE folded LIKE ? ESCAPE '\\' ORDER BY 
 
 
 def notes(word: str, vault: str | None) -> Iterator[Candidate]:
-    """Notes by their titles, or by their paths where these are typed."""
+    """Notes by title, or by path if one is being typed."""
     start = f"{like(word)}%"
     rows = _rows(vault, _NOTES, lambda folder: (*below(f"{folder}/{ENTRIES}"), start, start, _MOST))
     seen: set[str] = set()
@@ -197,7 +197,7 @@ def notes(word: str, vault: str | None) -> Iterator[Candidate]:
 
 
 def memories(word: str, vault: str | None) -> Iterator[Candidate]:
-    """Memories by id, with their titles, the newest first; by their titles where one is typed."""
+    """Memories by id, with their titles, newest first; by title if one is being typed."""
     start = f"{like(word)}%"
     bounds = (start, start, _MOST)
     rows = _rows(vault, _MEMORIES, lambda at: (*below(at), *below(f"{at}/{ENTRIES}"), *bounds))
@@ -230,7 +230,7 @@ def pending(word: str, vault: str | None) -> Iterator[Candidate]:
 
 
 def assistants(word: str, vault: str | None) -> Iterator[Candidate]:
-    """Assistants: those that are known, and those that wrote a memory."""
+    """Known assistants, and those that wrote a memory."""
     writers = [row[0] for row in _rows(vault, _AGENTS, lambda _: ()) if isinstance(row[0], str)]
     names = sorted({*ASSISTANTS, *writers})
     return ((name, "") for name in names if name.startswith(word))
@@ -244,7 +244,7 @@ def tags(word: str, vault: str | None) -> Iterator[Candidate]:
 
 
 def files(word: str, *, folders: bool) -> Iterator[Candidate]:
-    """Folders, and files where they are wanted, as the file system has them."""
+    """Folders, and files if wanted, from the file system."""
     head, name = os.path.split(word)
     with suppress(OSError):
         for entry in sorted(os.scandir(os.path.expanduser(head) or "."), key=lambda one: one.name):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
 
-PATIENCE = 60.0  # seconds that something may take on a machine with much else to do
-UNHURRIED = 13.0  # seconds from the start; what comes later has no pauses
+PATIENCE = 60.0  # seconds that a step may take on a busy machine
+UNHURRIED = 13.0  # seconds from the start; later steps have no pauses
 MOST_LINES = 4  # lines of an answer
 FACT = "Femi is allergic to hazelnuts"
 MISTAKE = "Femi is not allergic to hazelnuts"
@@ -41,11 +41,11 @@ NOTE = f"vaultmem/people/{FACT}.md"
 class Step:
     """One command of the story."""
 
-    title: str  # what it is to show; nothing where it belongs to the step before
+    title: str  # what it shows; empty if it belongs to the previous step
     words: list[str]  # what is typed
-    mark: str  # what to look at in the answer: a pattern, without which the story is not true
+    mark: str  # a pattern that the answer must match for the story to be true
     most: int = MOST_LINES  # lines of the answer to show
-    follows: bool = False  # true a moment after the step before: tried again until then
+    follows: bool = False  # true a moment after the previous step: retried until then
 
 
 STORY = [
@@ -72,16 +72,16 @@ STORY = [
 
 
 class Stage:
-    """The scratch folder, and what runs in it."""
+    """The scratch folder, and the commands run in it."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.vault = os.path.join(folder, "sample-vault")
         self.settings = {
             "VAULTMEM_STATE": os.path.join(folder, "state"),
-            "VAULTMEM_NOTIFY_METHOD": "none",  # what is due in a sample is no news for your desktop
+            "VAULTMEM_NOTIFY_METHOD": "none",  # due items of the sample must not notify your desktop
             "XDG_CONFIG_HOME": os.path.join(folder, "config"),
-            "TMPDIR": os.path.join(folder, "tmp"),  # what libraries leave there goes as well
+            "TMPDIR": os.path.join(folder, "tmp"),  # files left by libraries are removed as well
         }
 
     def run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
@@ -122,7 +122,7 @@ class Show:
         self.output.line()
 
     def answer(self, lines: list[str], step: Step, seconds: float) -> None:
-        """Show the answer, as much as is to be seen of it."""
+        """Show the answer, or its visible part."""
         for line in lines[: step.most]:
             self.output.line(self._mark(line, step.mark))
         more = plural(len(lines) - step.most, "more line")
@@ -193,7 +193,7 @@ def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, str | float]:
         if time.monotonic() > give_up:
             first = [*lines, *remarks, f"nothing, and exit code {ended.returncode}"][0]
             raise VaultmemError(f"{typed} did not show {step.mark!r}, but: {first}")
-        time.sleep(min(0.5, max(0.05, seconds)))  # what is waited for needs the processor, too
+        time.sleep(min(0.5, max(0.05, seconds)))  # what we wait for needs the processor, too
     show.answer(lines, step, seconds)
     out = "\n".join(lines)
     return {"title": step.title, "command": typed, "seconds": round(seconds, 3), "out": out}
@@ -218,7 +218,7 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
-    """Run the block with this handler for signals to end."""
+    """Run the block with this handler for termination signals."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     former = {number: signal.signal(number, handler) for number in numbers}
     try:
@@ -236,7 +236,7 @@ def _end_agent(vault: str) -> None:
             life.stop(vault)
         except VaultmemError:
             send(state, signal.SIGKILL)
-        machine.kill_named_with(vault, 5.0)  # one that was interrupted before it held the lock
+        machine.kill_named_with(vault, 5.0)  # one interrupted before it took the lock
 
 
 def _clean_up(folder: str, keep: bool, output: Output) -> None:

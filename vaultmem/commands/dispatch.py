@@ -1,6 +1,6 @@
-"""The methods of the socket: commands with their options as parameters or as words, verbs of memories, tools, MCP, and
-what only the agent can do. `python -m vaultmem.commands.dispatch VAULT` answers searches by keyword in a process of its
-own, for the HTTP door while many wait for the agent."""
+"""The methods of the socket: commands with options as parameters or words, memory verbs, tools, MCP, and what only
+the agent can do. `python -m vaultmem.commands.dispatch VAULT` answers keyword searches in a process of its own, for
+the HTTP door while many wait for the agent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def methods(host: Agent) -> Answer:
 
 
 class _Dispatcher:
-    """The toolbox is built when it is first needed, and reused."""
+    """The toolbox is built on first use and reused."""
 
     def __init__(self, host: Agent) -> None:
         self._host = host
@@ -101,14 +101,14 @@ class _Dispatcher:
         return {"stopping": True, "pid": os.getpid()}
 
     def _changes(self, request: Request) -> object:
-        """The counts of changes of notes, memories and jobs, as soon as they exceed those in "seen"."""
+        """The counts of changes to notes, memories and jobs, as soon as they exceed those in "seen"."""
         seen: object = _SEEN.check(request.params).get("seen") or {}
         if not isinstance(seen, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"seen" must be an object')
         return self._host.changes.wait(seen, CHANGES_WITHIN)
 
     def _memory(self, request: Request) -> object:
-        """A verb of memories with its parameters; "memory.job" is for those that may take long."""
+        """Run a memory verb with its parameters; "memory.job" is for verbs that may take long."""
         arguments = _MEMORY.check(request.params)
         params = arguments.get("params", {})
         if not isinstance(params, dict):
@@ -142,7 +142,7 @@ class _Dispatcher:
         line, settled = request.text("line"), Settled.of(request.params.get("settled"))
         service, params = self._service(request), request.params
         if isinstance(client := params.get("client"), str):
-            # Of another door, which knows who it is.
+            # From another door, which knows the client.
             service = service.of_client(client, reads_only=params.get("reads_only") is True)
         lines, settled = Protocol(service).answer(line, settled)
         return {"lines": lines, "settled": settled.as_json()}
@@ -150,13 +150,13 @@ class _Dispatcher:
     # --- commands
 
     def _command(self, request: Request) -> object:
-        """The JSON that a reading command prints, for options by their long names."""
+        """The JSON that a reading command prints, for options given by their long names."""
         with self._host.vault() as vault:
             return _answer(vault, request.method, request.params)
 
     def _run_words(self, request: Request) -> object:
-        """The method `run`: carry out words of a command line into texts. What the agent cannot do exactly as the
-        caller's own process would is refused: wrong words (they may ask for help), other settings."""
+        """The method `run`: run the words of a command line, and return its output. Refuses what the agent cannot do
+        exactly as the caller's own process would: invalid words (they may ask for help), other settings."""
         params, name = request.params, request.text("command")
         if name not in self._readers and name != "agent":
             raise _refusal("not a command that only reads")
@@ -191,7 +191,7 @@ class _Dispatcher:
         try:
             with self._host.vault() as args.vault:
                 return run(args.command, args, output)
-        except (UsageError, StateError):  # the caller may do better, and says it better
+        except (UsageError, StateError):  # the caller may do better, and explains it better
             raise
         except VaultmemError as error:
             output.error(str(error))
@@ -236,11 +236,11 @@ def _output(parts: Texts, params: JsonObject, form: str) -> Output:
     return Output(form, Streams(out, err, terminal, colour, columns, links))
 
 
-# A process that only searches: a request a line on stdin, the reply a line on stdout, as the socket has them.
+# A process that only searches: request lines on stdin, reply lines on stdout, as on the socket.
 
 
 class OpenVault(Vault):
-    """A vault that stays open between requests. The sender has the agent index earlier writes first."""
+    """A vault that stays open between requests. The sender first has the agent index earlier writes."""
 
     def __exit__(self, *_error: object) -> None:
         """Do nothing: the next request needs the index, too."""
@@ -250,7 +250,7 @@ class OpenVault(Vault):
 
 
 def reply(vault: Vault, line: bytes) -> str:
-    """The line that answers a request for a search."""
+    """The reply line to a search request."""
     request = rpc.parse(line.decode())
     assert isinstance(request, dict)
     try:

@@ -1,4 +1,4 @@
-"""vaultmem ingest, import and export: memories from elsewhere, and to elsewhere."""
+"""vaultmem ingest, import and export: memories from and to other places."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DIALECTS = {"obsidian": ".obsidian", "logseq": "logseq/config.edn"}
 
 
 def ingest(args: Namespace, output: Output) -> int:
-    """Read what another program keeps, or a text."""
+    """Read another program's memories, or a text."""
     if args.names:
         raise UsageError(_advice(args))
     if args.text is None and args.source == "text" and args.path is None:
@@ -61,7 +61,7 @@ def ingest(args: Namespace, output: Output) -> int:
 
 
 def _advice(args: Namespace) -> str:
-    """What to type, where a file or a source is named without its option."""
+    """What to type when a file or source is named without its option."""
     from vaultmem.exchange.source import ALL, installed
 
     name, more = args.names[0], len(args.names) > 1
@@ -76,7 +76,7 @@ def _advice(args: Namespace) -> str:
 
 
 def _show_ingested(report: IngestReport, output: Output) -> None:
-    """Print new memories on stdout, and on stderr what was left out, and why."""
+    """Print new memories on stdout, and on stderr what was left out and why."""
     for remark in report["remarks"]:
         output.note(remark)
     for file in (file for file in report["files"] if file["result"] == "new"):
@@ -127,7 +127,7 @@ def _ingest_text(args: Namespace, output: Output) -> int:
 
 
 def import_lines(args: Namespace, output: Output) -> int:
-    """Import memories from lines of JSON, and report what became of them."""
+    """Import memories from JSON lines, and report the result of each."""
     places = [place for place in (args.file, args.input, args.store) if place]
     if len(places) != 1:
         raise UsageError("name one file, - for what stands on stdin, or --from a folder")
@@ -147,7 +147,7 @@ def import_lines(args: Namespace, output: Output) -> int:
                     report = vault.import_lines(file, **how)
             except OSError as error:
                 raise VaultmemError(f"{places[0]} cannot be read: {error.strerror}") from error
-    if store:  # name its file instead of the line
+    if store:  # name the file instead of the line
         for record in (*report["kept"], *report["failed"]):
             record["reason"] = f"{store.paths[record['line'] - 1]}: {record['reason']}"
     _show_imported(report, Output("json") if args.json else output)
@@ -182,7 +182,7 @@ def _show_imported(report: ImportReport, output: Output) -> None:
 
 
 def export_lines(args: Namespace, output: Output) -> int:
-    """Export memories as lines of JSON, the oldest first."""
+    """Export memories as JSON lines, oldest first."""
     unreadable: list[int] = []
     with vault_of(args, output) as vault:
         shape = args.format if args.format in SHAPES else None

@@ -1,4 +1,4 @@
-"""vaultmem serve, start, stop, restart and service: the life of the sync agent."""
+"""vaultmem serve, start, stop, restart and service: the life of the agent."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
     from vaultmem.index.state import State
 
-DOORS = "vaultmem.doors"  # entry points: a function of arguments and output each, which serves until it is stopped
+DOORS = "vaultmem.doors"  # entry points: functions of arguments and output that serve until stopped
 LOOK_AGAIN = 0.2
 PERIODIC = ("expire", "upgrade", "decay", "consolidate")
-SWITCH_EVERY = 0.0005  # seconds; the usual 5 ms would be added to a search at every file it opens
+SWITCH_EVERY = 0.0005  # seconds; the default 5 ms would delay a search at every file it opens
 
 
 # --- in the foreground
 
 
 def serve(args: Namespace, output: Output) -> int:
-    """Hold the lock, keep the index true, answer requests."""
+    """Hold the lock, keep the index up to date, answer requests."""
     if args.http:
         return _open_door(args, output)
     if len(args.vault or ()) > 1:
@@ -56,16 +56,16 @@ def serve(args: Namespace, output: Output) -> int:
     state = State(folder)
     sys.setswitchinterval(SWITCH_EVERY)
     machine.limit_arenas()
-    # For numpy: on a busy machine two threads wait for each other.
+    # For numpy: on a busy machine two threads would wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _lock(state, output), log.Log(state.folder, args.log_format) as journal:
         config = settings.load(folder, {**os.environ, **_schedules(args.interval)})
         settings_seen = Settings(settings.signature(folder), config)
         agent = Agent(state, settings_seen, lambda: journal.last_error)
-        now.use_zone(config.text("notify.timezone"))  # after the agent has looked at its own
+        now.use_zone(config.text("notify.timezone"))  # after the agent has checked its own
         with agent.wakeups.from_signals():
             again = agent.run(methods(agent))
-        ended = agent.wakeups.wait(0) == END  # stopped while it closed to start again
+        ended = agent.wakeups.wait(0) == END  # stopped while restarting
     if again and not ended:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -84,7 +84,7 @@ def _open_door(args: Namespace, output: Output) -> int:
 
 
 def _schedules(interval: str | None) -> dict[str, str]:
-    """The settings that --interval stands for, as variables."""
+    """The settings that --interval stands for, as environment variables."""
     from vaultmem.text import times
 
     if not interval:
@@ -98,7 +98,7 @@ def _schedules(interval: str | None) -> dict[str, str]:
 
 @contextmanager
 def _lock(state: State, output: Output) -> Iterator[None]:
-    """Run as the one agent of the vault, after a running sync has ended."""
+    """Run as the vault's only agent, after a running sync has ended."""
     deadline = time.monotonic() + life.SYNC_PATIENCE
     waited = False
     with ExitStack() as held:
@@ -129,7 +129,7 @@ def _refuse_second(state: State, error: LockedError) -> None:
 
 def start(args: Namespace, output: Output) -> int:
     """Start it, and wait until it answers."""
-    vault = Vault(args.vault).path  # which also checks the settings, here where a person sees it
+    vault = Vault(args.vault).path  # also checks the settings, where a person sees the errors
     if not args.dry_run:
         return _show_started(life.start(vault), vault, output)
     pid = life.ping(vault)
@@ -153,7 +153,7 @@ def _show_started(started: Life, vault: str, output: Output) -> int:
 
 
 def stop(args: Namespace, output: Output) -> int:
-    """Stop the agent and the door of the page, and wait until they are gone."""
+    """Stop the agent and the door of the page, and wait until they have ended."""
     vault = life.vault_of(args.vault)
     serving = life.open_doors(vault)
     ours = [process for process in serving if process.until_stop]
@@ -162,7 +162,7 @@ def stop(args: Namespace, output: Output) -> int:
     if args.dry_run:
         ended = Life("would stop" if pid else "none", pid, 0.0, None)
     else:
-        # First, since it would start another agent; one that it started ends with it.
+        # First, since it would start another agent; an agent that it started ends with it.
         life.end_doors(ours)
         ended = life.stop(vault)
         if pid and ended.status == "none":
@@ -229,7 +229,7 @@ def _install(args: Namespace, output: Output) -> int:
             services.run(unit.stop)
     if failed := services.run(commands):
         if was_running:
-            life.start(vault)  # rather by hand than not at all
+            life.start(vault)  # better by hand than not at all
         typed = " && ".join(shlex.join(command) for command in unit.start)
         raise StateError(
             f"{unit.path} is written but not started ({failed}); once you are logged in to a desktop session, type: "
@@ -250,7 +250,7 @@ def _uninstall(args: Namespace, output: Output) -> int:
     if args.dry_run:
         return _show_plan(unit, [*unit.stop, ["rm", unit.path], *unit.forget], output)
     services.uninstall(unit)
-    life.stop(vault)  # where the system could not be asked to
+    life.stop(vault)  # when the system could not be asked to
     _show_service(unit, "uninstalled", output)
     return 0
 

@@ -24,7 +24,7 @@ def _data(name: str, rows: Sequence[object], **more: object) -> JsonObject:
 
 
 def links(args: Namespace, output: Output) -> int:
-    """List the links of a note in their order."""
+    """List the links of a note, in order."""
     with open_vault(args, output) as vault:
         path = vault.find_note(args.note)
         rows = vault.links(path)
@@ -96,7 +96,7 @@ def related(args: Namespace, output: Output) -> int:
 
 
 def unresolved(args: Namespace, output: Output) -> int:
-    """List the names of links that lead nowhere, the most frequent first; or links with several targets."""
+    """List the names of links that lead nowhere, most frequent first; or links with several targets."""
     with open_vault(args, output) as vault:
         ambiguous = vault.ambiguous() if args.ambiguous else []
         rows = [] if args.ambiguous else vault.unresolved()

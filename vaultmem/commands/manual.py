@@ -13,7 +13,7 @@ from vaultmem.commands.parsing import HELP, names_of, program, shared_options, t
 from vaultmem.text.values import file_text, toml_table
 
 _INDENT = 24  # columns of options with their values
-_TIED = "\xa0"  # a blank at which no line ends
+_TIED = "\xa0"  # a non-breaking space
 _ARGUMENTS, _OPTIONS = "positional arguments", "options"
 
 
@@ -39,7 +39,7 @@ def of_command(name: str) -> str:
 
 
 def _usage(one: Verb) -> Iterator[str]:
-    """The options, in one pair of brackets those that exclude each other; then what has a place."""
+    """The options, mutually exclusive ones in one pair of brackets; then the positional arguments."""
     params = [*_listed(one), *shared_options(one)]
     options = {"": HELP[0]}
     for param in (each for each in params if not each.place):
@@ -72,7 +72,7 @@ def _listed(one: Verb) -> list[Param]:
 
 
 def _value(param: Param) -> str:
-    """The placeholder for the value: its choices, if few, or a word in capitals."""
+    """The placeholder for the value: its choices if few, else a word in capitals."""
     is_listed = (
         param.choices and not param.metavar and (param.place or not isinstance(param.choices, str))
     )
@@ -84,7 +84,7 @@ def _value_behind(param: Param) -> str:
 
 
 def _place(param: Param) -> str:
-    """An argument in a synopsis; a memory may be named in several words, and a text may come from stdin."""
+    """A positional argument in a synopsis; a memory's name may have several words, and a text may come from stdin."""
     text = _value(param) + ("..." if param.place in "*+" and param.name != "id" else "")
     return text if param.needed and param.kind != "long" else f"[{text}]"
 
@@ -106,7 +106,7 @@ def _details(name: str, one: Verb) -> str:
 
 # --- the manual page
 
-_WIDTH = 72  # of examples and tables: with the indent, what 80 columns hold
+_WIDTH = 72  # columns of examples and tables; with the indent, 80
 
 
 def page() -> str:

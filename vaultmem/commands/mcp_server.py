@@ -1,7 +1,7 @@
 """vaultmem mcp: the Model Context Protocol over stdin and stdout.
 
-Light: where the sync agent runs, this process only forwards lines, and loads nothing but a client of its socket.
-Without one it answers by itself.
+Light: if the agent runs, this process only forwards lines, and loads nothing but a client of its socket. Without an
+agent it answers by itself.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
     from vaultmem.output import Output
 
     class Answers(typing.Protocol):
-        """Answers lines. Any thread may ask."""
+        """Answers lines. Any thread may call it."""
 
         def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
-            """The lines to send. Only what `settles` something may change what holds for all others."""
+            """The lines to send. Only a line that `settles` something may change the state for later ones."""
 
 
 MOST = 1_000_000  # bytes of a line
-# Characters; what is longer might be too long for the socket once it is quoted.
+# Characters; longer lines might exceed the socket's limit once quoted.
 MOST_FORWARDED = 250_000
 PATIENCE = 32.0  # seconds; the agent gives up after 30
 AT_ONCE = 8  # requests; pings may be as many more
-DEAF = 10.0  # seconds; a client that has hung up and reads nothing for so long never will
+DEAF = 10.0  # seconds; a disconnected client that reads nothing for this long never will
 _LOOK = 1.0  # seconds between looks at a client that may have hung up
 _PART = 65_536
-_SENT = 16_384  # bytes at once: a client that reads at all, reads so much soon
+_SENT = 16_384  # bytes at once: a reading client takes this much quickly
 _HUNG_UP = getattr(select, "POLLHUP", 0) | getattr(select, "POLLRDHUP", 0)
 _CANCELLED = b"notifications/cancelled"
 _INITIALIZE, _PING = b'"initialize"', b'"ping"'
 _SHORT = 300  # bytes; no ping is longer
 _NO_TEXT = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not UTF-8"}}'
 _TOO_LONG = '{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"a message may have 1,000,000 bytes"}}'
-# In the beginning of a message that is not read whole, before all objects and lists in it.
+# At the beginning of a message that is not read whole, before its objects and lists.
 _ID = rb'\s*\{[^{\[]*?"id"\s*:\s*(-?\d{1,18}(?=\s*[,}])|"[ -!#-\[\]-~]{0,200}")'
-_BEGINNING = 1_000  # bytes of it
+_BEGINNING = 1_000  # bytes of that beginning
 _FAILED, _INTERNAL = -32000, -32603
 
 
@@ -59,13 +59,13 @@ def serve(words: list[str]) -> int:
     """Answer lines until stdin ends. `words` may name the vault."""
     vault = client.vault_of(words)
     out = os.dup(1)
-    os.dup2(2, 1)  # whatever else prints in this process must not disturb the protocol
+    os.dup2(2, 1)  # other output of this process must not disturb the protocol
     service, code = Service(Lines(0), Out(out), _Relay(vault)), 0
     try:
         service.run()
     except KeyboardInterrupt:
         code = 130
-    if service.is_busy():  # with what no client waits for
+    if service.is_busy():  # no client waits for this
         return code
     service.close()
     os.dup2(out, 1)
@@ -79,16 +79,16 @@ def needs_no_parser(words: list[str]) -> bool:
 
 
 class Lines:
-    """The lines of a file handle, as they come."""
+    """The lines of a file handle, as they arrive."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
         self.is_over = False
         self._held = bytearray()
-        self._begun = b""  # the beginning of a line that is too long, while the rest comes
+        self._begun = b""  # the beginning of an overlong line, while the rest arrives
 
     def fill(self) -> None:
-        """Read once; waits where nothing has come."""
+        """Read once; waits if nothing has arrived."""
         part = os.read(self.handle, _PART)
         self.is_over = not part
         self._held += part
@@ -97,8 +97,8 @@ class Lines:
             self._held.clear()
 
     def ready(self) -> list[bytes]:
-        """The lines that have come whole and are not empty, without their ends; with the end, also the last half one.
-        One that is too long comes as one byte more than may be, with nothing but its beginning in it."""
+        """The complete, non-empty lines so far, without line ends; at the end also an incomplete last one. An
+        overlong line has one byte more than allowed, with only its beginning."""
         *lines, rest = self._held.split(b"\n")
         self._held = bytearray() if self.is_over else rest
         if self.is_over:
@@ -113,11 +113,11 @@ class Lines:
         return ready
 
     def has_come(self) -> bool:
-        """Whether there is more to read at once."""
+        """Whether more can be read without waiting."""
         return not self.is_over and bool(select.select([self.handle], [], [], 0)[0])
 
     def is_hung_up(self) -> bool:
-        """Whether nothing more can come: also where what came before that has not been read."""
+        """Whether nothing more can arrive, even if earlier input is still unread."""
         if self.is_over or not _HUNG_UP:
             return self.is_over
         poll = select.poll()
@@ -126,7 +126,7 @@ class Lines:
 
 
 class Out:
-    """The lines to a client: whole ones, whichever thread sends them. A client that is gone gets none."""
+    """The lines to a client, sent whole from any thread. Nothing is sent to a disconnected client."""
 
     def __init__(self, handle: int) -> None:
         self.is_over = False
@@ -148,13 +148,13 @@ class Out:
             self._stuck_since = None
 
     def stuck(self) -> float:
-        """For how many seconds the client has read nothing of what it is being sent."""
+        """For how many seconds the client has not read what it is being sent."""
         since = self._stuck_since
         return 0.0 if since is None else time.monotonic() - since
 
 
 class _Request:
-    """A line that waits for its answer."""
+    """A line waiting for its answer."""
 
     def __init__(self, line: bytes) -> None:
         self.line = line
@@ -166,12 +166,12 @@ class _Request:
         if not self._id:
             from vaultmem.text.values import json_object  # few requests are cancelled
 
-            self._id = [json_object(self.line).get("id", json_object)]  # no line has that one
+            self._id = [json_object(self.line).get("id", json_object)]  # no line has that id
         return self._id[0] == request_id
 
 
 class Service:
-    """Reads in one thread, and answers in a few: a quick request does not wait for a slow one."""
+    """Reads in one thread, and answers in a few, so that a quick request does not wait for a slow one."""
 
     def __init__(self, lines: Lines, out: Out, answers: Answers, at_once: int = AT_ONCE) -> None:
         self._lines, self._out, self._answers = lines, out, answers
@@ -179,10 +179,10 @@ class Service:
         self._lock = allocate_lock()
         self._waiting: list[_Request] = []
         self._running: list[_Request] = []
-        self._answered = os.pipe()  # a byte for each request that has its answer
+        self._answered = os.pipe()  # receives a byte per answered request
 
     def run(self) -> None:
-        """Until the client hangs up, and its requests before that have their answers."""
+        """Serve until the client hangs up and its earlier requests are answered."""
         while not self._is_gone() and (self._waiting or not self._lines.is_over):
             self._listen()
             while self._waiting and len(self._running) < self._at_once:
@@ -192,19 +192,19 @@ class Service:
             self._wait([], _LOOK)
 
     def is_busy(self) -> bool:
-        """Whether a request is being answered still."""
+        """Whether a request is still being answered."""
         return bool(self._running)
 
     def close(self) -> None:
-        """Close its handles, when it is no longer busy."""
+        """Close its handles, once it is no longer busy."""
         with self._lock:
             for end in self._answered:
                 os.close(end)
 
-    # --- what comes
+    # --- input
 
     def _listen(self) -> None:
-        """Wait until something comes or a request has its answer; read all that has come."""
+        """Wait for input or an answered request; read all input that has arrived."""
         if self._lines.is_over or not self._has_room():
             self._wait([], _LOOK)
             return
@@ -215,7 +215,7 @@ class Service:
             self._read()
 
     def _wait(self, handles: list[int], seconds: float | None) -> bool:
-        """Wait until a request has its answer or there is something to read. Returns whether there is."""
+        """Wait until a request is answered or there is something to read. Returns whether there is."""
         answered = self._answered[0]
         ready = select.select([answered, *handles], [], [], seconds)[0]
         if answered in ready:
@@ -231,7 +231,7 @@ class Service:
             if _CANCELLED in line and self._cancel(line):
                 continue
             request = _Request(line)
-            if _INITIALIZE in line:  # what it settles holds for all that comes after it
+            if _INITIALIZE in line:  # what it settles holds for all later lines
                 self._begin(request, settles=True)
             elif len(line) < _SHORT and _PING in line and len(self._running) < self._at_once * 2:
                 self._begin(request)
@@ -239,7 +239,7 @@ class Service:
                 self._waiting.append(request)
 
     def _cancel(self, line: bytes) -> bool:
-        """Drop the reply to the request that this line cancels, if it does. The request itself is carried out."""
+        """If this line cancels a request, drop its reply. The request itself is carried out."""
         from vaultmem.text.values import json_object
 
         message = json_object(line)
@@ -260,7 +260,7 @@ class Service:
     # --- answers
 
     def _begin(self, request: _Request, *, settles: bool = False) -> None:
-        """Answer a request in a thread; here, what settles something for those after it."""
+        """Answer a request in a thread; in this one if it settles something for later ones."""
         with self._lock:
             self._running.append(request)
         try:
@@ -268,7 +268,7 @@ class Service:
                 start_new_thread(self._answer, (request,))
                 return
         except RuntimeError:
-            pass  # the system gives no more threads
+            pass  # the system allows no more threads
         self._answer(request, settles=settles)
 
     def _answer(self, request: _Request, settles: bool = False) -> None:
@@ -283,7 +283,7 @@ class Service:
 
 
 class _Relay:
-    """Asks the agent for each line; where there is none, answers here. Any thread may ask."""
+    """Forwards each line to the agent; without one, answers here. Any thread may call it."""
 
     def __init__(self, vault: str) -> None:
         self._vault = vault
@@ -292,7 +292,7 @@ class _Relay:
         self._own: Protocol | None = None
 
     def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
-        """The lines to send. Only what `settles` something may change what holds for all others."""
+        """The lines to send. Only a line that `settles` something may change the state for later ones."""
         if len(line) > MOST:
             import re  # slow to load, and rarely needed
 
@@ -315,7 +315,7 @@ class _Relay:
         return lines
 
     def _by_agent(self, line: str) -> tuple[list[str], object] | None:
-        """The agent's reply; None where there is none, or one of another version."""
+        """The agent's reply; None if there is no agent, or one of another version."""
         params = {"line": line, "settled": self._settled}
         reply = client.ask(self._vault, "mcp", params, timeout=PATIENCE)
         lines = reply and reply.get("lines")

@@ -1,4 +1,4 @@
-"""How memories are printed: what was written, one memory, lists of them; and the properties of notes."""
+"""How memories are printed: the result of a write, one memory, lists of them; and properties of notes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _FIELDS = (
 
 
 def show_written(answer: Answer, _args: Namespace, output: Output) -> None:
-    """write: where the memory is."""
+    """write: print where the memory is."""
     if answer["created"]:
         show_done("written", answer, output)
 
 
 def remark_similar(answer: Answer, output: Output) -> None:
-    """write: memories that are similar, or contradict it; and secrets."""
+    """write: remark on similar or contradicting memories, and on secrets."""
     if answer.get("duplicate_of"):
         output.remark(f"the same text is there already: {place(answer, output)}")
     remark_secrets(answer, output)
@@ -63,7 +63,7 @@ def remark_similar(answer: Answer, output: Output) -> None:
 
 
 def remark_secrets(answer: Answer, output: Output) -> None:
-    """Secrets in a text: they were removed where an assistant writes, and are only reported to a person."""
+    """Remark on secrets in a text: removed if an assistant wrote it, only reported to a person."""
     if answer["redacted"]:
         kinds = ", ".join(answer["redacted"])
         output.remark(f"taken out, for no memory should hold it: {kinds}")
@@ -73,7 +73,7 @@ def remark_secrets(answer: Answer, output: Output) -> None:
 
 
 def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
-    """read: all fields of a memory."""
+    """read: print all fields of a memory."""
     fields: JsonObject = {name: answer.get(name) for name in _FIELDS}
     fields = {
         **{name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()},
@@ -102,7 +102,7 @@ def _provenance(answer: Answer) -> Iterator[tuple[str, str]]:
 
 
 def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
-    """list: a line for each memory."""
+    """list: print one line per memory."""
     memories = answer["memories"]
     total, listed = answer["total"], len(memories) + (args.offset or 0)
     part = f"{len(memories):,} of " if len(memories) < total else ""
@@ -117,8 +117,8 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
 
 
 def _title(memory: Answer) -> str:
-    """The title, and what it says where that is something else, with the tags, when it reminds, and the attribution of
-    words that no person has approved."""
+    """The title, the content if different, the tags, the time of a reminder, and the attribution of unapproved
+    words."""
     says = title_of(memory["content"])
     is_else = not memory["title"].lower().startswith(safe_title(says).lower())
     title = f"{memory['title']}: {says}" if says and is_else else memory["title"]
@@ -128,18 +128,18 @@ def _title(memory: Answer) -> str:
 
 
 def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
-    """delete, restore: where the memory is now."""
+    """delete, restore: print where the memory is now."""
     show_done(f"{args.command}d", answer, output)
 
 
 def show_edited(answer: Answer, _args: Namespace, output: Output) -> None:
-    """edit: the memory."""
+    """edit: print the memory."""
     says = ["changed" if answer["changed"] else "as it was", *_reminds(answer)]
     output.line(f"{place(answer, output)}: {'; '.join(says)}")
 
 
 def _reminds(memory: Answer) -> list[str]:
-    """When a reminder reminds, and how often."""
+    """When a reminder is due, and how often."""
     when = ", ".join(
         filter(None, (memory.get("remind", "").replace("T", " "), memory.get("repeat")))
     )
@@ -147,13 +147,13 @@ def _reminds(memory: Answer) -> list[str]:
 
 
 def show_tags(answer: Answer, _args: Namespace, output: Output) -> None:
-    """tag: the tags of the memory."""
+    """tag: print the tags of the memory."""
     tags = " ".join(f"#{tag}" for tag in answer["tags"]) or "no tags"
     output.line(f"{place(answer, output)}: {tags}")
 
 
 def show_link(answer: Answer, args: Namespace, output: Output) -> None:
-    """link, unlink: the two memories."""
+    """link, unlink: print the two memories."""
     pair = f"{short(answer['source'])} and {short(answer['target'])}"
     done, before = ("linked", "were linked already")
     if args.command == "unlink":
@@ -162,12 +162,12 @@ def show_link(answer: Answer, args: Namespace, output: Output) -> None:
 
 
 def show_reinforced(answer: Answer, _args: Namespace, output: Output) -> None:
-    """reinforce: the confidence of the memory."""
+    """reinforce: print the confidence of the memory."""
     output.line(f"reinforced: {short(answer['id'])}, confidence {answer['confidence']:.2f}")
 
 
 def show_approved(answer: Answer, args: Namespace, output: Output) -> None:
-    """approve: the memories."""
+    """approve: print the memories."""
     for memory in answer["memories"]:
         output.line(place(memory, output))
     done = "no longer approved" if args.undo else "approved"
@@ -204,8 +204,8 @@ def edit_property(args: Namespace, output: Output) -> int:
 
 
 def parse_value(text: str) -> Value:
-    """A value as it is typed: a list in brackets, a number, true or false, or text as it stands."""
-    from vaultmem.notes import frontmatter, yaml_lines  # few need it to start
+    """A value as typed: a list in brackets, a number, true or false, or else text."""
+    from vaultmem.notes import frontmatter, yaml_lines  # rarely needed at the start
 
     if text[:1] in "[\"'" and not text.startswith("[["):
         value = frontmatter.split(f"---\nvalue: {text}\n---\n").properties.get("value")
@@ -214,7 +214,7 @@ def parse_value(text: str) -> Value:
 
 
 def show_property(answer: Answer, _args: Namespace, output: Output) -> None:
-    """set, unset: the property as it is now."""
+    """set, unset: print the property's current value."""
     value = answer["value"]
     text = value if isinstance(value, str) else json_text(value)
     if value is None:

@@ -1,4 +1,4 @@
-"""From words, or from the parameters of a request, to what a command runs with: made from the table of verbs."""
+"""From words, or the parameters of a request, to the arguments of a command, by the table of verbs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asks_for_help(words: list[str]) -> bool:
 
 
 def parse(name: str, words: list[str]) -> Namespace:
-    """The arguments of a command in the words of a command line. Raises UsageError."""
+    """The arguments of a command from the words of a command line. Raises UsageError."""
     try:
         return _namespace(name, _typed(find_verb(name), words), COMMAND)
     except UsageError as error:
@@ -53,7 +53,7 @@ def _typed(one: Verb, words: list[str]) -> JsonObject:
 
 
 def _as_wanted(param: Param, value: object) -> object:
-    """The value as its parameter has it: several words are one text, and a text with commas is a list."""
+    """The value in its parameter's form: several words become one text, a text with commas a list."""
     if isinstance(value, list) and param.kind not in LISTS:
         value = " ".join(value).replace("\0", "") if value else None
     elif isinstance(value, str) and param.kind in LISTS:
@@ -65,7 +65,7 @@ def _as_wanted(param: Param, value: object) -> object:
 
 
 def read_words(one: Verb, words: Sequence[str]) -> JsonObject:
-    """The values in the words by the names of the parameters, with defaults. Raises UsageError."""
+    """The values in the words, by parameter name and with defaults. Raises UsageError."""
     options = options_of(one)
     read = {param.name: param.default for param in (*one.of(COMMAND), *shared_options(one))}
     chosen, others, rest = dict[str, Param](), list[str](), [*reversed(words)]
@@ -76,7 +76,7 @@ def read_words(one: Verb, words: Sequence[str]) -> JsonObject:
         if word == "--":
             others += reversed(rest)
             break
-        # Elsewhere "-x" is a typing error; in a query it is a word to exclude.
+        # Elsewhere "-x" is a typing error; in a query it excludes a word.
         if not name or (one.excludes and len(name) == 2 and name not in options):
             others.append(word)
             continue
@@ -97,12 +97,12 @@ def read_words(one: Verb, words: Sequence[str]) -> JsonObject:
 
 
 def takes_value(param: Param) -> bool:
-    """Whether the option stands before a value."""
+    """Whether the option takes a value."""
     return param.kind not in ("flag", "switch")
 
 
 def _value(param: Param, name: str, joined: str, rest: list[str], before: object) -> object:
-    """The value that is joined to an option, else the next word."""
+    """The value joined to an option, else the next word."""
     text = joined.removeprefix("=")
     if not joined and rest and _is_value(rest[-1]):
         text = rest.pop()
@@ -129,7 +129,7 @@ def _number(kind: str, name: str, text: str) -> float:
 
 
 def _read_places(one: Verb, words: list[str]) -> JsonObject:
-    """The words without an option: each place takes what those behind it do not need."""
+    """The positional words: each parameter takes what those after it do not need."""
     places = [param for param in one.of(COMMAND) if param.place]
     read: dict[str, object] = {}
     for at, param in enumerate(places, 1):
@@ -148,7 +148,7 @@ def _read_places(one: Verb, words: list[str]) -> JsonObject:
 
 @cache
 def shared_options(verb: Verb) -> tuple[Param, ...]:
-    """The options that each command has."""
+    """The options that every command has."""
     section, formats = "shared options", ("text", "json", *resolve(verb.formats))
     help_ = "the folder that holds the notes"
     vault = Param("vault", help_, metavar="FOLDER", section=section)
@@ -160,19 +160,19 @@ def shared_options(verb: Verb) -> tuple[Param, ...]:
 
 
 def names_of(param: Param) -> list[str]:
-    """How an option can be typed."""
+    """The ways to type an option."""
     negated = f"--no-{param.long[2:]}" if param.kind == "switch" else ""
     return [name for name in (param.flag, param.long, negated) if name]
 
 
 def options_of(one: Verb) -> dict[str, Param]:
-    """The options of a command as they are typed."""
+    """The options of a command, as typed."""
     options = (param for param in (*one.of(COMMAND), *shared_options(one)) if not param.place)
     return {name: param for param in options for name in names_of(param)}
 
 
 def from_params(name: str, arguments: JsonObject) -> Namespace:
-    """The arguments of a command in the parameters of a request. Raises UsageError."""
+    """The arguments of a command from the parameters of a request. Raises UsageError."""
     outside = {key.replace("-", "_"): value for key, value in arguments.items()}
     return _namespace(name, outside, JSON, format="json")
 
@@ -198,7 +198,7 @@ def _declared(name: str, at: str) -> params.Declared:
 
 
 def _unchecked_text(param: Param) -> Param:
-    """Without a check of what is text, which may be no UTF-8."""
+    """Skip the check of text, which may not be UTF-8."""
     is_text = param.kind in ("text", "line", "maybe", *LISTS) and not param.choices
     return param.but(kind="any") if is_text else params.lenient(param)
 
@@ -210,7 +210,7 @@ def _default(param: Param) -> object:
 
 
 def run(name: str, args: Namespace, output: Output) -> int:
-    """Carry out a command; its exit code."""
+    """Run a command. Returns its exit code."""
     verb = find_verb(name).same_as or name
     command = find_verb(verb).command
     with params.at_door(COMMAND):
@@ -222,7 +222,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
 
 
 def requested_format(words: list[str]) -> str:
-    """The requested output format, for errors in the words themselves."""
+    """The output format requested, for errors in the words themselves."""
     pairs = [*pairwise(words), *(tuple(word.split("=", 1)) for word in words if "=" in word)]
     chosen = [value for option, value in pairs if option == "--format"]
     return "json" if "--json" in words or chosen[-1:] == ["json"] else "text"

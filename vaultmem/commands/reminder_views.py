@@ -1,4 +1,4 @@
-"""What is due, and the answers to it: tasks, pending items, reminders, notifications."""
+"""Due items and the answers to them: tasks, pending items, reminders, notifications."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vaultmem.pending.listing import Listed, Row
 
 MOST_ROWS = 20
-TWO_LINES = 48  # columns: with less room than that, text and place stand below each other
+TWO_LINES = 48  # columns; with less room, the place goes below the text
 _STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
 
 
@@ -51,10 +51,10 @@ def tasks(args: Namespace, output: Output) -> int:
 
 
 def _when(stamp: str) -> str:
-    """A day with its weekday, and the time where there is one."""
+    """A day with its weekday, and the time if there is one."""
     if not stamp:
         return ""
-    try:  # without the module datetime: this is a light command
+    try:  # without datetime: this is a light command
         year, month, day = map(int, stamp[:10].split("-"))
         noon = time.localtime(time.mktime((year, month, day, 12, 0, 0, 0, 0, -1)))
     except (ValueError, OverflowError):
@@ -63,7 +63,7 @@ def _when(stamp: str) -> str:
 
 
 def _show_row(ahead: str, wide: int, text: str, source: tuple[str, str], output: Output) -> None:
-    """A row of a list: its columns ahead, its text, and where it comes from; as long as the terminal is wide."""
+    """Print a row of a list: leading columns, text and origin, as wide as the terminal."""
     path, line = source
     if not output.columns:
         output.line(f"{ahead} {text}  {output.place(path, line, style='dim')}".rstrip())
@@ -90,7 +90,7 @@ def _date(task: dict[str, object]) -> str:
 
 
 def pending(args: Namespace, output: Output) -> int:
-    """List what is pending, the most urgent first. Reads only."""
+    """List what is pending, most urgent first. Only reads."""
     now = clock.seconds()
     rows, to = _load_listing(args, output, now).rows, viewer(args.by or "")
     sections = listing.by_section(rows, args.days, now, to)
@@ -113,8 +113,8 @@ def pending(args: Namespace, output: Output) -> int:
 
 
 def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
-    """From the listing, if nothing has changed since; else from the index."""
-    is_own = args.vault is None or isinstance(args.vault, str)  # in the agent the vault is open
+    """Load the saved listing if nothing has changed since, else read the index."""
+    is_own = args.vault is None or isinstance(args.vault, str)  # the agent has the vault open
     if is_own and args.days <= listing.DAYS and (listed := listing.read(args.vault, now)):
         for warning in listed.warnings:
             output.remark(warning)
@@ -131,7 +131,7 @@ def _to_json(row: Row) -> JsonObject:
 
 
 def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, most: int) -> None:
-    """The sections, with room for the last ones beside the due items."""
+    """Print the sections, leaving room for the last ones after the due items."""
     titles = {
         "overdue": ("overdue", "red"), "older": ("overdue for more than two weeks",), "today": ("today", "yellow"),
         "soon": (f"the next {plural(days, 'day')}", "cyan"), "review": ("to review",), "preferences": ("preferences",),
@@ -166,7 +166,7 @@ def _show_pending(row: Row, wide: int, output: Output) -> None:
 
 
 def answer(args: Namespace, output: Output) -> int:
-    """done, drop, snooze: answer each item, or show what that would do; one that fails hinders no other."""
+    """done, drop, snooze: answer each item, or show what that would do; a failure affects no other item."""
     params: Answer = {"state": "open"}
     if not args.undo:
         params = {name: getattr(args, name, None) for name in ("until", "series")}
@@ -226,7 +226,7 @@ def _consequence(report: AnswerReport, output: Output) -> str:
 
 
 def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
-    """remind: when it reminds."""
+    """remind: print when it is due."""
     if not answer["created"]:
         output.remark("this reminder is there already")
         return
@@ -234,7 +234,7 @@ def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
 
 
 def remark_reminder(answer: Answer, output: Output) -> None:
-    """remind: secrets; and in a dry run, when it would remind."""
+    """remind: remark on secrets; in a dry run, say when it would be due."""
     from vaultmem.commands.memory_views import remark_secrets
 
     if answer.get("dry_run"):
@@ -243,7 +243,7 @@ def remark_reminder(answer: Answer, output: Output) -> None:
 
 
 def _understood(answer: Answer) -> str:
-    """The day and the time, and of what repeats the rule with the words that it was read from."""
+    """The day and time, and a repeating reminder's rule with the words from which it was read."""
     often = f", {answer['repeat']} (“{answer['understood']}”)" if answer.get("repeat") else ""
     return str(answer["remind"]).replace("T", " ") + often
 
@@ -252,7 +252,7 @@ def notify(args: Namespace, output: Output) -> int:
     """Send desktop notifications for what is due, once; the agent does so every minute."""
     import logging
 
-    logging.getLogger("vaultmem.reminders").addHandler(logging.NullHandler())  # the report has it
+    logging.getLogger("vaultmem.reminders").addHandler(logging.NullHandler())  # it is in the report
     with vault_of(args, output) as vault:
         if not args.dry_run:
             vault.sync()

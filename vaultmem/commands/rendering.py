@@ -1,4 +1,4 @@
-"""What commands have in common: they open the vault, ask for the answer of their verb, and print reports and diffs."""
+"""Shared by commands: opening the vault, asking a verb for its answer, printing reports and diffs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Answer = dict[str, Any]
 
-MOST_READ = 16_777_216  # bytes of stdin; more is no memory, whatever it is
-FEW_BLOCKS = 2_000  # so many are embedded on the spot
-MOST_NAMED = 5  # files that were left alone for one reason
+MOST_READ = 16_777_216  # bytes of stdin; anything longer is not a memory
+FEW_BLOCKS = 2_000  # blocks to embed on the spot
+MOST_NAMED = 5  # files listed per reason
 _DONE = {
     "create": "written", "edit": "changed", "move": "filed under", "archive": "archived", "restore": "restored",
 }  # fmt: skip
@@ -56,13 +56,13 @@ def run(name: str, args: Namespace, output: Output) -> int:
 
 
 def params_of(name: str, args: Namespace) -> Answer:
-    """The arguments of a command that its verb takes, by their names in Python."""
+    """The arguments of a command that its verb takes, by Python name."""
     params = (param for param in find_verb(name).params if param.fits(COMMAND) and param.fits(JSON))
     return {param.name: getattr(args, param.name) for param in params}
 
 
 def text_or_stdin(text: object, output: Output) -> str:
-    """The words of a command, or stdin in their place. In scripts, unread stdin is no error."""
+    """The words of a command, or else stdin. In scripts, unread stdin is not an error."""
     if isinstance(text, str) and text != "-":
         if is_data_waiting():
             advice = "because there are words; - in their place reads it"
@@ -75,7 +75,7 @@ def text_or_stdin(text: object, output: Output) -> str:
 
 
 def read_stdin(most: int) -> str:
-    """The text on stdin, up to so many bytes."""
+    """The text on stdin, up to a limit in bytes."""
     try:
         return sys.stdin.buffer.read(most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,7 +84,7 @@ def read_stdin(most: int) -> str:
 
 
 def is_data_waiting() -> bool:
-    """Whether data was piped in and has arrived; does not wait."""
+    """Whether piped data has arrived; does not wait."""
     try:
         handle = sys.stdin.fileno()
         mode = os.fstat(handle)
@@ -96,7 +96,7 @@ def is_data_waiting() -> bool:
         import termios
 
         waiting = fcntl.ioctl(handle, termios.FIONREAD, bytes(4))
-    except (AttributeError, OSError, ValueError):  # closed, missing, or no file at all
+    except (AttributeError, OSError, ValueError):  # closed, missing, or not a file
         return False
     return bool(int.from_bytes(waiting, sys.byteorder))
 
@@ -105,8 +105,8 @@ def is_data_waiting() -> bool:
 
 
 def vault_of(args: Namespace, output: Output) -> Vault:
-    """The vault, as it is: memories need no index. In the agent the vault is open."""
-    from vaultmem.api import Vault  # a listing answers without it
+    """The vault, whether indexed or not: memories need no index. The agent has it open."""
+    from vaultmem.api import Vault  # a listing does not need it
 
     vault = args.vault if isinstance(args.vault, Vault) else Vault(args.vault)
     output.root = vault.path
@@ -117,7 +117,7 @@ def vault_of(args: Namespace, output: Output) -> Vault:
 
 
 def open_vault(args: Namespace, output: Output) -> Vault:
-    """The vault; one that was never indexed is indexed now."""
+    """The vault; indexed now if it never was."""
     vault = vault_of(args, output)
     if vault is not args.vault and not vault.is_indexed():
         output.remark(f"indexing {vault.path}")
@@ -128,7 +128,7 @@ def open_vault(args: Namespace, output: Output) -> Vault:
 
 
 def _remark_age(vault: Vault, output: Output) -> None:
-    """Print how old the index is, if it is a day or more."""
+    """Print the age of the index if it is a day or more."""
     synced = vault.searcher().catalog.meta("synced")
     days_old = (now.seconds() - int(synced or 0)) // 86400
     if synced and days_old >= 1:
@@ -144,7 +144,7 @@ def warn(vault: Vault, output: Output) -> None:
 
 @contextmanager
 def progress_bar(output: Output) -> Iterator[None]:
-    """Show how far the work in the block is, on a terminal."""
+    """Show the progress of the block's work, on a terminal."""
     from vaultmem.progress import Silent, report_to
 
     with output.bar() as bar, report_to(bar if bar.visible else Silent()):
@@ -164,11 +164,11 @@ def run_embed(vault: Vault, output: Output) -> Embedded:
 
 
 def embed_first(vault: Vault, output: Output) -> None:
-    """Embed a small vault on the spot; a large one is used with the vectors that are there."""
+    """Embed a small vault on the spot; a large one is searched with the vectors it has."""
     try:
         vault.searcher().meaning()
     except VaultmemError:
-        return  # without a model there is nothing to count, in what may be a large vault
+        return  # without a model there is nothing to count
     done, total, problem = vault.embedded()
     missing = total - done
     if problem or not missing:
@@ -179,7 +179,7 @@ def embed_first(vault: Vault, output: Output) -> None:
         return
     try:
         run_embed(vault, output)
-    except StateError as error:  # as on a full disk: what is there is found all the same
+    except StateError as error:  # such as a full disk; existing vectors still work
         output.remark(str(error))
 
 
@@ -197,7 +197,7 @@ def show_sync(report: Report, output: Output) -> None:
 
 
 def short(id_: object) -> str:
-    """The beginning of an id that tells memories apart."""
+    """The beginning of an id, long enough to tell memories apart."""
     return str(id_)[:8]
 
 
@@ -207,14 +207,14 @@ def count_of(number: int) -> str:
 
 
 def local_time(stamp: str) -> str:
-    """A moment by the clock on the wall."""
-    from datetime import datetime  # a listing needs none
+    """A moment in local time."""
+    from datetime import datetime  # not needed for a listing
 
     return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def place(record: Answer, output: Output) -> str:
-    """A memory in one line."""
+    """A memory on one line."""
     id_ = output.paint(short(record["id"]), "yellow")
     return f"{record['title']} ({id_}) in {output.place(record['path'])}"
 
@@ -225,7 +225,7 @@ def show_done(done: str, record: Answer, output: Output) -> None:
 
 
 def show_report(report: PlanReport, output: Output) -> None:
-    """What a job, or a dry run of any verb, would change or has changed; and what it noticed."""
+    """Print what a job, or a dry run of any verb, changed or would change, and what it noticed."""
     output.answer(report)
     would = would_be(dry_run=report["dry_run"])
     for change in report["changes"]:
@@ -242,7 +242,7 @@ def show_report(report: PlanReport, output: Output) -> None:
 
 
 def would_be(*, dry_run: bool) -> str:
-    """What precedes a verb in the report of a dry run."""
+    """The prefix of a verb in a dry run's report."""
     return "would be " if dry_run else ""
 
 
@@ -281,7 +281,7 @@ def _show_counts(report: PlanReport, output: Output) -> None:
 
 
 def _left_alone(skipped: Iterable[Skipped]) -> Iterator[str]:
-    """A line for each reason."""
+    """One line for each reason."""
     paths: dict[str, list[str]] = {}
     for one in skipped:
         reason = one["reason"].removeprefix(f"{one['path']} ").removeprefix("is ")
@@ -292,7 +292,7 @@ def _left_alone(skipped: Iterable[Skipped]) -> Iterator[str]:
 
 
 def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 3) -> None:
-    """Text behind some words ahead: on a terminal wrapped below itself, in so many lines; else one line."""
+    """Print text after some words: on a terminal wrapped with a hanging indent, in a few lines; else on one line."""
     if not output.columns:
         output.line(ahead + output.paint(text, *styles))
         return
@@ -306,7 +306,7 @@ def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 
 
 
 def show_diff(text: str | None, output: Output) -> None:
-    """A unified diff, if there is one: on a terminal in colours, with the words that differ; else exact."""
+    """Print a unified diff, if any: in colour on a terminal, highlighting words that differ; else exact."""
     lines = text.removesuffix("\n").split("\n") if text else []
     pairs, room = _pairs(lines) if output.colour else {}, PAIRS
     for number, line in enumerate(lines):
@@ -321,7 +321,7 @@ def show_diff(text: str | None, output: Output) -> None:
 
 
 def _pairs(lines: list[str]) -> dict[int, int]:
-    """Where one line took the place of another one: the number of either by that of the other."""
+    """Pair each removed line with the line that replaced it, by number and in both directions."""
     import re
 
     signs = (" " if line.startswith(("+++", "---")) else line[:1] or " " for line in lines)
@@ -330,7 +330,7 @@ def _pairs(lines: list[str]) -> dict[int, int]:
 
 
 def _words_that_differ(line: str, other: str, output: Output) -> str:
-    """A line of a diff with the words that the other line does not have turned round."""
+    """A line of a diff, with the words that the other line lacks in reverse video."""
     import re
     from difflib import SequenceMatcher
 

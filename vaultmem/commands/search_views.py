@@ -1,4 +1,4 @@
-"""vaultmem search, recall and why: one query, or one on each line of stdin."""
+"""vaultmem search, recall and why: one query, or one per line of stdin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Attributions = Mapping[str, str]
 
-# What a score is made of, in words.
+# The parts of a score, in words.
 _PARTS = {
     "keyword": "it has the words", "words around it": "what stands beside it has the words",
     "note": "the rest of the note fits, too", "newest": "nothing but its date counts",
@@ -44,12 +44,12 @@ MOST_SNIPPET = 3  # lines
 LONG_WORD = 48  # columns of an address
 _RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = (*TEXT_PROPERTIES, "global", "created_at")
-# What a line of a batch of recall may have -> what recall calls it.
+# Fields of a line in a batch of recall -> parameters of recall.
 _RECALL_KEYS = {"id": "", "query": "query", "top_k": "top_k", "limit": "top_k", "budget": "budget"}
 
 
 def search(args: Namespace, output: Output) -> int:
-    """Search once, or once a line."""
+    """Search once, or once per line."""
     filters = filters_of(vars(args))
     query = args.query or ""
     if not (args.batch or query.strip() or filters):
@@ -61,7 +61,7 @@ def search(args: Namespace, output: Output) -> int:
             compressed=args.include_compressed, talks=args.conversations,
             viewer=viewer(args.by or "", [args.scope or ""]),
         )  # fmt: skip
-        if ask.semantic and vault is not args.vault:  # the agent embeds by itself
+        if ask.semantic and vault is not args.vault:  # the agent embeds on its own
             embed_first(vault, output)
         if args.batch:
             if ask.semantic is None and vault.config.text("embedding.model") != OFF:
@@ -83,12 +83,12 @@ def search(args: Namespace, output: Output) -> int:
 
 
 def _by_meaning(args: Namespace) -> bool | None:
-    """Whether to search by meaning, too; None where that is left open."""
+    """Whether to search by meaning, too; None if unspecified."""
     return False if args.keyword else args.semantic
 
 
 def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
-    """Whose words the memories among the results have, where nobody has approved them, by id."""
+    """The authors of unapproved memories among the results, by id."""
     inside = vault.config.text("memory_folder") + "/"
     properties_of_memories = [
         result.properties for result in answer.results if result.path.startswith(inside)
@@ -105,7 +105,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
 
 
 def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
-    """A result without what is empty: its title, place and words, then what is known of a memory."""
+    """A result without its empty fields: title, place and words, then the facts about a memory."""
     properties = result.properties
     id_ = properties.get("id")
     fields = {
@@ -123,7 +123,8 @@ def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
 
 
 def _words(result: Hit) -> JsonObject:
-    """Of a note the snippet, for its lines can be read. Of a memory all, and a snippet where that is less."""
+    """A note's snippet, since its lines can be read. A memory's content, and the snippet if that is only a part of
+    it."""
     if not result.properties.get("id"):
         return {"snippet": result.snippet}
     is_all = " ".join(result.content.split()) == result.snippet
@@ -159,14 +160,14 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
 
 
 def _title(result: Hit) -> str:
-    """What a result is called; what was said in a conversation by that and who speaks, not by an id."""
+    """The title of a result; a conversation's entry is named by its conversation and speaker, not by an id."""
     talk, mark, _ = result.path.partition(f"/{RECORDS}/")
     role = result.properties.get("role") or "entry"
     return f"{talk.rpartition('/')[2]}, {role}" if mark else result.title
 
 
 def _show_snippet(result: Hit, output: Output) -> None:
-    """The words around a match; on a terminal in a few lines, without rules of tables, long addresses cut."""
+    """Print the words around a match; on a terminal in a few lines, without table rules and with long addresses cut."""
     width = min(output.room(4), screen.MOST)
     words: list[tuple[str, str]] = []
     for match in re.finditer(r"\S+", result.snippet):
@@ -185,7 +186,7 @@ def _show_snippet(result: Hit, output: Output) -> None:
 
 
 def _mark(result: Hit, span: tuple[int, int], output: Output) -> str:
-    """A word of the snippet; what of it was looked for stands out."""
+    """A word of the snippet, highlighted where it matches."""
     text, at = "", span[0]
     for mark in result.marks:
         start, end = max(mark[0], span[0]), min(mark[1], span[1])
@@ -196,7 +197,7 @@ def _mark(result: Hit, span: tuple[int, int], output: Output) -> str:
 
 
 def _open(uri: str, path: str) -> None:
-    """Open the note's link, or its file in the person's editor; only links of our own making."""
+    """Open the note's link, or its file in the person's editor; only links that we built."""
     import shlex
     import shutil
     import subprocess
@@ -216,7 +217,7 @@ def _open(uri: str, path: str) -> None:
 
 
 def recall(args: Namespace, output: Output) -> int:
-    """Recall once, or once a line."""
+    """Recall once, or once per line."""
     from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 
     query = args.query or ""
@@ -225,7 +226,7 @@ def recall(args: Namespace, output: Output) -> int:
     params = {name: value for name, value in params_of("recall", args).items() if value is not None}
     with open_vault(args, output) as vault:
         if vault is not args.vault and "meaning" not in (args.without or ()):
-            embed_first(vault, output)  # the agent embeds by itself
+            embed_first(vault, output)  # the agent embeds on its own
         if args.batch:
             return _recall_batch(vault, params, output)
         answer = vault.settled().recall(**{**params, "query": query})
@@ -248,7 +249,7 @@ def recall(args: Namespace, output: Output) -> int:
 
 
 def _batch(answer: Callable[[JsonObject], JsonObject], output: Output) -> int:
-    """An answer for each line of stdin, whatever its bytes; 1 when a line had none."""
+    """Answer each line of stdin, whatever its bytes. Returns 1 if a line could not be answered."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     code = 0
@@ -258,7 +259,7 @@ def _batch(answer: Callable[[JsonObject], JsonObject], output: Output) -> int:
         line = _line_of_batch(text, number)
         try:
             reply = answer(line)
-        except StateError:  # no index: none of the lines has an answer
+        except StateError:  # no index, so no line can be answered
             raise
         except VaultmemError as error:
             code, reply = 1, {"error": str(error)}
@@ -267,7 +268,7 @@ def _batch(answer: Callable[[JsonObject], JsonObject], output: Output) -> int:
 
 
 def _line_of_batch(text: str, number: int) -> JsonObject:
-    """One line of a batch: plain text, or JSON; without a query where it is neither."""
+    """One line of a batch, plain text or JSON; without a query if it is neither."""
     if not text.lstrip().startswith("{"):
         return {"id": number, "query": text.strip()}
     from vaultmem.api.rpc import parse
@@ -297,7 +298,7 @@ def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
 
 
 def _recall_batch(vault: Vault, params: JsonObject, output: Output) -> int:
-    """Answer many questions in this process, from one store."""
+    """Answer many questions in this process, from one open store."""
     from vaultmem.api.rpc import Reader, carry_out
     from vaultmem.pending.open_store import open_store
 
@@ -313,7 +314,7 @@ def _recall_batch(vault: Vault, params: JsonObject, output: Output) -> int:
 
 
 def _recall_params(line: JsonObject) -> JsonObject:
-    """What a line asks of recall. Raises UsageError."""
+    """The parameters of recall in a line. Raises UsageError."""
     for key in line:
         if key not in _RECALL_KEYS:
             meant = did_you_mean(key.lower().replace("-", "_"), _RECALL_KEYS)

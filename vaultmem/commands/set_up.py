@@ -1,4 +1,4 @@
-"""vaultmem init, sync and backup: the index of a vault, and what the index is not."""
+"""vaultmem init, sync and backup: the index of a vault, and the data that the index does not have."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def init(args: Namespace, output: Output) -> int:
             plan = {"vault": vault.path, "state": state, "written": written}
             output.answer({**plan, "dry_run": True})
             return 0
-        from vaultmem.service.doctor import languages  # init alone needs it
+        from vaultmem.service.doctor import languages  # only init needs it
 
         seconds = run_sync(vault, output).seconds
         counts = vault.counts()
@@ -62,7 +62,7 @@ def init(args: Namespace, output: Output) -> int:
 
 
 def _here() -> str | None:
-    """The working directory, when nothing above it is a vault but it has notes itself."""
+    """The working directory, if it has notes and is not inside a vault."""
     here = os.getcwd()
     if paths.find_vault(here) or "VAULTMEM_VAULT" in os.environ:
         return None
@@ -167,7 +167,8 @@ def _models_of(vault: Vault) -> Path:
 
 
 def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
-    """Fetch it if need be, measure it, and set it; the agent embeds with it, and the old vectors serve until then."""
+    """Fetch the model if needed, measure it, and set it; the agent embeds with it, and the old vectors serve until
+    then."""
     from vaultmem.embedding.embed import Embedder
 
     if args.name not in _MODELS:
@@ -206,7 +207,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
 
 
 def backup(args: Namespace, output: Output) -> int:
-    """Back up what the notes cannot give back; or verify a backup, or restore it."""
+    """Back up what cannot be rebuilt from the notes; or verify or restore a backup."""
     from vaultmem.operations import backup as backups
 
     with Vault(args.vault) as vault:

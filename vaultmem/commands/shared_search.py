@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import JsonObject
 
-MORE = 4  # times as many are looked at where an assistant may not see all
+MORE = 4  # candidates per result where an assistant may not see all
 _TEXTLESS = (
     "no texts lie there; index.chroma.texts: on, where the vault is, lets other machines show them"
 )
 
 
 def run(args: Namespace, output: Output) -> int:
-    """What is near to the words, of all vaults of the collection."""
+    """Find what is near to the words, in all vaults of the collection."""
     settings = config.load(None)
     if settings.text("index.backend") == LOCAL:
         what = "index.backend and index.chroma.url"

@@ -1,4 +1,4 @@
-"""vaultmem status, doctor and jobs: how the index, the vault and the agent are."""
+"""vaultmem status, doctor and jobs: the state of the index, the vault and the agent."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Facts = dict[str, Any]
 
 UNHEALTHY = "unhealthy"
-MOST_PLACES = 20  # places of a finding
-ANSWER = 5.0  # seconds; an agent that is silent for longer is as good as none
+MOST_PLACES = 20  # places shown per finding
+ANSWER = 5.0  # seconds; a longer silence counts as no agent
 _NO_MEMORIES: Overview = {
     "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,
 }  # fmt: skip
@@ -39,12 +39,12 @@ _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def status(args: Namespace, output: Output) -> int:
-    """Print what is indexed, how fresh it is, and what the agent does. Reads the index only, never the notes."""
+    """Print what is indexed, how fresh it is, and what the agent is doing. Reads only the index, never the notes."""
     packages = plugins.health()
     with args.vault if isinstance(args.vault, Vault) else Vault(args.vault) as vault:
         agent, problem = _agent(vault)
         index = _index(vault) if vault.is_indexed() else {}
-        memories = _NO_MEMORIES  # without a memory folder nothing more is loaded
+        memories = _NO_MEMORIES  # without a memory folder, load nothing more
         if os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"))):
             memories = vault.overview()
         facts: Facts = {
@@ -80,7 +80,7 @@ def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
 
 
 def _index(vault: Vault) -> Facts:
-    """How the index is; sizes in bytes."""
+    """The state of the index; sizes in bytes."""
     synced = vault.searcher().catalog.meta("synced")
     embedded, embeddable, problem = vault.embedded()
     shared, second = vault.shared_index(), vault.second_model()
@@ -100,7 +100,7 @@ def folder_bytes(folder: str) -> int:
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # of a file that another process has just removed
+            with contextlib.suppress(OSError):  # another process just removed the file
                 total += os.path.getsize(os.path.join(place, name))
     return total
 
@@ -139,7 +139,7 @@ def _memory_rows(memories: Overview) -> Rows:
 
 
 def agent_rows(agent: AgentStatus | None, problem: str) -> Rows:
-    """The agent: that it is well in one line, problems in a line each."""
+    """The agent: one line if it is well, and a line for each problem."""
     if problem:
         return [("agent", problem)]
     if agent is None:
@@ -190,12 +190,12 @@ def _megabytes(size: int) -> str:
 
 
 def ago(seconds: float) -> str:
-    """A moment of the past for a person."""
+    """A past moment, for a person."""
     return f"{span(seconds)} ago" if seconds >= 60 else "just now"
 
 
 def span(seconds: float) -> str:
-    """A span of time for a person."""
+    """A time span, for a person."""
     for size, name in _SPANS:
         if seconds >= size:
             return plural(int(seconds // size), name)
@@ -310,13 +310,13 @@ def _run_job(args: Namespace, job: Job, output: Output) -> int:
 
 
 def _run_here(folder: str, job: Job, output: Output) -> JobState:
-    """Run a job in this process, as the agent would, and record its run for it."""
+    """Run a job in this process as the agent would, and record its run."""
     import logging
 
     from vaultmem.agent import jobs as agent_jobs
     from vaultmem.ledger.ledger import Runs
 
-    logging.getLogger("vaultmem.agent.jobs").addHandler(logging.NullHandler())  # the answer says it
+    logging.getLogger("vaultmem.agent.jobs").addHandler(logging.NullHandler())  # in the answer
     with Vault(folder) as vault:
         warn(vault, output)
         runs = Runs(agent_jobs.ledger(folder))

@@ -1,8 +1,8 @@
-"""vaultmem agent: the tools for assistants that can run a command: JSON in, a line of JSON for each call out.
+"""vaultmem agent: the tools, for assistants that can run a command: JSON in, one line of JSON per call out.
 
-Light: where the sync agent runs, the words and stdin are forwarded to it, with nothing loaded but a client of the
-socket. What the agent does not do as the command itself would, it refuses before any tool is called; then the command
-runs here, with what was read from stdin.
+Light: if the agent runs, the words and stdin are forwarded to it, and only a client of its socket is loaded. The
+agent refuses, before any tool is called, what it does not do exactly as the command would; the command then runs
+here, with what was read from stdin.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 
 MOST = 1_000_000  # bytes of stdin
-MOST_FORWARDED = 250_000  # bytes; what is longer might be too long for the socket once it is quoted
-MOST_CALLS = 8  # that are carried out as one request of the socket, which has to end in 30 s
+MOST_FORWARDED = 250_000  # bytes; more might exceed the socket's limit once quoted
+MOST_CALLS = 8  # carried out as one request of the socket, which must end within 30 s
 _STDIN = "-"
 # The last: too many calls; the command makes them one by one.
 _NOT_DONE = (client.NO_ANSWER, client.UNKNOWN_METHOD, -32001)
 
-_read: list[bytes] = []  # from stdin, before the agent refused
+_read: list[bytes] = []  # read from stdin before the agent refused
 
 
 # --- through the agent
 
 
 def forward(words: list[str]) -> int | None:
-    """The exit code of the command, carried out by the agent; None where it is not. Raises AgentError."""
+    """The exit code of the command, carried out by the agent; None if it was not. Raises AgentError."""
     _read.clear()
     if os.environ.get("VAULTMEM_DEBUG") or not {"--help", "-h"}.isdisjoint(words):
         return None
@@ -63,7 +63,7 @@ def forward(words: list[str]) -> int | None:
         if error.code not in _NOT_DONE:
             raise
         return None
-    except (OSError, ValueError):  # something is odd about where we are
+    except (OSError, ValueError):  # something is odd about the working directory
         return None
     code = client.print_reply(reply)
     if code is not None:
@@ -72,7 +72,7 @@ def forward(words: list[str]) -> int | None:
 
 
 def reads_stdin(words: list[str]) -> bool:
-    """Whether the calls are on stdin. In doubt they are not: the command itself looks closer."""
+    """Whether the calls are on stdin. False if in doubt: the command itself checks more closely."""
     if "--list-tools" in words:
         return False
     reads = True
@@ -85,13 +85,13 @@ def reads_stdin(words: list[str]) -> bool:
 
 
 def _all_of_stdin() -> bytes:
-    """At most one byte more than may be."""
+    """All of stdin, or one byte more than allowed."""
     buffer = getattr(sys.stdin, "buffer", None)
     return bytes(buffer.read(MOST + 1)) if buffer else sys.stdin.read(MOST + 1).encode()
 
 
 def _as_text(data: bytes) -> str | None:
-    """None where the command has to say what is wrong with it."""
+    """The text; None if the command must report what is wrong with it."""
     try:
         return data.decode() if len(data) <= MOST_FORWARDED and data.strip() else None
     except UnicodeDecodeError:
@@ -99,7 +99,8 @@ def _as_text(data: bytes) -> str | None:
 
 
 def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None) -> int:
-    """The command in the agent, for a process that forwarded it. Raises UsageError for what that does better."""
+    """Run the command in the agent, for a process that forwarded it. Raises UsageError for what that process does
+    better."""
     from vaultmem.errors import UsageError
 
     if stdin is None and _wants_stdin(args):
@@ -114,7 +115,7 @@ def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None)
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Call the tools; a call that fails does not keep the others from their turn."""
+    """Call the tools; a failing call does not stop the others."""
     calls = list(_calls(args, None))
     tools = _Tools(args, output)
     try:
@@ -131,7 +132,7 @@ def _carry_out(
         return 0
     results = [_result(tools, call, args.client) for call in calls]
     for result in results:
-        if output.as_json or _wants_stdin(args):  # a program asks
+        if output.as_json or _wants_stdin(args):  # the caller is a program
             output.record(result)
         else:
             _show(result, output)
@@ -143,7 +144,7 @@ def _wants_stdin(args: Namespace) -> bool:
 
 
 def _calls(args: Namespace, stdin: str | None) -> Iterator[JsonObject | RequestError]:
-    """The calls; `stdin` is its text, if it was read already."""
+    """The calls; `stdin` is its text if already read."""
     from vaultmem.api.rpc import RequestError
     from vaultmem.errors import UsageError
 
@@ -178,7 +179,7 @@ def _stdin_text() -> str:
 
 
 def _values(text: str) -> list[object]:
-    """One JSON value, or one on each line; a line that is broken is an error of its own."""
+    """One JSON value, or one per line; a broken line is an error of its own."""
     from vaultmem.api.rpc import PARSE_ERROR, RequestError, parse
     from vaultmem.errors import UsageError
 
@@ -211,7 +212,7 @@ def _list(tools: Answers, output: Output) -> None:
 
 
 def _result(tools: Answers, call: JsonObject | RequestError, name: str) -> JsonObject:
-    """The result of one call in any of its shapes."""
+    """The result of one call, in any of its shapes."""
     from vaultmem.api.rpc import RequestError, as_json
     from vaultmem.errors import VaultmemError
 
@@ -252,7 +253,7 @@ def _show(result: JsonObject, output: Output) -> None:
 
 
 class _Tools:
-    """Those of the sync agent, if one runs, else those of this process."""
+    """The tools of the agent if one runs, else those of this process."""
 
     def __init__(self, args: Namespace, output: Output) -> None:
         self._args, self._output = args, output

@@ -1,4 +1,4 @@
-"""Maintenance, the review of what it proposes, and the history with undo."""
+"""Maintenance, the review of its proposals, and the history with undo."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def maintain(args: Namespace, output: Output) -> int:
     name = args.command
     opened = vault_of if name == "compress" else open_vault
     with opened(args, output) as vault:
-        if name == "consolidate" or getattr(args, "level", 1) > 1:  # they compare by meaning
+        if name == "consolidate" or getattr(args, "level", 1) > 1:  # these compare by meaning
             embed_first(vault, output)
         with progress_bar(output):
             report = getattr(vault, name)(**params_of(name, args))
@@ -60,7 +60,7 @@ def maintain(args: Namespace, output: Output) -> int:
 
 
 def expect(args: Namespace, output: Output) -> int:
-    """Keep an expectation or remove it, list them, or check them."""
+    """Record or remove an expectation, list them, or check them."""
     if args.run and args.question:
         raise UsageError("--run checks all expectations; leave the question out")
     if args.question or args.remove:
@@ -109,7 +109,8 @@ def _expectation_line(expectation: Answer, output: Output) -> str:
 
 
 def review(args: Namespace, output: Output) -> int:
-    """List the proposals of dreams and models, decide on one, or go through them; and list what else needs a look."""
+    """List the proposals of dreams and models, decide on one, or go through them; and list what else needs
+    attention."""
     if args.id is None and (args.accept or args.reject):
         raise UsageError("name the proposal: vaultmem review ID --accept (or --reject)")
     from vaultmem.ledger.reads import RULES
@@ -152,7 +153,7 @@ def review(args: Namespace, output: Output) -> int:
 
 
 def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -> None:
-    """Make rules, or end them."""
+    """Set rules, or end them."""
     would = would_be(dry_run=args.dry_run)
     for says, kind in made.items():
         report = vault.rule(kind, says, by=args.by, dry_run=args.dry_run)
@@ -200,12 +201,12 @@ def _go_through(
                 vault.accept(proposal["id"], by=args.by, dry_run=args.dry_run)
             elif answer == "r" and not args.dry_run:
                 vault.reject(proposal["id"], by=args.by)
-        except VaultmemError as error:  # the note was changed meanwhile; the others are still good
+        except VaultmemError as error:  # the note has changed; the other proposals still hold
             output.remark(str(error))
 
 
 def _ask(output: Output) -> str:
-    """One of a, r, s, q, by a single key. The end of the input is q."""
+    """One of a, r, s, q, by a single key. End of input counts as q."""
     while True:
         output.prompt(_QUESTION)
         key = _key()
@@ -218,7 +219,7 @@ def _ask(output: Output) -> str:
 
 
 def _key() -> str:
-    """The next key at a terminal, without Enter; else the next line. Ctrl-C is as always."""
+    """The next key pressed at a terminal, without Enter; else the next line. Ctrl-C works as usual."""
     try:
         import termios
         import tty
@@ -239,7 +240,7 @@ def _key() -> str:
 
 
 def show_history(answer: Answer, _args: Namespace, output: Output) -> None:
-    """history: an entry a line."""
+    """history: print one entry per line."""
     if not answer["history"]:
         but = (
             " but what conversations did, which --conversations shows" if answer["left_out"] else ""
@@ -262,7 +263,7 @@ def _entry_line(entry: CommitReport, output: Output) -> str:
 
 
 def _by_hand(commit: CommitReport) -> str:
-    """The file of an entry of what somebody did without vaultmem, if it is one."""
+    """The file of an entry for an edit made without vaultmem, if it is one."""
     from vaultmem.history.commits import OUTSIDE
 
     files = commit.get("files", [])
@@ -273,13 +274,13 @@ def _by_hand(commit: CommitReport) -> str:
 
 
 def show_difference(answer: CommitReport, _args: Namespace, output: Output) -> None:
-    """diff: an entry of the history, and its unified diff."""
+    """diff: print an entry of the history and its unified diff."""
     output.remark(_entry_line(answer, output))
     show_diff(answer.get("diff"), output)
 
 
 def undo(args: Namespace, output: Output) -> int:
-    """Take back what was done to memories, as far as that is possible."""
+    """Undo changes to memories, as far as possible."""
     with vault_of(args, output) as vault:
         report = vault.undo(**params_of("undo", args))
     if output.as_json:
@@ -312,19 +313,19 @@ def _show_undone(report: UndoReport, output: Output) -> None:
         move = str(after) if before in (None, after) else f"{before} → {after}"
         output.line(f"  {output.paint(move, 'cyan')}")
         show_diff(change.get("diff"), output)
-    away = f"/{ARCHIVE}/"  # what was written then goes there
+    away = f"/{ARCHIVE}/"  # the content written then goes there
     archived = sum(away in one["target"] and away not in (one["path"] or "") for one in changes)
     counts = ((len(changes) - archived, f"{would}as before"), (archived, f"{would}archived"))
     many = ", ".join(f"{plural(count, 'file')} {state}" for count, state in counts if count)
     back = "undo --last takes it back" if report["redone"] else "undo --redo does it again"
     then = "" if report["dry_run"] else f"vaultmem {back}"
-    if remark := "; ".join(filter(None, (many, then))):  # a dry run of answers alone has none
+    if remark := "; ".join(filter(None, (many, then))):  # a dry run of answers alone lacks it
         output.remark(remark)
     for skipped in refused:
         output.remark(f"not {done}: {_reason(skipped)}")
 
 
 def _reason(refused: Skipped) -> str:
-    """The reason with the path, once."""
+    """The reason, with the path once."""
     path, reason = refused["path"], refused["reason"]
     return reason if path in reason else f"{path}: {reason}"
