@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import gc
+import importlib
 import os
 import random
 import shutil
@@ -67,6 +68,18 @@ def pytest_pycollect_makemodule(
     if parent.config.getoption("rows"):
         return None
     return tables.Module.from_parent(parent, path=module_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """In a fresh copy each worker would compile every file: each begins with its share, and finds the others' compiled."""
+    given = getattr(session.config, "workerinput", None)
+    if given is None or session.config.args != session.config.getini("testpaths"):
+        return
+    files = sorted(Path(__file__).parent.glob("test_*.py"))
+    for file in files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # reported later
+            importlib.import_module(file.stem)
 
 
 @pytest.hookimpl(wrapper=True)
