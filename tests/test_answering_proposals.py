@@ -17,6 +17,33 @@ pytestmark = pytest.mark.usefixtures("without_a_model")
 PLAN = "# Plan\r\nPlant the [[Tomatos]] in May.\r\n"
 
 
+def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
+    """Also when its words are changed between two renames, and another note takes its name."""
+    write("Tomatoes.md", "Red.")
+    plan = write("Plan.md", PLAN)
+    on = bench()
+    on.at += dt.timedelta(days=1)
+    on.ask("dream", level=3)
+    on.ask("notify")
+    for name in ("Plans.md", "Later.md"):
+        plan = plan.rename(on.folder / name)
+        on.later()
+        on.ask("notify")
+        assert f"[[{plan.stem}]] ^{question(on)}\n" in on.text("vaultmem/pending.md")
+        (row,) = on.ask("proposals")["proposals"]
+        assert row["path"] == name
+        write("Plan.md", "Another note.\n")
+        plan.write_text(f"{plan.read_bytes().decode()}{name}\r\n", newline="")
+        on.later()
+        on.ask("notify")
+    on.answer(question(on))
+    assert on.text("Later.md").startswith(PLAN.replace("Tomatos", "Tomatoes"))
+    plan.unlink()
+    on.later()
+    on.ask("notify")
+    assert on.ask("proposals")["count"] == 0
+
+
 @pytest.fixture
 def proposed(bench: Open, write: Write) -> Bench:
     """A note with a link that leads nowhere, and a deep dream that has seen it."""

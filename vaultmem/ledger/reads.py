@@ -310,6 +310,27 @@ def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) ->
     return len(fresh)
 
 
+class ProposedNote(NamedTuple):
+    """A note that something was proposed for, followed by its content when it is renamed."""
+
+    path: str  # as it was proposed
+    place: str  # where it is now
+    hash: bytes  # of its content when it was last seen
+
+
+def proposed_notes(ledger: Ledger) -> list[ProposedNote]:
+    """The notes of open proposals, by path."""
+    query = "SELECT path, place, hash FROM proposed ORDER BY path"
+    return ledger.rows(query, ProposedNote._make)
+
+
+def keep_proposed_notes(ledger: Ledger, notes: Iterable[ProposedNote], now: float) -> None:
+    """Replace the notes of open proposals."""
+    with ledger.writing(now) as db:
+        db.execute("DELETE FROM proposed")
+        db.executemany("INSERT INTO proposed VALUES (?, ?, ?)", notes)
+
+
 def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: float) -> None:
     """What a model was consulted about, by id, with the state and the fields. Known rows stay as they are."""
     rows = [

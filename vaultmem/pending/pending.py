@@ -22,7 +22,7 @@ from vaultmem.memories.item_answers import (
     state_of,
 )
 from vaultmem.notes.places import page_path
-from vaultmem.pending import listing, person_facts
+from vaultmem.pending import listing, person_facts, review_sources
 from vaultmem.pending.pending_page import Page, Refreshed
 from vaultmem.pending.person_facts import Learned
 from vaultmem.pending.record import open_record
@@ -160,6 +160,7 @@ class Pending:
             so_far = Refreshed(False, {}, [])
             self.check_vault(vanished)
             self._follow_renames(catalog, now)
+            review_sources.follow_renames(self._ledger, catalog, now.timestamp())
             for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
                 done = self._refresh_page(catalog, now, vanished)
                 problems = list(dict.fromkeys([*so_far.problems, *done.problems]))

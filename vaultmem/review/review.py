@@ -165,7 +165,9 @@ def open_for_notes(ledger: Ledger) -> list[Proposal]:
     rows: list[Any] = [
         proposal.fields for proposal in reads.open_proposals(ledger) if not proposal.is_of_model
     ]
-    every = [Proposal(**row) for row in rows]
+    places = {note.path: note.place for note in reads.proposed_notes(ledger)} if rows else {}
+    proposals = (Proposal(**row) for row in rows)
+    every = [each._replace(path=places.get(each.path, each.path)) for each in proposals]
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
