@@ -20,7 +20,7 @@ RUNS = re.compile("(?<![a-z0-9])(?:javascript|file|obsidian|data):", re.IGNORECA
 FIRST = re.compile(r"[#＃>|~\s]|===|[-*+]( |$)|\[.\]( |$)|(TODO|DONE|LATER|DOING|NOW)( |$)|---")
 TOWER = re.compile("m{5}")  # of accents on one letter
 PIECES = st.sampled_from(
-    ["`", "~", "#", "-", "--", "[", "]", "(", ")", "{", "}", "<", ">", "%", "$", "!", ":", "^vm-abc234", "TODO ", "[x] ", "\n", "\u202e", "\u200d",
+    ["`", "~", "#", "-", "--", "[", "]", "(", ")", "{", "}", "<", ">", "%", "$", "!", ":", "^vm-abc234", "TODO ", "[x] ", "\n", "\u202e", "\u200d", "\u200c", "م", "क", "\u094d",
      "📅", " 2026-01-01", "🔁", "👩", "\ufe0f", "\u0301", "javascript", "file", "@", "\x1b[", "31m", "＃", "a", " ", "Human", "_", "*", "\\", "1. ", "한", "\u1161"]
 )  # fmt: skip
 TEXTS = st.lists(PIECES, max_size=40).map("".join) | st.text(max_size=400)
@@ -49,7 +49,8 @@ def assert_law(line: str) -> None:
     assert not RUNS.search(line)
     assert not TOWER.search("".join("m" if combines(each) else "." for each in line))
     hidden = {each for each in line if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Co", "Cn")}
-    assert hidden <= {"\u200d"}
+    assert hidden <= {"\u200c", "\u200d"}
+    assert not re.search("[\u200c\u200d]{2}", line)
 
 
 @given(TEXTS)
@@ -80,6 +81,18 @@ def test_a_shorter_line_keeps_it_too(text: str, most: int) -> None:
         ("see [[Anne]] and [[Plan|the plan]]", "see ⟦Anne⟧ and ⟦Plan|the plan⟧"),
         ("mail anne@example.org", "mail anne＠example.org"),
         ("family 👨\u200d👩\u200d👧 day ❤️", "family 👨\u200d👩\u200d👧 day ❤️"),
+        *(
+            (text, text)
+            for text in (
+                "می\u200cخواهم",
+                "क\u094d\u200dष",
+                "ශ\u0dca\u200dරී",
+                "র\u200d\u09cdযাব",
+                "ന\u0d4d\u200d",
+            )
+        ),
+        ("a\u200cb 中\u200c文 م\u200c\u200cم", "ab 中文 م\u200cم"),
+        ("क" + "\u094d\u200d" * 200 + " end", "क" + "\u094d\u200d" * 4 + " end"),
         ("use std::vector", "use std∷vector"),
         ("**Important**: -5 degrees", "**Important**: -5 degrees"),
         ("Z" + "\u0302\u0303" * 200 + " end", "Ẑ\u0303\u0302\u0303\u0302 end"),
@@ -111,7 +124,7 @@ def test_no_letter_is_cut_apart() -> None:
          "    text $= x\n- \ttext = x\n\t  text = x\n    \u00a0\ufefftext = x"),
         *((f"{words} `= x`", f"{words} `text = x`") for words in (
             "a ` b\n\nc ` d", "\\`a", "<a b='`'>", "$`$", "| `a | b", "[a](`b)", "`a` `` `b`",
-            "`a\nb` c `d`\n`e` f")),
+            "`a\nb` c `d`\n`e` f", "$5`$", "a $5 `$`", "`a|b`")),
         ("~~~ `a`\n\n= `x`", "~~~ `a`\n\ntext = `x`"),
         ("<code>= x</code><CODE\nid=a>&#61; x", "< code>= x</code>< CODE\nid=a>&#61; x"),
         ("<% tp %> {{query x}} `{{query y}}`", "< % tp %> { {query x}} `{ {query y}}`"),
@@ -119,7 +132,7 @@ def test_no_letter_is_cut_apart() -> None:
         ("```\n   ```\n{{query x}}\n```", "```\n   ```\n{ {query x}}\n```"),
         *((text, text) for text in (
             "a = b\n===\n- = x", "`==`, `=>`", "```python\nx = '{{y}}'\n```", "a <b> <codec> %>",
-            "~5% < `a` = 1, `$B`=`c`\n- `d` = 2\n", "a\n\n`b` = 3\n\n`c`\n\n= d", "", "a\n\n", "`a`\n\n\n", "`${{ a.b }}` {{ c }}")),
+            "~5% < `a` = 1, `$B`=`c`\n- `d` = 2\n", "a\n\n`b` = 3\n\n`c`\n\n= d", "| `a` = 1 | `b` = 2 |\n|---|---|\n| `c` = $3 | d |", "$5 ($6) for `a` = b", "", "a\n\n", "`a`\n\n\n", "`${{ a.b }}` {{ c }}")),
     ],
 )  # fmt: skip
 def test_code_that_an_editor_would_run_is_plain(text: str, plain: str) -> None:

@@ -15,6 +15,8 @@ from vaultmem.text.values import lazy, without_editor_lines
 # Characters as people see them (graphemes): a letter with its accents, a family of emoji, a flag.
 
 JOINER = "\u200d"
+_ZERO_WIDTH = f"\u200c{JOINER}"
+_VIRAMA = 9  # the combining class of the sign by which consonants are joined
 _FLAGS = range(0x1F1E6, 0x1F200)
 _SKINS = range(0x1F3FB, 0x1F400)
 # Vowels and finals, which are part of the syllable before them.
@@ -132,20 +134,23 @@ def _step(line: str) -> str:
 
 
 def without_invisible(line: str) -> str:
-    """The line without control characters, direction marks and zero-width characters; a joiner stays between
-    emoji."""
+    """The line without control characters, direction marks and zero-width characters; joiners stay where words or
+    emoji are written with them."""
     if line.isascii() and line.isprintable():
         return line
     line = _UNSEEN.sub("", unicodedata.normalize("NFC", line))
     letters: list[str] = []
     marks = 0
     for at, letter in enumerate(line):
-        category = unicodedata.category(letter)
+        category, marks_before = unicodedata.category(letter), marks
         marks = marks + 1 if category[0] == "M" else 0
         if letter.isspace() or category in ("Zl", "Zp"):
             letters.append(" ")
-        elif letter == JOINER:
-            letters += [letter] if letters and _joins(letters[-1], line[at + 1 : at + 2]) else []
+        elif letter in _ZERO_WIDTH:
+            marks = marks_before
+            letters += (
+                [letter] if letters and _joins(letters[-1], letter, line[at + 1 : at + 2]) else []
+            )
         elif marks > _MOST_MARKS or (marks and (not letters or letters[-1] == " ")):
             continue  # a tower of accents reaches into other lines, one on a blank hides it
         elif category not in _UNSHOWN:
@@ -166,9 +171,19 @@ def without_carriers(text: str) -> str:
     return text if text.isascii() else _CARRIERS.sub(lambda match: match["flag"] or "", text)
 
 
-def _joins(before: str, after: str) -> bool:
-    emoji = unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f"
-    return emoji and bool(after) and unicodedata.category(after) in ("So", "Sm")
+def _joins(before: str, letter: str, after: str) -> bool:
+    """Whether a zero-width character belongs to how its neighbours are written: between letters of Arabic script, next
+    to a virama of India (as in UAX 31), and a joiner between emoji."""
+    if unicodedata.combining(before) == _VIRAMA:
+        return True
+    if not after:
+        return False
+    if unicodedata.bidirectional(after) == "AL":
+        return unicodedata.bidirectional(before) in ("AL", "NSM")
+    if unicodedata.combining(after) == _VIRAMA:
+        return unicodedata.category(before) == "Lo"
+    is_emoji = unicodedata.category(before) in ("So", "Sk") or before == "\ufe0f"
+    return letter == JOINER and is_emoji and unicodedata.category(after) in ("So", "Sm")
 
 
 def _cut(line: str, most: int) -> str:
@@ -209,12 +224,21 @@ _SIGN = r"(?=\$=|=(?![=>`]))"
 _BLANK = r"[\s\ufeff>]*"
 _INDENTED = r"(?:(?<=[ ]{4})|(?<=\t)|(?<=\t[ ])|(?<=\t[ ]{2})|(?<=\t[ ]{3}))"
 _SPACE = r"(?>(?:[^\S\r\n]|\ufeff)*)"
-# A paragraph in whose every line backticks are pairs, and nothing could pair them otherwise: a backtick that ends code
-# begins none, and what follows it is text.
-_WORDS = r"(?>(?:[^`~<\\|$\[%\r\n]|~(?!~)|%(?!%)|<(?= ))*)"
-_LINE = rf"(?!\n|\Z|{_AT}{_SPACE}[=$]){_WORDS}(?>(?:`(?!{_BLANK}{_SIGN})[^`|\r\n]++`{_WORDS})*)"
+_WORDS = r"[^`~<\\$\[%\r\n]|~(?!~)|%(?!%)|<(?= )"
+# A price begins no formula, unless a dollar sign follows that could end it, such as one in code.
+_PRICE = r"(?<![^\s(])\$(?=\d)"
+
+
+def _paragraph(words: str, code: str) -> str:
+    """A pattern for a paragraph in whose every line backticks are pairs, and nothing could pair them otherwise: a
+    backtick that ends code begins none, and what follows it is text. Code in a cell of a table ends in that cell."""
+    text = rf"(?>(?:{words})*)"
+    line = rf"(?!\n|\Z|{_AT}{_SPACE}(?:=|\$=)){text}(?>(?:`(?!{_BLANK}{_SIGN})[^`|{code}\r\n]++`{text})*)"
+    return rf"{line}(?>(?:\n{line})*)(?=\n\n|\n?\Z)"
+
+
 _QUERY = lazy(
-    rf"(?P<pairs>(?:\A|(?<=\n\n)){_LINE}(?>(?:\n{_LINE})*)(?=\n\n|\n?\Z))"
+    rf"(?P<pairs>(?:\A|(?<=\n\n))(?:{_paragraph(_WORDS, '')}|{_paragraph(f'{_WORDS}|{_PRICE}', '$')}))"
     rf"|{_AT}(?:{_FENCE}[^\r\n]*[\r\n]{_BLANK}|{_INDENTED}{_SPACE}){_SIGN}|`{_BLANK}{_SIGN}",
     re.MULTILINE,
 )
