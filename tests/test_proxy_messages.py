@@ -105,10 +105,11 @@ def test_what_claude_code_puts_around_the_question_does_not_keep_memory_away(
     opened = {"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"}
     seen = send(proxy, user([{"type": "text", "text": OUTPUT}, opened]), agents, **more)
     assert seen.header("x-vaultmem-recall") == "none: the user says nothing"
-    scripted_llm.play(text("Aye."))
-    story = "<user_story>Rename the boat</user_story>"
-    send(proxy, user([REMINDER, {"type": "text", "text": story}]), agents, **more)
-    assert proxy.ended_turns(2)[1].user == story
+    for count, name in enumerate(("user_story", "my-note"), start=2):
+        scripted_llm.play(text("Aye."))
+        story = f"<{name}>Rename the boat</{name}>"
+        send(proxy, user([REMINDER, {"type": "text", "text": story}]), agents, **more)
+        assert proxy.ended_turns(count)[-1].user == story
 
 
 def test_sessions_side_by_side_keep_each_their_turn_with_tools(

@@ -34,11 +34,16 @@ _GUIDES = ("system", "developer")  # roles whose messages may follow the questio
 _RESULT = "tool_result"
 # What Claude Code (such as CLAUDE.md) and Copilot add to the words of the person.
 _REMINDER = re.compile(r"<(system-reminder|current_datetime)>(?:(?!<\1>).)*?</\1>\s*", re.DOTALL)
-# A part of a message that is nothing but such elements, as of a command that it ran for the person, or of the editor
-# around it; or its own summary. People write elements like <user_story>, too.
-_ADDED = re.compile(
-    r"(?:(?>\s*<([a-z]+(?:-[a-z]+)+|ide(?:_[a-z]+)+)>(?s:.)*?</\1>))+\s*"
-    r"|This session is being continued from a previous conversation (?s:.)*"
+_ELEMENTS = r"(?:(?>\s*<({})>(?s:.)*?</\1>))+\s*"
+_CONTINUED = "This session is being continued from a previous conversation (?s:.)*"
+# A part of a message that is nothing but elements, as of a command that it ran for the person, or of the editor around
+# it; or its own summary. People write elements, too, so of a message that has no other part only its own are left out.
+_ADDED, _OWN = (
+    re.compile(f"{_ELEMENTS.format(names)}|{_CONTINUED}")
+    for names in (
+        "[a-z]+(?:-[a-z]+)+|ide(?:_[a-z]+)+",
+        "(?:command|local-command|bash|system)-[a-z-]+|[a-z-]+-(?:hook|notification)|ide(?:_[a-z]+)+",
+    )
 )
 # The session, in the metadata of Claude Code.
 _SESSION = re.compile(r'_session_[0-9a-f-]{36}\Z|"session_id":\s*"[^"]*"')
@@ -141,7 +146,10 @@ def _own_words(message: Any) -> str:
     """What the person wrote in a message of Claude Code."""
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    own = [part for part in parts if not _ADDED.fullmatch(text_of({"content": [part]}))]
+    for added in (_ADDED, _OWN):
+        own = [part for part in parts if not added.fullmatch(text_of({"content": [part]}))]
+        if own:
+            break
     return _REMINDER.sub("", sound(text_of({"content": own})))
 
 
