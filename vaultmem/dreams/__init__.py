@@ -1,1 +1,1 @@
-"""Dreams: what is near, the same, replaced or contradicted, and what follows from it."""
+"""Dreams: which memories are similar, the same, replaced or contradicted, and what to do about it."""

@@ -1,4 +1,5 @@
-"""What a newer statement leaves as it is: an older one of something else, or of one more of what one has several of."""
+"""Older statements that a newer one does not affect: they are about something else, or about one of several such
+things."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ _EXCHANGED = form("exchanged")
 
 
 def is_aside(old: str, new: str, looks: Mapping[str, float]) -> bool:
-    """Whether the newer text leaves what the older one says as it is; `looks` are the features of the two."""
+    """Whether the newer text leaves the older statement unaffected; `looks` are the features of the two."""
     return shares_only_its_subject(old, new) or _is_else(old, new, looks)
 
 
 def may_be_ended(old: str, new: str, looks: Mapping[str, float]) -> bool:
-    """Whether the newer text speaks of a change, and no more tells that it leaves the older one as it is than that the
-    two share only their subject: "Leo is vegetarian", "Leo eats meat again"."""
+    """Whether the newer text speaks of a change, and only the shared subject suggests that it does not affect the
+    older one: "Leo is vegetarian", "Leo eats meat again"."""
     is_of_subject = bool(looks["cue"]) and shares_only_its_subject(old, new)
     return is_of_subject and not _is_else(old, new, looks)
 
@@ -43,8 +44,8 @@ def _goes_on(one: str, other: str) -> bool:
 
 
 def shares_only_its_subject(old: str, new: str) -> bool:
-    """Whether the two speak of one thing, but not of one property of it ("Leo is married", "Leo moved to Lodz"): they
-    share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
+    """Whether the two are about one subject but not one property of it ("Leo is married", "Leo moved to Lodz"): they
+    share only their beginning, without a verb ("Leo is"), and are not followed by two values of one kind, such as
     numbers or names."""
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     mine, theirs = ([token.stem for token in tokens] for tokens in (a, b))
@@ -58,29 +59,30 @@ def shares_only_its_subject(old: str, new: str) -> bool:
     shared = first[: paraphrase.difference(first, second).head]
     has_meaning = [bool(read(word).tokens) for word in shared]
     if True not in has_meaning or not all(has_meaning[has_meaning.index(True) :]):
-        return False  # behind the subject stands a verb or a preposition
+        return False  # the subject is followed by a verb or a preposition
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
     return set.isdisjoint(*values)
 
 
 def _is_about_another(old: str, new: str) -> bool:
-    """Whether each is about what the other does not name: "My dentist is …", "My new doctor is …"."""
+    """Whether each is about something that the other does not name: "My dentist is …", "My new doctor is …"."""
     a, b = subject(old[:CAP]), subject(new[:CAP])
     return bool(a - stems(new)) and bool(b - stems(old))
 
 
 def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:
-    """Whether the newer text states one more of what one can have several of: it ends the older one only by naming what
-    that ends with, by denying it, or by another number of them."""
+    """Whether the newer text adds one more of several possible values. It ends the older one only by naming the same
+    value, denying it, or giving another number."""
     is_ended = looks["denied in one"] or looks["numbers differ"]
     if is_ended or not looks["several"]:
         return False
-    ending = read(old[:CAP]).tokens[-1 if old.isascii() else -2 :]  # two signs are a word
+    ending = read(old[:CAP]).tokens[-1 if old.isascii() else -2 :]  # two characters are a word
     return not stems(new).issuperset(token.stem for token in ending)
 
 
 def _states_something_else(old: str, new: str) -> bool:
-    """Whether the two state two properties of one subject, or one of two subjects, of what there is one of."""
+    """Whether the two state different properties of one subject, or one single-valued property of different
+    subjects."""
     a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
     pairs = [(one, other, one.property == other.property) for one in a for other in b]
     near = [pair for pair in pairs if pair[2] or pair[0].subject == pair[1].subject]

@@ -1,9 +1,9 @@
-"""The category of a memory by what it says, in English and Chinese: weighted signals, and what an embedding adds.
+"""The category of a memory by its words, in the languages of the table: weighted signals, and an embedding's vote.
 
-Each category collects the weights of its signals and, where the caller knows how close the text's meaning is to the
-category's prototypes (memories.view), that closeness above the mean of all. A softmax over these sums, with one
-more seat for "none of them", is the confidence; below THRESHOLD no category is sure, and a dream files the memory under
-the likeliest and says so.
+Each category adds up the weights of its signals and, if the caller knows how close the text's meaning is to the
+category's prototypes (memories.view), that closeness above the mean. A softmax over these sums, with one more place
+for "none of them", is the confidence; below THRESHOLD no category is certain, and a dream files the memory under the
+likeliest and says so.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from vaultmem.plugins import language
 from vaultmem.progress import current_progress
 from vaultmem.text.values import lazy, plural
 
-CAP = 4000  # characters; what a text is about shows early
-THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
-CHANCE = 0.2  # what confidence by closeness alone has to be
+CAP = 4000  # characters; the topic of a text shows early
+THRESHOLD = 0.5  # nine of ten memories above it are filed correctly: see benchmarks/classify.py
+CHANCE = 0.2  # confidence required of closeness alone
 TARGETS = tuple(category for category in CATEGORIES if category != INBOX)
 SHARPNESS = 1.2  # of the softmax
-NONE_OF_THEM = 1.0  # the sum that "none of them" has without a word for it
-CLOSENESS_WEIGHT = 8.0  # of one whole cosine above the mean
+NONE_OF_THEM = 1.0  # the fixed sum of "none of them"
+CLOSENESS_WEIGHT = 8.0  # points for one whole cosine above the mean
 IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
-SOMEBODY = 1.6  # for people: a text that states of somebody what is true of people alone
+SOMEBODY = 1.6  # for people: a text that says of someone what is true of people only
 _OF_PEOPLE = ("lives in", "works at", "married to", "born in")  # statements
 _MOST_REASONS = 6
 
@@ -51,12 +51,12 @@ _PERSON = form("somebody")
 
 
 class Signal(NamedTuple):
-    """One row of the table; each thing that its pattern finds counts once, and two of them at most."""
+    """One row of the table; each thing that its pattern finds counts once, and at most two of them."""
 
     category: str
     pattern: re.Pattern[str]
     weight: float
-    deniable: bool  # a denial just before takes it back
+    deniable: bool  # cancelled by a denial just before it
     han: bool
 
 
@@ -83,20 +83,20 @@ def _read(language: Mapping[str, Mapping[str, str]], *, han: bool) -> Iterator[S
 
 
 class Scored(NamedTuple):
-    """Sums of weights by category, those with any, and the signals behind them, strongest first."""
+    """Non-zero sums of weights by category, and the signals behind them, strongest first."""
 
     scores: Mapping[str, float]
     why: tuple[str, ...]
 
 
 class Verdict(NamedTuple):
-    """The verdict on a text; `category` is None where it is not sure enough."""
+    """The verdict on a text; `category` is None if it is not certain enough."""
 
     category: str | None
-    confidence: float  # 0.0 to 1.0, of the best category even where it is not given
+    confidence: float  # 0.0 to 1.0, of the best category even if none is certain
     why: tuple[str, ...]  # 'preferences: "prefers" +2.6'
     scores: Mapping[str, float]
-    by_words: bool  # whether a signal speaks for the best category, and not closeness alone
+    by_words: bool  # whether a signal supports the best category, not only closeness
 
 
 class _Hit(NamedTuple):
@@ -106,7 +106,7 @@ class _Hit(NamedTuple):
 
 
 def scores(text: str) -> Scored:
-    """The scores by the signals alone."""
+    """The scores from signals alone."""
     hits = sorted(_hits(text[:CAP]), key=lambda hit: (-hit.weight, hit.category, hit.word))
     why = [f'{hit.category}: "{hit.word}" +{hit.weight:g}' for hit in hits]
     sums: dict[str, float] = defaultdict(float)
@@ -141,7 +141,7 @@ def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict
 
 
 def _of_somebody(text: str) -> str:
-    """What a text states of another person that is true of people alone, in other words than the signals know."""
+    """What a text says of another person that is true of people only, in words that the signals lack."""
     stated = facts(text[:SHORT])
     return next(
         (
@@ -173,7 +173,7 @@ def _is_denied(text: str, at: int) -> bool:
 
 
 def _lift(closeness: Mapping[str, float] | None) -> dict[str, float]:
-    """The points each category gains for being closer in meaning than average, or loses."""
+    """The points that each category gains or loses by being closer in meaning than average."""
     cosines = (closeness or {}).items()
     cosine_by_category = {
         c: min(1.0, max(-1.0, v)) for c, v in cosines if c in TARGETS and math.isfinite(v)
@@ -190,20 +190,20 @@ def _share(sums: Mapping[str, float], best: str) -> float:
     return odds[best] / (sum(odds.values()) + math.exp(SHARPNESS * (NONE_OF_THEM - top)))
 
 
-# Files memories under the category that the classifier tells.
+# Files memories under the classifier's category.
 
-BATCH = 64  # texts: a model is faster so
+BATCH = 64  # texts per call: faster for a model
 JUDGED = 4000  # characters that the classifier looks at
 OTHERWISE = "knowledge"
-UNSURE = "unsure"  # finding: filed, though no category is likelier than not
-SHORT = 240  # characters: a longer text has more to say than when to be reminded
-# Seconds a reminder may be over and still be worth giving: as long as it is listed by itself.
+UNSURE = "unsure"  # finding: filed under a category that is uncertain
+SHORT = 240  # characters: a longer text is more than a reminder
+# Seconds for which a past reminder is still set: as long as it is listed.
 LATE = 14 * 86400.0
-READS = 3  # in the inbox, that make a memory worth a place of its own
+READS = 3  # reads in the inbox that make a memory worth filing
 
 
 def judge_all(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
-    """Each memory that may still be changed, with its content and the verdict on it."""
+    """Each memory that may still be changed, with its content and verdict."""
     heard = current_progress()
     heard.stage("filing", len(memories))
     for batch in _batches(memories):
@@ -221,21 +221,21 @@ def _batches(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
 
 
 def guesses(verdict: Verdict) -> list[str]:
-    """The possible categories of content, likeliest first."""
+    """The possible categories of a content, likeliest first."""
     rated = sorted(verdict.scores.items(), key=lambda guess: (-guess[1], guess[0]))
     return [name for name, score in rated if score > 0 and name != REMINDERS]
 
 
 def best(verdict: Verdict) -> str:
-    """The likeliest category, however unsure; a default where no word speaks for it and its closeness may be chance, as
-    that of a text in a language that the model does not know."""
+    """The likeliest category, however uncertain; a default if no word supports it and its closeness may be chance, as
+    for a text in a language that the model does not know."""
     is_chance = verdict.confidence < CHANCE and not verdict.by_words
     likely = [] if is_chance else guesses(verdict)
     return verdict.category or next(iter(likely), OTHERWISE)
 
 
 def file_inbox(draft: Draft) -> None:
-    """Move inbox memories to their category; judge also people's files that came into a category's folder."""
+    """Move inbox memories to their category; also judge people's files that were put into a category's folder."""
     file_all(draft, [memory for memory in draft.memories() if memory.phase == INBOX])
     adopted = [
         memory
@@ -264,7 +264,7 @@ def upgrade(draft: Draft, reads: int = READS) -> None:
 
 
 def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
-    """File one. Of a tie the stronger category wins; the other becomes a tag."""
+    """File one memory. Of tied categories the stronger wins; the other becomes a tag."""
     moment: Moment | None = None
     names = guesses(verdict)
     category = best(verdict)
@@ -290,7 +290,7 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
 
 
 def _tied(text: str, category: str, names: Sequence[str]) -> str:
-    """The category after this one, where the words of the text say as much for it."""
+    """The next category, if the words of the text support it equally."""
     by_words = scores(text).scores
     score = by_words.get(category, 0.0)
     return next(
@@ -299,7 +299,7 @@ def _tied(text: str, category: str, names: Sequence[str]) -> str:
 
 
 def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
-    """Set importance and type where they are missing; without a model importance is for later."""
+    """Set importance and type if missing; without a model, importance waits."""
     for batch in _batches(memories):
         texts = [draft.content(memory)[:JUDGED] for memory in batch]
         near = draft.view.familiarity(texts)
@@ -323,7 +323,7 @@ def is_plain(text: str) -> bool:
 
 
 def due(text: str, since: datetime, now: datetime) -> Moment | None:
-    """When a text written at `since` reminds: its first time to come; None when that is past."""
+    """When a text written at `since` reminds: its first future time; None if that is past."""
     moment = language().reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:
         if language().phrase(text, since).rest:

@@ -1,5 +1,5 @@
-"""Times in memories, for a deep dream: relative days get the date they meant, sentences that want to remind of
-something become reminders, and what says until when it holds ends then."""
+"""Times in memories, for a deep dream: relative days get the date they meant, sentences that ask for a reminder
+become reminders, and memories that say until when they hold end then."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from vaultmem.text.values import lazy
 # --- "Tomorrow" means nothing a week later: relative days get the date they meant
 
 STALE = 86400.0  # seconds after which a relative day is no longer today's
-LONGEST_DATED = 100_000  # characters; nobody notes days in what is longer
+LONGEST_DATED = 100_000  # characters; longer texts are not notes about days
 
 
 def stale_days(draft: Draft) -> None:
@@ -31,7 +31,7 @@ def stale_days(draft: Draft) -> None:
     for memory in draft.memories():
         is_old = draft.view.now.timestamp() - memory.created > STALE
         if memory.category == REMINDERS or memory.text("remind"):
-            continue  # the time is a property, and answers go by the words
+            continue  # the time is a property, and answers are matched by the words
         if is_own(memory) or not is_old or _was_edited(memory) or memory.size > LONGEST_DATED:
             continue
         content = draft.content(memory)
@@ -46,9 +46,9 @@ def _was_edited(memory: Memory) -> bool:
 
 # --- Found in memories
 
-FAMILY = uuid.UUID("6f3c2f0e-8a51-5d0c-9d8e-2f1b7c4a9e10")  # of the ids that are made here
-MOST = 5  # reminders out of one memory
-LONGEST = 20_000  # characters that are looked at
+FAMILY = uuid.UUID("6f3c2f0e-8a51-5d0c-9d8e-2f1b7c4a9e10")  # namespace of the ids made here
+MOST = 5  # reminders per memory
+LONGEST = 20_000  # characters examined
 _HAS_DATE = lazy(r"[📅⏳🛫🔁]|SCHEDULED:|DEADLINE:|\(@\d|@due|\[(?:due|scheduled|remind)::")
 _BULLET = lazy(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\[.\]\s*)?")
 _STOP = lazy(
@@ -58,7 +58,7 @@ _DATED = lazy(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")
 _LINK = lazy(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _INHERITED = ("agent", "personality", "project")
 
-_What = tuple[object, ...]  # what is reminded of, when, and in whose sight: one reminder
+_What = tuple[object, ...]  # content, time and visibility, which identify a reminder
 
 
 class _Sentence(NamedTuple):
@@ -68,7 +68,7 @@ class _Sentence(NamedTuple):
 
 
 def make_reminders(draft: Draft) -> None:
-    """Make reminders of future times that memories name, each once."""
+    """Make a reminder for each future time that a memory names, once."""
     everything = [*draft.memories(), *draft.view.archived()]
     work = _ReminderMaker(draft)
     work.known |= {
@@ -94,7 +94,7 @@ def make_reminders(draft: Draft) -> None:
             else:
                 longer.append((memory, sentences))
                 work.set_end(memory, text)
-    for memory, sentences in longer:  # after those that remind by themselves of the same
+    for memory, sentences in longer:  # after memories that already remind of the same
         work.make(memory, sentences)
 
 
@@ -113,7 +113,7 @@ class _ReminderMaker:
             self._draft.set(memory, "its words say when", **times_of(moment))
 
     def set_times(self, memory: Memory, moment: Moment) -> None:
-        """Give a memory that is nothing but a reminder its time; it stays in its category."""
+        """Give a memory that is only a reminder its time; it stays in its category."""
         what = _what(memory, times_of(moment), memory.hash)
         if what not in self.known and self._draft.may(memory):
             self.known.add(what)
@@ -133,7 +133,7 @@ class _ReminderMaker:
             self._draft.set(memory, why, expires_at=stamp(end.timestamp()))
 
     def make(self, memory: Memory, sentences: list[_Sentence]) -> None:
-        """Make a reminder of each sentence for which there is none yet."""
+        """Make a reminder for each sentence that has none yet."""
         seen: dict[str, list[str]] = {}
         for sentence in sentences:
             words = seen.setdefault(sentence.span, [])
@@ -160,7 +160,7 @@ class _ReminderMaker:
 
 
 def other_time(text: str, before: str, now: datetime) -> Phrase | None:
-    """The time that the words of a reminder name and the words `before` do not; None for none."""
+    """The time that a reminder's words name and the words `before` do not, if any."""
     phrase = language().phrase(text.strip(), now)
     is_known = set(safe_title(phrase.words).split()) <= set(safe_title(before).split())
     return None if is_known or phrase.rest else phrase
@@ -172,7 +172,7 @@ def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:
 
 
 def _is_all(sentence: _Sentence, text: str) -> bool:
-    """Whether the sentence is all of the memory, so that a second one would only repeat it."""
+    """Whether the sentence is the whole memory, so that a second one would only repeat it."""
     words = _BULLET.sub("", _DATED.sub("", text), count=1).strip()
     return is_plain(text) and sentence.words == words
 
@@ -180,7 +180,7 @@ def _is_all(sentence: _Sentence, text: str) -> bool:
 def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
     now, since = draft.view.now, draft.written_at(memory)
     bare = _DATED.sub("", text)
-    # Without what stale_days has put in.
+    # Without the dates that stale_days added.
     text = bare if language().absolute(bare, since) == text else text
     for _ in range(MOST):
         moment = language().reminder(text, since)
@@ -200,7 +200,7 @@ def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
 
 
 def _bounds(text: str, start: int, end: int) -> tuple[int, int]:
-    """From where to where the sentence goes that says when; the whole line where it says little else."""
+    """Where the sentence with the time begins and ends; the whole line if the sentence says little else."""
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
     last = len(text) if last < 0 else last
@@ -224,7 +224,7 @@ def _new(draft: Draft, memory: Memory, sentence: _Sentence, number: int) -> New:
     }  # fmt: skip
     origin = memory.text("source") or memory.text("url")
     if origin and not properties.get("agent"):
-        properties["agent"] = origin  # another program: so it stays, until a person approves it
-    # Links of the sentence become words: the reminder is linked with its source.
+        properties["agent"] = origin  # another program, until a person approves it
+    # Links in the sentence become plain words: the reminder links to its source.
     words = _LINK.sub(lambda link: link[2] or link[1], sentence.words)
     return New(own_id, title, REMINDERS, words, properties)

@@ -1,5 +1,5 @@
-"""Maintenance of memories, as steps on one draft: dreams, which go as deep as they are asked to, and the upkeep that
-comes round more often: expire, decay, upgrade and merge."""
+"""Maintenance of memories, as steps on one draft: dreams of the requested depth, and the more frequent upkeep:
+expire, decay, upgrade and merge."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural
 
 LIGHT, MEDIUM, DEEP = 1, 2, 3
-ROUNDS = 6  # more than any vault needed; so many steps of a chain in one night are enough
-TTL = 7 * 86400.0  # of the inbox
+ROUNDS = 6  # more than any vault needed; a longer chain continues in the next dream
+TTL = 7 * 86400.0  # time in the inbox
 THRESHOLD = 30 * 86400.0  # of decay
-IMPORTANT = 0.8  # from which a memory does not decay
-QUIET = 120.0  # seconds without a change until a person has likely finished with a file
+IMPORTANT = 0.8  # a memory at or above it does not decay
+QUIET = 120.0  # seconds without a change after which a person has probably finished with a file
 Step = Callable[[Draft], None]
 
 
@@ -50,10 +50,10 @@ class Options(NamedTuple):
     seen: Mapping[str, Left] = {}  # by id: how vaultmem left each memory
     ttl: float = TTL
     threshold: float = THRESHOLD
-    reads: int = READS  # that make a memory worth a place
+    reads: int = READS  # reads that make a memory worth filing
     facts: bool = False  # whether facts expire and decay, too
-    trust: str = CONNECTED  # whose words are told to assistants
-    sessions: Means | None = None  # how old sessions are summed up; None: not at all
+    trust: str = CONNECTED  # whose words assistants are given
+    sessions: Means | None = None  # how old sessions are summed up; None: they are not
 
 
 DEFAULT = Options()
@@ -70,10 +70,10 @@ def dream(draft: Draft, level: int, options: Options) -> None:
         steps += [supersede, partial(merge, trust=options.trust), resolve]
     _until_settled(draft, steps)
     if level >= DEEP:
-        # Reminders before relative days get their date, in the words as they were written.
+        # Reminders first, in the original words, before relative days get their date.
         make_reminders(draft)
         stale_days(draft)
-        _until_settled(draft, steps)  # what has the same days now may say the same
+        _until_settled(draft, steps)  # with their days resolved, memories may now say the same
         if options.sessions is not None:
             compress(draft, options.sessions)
         contradictions(draft)
@@ -97,7 +97,7 @@ def consolidate(draft: Draft, options: Options) -> None:
 
 
 def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
-    """Repeat the steps until nothing changes, or something has to wait for the next run; a memory is filed or merged
+    """Repeat the steps until nothing changes, or something must wait for the next run; each memory is filed or merged
     only once."""
     for _ in range(ROUNDS):
         before = draft.revision
@@ -111,7 +111,7 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
 
 
 def write_counts(draft: Draft) -> None:
-    """Write `access_count` into the files, so that it moves with the vault; a reminder stays as it is."""
+    """Write `access_count` into the files, so that it moves with the vault; reminders are left unchanged."""
     for memory in draft.memories():
         reads = draft.reads(memory)
         if reads != memory.stored_reads and memory.category != REMINDERS and draft.may(memory):
@@ -119,7 +119,7 @@ def write_counts(draft: Draft) -> None:
 
 
 def write_reinforced(draft: Draft) -> None:
-    """Write `last_reinforced_at` into files that have lost it, to an edit on another machine or to a sync conflict."""
+    """Write `last_reinforced_at` into files that lost it, to an edit on another machine or to a sync conflict."""
     for memory in draft.memories():
         newest = draft.view.reinforced(memory)
         in_file = memory.reinforced or 0.0
@@ -128,11 +128,11 @@ def write_reinforced(draft: Draft) -> None:
             draft.set(memory, "reinforced", last_reinforced_at=newest)
 
 
-# Age: events and working notes that nobody reads go to the archive, facts are filed and stay (docs/adr/0019).
+# Age: unread events and working notes go to the archive; facts are filed and stay (docs/adr/0019).
 
 
 def expire(draft: Draft, options: Options = DEFAULT) -> None:
-    """Archive memories past their expires_at or too long in the inbox; a fact there is filed instead."""
+    """Archive memories that are past their expires_at, or too long in the inbox; facts there are filed instead."""
     now = draft.view.now.timestamp()
     facts: list[Memory] = []
     for memory in draft.memories():
@@ -152,8 +152,8 @@ def expire(draft: Draft, options: Options = DEFAULT) -> None:
 
 
 def decay(draft: Draft, options: Options = DEFAULT) -> None:
-    """Archive organized events and working notes that nobody has read or changed for the threshold, and whose policy
-    is not "stable"; with `facts`, every memory that was never read and was not written as stable."""
+    """Archive organized events and working notes that nobody has read or changed for the threshold, unless their
+    policy is "stable"; with `facts`, every memory that was never read and was not written as stable."""
     now = draft.view.now.timestamp()
     for memory in draft.memories():
         if memory.phase == INBOX or not _may_decay(memory, options):
@@ -178,7 +178,7 @@ def _may_decay(memory: Memory, options: Options) -> bool:
 
 
 def is_awaited(memory: Memory) -> bool:
-    """Whether it is due or reminds at some time, so that only the person ends it."""
+    """Whether it has a due or reminder time, so that only the person ends it."""
     return any(memory.text(key) for key in ("due", "remind", "repeat"))
 
 
@@ -191,7 +191,8 @@ def _archive(draft: Draft, memory: Memory, job: str, why: str) -> None:
 
 
 def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
-    """Give people's files their properties and follow what people did; `seen` tells how vaultmem left a memory."""
+    """Give people's files their properties and follow their changes; `seen` has the state in which vaultmem left each
+    memory."""
     at_work = leave_unquiet(draft, seen)
     for memory in sorted(draft.view.memories(), key=lambda each: each.path):
         if memory.path not in at_work:
@@ -199,8 +200,8 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
 
 
 def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
-    """Let the draft leave alone what a person may be typing in, and what a sync program may be moving: a second file
-    with the same id has come, and the first one is not gone yet. The paths of such files."""
+    """Exclude from the draft files that a person may be typing in or a sync program may be moving (a second file with
+    the same id has appeared before the first is gone). Returns their paths."""
     now, memories = draft.view.now.timestamp(), draft.view.memories()
     fresh = [
         candidate
@@ -249,8 +250,8 @@ def _follow(draft: Draft, memory: Memory, left: Left | None) -> None:
 
 
 def _category(memory: Memory, left: Left | None) -> str:
-    """Where it belongs after what was done by hand. Its folder speaks before its property (category_of has seen to
-    that), but a property that is another than vaultmem wrote, in a file that lies where it lay, was changed."""
+    """The category after manual changes. The folder takes precedence over the property (see category_of), but a
+    property that differs from what vaultmem wrote, in a file that was not moved, is a person's change."""
     if left is None:
         return memory.category
     written = memory.text("category")
@@ -268,14 +269,14 @@ def _changes(
     if not memory.adopted:
         whys.append("a file of yours, taken up as a memory")
         sets["id"] = memory.id
-        if category == INBOX:  # an old file has as much time in the inbox as a new one
+        if category == INBOX:  # an old file gets as much time in the inbox as a new one
             sets["updated_at"] = stamp(now)
     elif left is not None and category != left.category:
         how = "moved" if memory.path != left.path else "its category changed"
         whys.append(f"{how} to {category} by hand")
     if memory.text("deleted_at"):
         whys.append("taken out of the archive by hand")
-        # `replaced_by` stays: a merged memory that comes back is not merged into that one again.
+        # `replaced_by` stays, so that a restored memory is not merged into that one again.
         sets |= undeleted(memory, now)
     elif left is not None and left.hash != memory.hash and _is_newer(memory, now):
         whys.append("edited by hand")
@@ -288,7 +289,7 @@ def _changes(
 
 
 def _times(draft: Draft, memory: Memory, left: Left | None) -> dict[str, Value]:
-    """When a reminder speaks whose words name a time since they were edited; its title has those of before."""
+    """The new times of a reminder whose edited words name one; its title still has the old words."""
     if left is None or left.hash == memory.hash or not memory.text("remind") or memory.archived:
         return {}
     now = draft.view.now
@@ -306,7 +307,7 @@ def _is_newer(memory: Memory, now: float) -> bool:
 
 
 def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
-    """The properties of every memory; times and scope only where they are missing."""
+    """The properties of every memory; times and scope only if missing."""
     properties = memory.properties
     defaults: dict[str, Value] = {
         "scope": memory.scope,
@@ -317,17 +318,17 @@ def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
     return {"phase": phase_of(category), "category": category, **lacking}
 
 
-# What a deep dream notices across memories and leaves to a person: memories that fade although notes build on them,
+# What a deep dream finds across memories and leaves to a person: fading memories that notes depend on,
 # and contradictions.
 
 FADING = 0.5  # confidence
 MOST_OF_ONE = 16  # statements of a memory
-MOST_OF_A_TOPIC = 40  # different statements on one thing that are compared with each other
-MOST_CONTRADICTIONS = 50  # more would not be read
+MOST_OF_A_TOPIC = 40  # different statements on one topic that are compared
+MOST_CONTRADICTIONS = 50  # nobody would read more
 
 
 def fading(draft: Draft) -> None:
-    """Find "fading": a person may want to reinforce it."""
+    """Find "fading": a memory that a person may want to reinforce."""
     away = f"{draft.view.folder}/{ARCHIVE}/"
     ours = {f"{draft.view.folder}/{name}" for name in GENERATED}
     for memory in draft.memories():
@@ -342,7 +343,7 @@ def fading(draft: Draft) -> None:
             draft.find("fading", memory.path, text, *notes)
 
 
-# Memories that cannot both be true: two values for what has one, or something stated and denied.
+# Memories that cannot both be true: two values of a single-valued property, or a statement and its denial.
 
 
 class _Claim(NamedTuple):
@@ -364,7 +365,7 @@ def contradictions(draft: Draft) -> None:
         text = draft.content(memory)[:CAP]
         for statement in language().statements(text)[:MOST_OF_ONE]:
             project = memory.text("project")
-            if statement.subject or project:  # "port: 8100": of what, is not known
+            if statement.subject or project:  # "port: 8100": of an unknown subject
                 key = (memory.scope, memory.text("agent"), project, statement.subject, statement.property)  # fmt: skip
                 words = quote_text(text[slice(*statement.span)])
                 topics[key].append(_Claim(memory, statement, words))

@@ -1,4 +1,4 @@
-"""Links between memories, kept in the property `links` of both sides, where both editors follow them."""
+"""Links between memories, kept in the property `links` of both, where both editors follow them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import Memory, link_targets
 from vaultmem.notes.places import file_name
 
-# Who answers to a [[name]]: a living memory, the one that took an archived one's place, something else, or nobody.
+# What a [[name]] refers to: a living memory, the successor of an archived one, something else, or nothing.
 
 _WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})([|#][^\[\]\n]{0,500})?\]\]")
-_STEPS = 20  # how often a memory may have been replaced by one that was replaced
+_STEPS = 20  # longest chain of replacements followed
 
 
 def fold(name: str) -> str:
-    """A title or a link's target as it is compared: no path, no ending, no case."""
+    """A title or link target in the form for comparison: no path, no ending, no case."""
     bare = unicodedata.normalize("NFC", name.strip()).lower()
     return file_name(bare)
 
@@ -50,7 +50,7 @@ class Names:
         return self._living.get(fold(name)) if "/" in name else None
 
     def successor(self, name: str) -> Memory | None:
-        """The memory that took the place of the archived one of that name."""
+        """The memory that replaced the archived one of that name."""
         memory = self._archived.get(fold(name))
         for _ in range(_STEPS):
             if memory is None:
@@ -62,7 +62,8 @@ class Names:
         return None
 
     def is_elsewhere(self, name: str) -> bool:
-        """Whether a note answers to the name that is no memory, and not in the archive, or a memory yet to come."""
+        """Whether the name belongs to a note that is neither a memory nor in the archive, or to a memory about to be
+        written."""
         if self._draft.is_coming(name.strip()):
             return True
         if fold(name) in self._archived:
@@ -77,12 +78,12 @@ class Names:
 
 
 def link_to(memory: Memory) -> str:
-    """How a memory is linked to; both editors understand it."""
+    """The link to a memory; both editors understand it."""
     return f"[[{memory.title}]]"
 
 
 def retarget_links(content: str, old: str, new: str) -> str:
-    """The content with its links to one title leading to another; what they show, and code, stay as they are."""
+    """The content with its links to one title pointing to another; their display text, and code, are unchanged."""
     old_key = fold(old)
 
     def link(match: re.Match[str]) -> str:
@@ -106,17 +107,17 @@ class Linkers:
             self.add(memory)
 
     def add(self, memory: Memory) -> None:
-        """Take in the links of a memory."""
+        """Add the links of a memory."""
         for name in (*memory.links, *memory.linked):
             self._paths.setdefault(fold(name), {})[memory.path] = memory
 
     def of(self, title: str) -> list[Memory]:
-        """Those that link to a title, by path."""
+        """The memories that link to a title, by path."""
         return [memory for _, memory in sorted(self._paths.get(fold(title), {}).items())]
 
 
 def resolve(draft: Draft) -> None:
-    """Make links between memories bidirectional; those to archived memories lead to what took their place, or go."""
+    """Make links between memories mutual; links to archived memories move to the replacement, or are removed."""
     names = Names(draft)
     memories = draft.memories()
     links: dict[str, dict[str, Memory]] = {memory.path: {} for memory in memories}
@@ -146,10 +147,10 @@ def _settle(draft: Draft, memory: Memory, names: Names, others: dict[str, Memory
 
 
 def _resolve_entry(entry: str, memory: Memory, names: Names) -> str | None:
-    """The new form of an entry; None when it leads nowhere or to the memory itself."""
+    """The new form of an entry; None if it leads nowhere or to the memory itself."""
     targets = link_targets(entry)
     if len(targets) != 1:
-        return entry  # no link of ours: a person's word
+        return entry  # not our link: a person's text
     other = names.living(targets[0])
     if other is not None:
         return entry if other.path != memory.path else None
@@ -160,7 +161,7 @@ def _resolve_entry(entry: str, memory: Memory, names: Names) -> str | None:
 
 
 def entries(memory: Memory) -> list[str]:
-    """The entries of its property `links`, each with one link where it has any."""
+    """The entries of its property `links`, each holding one link, if any."""
     value = memory.properties.get("links")
     texts: list[str] = []
     for item in value if isinstance(value, list) else [value]:
@@ -172,7 +173,7 @@ def entries(memory: Memory) -> list[str]:
 
 
 def link(draft: Draft, one: Memory, other: Memory) -> None:
-    """Link two memories with each other."""
+    """Link two memories to each other."""
     for memory, target in ((one, other), (other, one)):
         before = entries(draft.see(memory))
         if fold(target.title) not in {
@@ -183,7 +184,7 @@ def link(draft: Draft, one: Memory, other: Memory) -> None:
 
 
 def unlink(draft: Draft, one: Memory, other: Memory) -> None:
-    """Take the link between two memories out of both; what their contents say stays."""
+    """Remove the link between two memories from both; their contents are unchanged."""
     for memory, target in ((one, other), (other, one)):
         before = entries(draft.see(memory))
         links: list[Value] = [value for value in before if not _leads_to(value, target)]
@@ -192,7 +193,7 @@ def unlink(draft: Draft, one: Memory, other: Memory) -> None:
 
 
 def redirect_link(memory: Memory, old: Memory, new: Memory) -> Value:
-    """The property `links` of a memory with another target in one's place, once; as it is where nothing changes."""
+    """The property `links` of a memory with one target replaced by another, without duplicates."""
     before = entries(memory)
     if not any(_leads_to(value, old) or _leads_to(value, new) for value in before):
         return memory.properties.get("links")

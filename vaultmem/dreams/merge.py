@@ -1,4 +1,4 @@
-"""Merges memories that say the same into the one that is read most; nothing of the others is lost."""
+"""Merges memories that say the same into the one read most, without losing anything of the others."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from vaultmem.progress import track
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
 
-MERGED = "merged"  # the kind of what is sets
-# What text.titles adds to a title that is taken.
+MERGED = "merged"  # the type of the values that are sets
+# The suffix that text.titles adds to a title already taken.
 _DATED = re.compile(r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$")
 
 
 def merge(draft: Draft, trust: str = CONNECTED) -> None:
-    """Merge near-duplicates until none are left: two that were joined may now say what a third one says."""
+    """Merge near-duplicates until none are left: a merged memory may now say the same as a third."""
     while _pass(draft, trust):
         pass
 
 
 def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
-    """Merge two on a person's request. Returns whether that was possible."""
+    """Merge two at a person's request. Returns whether that was possible."""
     first, second = _rank(draft, [one, other])
     return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
 
@@ -53,7 +53,7 @@ def _pass(draft: Draft, trust: str) -> bool:
 
 
 def _rank(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
-    """The survivor first: the person's own words, most reads, a title that is not another's with a day, the oldest."""
+    """Sort key, survivor first: the person's own words, most reads, a title without an added day, the oldest."""
     titles = {fold(memory.title) for memory in draft.memories()}
 
     def rank(memory: Memory) -> tuple[int, float, bool, float, str]:
@@ -66,7 +66,7 @@ def _rank(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
 
 
 def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
-    """Merge the other into the one it matches, unless that would be more changes than one run may make."""
+    """Merge a memory into the one it matches, unless that exceeds the changes that one run may make."""
     survivor = draft.see(match.memory)
     pointing = [draft.see(memory) for memory in linkers.of(other.title)]
     pointing = [memory for memory in pointing if not memory.archived and memory.path != other.path]
@@ -89,8 +89,8 @@ def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
 
 
 def _content(draft: Draft, survivor: Memory, other: Memory) -> str:
-    """What the survivor says then. Of two wordings of one statement the fuller one stays, of equal ones the newer; the
-    other is in the archive. Of longer texts nothing is left out; one writer's words never get another one's name."""
+    """The content of the survivor. Of two wordings of one statement the fuller stays, of equal ones the newer; the
+    other is in the archive. Nothing of longer texts is left out; one writer's words never get another's name."""
     mine, theirs = draft.content(survivor), draft.content(other)
     if not is_of_one_writer(survivor, other):
         return mine
@@ -125,7 +125,7 @@ def _mention_user_notes(draft: Draft, old: Memory, new: Memory) -> None:
 
 
 def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:
-    """The properties of the survivor that holds both: the most of each, and the longer life of the two."""
+    """The properties of the survivor: the maximum of each, and the longer life of the two."""
     both = (survivor, other)
     is_same_writer = is_of_one_writer(*both)
     names = (other.title, *_texts(other, "aliases")) if is_same_writer else ()
@@ -144,7 +144,7 @@ def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Valu
         sets["decay_policy"] = "stable"
     if other.properties.get("global") is True:
         sets["global"] = True
-    if is_same_writer:  # what a person added to the other, and where it came from
+    if is_same_writer:  # what a person added to the other, and its origin
         sets |= {
             key: value
             for key, value in other.properties.items()

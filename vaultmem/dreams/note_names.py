@@ -1,5 +1,5 @@
-"""A note as a person wrote it: where a link may be put, which notes are mentioned without one, and which one a misspelt
-name stands for."""
+"""A note as a person wrote it: where a link may be put, which notes it mentions without a link, and which note a
+misspelt name refers to."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _VISIBLE = re.compile(r"[^\n]")
 
 
 class Note(NamedTuple):
-    """A person's note as it is now. Outlines (pages of Logseq) know no [[title|words]]."""
+    """A person's note in its current state. Outlines (pages of Logseq) have no [[title|words]] links."""
 
     path: str
     text: str
@@ -58,12 +58,12 @@ class Note(NamedTuple):
 
     @property
     def linkable(self) -> str:
-        """The text with NUL in place of all that must not become part of a link: code, headings, properties, links."""
+        """The text with NUL for everything that must not become part of a link: code, headings, properties, links."""
         return _NO_LINK.sub(lambda match: _VISIBLE.sub("\0", match[0]), self.text)
 
     @property
     def ends_in_code(self) -> bool:
-        """Whether a block of code is still open at the end."""
+        """Whether a code block is still open at the end."""
         return any(m["fence"] and m["close"] is None for m in _NO_LINK.finditer(self.text))
 
     @property
@@ -81,8 +81,8 @@ class Note(NamedTuple):
 # Names in it
 
 MOST_WORDS = 6
-SHORTEST_CJK, LONGEST_CJK = 4, 12  # shorter ones are mostly ordinary words, or parts of longer ones
-SINGLE = 6  # letters of a title of one word; shorter ones are mostly ordinary words
+SHORTEST_CJK, LONGEST_CJK = 4, 12  # shorter ones are mostly ordinary words or parts of longer ones
+SINGLE = 6  # letters of a one-word title; shorter ones are mostly ordinary words
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_CJK}]{{2,}}")
 _WORD = re.compile(rf"[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
@@ -103,7 +103,7 @@ class Name(NamedTuple):
 
 
 def names(titles: Iterable[str]) -> dict[str, str]:
-    """The titles to look for, by their words in lower case: those of one note alone, and no ordinary words."""
+    """The titles to look for, by their words in lower case: unambiguous ones that are not ordinary words."""
     by_key: dict[str, list[str]] = defaultdict(list)
     for title in titles:
         by_key[_key(title)].append(title)
@@ -117,14 +117,14 @@ def _key(title: str) -> str:
         return title if SHORTEST_CJK <= len(title) <= LONGEST_CJK else ""
     parts = _WORD.findall(title)
     if " ".join(parts) != " ".join(title.split()) or not 1 <= len(parts) <= MOST_WORDS:
-        return ""  # with marks inside it is hardly written so in a sentence
+        return ""  # with punctuation inside, it hardly appears so in a sentence
     if len(parts) == 1 and (len(title) < SINGLE or title[0].islower()):
         return ""
     return "" if parts[0].lower() in words("determiners") else " ".join(parts).lower()
 
 
 def names_in(text: str, linkable: str, titles: Mapping[str, str]) -> Iterator[Name]:
-    """The first place of each name, the longest wins. `linkable` has NUL where no link may be."""
+    """The first occurrence of each name; the longest match wins. `linkable` has NUL where no link may be."""
     seen: set[str] = set()
     lines = zip(text.split("\n"), linkable.split("\n"), strict=True)
     for number, (line, open_line) in enumerate(lines, 1):
@@ -146,7 +146,7 @@ def _candidates(line: str, titles: Mapping[str, str]) -> Iterator[tuple[int, int
 def _longest(
     parts: Sequence[tuple[int, int]], most: int, line: str, titles: Mapping[str, str]
 ) -> Iterator[tuple[int, int]]:
-    """The stretches of up to `most` parts that are wanted names, none within another."""
+    """The spans of up to `most` parts that are wanted names, none inside another."""
     at = 0
     while at < len(parts):
         for count in range(min(most, len(parts) - at), 0, -1):
@@ -159,9 +159,9 @@ def _longest(
 
 
 def _is_meant(line: str, start: int, end: int, title: str) -> bool:
-    """Whether words are meant as a name: no label, and a single word is written as the title is."""
+    """Whether words are meant as a name: not a label, and a single word is spelled exactly like the title."""
     if "_" in (line[start - 1 : start], line[end : end + 1]):
-        return False  # a part of a longer name
+        return False  # part of a longer name
     if _RUN.fullmatch(title):
         return True
     if _LABEL.match(line, end) and _OPENS.search(line[:start]):
@@ -174,25 +174,25 @@ def _is_meant(line: str, start: int, end: int, title: str) -> bool:
     return (has_inner and not title.isupper()) or not _OPENS.search(line[:start])
 
 
-# Whether a name is another one misspelt: rather never than for a name that means something else.
+# Whether a name is a misspelling of another; when in doubt, no.
 
 _HAN = re.compile(f"[{_CJK}]")
 _LEFT_OUT = re.compile(r"[^\w+#]|_")  # C, C++ and C# are three things
 _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W_]+")
-_ENDING = re.compile(r"\.[A-Za-z]\w{1,4}$")  # of a file that is no note
-_FILLED_IN = ("{{", "<%", "{%")  # by a template, later
+_ENDING = re.compile(r"\.[A-Za-z]\w{1,4}$")  # of a file that is not a note
+_FILLED_IN = ("{{", "<%", "{%")  # to be filled in by a template
 _DAY_PART = form("day_part")
 _BETWEEN = re.compile(r"[\W_年月日号號]+")
 _PICTURE = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
-SHORT = 5  # letters: so short a name is another one with any other letter
+SHORT = 5  # letters: in a name this short, any other letter makes another name
 LETTERS_PER_SLIP = 6
 SHORT_WORD = 3  # letters: "Team A" is not "Team B"
 SHORT_CJK = 5
 
 
 def spelling(name: str) -> str:
-    """A name without case, blanks, marks and the difference of traditional and simplified characters."""
+    """A name without case, blanks and punctuation, and with traditional characters simplified."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     return _LEFT_OUT.sub("", folded).translate(_simplified())
 
@@ -204,14 +204,14 @@ def _simplified() -> dict[int, int]:
 
 
 def slips(name: str, title: str) -> int | None:
-    """How many slips make the name of the title; None when it is no slip, but another name."""
+    """How many slips turn the title into the name; None if it is another name."""
     if _are_different(name, title):
         return None
     short, long = sorted((spelling(name), spelling(title)), key=len)
     if short == long:
         return 0 if len(short) > 1 else None
     if _HAN.search(name + title):
-        # Never another character in the place of one: that is another word.
+        # Never a replaced character: that makes another word.
         signs = language().table("texts")["telling"]
         is_one_more = len(short) > SHORT_CJK and any(
             long[:at] + long[at + 1 :] == short and sign not in signs
@@ -227,7 +227,7 @@ def slips(name: str, title: str) -> int | None:
 
 
 def _are_different(name: str, title: str) -> bool:
-    """Whether the two are told apart by numbers, endings, pictures or days, or one is still to be filled in."""
+    """Whether numbers, endings, pictures or days distinguish the two, or one is a template's placeholder."""
     pictures = set(_PICTURE.findall(name)), set(_PICTURE.findall(title))
     return (
         any(mark in name + title for mark in _FILLED_IN)
@@ -250,7 +250,7 @@ def _ending(name: str) -> str:
 
 
 def _words_agree(name: str, title: str) -> bool:
-    """Whether each word is the other's, with one slip at most; a short one has none."""
+    """Whether corresponding words are equal, with at most one slip in each long one."""
     one, other = (_LETTERS.findall(text.casefold()) for text in (name, title))
     return len(one) == len(other) and all(
         a == b or (min(len(a), len(b)) > SHORT_WORD and a[0] == b[0] and edits(a, b, 1) is not None)
@@ -259,7 +259,7 @@ def _words_agree(name: str, title: str) -> bool:
 
 
 class Titles:
-    """Titles by the first letter of their spelling: nobody misspells that one."""
+    """Titles by the first letter of their spelling, which nobody misspells."""
 
     def __init__(self, titles: Iterable[str]) -> None:
         self._by_letter: dict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -268,7 +268,7 @@ class Titles:
             self._by_letter[letters[:1]].append((len(letters), title))
 
     def nearest(self, name: str, limit: int = 3) -> tuple[str, ...]:
-        """The titles that the name may be a misspelling of, best first; none when two are equally near."""
+        """The titles that the name may misspell, best first; none if two are equally near."""
         letters = spelling(name[:200])
         size, reach = len(letters), 3 + len(letters) // 6
         close = (t for length, t in self._by_letter[letters[:1]] if abs(length - size) <= reach)

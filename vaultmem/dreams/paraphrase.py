@@ -1,8 +1,8 @@
-"""Whether two texts state the same in other words, in English or Chinese.
+"""Whether two texts say the same in different words, in English or Chinese.
 
 One linear model over what the two share, what one has that the other lacks, and where in the sentence they differ: a
-sentence whose first words are others speaks of somebody else, one that goes on says the same and more.
-`benchmarks/pairs.py` fits the weights on labelled pairs and reports precision and recall on the half that is held out.
+sentence that begins differently is about someone else, one that continues says the same and more.
+`benchmarks/pairs.py` fits the weights on labelled pairs and reports precision and recall on the held-out half.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from vaultmem.plugins import language
 from vaultmem.text.values import lazy
 
 LONGEST = 20_000  # characters that are looked at
-_FEW = 24  # words, of which it is worth asking in which order they stand
+_FEW = 24  # words; word order matters from here on
 # Characters, and share of the shorter word, that two forms of one word begin with.
 _PREFIX, _PART = 4, 0.6
-_STRETCH = 3  # words that stand in the place of others
-COVERED = 0.8  # of the words of a text, above which another one says it, too
+_STRETCH = 3  # words replaced by others
+COVERED = 0.8  # share of a text's words, above which another text says the same
 _USUAL = 0.8  # the cosine of two statements that may be the same
 _HANS = lazy(f"[{HAN}]+")
 _COUNTED = lazy("[零一二两三四五六七八九十]{1,3}(?=[点号个岁小时次天月年元位人名遍层行件台分条周])")
@@ -53,14 +53,14 @@ class _Fact(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A text as it compares with another one."""
+    """A text in the form in which texts are compared."""
 
     words: tuple[str, ...]  # stems and single Chinese characters, in their order
-    known: Mapping[str, float]  # what each word weighs: a Chinese character is half a word
-    weight: float  # of all of them, at least that of one character
+    known: Mapping[str, float]  # the weight of each word: a Chinese character is half a word
+    weight: float  # of all together, at least that of one character
     prefixes: Mapping[str, tuple[str, ...]]
     signs: frozenset[str]  # Chinese characters
-    pairs: frozenset[str]  # of them, side by side
+    pairs: frozenset[str]  # adjacent ones
     numbers: frozenset[str]
     names: frozenset[str]
     denials: int
@@ -70,19 +70,20 @@ class Plain(NamedTuple):
 
     @property
     def denied(self) -> bool:
-        """Whether it denies something."""
+        """Whether it contains a denial."""
         return self.denials > 0
 
     @property
     def particulars(self) -> frozenset[str]:
-        """What two texts may not differ in if one is to stand for both: numbers, names, days; Chinese characters, which
-        may be a name."""
+        """Where texts must agree if one is to stand for both: numbers, names, days; Chinese characters, which may be
+        a name."""
         days = _DAYS.intersection(self.words)
         return (self.numbers | self.names | self.signs | days) - _PARTICLES
 
 
 class Place(NamedTuple):
-    """Where the words of two texts differ: how many both begin and end with, and what each has between those."""
+    """Where the words of two texts differ: the lengths of their common beginning and end, and each one's words
+    between."""
 
     head: int
     foot: int
@@ -91,7 +92,7 @@ class Place(NamedTuple):
 
 
 def is_same(one: str, other: str, similarity: float | None = None) -> bool:
-    """Whether they state the same. Most texts share so few words that nothing else could make up for it."""
+    """Whether they state the same. Most pairs share too few words for anything else to make up for it."""
     a, b = plain(one), plain(other)
     if not (a.words and b.words):
         return False
@@ -102,8 +103,8 @@ def is_same(one: str, other: str, similarity: float | None = None) -> bool:
 
 
 def score(one: str, other: str, similarity: float | None = None) -> float:
-    """The log odds that they state the same. `similarity`: their cosine, where a model knows it."""
-    if not (plain(one).words and plain(other).words):  # signs state nothing
+    """The log odds that they state the same. `similarity`: their cosine, if a model knows it."""
+    if not (plain(one).words and plain(other).words):  # symbols state nothing
         return -math.inf
     return weighted_sum(WEIGHTS, features(one, other, similarity))
 
@@ -115,7 +116,7 @@ def weighted_sum(weights: Mapping[str, float], features: Mapping[str, float]) ->
 
 @lru_cache(1)
 def _at_most(present: tuple[str, ...]) -> float:
-    """An upper bound of what the other features could add; each is from 0 to 1."""
+    """An upper bound on what the other features could add; each is from 0 to 1."""
     return sum(max(0.0, weight) for name, weight in WEIGHTS.items() if name and name not in present)
 
 
@@ -125,7 +126,8 @@ def says_more(one: str, other: str) -> int:
 
 
 def says(text: str, other: str) -> bool:
-    """Whether a text says what the other one says, and perhaps more: nearly all of its words, and all names in it."""
+    """Whether a text says what the other one says, and perhaps more: it has nearly all of its words, and all its
+    names."""
     other_words, there = plain(other), plain(text)
     lost = _missing(other_words, there)
     is_covered = bool(other_words.words) and _coverage(other_words, lost) > COVERED
@@ -133,15 +135,15 @@ def says(text: str, other: str) -> bool:
 
 
 def may_say(text: str, other: str) -> bool:
-    """Whether a text that shares words with the other one may say the same: all its numbers, and neither denies what
-    the other one says."""
+    """Whether a text that shares words with the other may say the same: it has all its numbers, and neither denies
+    the other."""
     other_words, there = plain(other), plain(text)
     is_alike = other_words.numbers <= there.numbers and other_words.denied == there.denied
     return is_alike and language().contradiction(text, other) is None
 
 
 def keys(text: str) -> frozenset[str]:
-    """What two texts that state the same have in common: words that carry meaning, pairs of Chinese characters."""
+    """Index keys that texts stating the same share: words that carry meaning, pairs of Chinese characters."""
     parsed = plain(text)
     return (parsed.pairs or parsed.signs) | {
         word[: _PREFIX + 1] for word in parsed.known if not _is_han(word)
@@ -149,7 +151,7 @@ def keys(text: str) -> frozenset[str]:
 
 
 def features(one: str, other: str, similarity: float | None = None) -> dict[str, float]:
-    """The features of the model; they are symmetric."""
+    """The model's features, which are symmetric."""
     a, b = plain(one), plain(other)
     return _shared(a, b, similarity) | _ordered(one, other, a, b)
 
@@ -311,7 +313,7 @@ def difference(a: Sequence[str], b: Sequence[str]) -> Place:
 
 
 def _order(a: Plain, b: Plain) -> tuple[float, bool]:
-    """The share of pairs of words that are inverted, and whether two changed places around a third."""
+    """The share of word pairs that are inverted, and whether two words swapped places around a third."""
     place = {word: at for at, word in enumerate(b.known)}
     shared = [place[word] for word in a.known if word in place][:_FEW]
     if len(shared) < 2:

@@ -1,5 +1,5 @@
-"""Finds, among the memories that were looked at before, the one that says the same as this one: the very same text,
-most of its words in their order, or one statement in other words (paraphrase)."""
+"""Finds, among memories seen before, one that says the same: identical text, most words in the same order, or a
+paraphrase."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from vaultmem.plugins import language
 from vaultmem.text.similarity import bands, jaccard, resemblance
 from vaultmem.text.values import lazy
 
-ALIKE_AFTER_OPENING = 0.5  # what the texts must share when their first 100 characters are the same
+ALIKE_AFTER_OPENING = 0.5  # required similarity if the first 100 characters are the same
 ALIKE = 0.8  # share of common shingles
-NEAR = 0.7  # cosine from which two statements are compared
-MOST = 16  # neighbours a key remembers: thousands of notes may begin with one template
-TRIES = 4  # of which as many are compared word for word
-_TOLERANCE = 0.2  # what the estimate by sketches may be too low: two standard errors
+NEAR = 0.7  # least cosine to compare two statements
+MOST = 16  # memories kept per key: thousands may begin with one template
+TRIES = 4  # of these, compared word for word
+_TOLERANCE = 0.2  # how far sketches may underestimate: two standard errors
 _APART = ("project", "personality", "conversation_id", "due", "remind", "repeat")
 _SUMMARIES = ("compressed", "compression_source", "summary_kind")
 
@@ -40,7 +40,7 @@ _UNIT = lazy(
 
 
 def unite_texts(first: str, second: str) -> str:
-    """The first content, and below it the lines of the second that it lacks; a block of code is one line."""
+    """The first content, followed by the lines of the second that it lacks; a code block counts as one line."""
     units = list(_units(first))
     present = {_fold(unit) for unit in units}
     extra: list[str] = []
@@ -55,7 +55,7 @@ def unite_texts(first: str, second: str) -> str:
         return first
     open_fence = units[-1]["fence"] if units[-1]["fence"] and not units[-1]["end"] else ""
     close = f"\n{open_fence}" if open_fence else ""
-    from textwrap import dedent  # to compare needs none of it
+    from textwrap import dedent  # not needed to compare
 
     below = dedent("\n".join(extra))
     return f"{first.rstrip()}{close}\n\n{below}" + ("\n" if first.endswith("\n") else "")
@@ -71,7 +71,7 @@ def _units(content: str) -> Iterator[re.Match[str]]:
 
 
 def _fold(unit: re.Match[str]) -> str:
-    if unit["fence"]:  # an end that is lacking makes no other block
+    if unit["fence"]:  # a missing closing fence does not make another block
         return f"{unit['fence']}{unit['info']}{unit['code']}".rstrip()
     return " ".join(unit[0].split()).casefold().rstrip(".。!！")
 
@@ -94,18 +94,18 @@ def _is_covered(one: Plain, other: Plain) -> bool:
     return named <= other.known.keys() and one.denials <= other.denials
 
 
-# Who may be merged with whom
+# Which memories may be merged
 
 
 def may_join(memory: Memory) -> bool:
-    """Whether it may be merged at all: what was compressed and its summary belong side by side."""
+    """Whether it may be merged at all: compressed memories and their summary belong side by side."""
     return not any(memory.properties.get(key) for key in _SUMMARIES)
 
 
 def kin(memory: Memory, is_approved: Callable[[Memory], bool]) -> tuple[str, ...]:
-    """Memories may only be merged when these are the same: nothing gets into another one's sight, and what is to be
-    remembered on two days is two things. What a person has approved takes in nothing: they approved these words. Who
-    wrote them is another matter, see Likes."""
+    """Memories may only be merged if these values are equal: nothing becomes visible to others, and reminders on two
+    days stay two. An approved memory takes in nothing, since the person approved its words. Authors are another
+    matter, see Likes."""
     apart = (memory.properties.get(key) for key in _APART)
     return (
         memory.scope,
@@ -117,23 +117,23 @@ def kin(memory: Memory, is_approved: Callable[[Memory], bool]) -> tuple[str, ...
 
 
 def is_of_one_writer(one: Memory, other: Memory) -> bool:
-    """Whether the words of both may stand under one name."""
+    """Whether the words of both may carry one name."""
     return access.is_of_one_writer(access.origin(one.properties), access.origin(other.properties))
 
 
 class Match(NamedTuple):
-    """A memory that says the same, and by which sign."""
+    """A memory that says the same, and the evidence."""
 
     memory: Memory
     reason: str
 
 
-# The memories are gone through again after each merge. The first are long.
+# Memories are compared again after each merge. Cached texts of the first are long.
 _alike, _states_same = lru_cache(2_048)(jaccard), lru_cache(16_384)(paraphrase.is_same)
 
 
 class Likes:
-    """The memories of one kin that stand for themselves. One may take in others' words as far as `trust` goes."""
+    """The unmerged memories of one kin. One may take in others' words as far as `trust` allows."""
 
     def __init__(self, draft: Draft, trust: str) -> None:
         self._draft = draft
@@ -144,7 +144,7 @@ class Likes:
         self._by_word: dict[str, list[str]] = defaultdict(list)
 
     def add(self, memory: Memory) -> None:
-        """Add it to those that are compared."""
+        """Add it to the memories compared."""
         self._memories[memory.path] = memory
         self._by_hash.setdefault(memory.hash, memory)
         for key in _keys(memory):
@@ -155,7 +155,7 @@ class Likes:
                 self._by_word[word].append(memory.path)
 
     def match(self, memory: Memory) -> Match | None:
-        """The memory that says the same as this one, by the surest sign."""
+        """The memory that says the same as this one, by the strongest evidence."""
         same = self._by_hash.get(memory.hash)
         if same is not None and self._may_take(same, memory):
             return Match(same, "the same content")
@@ -163,7 +163,7 @@ class Likes:
 
     def _match_of_words(self, memory: Memory) -> Match | None:
         if memory.category == REMINDERS or memory.text("remind"):
-            return None  # only the first line of a reminder is shown
+            return None  # a reminder shows only its first line
         for other in self._near(memory):
             if not self._may_take(other, memory):
                 continue
@@ -200,7 +200,7 @@ class Likes:
             if other is None or other.size > CAP or not self._may_take(other, memory):
                 continue
             theirs = self._draft.content(other)
-            # The words of another writer are not taken over: nothing may be lost with them.
+            # Another writer's words are not taken over, so they must add nothing.
             keeps = is_of_one_writer(other, memory) or _sentences(text) <= _sentences(theirs)
             if keeps and _states_same(theirs, text, close.get(path)):
                 return Match(other, "the same in other words")

@@ -1,5 +1,5 @@
-"""What a short text says, as it compares with another one: words, names, numbers, denials, statements; how much it is
-worth keeping, and of which type it is (the "logic" seed, sections 1.5 and 1.6). The words are data of the language."""
+"""Short texts prepared for comparison: words, names, numbers, denials, statements; their importance and their memory
+type (the "logic" seed, sections 1.5 and 1.6). The word lists are data of the language."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME, NUMBER, WORD = "name", "number", "word"
 
 
 def form(name: str) -> re.Pattern[str]:
-    """A pattern of the language, compiled at its first use."""
+    """A pattern of the language, compiled on first use."""
     return lazy(lambda: str(language().table("texts")[name]).replace("\n", ""))
 
 
@@ -32,15 +32,15 @@ _HAN_NAME = (
     "[小老阿][王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕]"
 )
 _ASCII_TOKEN = lazy(r"\d+(?:[.,:/-]\d+)*|[^\W\d_](?:\w|'(?=\w)|[.](?=[^\W\d_]))*")
-_TOKEN = lazy(  # the same with the wide characters, which take 4 ms to compile
+_TOKEN = lazy(  # the same with wide characters, which take 4 ms to compile
     rf"{_HAN_NAME}|\d+(?:[.,:/-]\d+)*|[^\W\d_{HAN}](?:[^\W{HAN}]|['’](?=\w)|[.](?=[^\W\d_{HAN}]))*|[{HAN}]"
 )
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
-_SEVERAL = form("several")  # of these one can have several at a time
+_SEVERAL = form("several")  # properties that can have several values at once
 _BY_USER, _IS, _GOVERNED = map(form, ("by_user", "is", "governed"))
 _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
-_CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, where each noun has a capital
+_CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
@@ -81,14 +81,14 @@ def read(text: str) -> Reading:
 
 @lru_cache(4096)
 def words_of(text: str) -> tuple[Token, ...]:
-    """The words that carry meaning, without those that only speak of a change."""
+    """The words that carry meaning, without those that only signal a change."""
     return tuple(tokens_of(CUES.sub(" ", text)))
 
 
 @lru_cache(4096)
 def subject(text: str) -> frozenset[str]:
-    """The words that tell what a statement is about: "My new dentist is …", "The blog of Anne runs on …"; none where
-    that is the user, or is not plain."""
+    """The words that say what a statement is about: "My new dentist is …", "The blog of Anne runs on …"; empty if
+    that is the user, or unclear."""
     if _BY_USER.match(text):
         return frozenset()
     clause = _CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
@@ -109,30 +109,30 @@ def _stems(text: str) -> frozenset[str]:
 
 @lru_cache(4096)
 def stems(text: str) -> frozenset[str]:
-    """The words of a text that carry meaning, as they compare."""
+    """The words of a text that carry meaning, as stems."""
     return frozenset(token.stem for token in words_of(text[:CAP]))
 
 
 def plain(text: str) -> str:
-    """A text without the state of an outline, and without what only says that it corrects another one: "Sorry, …"."""
+    """A text without outline markers, and without words that only introduce a correction: "Sorry, …"."""
     text = without_editor_lines(text)
     return _CORRECTS.sub("", text, count=1) or text
 
 
 def clauses(text: str) -> list[str]:
-    """The parts of a text of which each states something."""
+    """The parts of a text that each state something."""
     return [part for part in _NEXT_CLAUSE.split(text) if _STATES.search(part)]
 
 
 def changes(text: str) -> list[str]:
-    """The parts of a text of several that speak of a change."""
+    """The parts of a text with several that speak of a change."""
     parts = _NEXT_CLAUSE.split(text)
     return [part for part in parts if CUES.search(part)] if len(parts) > 1 else []
 
 
 @lru_cache(4096)
 def facts(text: str) -> tuple[Statement, ...]:
-    """Its statements, also of a note to oneself ("Moved to Porto in March"); what we do, the user does."""
+    """Its statements, including those of a note to oneself ("Moved to Porto in March"); "we" counts as the user."""
     plain = _WHEN.sub("", text)
     stated = language().statements(plain)
     if plain:
@@ -141,7 +141,7 @@ def facts(text: str) -> tuple[Statement, ...]:
 
 
 def facts_of_both(one: str, other: str) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-    """The statements of two texts that are to be compared; those of the second only where the first has any."""
+    """The statements of two texts to compare; those of the second only if the first has any."""
     stated = facts(one)
     return stated, facts(other) if stated else ()
 
@@ -149,7 +149,7 @@ def facts_of_both(one: str, other: str) -> tuple[tuple[Statement, ...], tuple[St
 def tokens_of(text: str) -> list[Token]:
     """The words that carry meaning."""
     words = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
-    is_name = _CAPITAL_NOUNS.search(text) is None  # what has a capital within the sentence
+    is_name = _CAPITAL_NOUNS.search(text) is None  # capitalized within the sentence
     results = (
         _token(word, may_be_name=is_name and number > 0) for number, word in enumerate(words)
     )
@@ -181,9 +181,9 @@ def stem(word: str) -> str:
     return word.rstrip("e") if len(word) > 3 else word
 
 
-# What a memory is in time: a fact, a preference, an event, a working note. It decides how long the memory lives.
+# The type of a memory: fact, preference, event or working note. It decides how long the memory lives.
 
-# A start asks this of each title, and need not read a table for it.
+# Asked for each title at start-up, so it reads no table.
 ABOUT_PERSON = lazy(
     r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|my(?!\w)|ich(?!\w)|mein(?:e[nmrs]?)?(?!\w)|用户|我(?!们)|本人)",
     re.IGNORECASE,
@@ -191,29 +191,29 @@ ABOUT_PERSON = lazy(
 
 
 def is_event(text: str) -> bool:
-    """Whether it only tells of something that was done."""
+    """Whether it only reports something that happened."""
     texts = text[:CAP]
     return EVENT.search(texts) is not None and LASTING.search(texts) is None
 
 
 def is_about_person(text: str) -> bool:
-    """Whether it states something about the person: who is named first is them, and nothing is asked."""
+    """Whether it states something about the person: they are named first, and it is not a question."""
     return ABOUT_PERSON.match(text) is not None and not text.rstrip().endswith(("?", "？"))
 
 
 def is_working_note(text: str) -> bool:
-    """Whether it tells of work in progress that will be over soon."""
+    """Whether it describes unfinished work that will be over soon."""
     return WORKING.search(text[:CAP]) is not None
 
 
-# How much a memory is worth keeping: importance = 0.6 * novelty + 0.4 * salience. Novelty is how far the meaning lies
-# from all that is known already; salience adds up what the words show.
+# How much a memory is worth keeping: importance = 0.6 * novelty + 0.4 * salience. Novelty is the distance of its
+# meaning from everything known; salience adds up signals in the words.
 
-THRESHOLD = 0.3  # below it, a text is not worth a memory
+THRESHOLD = 0.3  # a text below it is not worth a memory
 NOVELTY_SHARE, SALIENCE_SHARE = 0.6, 0.4
 NAMED, COUNTED, PREFERENCE, TECHNICAL = 0.3, 0.2, 0.4, 0.1
-HEAD = 4000  # characters; a signal that comes later does not make a text salient
-# A capital inside a sentence; at its beginning only with what follows a name.
+HEAD = 4000  # characters; later signals do not make a text salient
+# A capital inside a sentence; at its beginning only if followed by what follows a name.
 _INNER_NAME, _FIRST_NAME = form("inner_name"), form("first_name")
 _MIXED = lazy(
     r"\[\[[^\[\]\n]+\]\]|(?<!\w)@[A-Za-z]\w+|[a-z][A-Z]\w+|(?<![A-Za-z])[A-Z][a-z]+[A-Z]\w*"
@@ -230,7 +230,7 @@ _ASCII_PIECE = lazy(r"[^\s,;!?\"'()\[\]{}]+|`[^`\n]+`")
 _PIECE = lazy(r"[^\s,;!?\"'’“”，。！？、；：()\[\]{}\u3400-\u9fff]+|`[^`\n]+`")
 HANS = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _RARE, _PLAIN = 4.0, 1.0
-_MEAN_RARITY = 1.25  # one technical term among twelve other words that mean something
+_MEAN_RARITY = 1.25  # one technical term among twelve other content words
 _HAN_PER_WORD = 2
 
 
@@ -245,7 +245,7 @@ _HAN_NAMES = lazy(_han_names)
 
 
 def has_name(text: str) -> bool:
-    """Whether it names a person, a place, an organisation or a product, as far as spelling shows it."""
+    """Whether it names a person, place, organisation or product, as far as spelling shows."""
     if any(pattern.search(text) for pattern in (_MIXED, _INNER_NAME, _FIRST_NAME)):
         return True
     if text.isascii():  # the others take 6 ms to compile
@@ -254,13 +254,13 @@ def has_name(text: str) -> bool:
 
 
 def has_number(text: str) -> bool:
-    """Whether it has a number, a day, a month or a word that counts."""
+    """Whether it has a number, a day, a month or a number word."""
     return _NUMBER.search(text) is not None
 
 
 def has_technical_terms(text: str) -> bool:
-    """Whether its words are rare enough on average: a frequent word does not count, a plain one counts 1, one with
-    the shape of code or out of a short list of terms 4. Two Chinese characters are taken for a word."""
+    """Whether its words are rare enough on average: frequent words do not count, ordinary ones count 1, those that
+    look like code or are in a short list of terms 4. Two Chinese characters count as a word."""
     pieces = (_ASCII_PIECE if text.isascii() else _PIECE).findall(text)
     tokens = [token.strip(".:*_`-" if len(token) < 2 else ".:*") for token in pieces]
     rarities = [r for r in (_rarity(token) for token in tokens if token) if r]
@@ -290,7 +290,7 @@ def salience(text: str) -> float:
 
 
 def novelty(cosine: float | None) -> float:
-    """From 0.0 to 1.0: how far from the centroid of all memories; None when there are none yet."""
+    """From 0.0 to 1.0: the distance from the centroid of all memories; None if there are none yet."""
     if cosine is None or not math.isfinite(cosine):
         return 1.0
     return min(1.0, max(0.0, 1.0 - cosine))
@@ -302,7 +302,7 @@ def importance(novelty: float, salience: float) -> float:
 
 
 def has_preference(text: str) -> bool:
-    """Whether somebody's preference speaks from it: "I prefer", "my favorite", "讨厌"."""
+    """Whether it states someone's preference: "I prefer", "my favorite", "讨厌"."""
     return bool(_PREFERENCE.search(text) or _HAN_PREFERENCE.search(text))
 
 
@@ -317,7 +317,7 @@ def memory_type(text: str) -> str:
 
 
 def says_something(text: str) -> bool:
-    """Whether it states a fact, tells of something that happened, or of work in hand."""
+    """Whether it states a fact, or reports an event or work in progress."""
     head = text[:HEAD]
     if (
         language().statements(head)

@@ -1,5 +1,5 @@
-"""Summaries of what was said, by a model or by its own sentences, and whether they are true still; and old sessions
-among the memories, which summaries stand for (the "logic" seed, section 3)."""
+"""Summaries of conversations, by a model or from their own sentences, and whether they still hold; and of old
+sessions among the memories (the "logic" seed, section 3)."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ SESSION = (
     "Sum up this conversation in two or three sentences: the key facts, decisions and subjects. Be specific, and keep "
     "names, numbers and technical details."
 )
-_ROOM = 1.5  # models count otherwise than we do, and a cut sentence helps nobody
+_ROOM = 1.5  # models count differently, and a cut sentence helps nobody
 
 
 def remembered_part(texts: Iterable[str], most: int) -> Question:
-    """The question for a summary of a session, of which only memories are left, in order."""
+    """The question for a summary of a session of which only memories are left, in order."""
     return question(SESSION, [("Conversation", "\n\n".join(texts))], most)
 
 
 def summary_text(answer: str) -> str:
-    """The summary in an answer: small models repeat the marks, too."""
+    """The summary in an answer, without the marks that small models repeat."""
     return answer.strip().removeprefix(_OPEN).removesuffix(_CLOSE).strip()
 
 
 def question(task: str, pieces: Sequence[tuple[str, str]], most: int) -> Question:
-    """A task with these pieces of text, by their titles, for a summary of at most `most` tokens."""
+    """A task with these texts, by title, for a summary of at most `most` tokens."""
     inert = [
         (title, piece.strip().replace(_OPEN, "‹‹‹").replace(_CLOSE, "›››"))
         for title, piece in pieces
@@ -63,18 +63,18 @@ def question(task: str, pieces: Sequence[tuple[str, str]], most: int) -> Questio
     return Question("summary", messages, None, max(64, round(most * _ROOM)))
 
 
-# A summary without a model: the sentences of a text that say most, as they stand, in their order.
+# A summary without a model: the most informative sentences of a text, unchanged and in order.
 
-CAP = 60_000  # characters that are read
-MOST = 600  # sentences that are weighed
-LONGEST = 600  # characters of a sentence that is still one
+CAP = 60_000  # characters read
+MOST = 600  # sentences weighed
+LONGEST = 600  # longest sentence, in characters
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n+")
 _WORDS = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 _QUESTION, _CHAT = form("question"), form("chat")
 
 
 def sentences(texts: Iterable[str]) -> list[str]:
-    """All sentences, without what is no sentence: marks, greetings, whole pages of code."""
+    """All sentences, without non-sentences such as marks, greetings and pages of code."""
     parts = (part.strip(" \t>*-#") for part in _ENDS.split("\n".join(texts)[:CAP]))
     proper = (
         sentence
@@ -87,7 +87,7 @@ def sentences(texts: Iterable[str]) -> list[str]:
 def summary(
     facts: Sequence[str], texts: Iterable[str], most: int, count: Callable[[str], int]
 ) -> str:
-    """What to remember of a text in at most `most` tokens: its facts, then the sentences that say most."""
+    """A summary of a text in at most `most` tokens: its facts, then the most informative sentences."""
     newest = dict.fromkeys(reversed([" ".join(fact.split()) for fact in facts]))
     chosen, left = _fitting(newest, most, count)
     every = sentences(texts)
@@ -100,7 +100,7 @@ def summary(
 
 
 def _fitting(lines: Iterable[str], most: int, count: Callable[[str], int]) -> tuple[list[str], int]:
-    """The lines that fit into `most` tokens, the first ones first; and how many are left."""
+    """The first lines that fit into `most` tokens, and how many are left over."""
     fitting: list[str] = []
     for line in lines:
         if line and (size := count(line)) <= most:
@@ -110,12 +110,12 @@ def _fitting(lines: Iterable[str], most: int, count: Callable[[str], int]) -> tu
 
 
 def statements(lines: list[str]) -> list[str]:
-    """The sentences that are no questions."""
+    """The sentences that are not questions."""
     return [line for line in lines if not _QUESTION.search(line)]
 
 
 def rank(lines: Sequence[str]) -> list[str]:
-    """The sentences, those that say most first: what is salient, and what the others speak of, too."""
+    """The sentences, most informative first: salient ones, and those about what the others mention, too."""
     words = [frozenset(word.lower() for word in _WORDS.findall(line)) for line in lines]
     often = Counter(word for tokens in words for word in tokens)
     total = max(1, len(lines))
@@ -128,11 +128,11 @@ def rank(lines: Sequence[str]) -> list[str]:
     return [lines[at] for at in sorted(range(len(lines)), key=lambda at: (-worth(at), at))]
 
 
-# Of what summaries are made, and whether that is the same still.
+# The sources of summaries, and whether they have changed.
 
 
 def sources(entries: Iterable[Entry]) -> list[Entry]:
-    """The turns and facts that summaries are made of: those that live, and those that only had to make room."""
+    """The turns and facts that summaries are made of: living ones, and those evicted only to make room."""
     usable = [
         entry
         for entry in entries
@@ -145,25 +145,25 @@ def sources(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def covers(entries: Iterable[Entry]) -> str:
-    """A digest of a summary's sources, by which a change of them shows."""
+    """A digest of a summary's sources, which reveals changes."""
     lines = sorted(f"{name(entry)} {content_hash(entry.content)}" for entry in entries)
     return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def name(entry: Entry) -> str:
-    """What links lead to an entry by: names of turns and facts are unique, those of summaries are not."""
+    """The link target of an entry: names of turns and facts are unique, those of summaries are not."""
     path = without_records(entry.path).removesuffix(".md")
     return path if entry.role == SUMMARY else path.rpartition("/")[2]
 
 
 def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether one of our summaries was made of anything else than what is there now."""
+    """Whether one of our summaries was made from anything else than the current entries."""
     value = summary.properties.get("covers")
     return isinstance(value, str) and value != covers(entries)
 
 
 def reveals_removed(final: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether the summary of all reveals what is private or deleted by now."""
+    """Whether the overall summary reveals something that is now private or deleted."""
     visible = [entry for entry in entries if not entry.is_private]
     turns = sources(visible)
     sums = [entry for entry in visible if entry.role == SUMMARY and not entry.deleted]
@@ -173,7 +173,7 @@ def reveals_removed(final: Entry, entries: Iterable[Entry]) -> bool:
 
 
 def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether something in it was taken back since it was written; not what was only learned or corrected."""
+    """Whether something in it has been retracted since it was written; new or corrected facts do not count."""
     if not is_ours(final):
         return False
     then = [_as_it_was(entry, final.updated) for entry in entries]
@@ -181,7 +181,7 @@ def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
 
 
 def _as_it_was(entry: Entry, at: float) -> Entry | None:
-    """An entry as the summary of that time knows it; None for what is newer."""
+    """An entry as the summary of that time knew it; None if it is newer."""
     if entry.role == SUMMARY:
         return entry
     if not entry.deleted:
@@ -192,50 +192,50 @@ def _as_it_was(entry: Entry, at: float) -> Entry | None:
 
 
 def sums_up_to(entry: Entry | None) -> float:
-    """Up to when a summary sums up what was said."""
+    """The time up to which a summary covers the conversation."""
     return 0.0 if entry is None else seconds(entry.properties.get("covers_until")) or 0.0
 
 
 def is_edited(entry: Entry) -> bool:
-    """Whether a person has changed the words of a summary, which are theirs from then on."""
+    """Whether a person has changed the words of a summary, which then belong to them."""
     written = entry.properties.get("content_hash")
     return isinstance(written, str) and written != content_hash(entry.content)
 
 
 def is_ours(entry: Entry) -> bool:
-    """Whether it may be rewritten: a person has neither changed it nor made it private."""
+    """Whether it may be rewritten: a person has neither edited it nor made it private."""
     return not (entry.is_private or is_edited(entry))
 
 
 def links(entry: Entry) -> set[str]:
-    """Its links as they are written."""
+    """Its links as written."""
     value = entry.properties.get("links")
     return {str(item) for item in value} if isinstance(value, list) else set()
 
 
-# Old sessions among the memories are summed up: one new memory stands for many.
+# Old sessions among the memories are summed up: one new memory represents many.
 
-LONGEST_SUMMARY = 4_000  # characters of one, by a model or of sentences
-MOST_SENT_OF_ONE = 2_000  # characters of a memory that a model is sent,
+LONGEST_SUMMARY = 4_000  # characters of one summary
+MOST_SENT_OF_ONE = 2_000  # characters of a memory sent to a model,
 MOST_SENT = 24_000  # and of a session
 FILED = "knowledge"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-# A summary says whose words it sums up, so that it is not trusted more than them: they are never mixed.
+# A summary names the author of its sources, so that it is trusted no more than they are; authors are never mixed.
 _COPIED = (*TEXT_PROPERTIES, "url", "global", "conversation_id")
-_NO_EVENTS = ("preferences", REMINDERS)  # whatever session they come from
+_NO_EVENTS = ("preferences", REMINDERS)  # in whatever session
 
 
 class Means(NamedTuple):
-    """With what it is done."""
+    """The means of compressing."""
 
-    threshold: int  # sessions that are not compressed
+    threshold: int  # sessions left uncompressed
     count: Callable[[str], int]  # tokens
-    # By id, of those that are to be written now, "" where sentences have to do; None: all in sentences.
+    # By id, those to be written now, "" to use sentences instead; None: all from sentences.
     summaries: Mapping[str, str] | None = None
 
 
 class Sitting(NamedTuple):
-    """A session: what is remembered of one sitting, in the order of time."""
+    """A session: the memories of one sitting, in chronological order."""
 
     scope: str
     name: str
@@ -243,25 +243,25 @@ class Sitting(NamedTuple):
 
     @property
     def is_compressed(self) -> bool:
-        """Whether summaries stand for all of it."""
+        """Whether summaries represent all of it."""
         return all(map(_is_compressed, self.memories))
 
 
 class Part(NamedTuple):
-    """What one summary stands for: memories of one session, of one writer and origin."""
+    """The sources of one summary: memories of one session, author and origin."""
 
-    id: str  # of the summary
+    id: str  # the summary's id
     session: str
     memories: tuple[Memory, ...]
 
     @property
     def is_private(self) -> bool:
-        """Whether the person keeps it from assistants and models."""
+        """Whether the person hides it from assistants and models."""
         return is_private(self.memories[0].properties)
 
 
 def compress(draft: Draft, means: Means) -> None:
-    """Sum up the oldest sessions when there are too many; the same again after a kill."""
+    """Sum up the oldest sessions if there are too many; repeatable after a kill."""
     living = {memory.id for memory in draft.memories()}
     for part in parts(draft, means.threshold):
         if means.summaries is not None and part.id not in means.summaries:
@@ -273,14 +273,14 @@ def compress(draft: Draft, means: Means) -> None:
 
 
 def parts(draft: Draft, threshold: int) -> list[Part]:
-    """What is to be summed up now, the oldest first; without summaries that a person has archived."""
+    """What is to be summed up now, oldest first; leaves out summaries that a person has archived."""
     archived = {memory.id for memory in draft.view.archived()}
     sittings = to_compress(_sittings(draft), threshold)
     return [part for sitting in sittings for part in _parts(sitting) if part.id not in archived]
 
 
 def texts(draft: Draft, part: Part) -> list[str]:
-    """The text that a model gets: without secrets, and within its limit."""
+    """The text sent to a model: without secrets, and within its limit."""
     sent, room = list[str](), MOST_SENT
     for text in _texts(draft, part):
         sent.append(text[: min(MOST_SENT_OF_ONE, room)])
@@ -295,7 +295,7 @@ def _texts(draft: Draft, part: Part) -> list[str]:
 
 
 def _sittings(draft: Draft) -> list[Sitting]:
-    """All sessions, the oldest first. One of a single memory has nothing to sum up."""
+    """All sessions, oldest first. A session with a single memory is not summed up."""
     groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
     for memory in sorted(draft.memories(), key=lambda each: (each.created, each.path)):
         if name := _session_of(memory):
@@ -310,7 +310,7 @@ def _sitting_order(sitting: Sitting) -> tuple[float, str, str, str]:
 
 
 def _session_of(memory: Memory) -> str:
-    """The session of what has happened; "" for what belongs to none, or holds beyond it."""
+    """The session of an event; "" for memories that belong to none, or hold beyond it."""
     name, kind = (memory.properties.get(key) for key in ("session_id", "memory_type"))
     if name in (None, "") or isinstance(name, (list, dict)) or kind not in (None, "", "episodic"):
         return ""

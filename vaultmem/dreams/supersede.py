@@ -1,8 +1,8 @@
-"""Whether a newer statement replaces an older one, says the same, or holds beside it.
+"""Whether a newer statement replaces an older one, repeats it, or holds beside it.
 
-One mechanism for every subject: a score from twenty features of two short texts (what they share, where they differ,
-whether the newer one speaks of a change) in a linear model. `benchmarks/pairs.py` fits the weights on labelled pairs
-of statements and reports precision and recall on the half that is held out.
+One mechanism for every subject: a linear model scores twenty features of two short texts (what they share, where they
+differ, whether the newer one speaks of a change). `benchmarks/pairs.py` fits the weights on labelled pairs of
+statements and reports precision and recall on the held-out half.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER, _FAR = -5.0, 5.0
-DOUBTFUL = 0.0  # log odds from which an older text may be replaced
-_MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word of theirs a common one
-_USUAL = 0.5  # the cosine of two statements when nobody knows it
+DOUBTFUL = 0.0  # log odds above which an older text may be replaced
+_MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word common
+_USUAL = 0.5  # the cosine of two statements if unknown
 
 
 class Relation(NamedTuple):
@@ -47,15 +47,15 @@ class Relation(NamedTuple):
 
     kind: str  # REPLACES, SAME or APART
     replaces: float  # log odds
-    contradicts: bool  # by what the two say of one property
-    is_doubtful: bool  # likelier to replace the older one than not to, and than to say the same
+    contradicts: bool  # by what the two say about one property
+    is_doubtful: bool  # likelier to replace the older one than to leave or repeat it
 
 
 class _Pair:
     def __init__(
         self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
     ) -> None:
-        from vaultmem.dreams.asides import is_aside, may_be_ended  # only who compares
+        from vaultmem.dreams.asides import is_aside, may_be_ended  # only needed to compare
 
         self._texts = old, new, similarity
         may_replace = looks["contradicts"] or not is_aside(old, new, looks)
@@ -73,13 +73,13 @@ class _Pair:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the newer text rather replaces the older one than not, and than to say the same."""
+        """Whether the newer text is likelier to replace the older one than to leave or repeat it."""
         is_likely = self.replaces > DOUBTFUL or self._may_contradict
         return (self._may_end or (is_likely and self.is_likelier)) and not self.is_same
 
     @cached_property
     def is_likelier(self) -> bool:
-        """Whether the newer text rather replaces the older one than says the same."""
+        """Whether the newer text is likelier to replace the older one than to repeat it."""
         return self.replaces > paraphrase.score(*self._texts)
 
     def relation(self, *, replaces: bool) -> Relation:
@@ -91,9 +91,9 @@ class _Pair:
 def relations(
     new: str, olds: Sequence[str], similarities: Sequence[float | None] | None = None
 ) -> list[Relation]:
-    """What a newer text is to each of some older ones, found because they are near to it. An event replaces
-    nothing; else it replaces at most one of them, and those that say the same as that one. `similarities`: their
-    cosines to the newer one, where a model knows."""
+    """The relation of a newer text to each of some similar older ones. An event replaces nothing; anything else
+    replaces at most one of them, and those that say the same as that one. `similarities`: their cosines to the newer
+    text, if a model knows them."""
     if not olds:
         return []
     new, olds = plain(new), [plain(text) for text in olds]
@@ -111,7 +111,7 @@ def relations(
 
 
 def _names(part: str, old: str) -> bool:
-    """Whether a part of a text names what an older text is about."""
+    """Whether a part of a text names the subject of an older text."""
     about = short_texts.subject(old[:CAP])
     return bool(about) and about <= stems(part)
 
@@ -129,7 +129,7 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     ]  # fmt: skip
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
     best, replaced = pairs[at], olds[at]
-    # Where there is no second text to be far from, a distance proves nothing: it has to be likely by itself.
+    # Without a second text the margin proves nothing: the replacement must be likely on its own.
     is_certain = best.replaces > DOUBTFUL and _certainty(new, pairs, best) > _CERTAIN
     if is_event(new) or not (best.contradicts or is_certain) or not best.is_likelier:
         return [pair.relation(replaces=False) for pair in pairs]
@@ -149,12 +149,12 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
 
 
 def states_more(old: str, new: str) -> bool:
-    """Whether the older text makes several statements that are not in the newer one: it cannot end all of them."""
+    """Whether the older text makes several statements that the newer one lacks, so that it cannot end all of them."""
     return sum(not stems(part) <= stems(new) for part in short_texts.clauses(old[:CAP])) > 1
 
 
 def _speaks_otherwise(old: str, new: str) -> bool:
-    """Whether what contradicts is in two languages, which may have two names for one place: Vienna, Wien."""
+    """Whether the contradicting statements are in two languages, which may name one place differently: Vienna, Wien."""
     news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
     return all(
         fact.language != other.language
@@ -165,7 +165,7 @@ def _speaks_otherwise(old: str, new: str) -> bool:
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """How likely, by these features, one text replaces the other; what denies nothing does not."""
+    """How likely one text replaces the other, by these features; a text that denies nothing does not."""
     if not (features["shared"] or features["contradicts"] or features["meaning"] > _USUAL):
         return _NEVER
     if not (features["lost"] and features["gained"]) and not features["denied in one"]:
@@ -174,7 +174,7 @@ def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> fl
 
 
 def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[float, ...]:
-    """Features for whether the newer text replaces the best older one: scores, distance, cue, contradiction."""
+    """Features for whether the newer text replaces the best older one: score, margin, cue, contradiction."""
     first, second = [*sorted(scores, reverse=True), _NEVER][:2]
     margin, cue = min(_FAR, first - second), float(read(new[:CAP]).cue)
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
@@ -186,7 +186,7 @@ def _certainty(new: str, scored: Sequence[_Pair], best: _Pair) -> float:
 
 
 def widespread(texts: Sequence[str]) -> frozenset[str]:
-    """Words that many of the texts have: the name of what all of them are about tells them apart no more."""
+    """Words that many of the texts have: the name of their common subject no longer distinguishes them."""
     if len(texts) < _MANY:
         return frozenset()
     counted = Counter(stem for text in texts for stem in stems(text))
@@ -194,13 +194,13 @@ def widespread(texts: Sequence[str]) -> frozenset[str]:
 
 
 def alike(old: str, new: str) -> float:
-    """The share of words that two texts have in common: what stands in for the cosine where no model is at hand."""
+    """The share of words that two texts have in common: a substitute for the cosine without a model."""
     a, b = stems(old), stems(new)
     return len(a & b) / max(1, len(a | b))
 
 
 def may_contradict(old: str, new: str) -> bool:
-    """Whether two texts are likelier to speak of the same thing than not, and say different things of it."""
+    """Whether two texts probably speak of the same thing and say different things about it."""
     if max(len(old), len(new)) > CAP:
         return False
     old, new = plain(old), plain(new)
@@ -211,7 +211,7 @@ def may_contradict(old: str, new: str) -> bool:
 
 
 def properties(text: str) -> str:
-    """The words for what a text states ("lives in" of "moved to Porto"): older texts may have them in its place."""
+    """The words for what a text states ("lives in" for "moved to Porto"), which older texts may use instead."""
     return " ".join(dict.fromkeys(fact.property for fact in facts(text[:CAP])))
 
 
@@ -223,7 +223,7 @@ def features(
     *,
     is_nearest: bool = False,
 ) -> dict[str, float]:
-    """What the models look at, from 0 to 1; `common` words tell nothing, `is_nearest`: no other text is closer."""
+    """The model's features, from 0 to 1; `common` words carry no information, `is_nearest`: no other text is closer."""
     a, b = _read_without(old, common), _read_without(new, common)
     lost, gained, shared = a.stems - b.stems, b.stems - a.stems, a.stems & b.stems
     place = paraphrase.difference(
@@ -267,7 +267,7 @@ def _read_without(text: str, common: frozenset[str]) -> Reading:
 
 
 def _in_order(a: Sequence[Token], b: Sequence[Token]) -> float:
-    from difflib import SequenceMatcher  # few texts speak of a change
+    from difflib import SequenceMatcher  # few texts signal a change
 
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return 2 * sum(block.size for block in blocks) / max(1, len(a) + len(b))
@@ -287,9 +287,9 @@ _CERTAIN = 1.0
 
 # Lets the newest of what speaks of the same thing stand for it, where writing did not notice: notes that a person
 
-RECENT = 8 * 86_400.0  # seconds: what is older was compared in another dream
-RARE = 30  # memories; a word that more of them have says little
-MOST = 40  # older memories that one is compared with
+RECENT = 8 * 86_400.0  # seconds: older ones were compared in an earlier dream
+RARE = 30  # memories; a word in more of them says little
+MOST = 40  # older memories compared with one
 NEAR = 0.6  # cosine
 
 
@@ -301,7 +301,7 @@ def supersede(draft: Draft) -> None:
 
 
 def doubts(draft: Draft) -> None:
-    """Find "contradiction" where a newer memory may replace an older one, and no rule of the language says so."""
+    """Find "contradiction" if a newer memory may replace an older one but no rule of the language says so."""
     for old, new, relation in _compared(draft):
         if relation.kind == APART and relation.is_doubtful and not relation.contradicts:
             words = [quote_text(draft.content(memory)) for memory in (new, old)]
@@ -310,7 +310,7 @@ def doubts(draft: Draft) -> None:
 
 
 def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
-    """Each older memory beside a newer one, and what the newer one is to it."""
+    """Each older memory with a newer one, and the newer one's relation to it."""
     done = {memory.text("replaced_by") for memory in draft.view.archived()}
     since = draft.view.now.timestamp() - RECENT
     short = [
@@ -335,7 +335,7 @@ def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
 
 
 def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:
-    """Older memories of the same people, project and scope that share a telling word or the meaning with a new one."""
+    """Older memories of the same people, project and scope that share a rare word or the meaning with a new one."""
     near = {path for path, _ in draft.view.alike(new, NEAR)}
     results = {
         old.path: old for group in groups for old in group if len(group) <= RARE or old.path in near
@@ -351,7 +351,8 @@ def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory
 
 
 def may_replace(old: Memory, new: Properties, trust: str = access.CONNECTED) -> bool:
-    """Whether one with these properties may replace an older one: the same scope, no two projects, told to all."""
+    """Whether a memory with these properties may replace an older one: same scope, not two projects, and visible to
+    all."""
     projects = {old.text("project"), str(new.get("project") or "")} - {""}
     is_readable = access.is_trusted(access.origin(new), access.ANYBODY, trust)
     return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_readable

@@ -1,1 +1,1 @@
-"""The models for embedding and reranking that run on this machine, and their files."""
+"""The embedding and reranking models that run on this machine, and their files."""

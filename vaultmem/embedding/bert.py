@@ -1,7 +1,7 @@
-"""Runs models of the BERT family by a graph of our own: fused operators, int8 matrices, one text at a time.
+"""Runs models of the BERT family with our own graph: fused operators, int8 matrices, one text at a time.
 
-A single text needs no padding, costs less than its share of a batch, and always has the same vector. The word table
-stays in its file, from which the rows of a text are read.
+A single text needs no padding, costs less than its share of a batch, and always gets the same vector. The word table
+stays in its file, from which a text's rows are read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from vaultmem.paths import replace_private
 
 Floats = NDArray[np.float32]
 BYTES, EXACT = "int8.onnx", "exact.onnx"  # the two variants; a prepared folder has one of them
-FAITHFUL = 0.97  # least cosine between the two; lower where a processor's additions overflow
+FAITHFUL = 0.97  # least cosine between the two; lower if a processor's additions overflow
 _TAKES = "rows"
 _SAMPLES = (
     "Mr Ansah services the boiler every November.",
@@ -31,7 +31,7 @@ _SAMPLES = (
 
 
 class Linear(NamedTuple):
-    """An int8 matrix (inputs × outputs) with the scale of each column, and a bias."""
+    """An int8 matrix (inputs × outputs) with a scale per column, and a bias."""
 
     matrix: NDArray[np.int8]
     scales: Floats
@@ -168,8 +168,8 @@ class RunningBert:
 
 
 def open_graph(folder: Path, model: Bert, tokenize: Tokenize, opener: Opener) -> Session:
-    """A session of the variant that suits this machine, which is determined once: int8 halves the work on most
-    processors, but is slower or wrong on some."""
+    """A session of the variant that suits this machine, determined once: int8 halves the work on most processors, but
+    is slower or wrong on some."""
     for cached in (folder / name for name in (BYTES, EXACT)):
         if cached.is_file():
             try:
@@ -179,7 +179,7 @@ def open_graph(folder: Path, model: Bert, tokenize: Tokenize, opener: Opener) ->
     forms = {BYTES: graph(model), EXACT: graph(model, exact=True)}
     sessions = {name: opener(data) for name, data in forms.items()}
     chosen = BYTES if _is_better(model, tokenize, sessions) else EXACT
-    with contextlib.suppress(OSError):  # where there is no room, it is built again the next time
+    with contextlib.suppress(OSError):  # without room on the disk, it is built again next time
         replace_private(str(folder / chosen), forms[chosen], sync=True)
     return sessions[chosen]
 

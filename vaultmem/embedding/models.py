@@ -28,7 +28,7 @@ DEFAULT, MULTILINGUAL = "default", "multilingual"
 class Model(NamedTuple):
     """An embedding model on this machine; `key` separates the vectors of different models."""
 
-    key: str  # a short folder name; other weights, tokenizer or pooling give another key
+    key: str  # a short folder name; different weights, tokenizer or pooling give a different key
     name: str  # as fastembed or the user calls it
     dimensions: int
     folder: str  # its files: the tokenizer, or files derived from the weights
@@ -36,14 +36,14 @@ class Model(NamedTuple):
     weights: str = "model.onnx"  # path of the weights in the folder
     pooling: str = ""  # how token vectors are pooled: mean, cls, none; "" when fastembed knows
     mean: float = minilm.MEAN  # mean cosine of unrelated texts
-    across: float = 0.0  # the same of texts in two scripts; 0 where it was not measured
+    across: float = 0.0  # the same for texts in two scripts; 0 if not measured
 
 
 def resolve_model(setting: str, models_dir: str) -> Model:
-    """The model that the setting names, ready to load; fast when it was prepared before.
+    """The model that the setting names, ready to load; fast if it was prepared before.
 
-    `default` is the model that is installed with vaultmem, an absolute path (or one with ~) is a folder of the
-    user's, anything else is a name that fastembed knows, and may be downloaded now. Raises ModelError with advice.
+    `default` is the model installed with vaultmem, an absolute path (or one with ~) is a folder of the user's, and
+    anything else is a name that fastembed knows, which may be downloaded now. Raises ModelError with advice.
     """
     models = Path(models_dir)
     if setting == DEFAULT:
@@ -70,7 +70,7 @@ def _multilingual(models: Path) -> Model:
 
 
 def model_key(name: str, *parts: str) -> str:
-    """A readable folder name that differs whenever one of the parts differs."""
+    """A readable folder name that differs whenever a part differs."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.rsplit("/", 1)[-1].lower()).strip("-")[:32]
     digest = hashlib.blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
     return f"{plain or 'model'}-{digest}"
@@ -84,7 +84,7 @@ def _as_folder(setting: str) -> Path | None:
     return path if path.is_absolute() else None
 
 
-# Embedding models that a user names: a folder, or a model that fastembed can fetch.
+# Embedding models named by the user: a folder, or a model that fastembed can fetch.
 
 WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", "onnx/model_quantized.onnx")
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
@@ -92,7 +92,7 @@ POOLING = "1_Pooling/config.json"  # the file of sentence-transformers
 
 
 class Fetching(Protocol):
-    """The part of fastembed's model classes that is used and that their common base does not declare."""
+    """The members of fastembed's model classes that we use and their common base does not declare."""
 
     model_description: object
 
@@ -175,7 +175,7 @@ def _inspect(folder: Path, weights: str) -> Model:
 
 
 def _pooling(folder: Path) -> str:
-    """The pooling: mean, as for most models, unless the folder says that the first token is used."""
+    """The pooling: mean, as for most models, unless the folder says to use the first token."""
     try:
         settings = json.loads((folder / POOLING).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -185,7 +185,7 @@ def _pooling(folder: Path) -> str:
 
 
 def _fingerprint(folder: Path, names: tuple[str, ...]) -> str:
-    """A digest that changes whenever one of the files does, without reading them."""
+    """A digest that changes when one of the files does, computed without reading them."""
     lines = [str(folder)]
     for name in names:
         path = folder / name

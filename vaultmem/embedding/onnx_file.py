@@ -1,5 +1,5 @@
-"""Reads the tensors of an ONNX file, and writes a graph as one. The package onnx does both but has 50 MB; the format
-is protocol buffers with a dozen fields (onnx.proto)."""
+"""Reads the tensors of an ONNX file, and writes a graph as one. The package onnx does both but takes 50 MB; the
+format is protocol buffers with a dozen fields (onnx.proto)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ _GRAPH, _INITIALIZER = 7, 5  # fields of a model and of its graph
 
 
 def read_numbers(data: memoryview) -> dict[str, Array]:
-    """The arrays of a model by name, as views into `data`. Raises ValueError for anything that is not an ONNX
-    file."""
+    """The arrays of a model by name, as views into `data`. Raises ValueError for anything that is not an ONNX file."""
     try:
         graph = next(part for field, part in _fields(data) if field == _GRAPH)
         tensors = (part for field, part in _fields(_bytes(graph)) if field == _INITIALIZER)

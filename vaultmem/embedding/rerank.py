@@ -48,7 +48,7 @@ class Reranker:
     def _load(self) -> TextCrossEncoder:
         with self._lock:
             if self._trouble is not None:
-                # A missing model is not looked for at every question.
+                # Do not look for a missing model at every question.
                 raise self._trouble
             if self._running is None:
                 try:

@@ -1,7 +1,7 @@
 """A unigram tokenizer: splits a text into the most probable sequence of word pieces.
 
-Only the hashes of the pieces are kept. As strings in a trie, as in the package tokenizers, the 250,000 pieces of the
-multilingual model take 280 MB; hashes and ids take 5.
+Only the hashes of the pieces are kept. As strings in a trie, as in the package tokenizers, the multilingual model's
+250,000 pieces take 280 MB; hashes and ids take 5.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tokenizers import Regex, normalizers
 
 Codes = NDArray[np.uint64]  # code points
 MARK = "▁"  # stands before each word
-UNKNOWN_COST = 10.0  # below the least score of a piece
+UNKNOWN_COST = 10.0  # below the score of any piece
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits look random
 
 
@@ -52,10 +52,10 @@ class Unigram:
     def _best(self, words: str) -> list[int]:
         """The ids of the pieces with the highest total score; a run of unknown characters is one unknown piece."""
         best = [0.0] + [-math.inf] * len(words)  # the best score up to a position
-        back = [(0, 0)] * (len(words) + 1)  # the begin of its last piece, and its id
+        back = [(0, 0)] * (len(words) + 1)  # the start of its last piece, and its id
         at = 0
         for start, end, piece, score in self._matches(words):
-            while at < start:  # all pieces that end at the next position are known
+            while at < start:  # all pieces ending at the next position are known
                 at += 1
                 self._pass(at, best, back)
             if (total := best[start] + score) > best[end]:
@@ -71,13 +71,13 @@ class Unigram:
         return result[::-1]
 
     def _pass(self, place: int, best: list[float], back: list[tuple[int, int]]) -> None:
-        """Continue with an unknown piece where no single character is a piece."""
+        """Continue with an unknown piece if no single character is a piece."""
         total = best[place - 1] + self._unknown_score
         if total > best[place]:
             best[place], back[place] = total, (place - 1, self._unknown)
 
     def _matches(self, words: str) -> list[tuple[int, int, int, float]]:
-        """The start, end, id and score of each piece within a word, by start, the shortest first."""
+        """The start, end, id and score of each piece within a word, by start and shortest first."""
         codes = _codes(words)
         marks = np.append(np.flatnonzero(codes == ord(MARK)), len(codes))
         room = marks[np.searchsorted(marks, np.arange(len(codes)), "right")] - np.arange(len(codes))

@@ -1,5 +1,5 @@
-"""The WordPieces of the default model: its tokenizer, built from data/minilm/vocab.txt because the package of the
-weights has none, and a token count, which a recall by words needs too (owner of tokenizers)."""
+"""The default model's WordPieces: its tokenizer, built from data/minilm/vocab.txt because the weights package has
+none, and a token count, which a recall by words needs too (owner of tokenizers)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from vaultmem.text.values import file_text, lazy, normalize_text
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_LONGEST = 100  # characters of a word that is split
+_LONGEST = 100  # longest word that is split, in characters
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _REMEMBERED = 4_000  # cached counts
 
 
 def tokenizer() -> Tokenizer:
-    """The tokenizer of BERT's uncased models over our WordPieces, without truncation and padding."""
+    """The tokenizer of BERT's uncased models over our WordPieces, without truncation or padding."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     ids = {word: number for number, word in enumerate(read_words())}
@@ -54,7 +54,7 @@ _PARTS = lazy(r"[a-z0-9]+|[^\sa-z0-9]")
 
 @lru_cache(_REMEMBERED)
 def count(text: str) -> int:
-    """The number of tokens in a text, without special tokens. Text of the letters A to Z, with or without accents,
+    """The number of tokens in a text, without special tokens. Text in the letters A to Z, with or without accents,
     does not need the tokenizer, which takes 30 ms to load."""
     plain = text if text.isascii() and text.isprintable() else text.translate(_PLAIN)
     if not plain.isascii() or any(mark in text for mark in _SPECIAL):
@@ -64,8 +64,8 @@ def count(text: str) -> int:
 
 @lru_cache(_REMEMBERED)
 def _count_word(word: str) -> int:
-    """The number of tokens in a word: the longest piece that it begins with, then the longest of the rest, and so on;
-    a word with an unknown part is one token."""
+    """The number of tokens in a word: its longest prefix that is a piece, then the longest of the rest, and so on; a
+    word with an unknown part is one token."""
     vocabulary = _vocabulary()
     if len(word) == 1 or word in vocabulary or len(word) > _LONGEST:
         return 1

@@ -1,4 +1,4 @@
-"""Exports memories, a page of lines at a time: every property, the content, the path of the file."""
+"""Exports memories, one page of lines at a time: every property, the content, the path of the file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _UNKNOWN = 1e18  # sorts after all known times
 
 
 class _Place(NamedTuple):
-    """Where a page begins: after this memory in the order of all."""
+    """Where a page begins: after this memory, in the order of all memories."""
 
     created: float
     id: str
@@ -67,7 +67,7 @@ def export(session: Session, params: Arguments) -> Page:
             continue
         try:
             lines.append(_line(session, entry, shape))
-        except (NoteNotFoundError, OSError):  # deleted by a person just now
+        except (NoteNotFoundError, OSError):  # just deleted by a person
             continue
         size += len(lines[-1])
         if size > PAGE:
@@ -104,7 +104,7 @@ def _chosen(session: Session, params: Arguments) -> list[tuple[_Place, Memory]]:
 
 
 def _created(entry: Memory) -> float:
-    """When a memory was written, by its property: the time of its file differs in another vault."""
+    """When a memory was written, according to its property: file times differ in another vault."""
     result = seconds(entry.properties.get("created_at"))
     return _UNKNOWN if result is None else result
 
@@ -134,7 +134,7 @@ def _comes_back(line: str, style: str, data: bytes) -> bool:
         return False
 
 
-# Export from one vault and import into another, for commands and programs: lines are exported by pages, files to
+# Export and import for commands and programs: lines are exported by pages, files to
 # import wait in the state folder.
 
 

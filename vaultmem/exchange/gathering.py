@@ -1,7 +1,7 @@
-"""Ingests texts from sources: they are sent in batches, each of which is written as a whole.
+"""Ingests texts from sources, in batches that are each written as a whole.
 
-The command's own process reads the files. The agent, if one runs, only gets their text: no client can make it read
-outside the vault. After an interruption the next run continues, because texts that were ingested are known.
+The command's own process reads the files; a running agent only gets their text, so no client can make it read outside
+the vault. After an interruption the next run continues, because ingested texts are known.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from vaultmem.text.values import in_batches
 if TYPE_CHECKING:
     from vaultmem.api.memory_vault import MemoryVault
 
-_MOST_ITEMS = 200  # per batch: the work that a kill can lose
+_MOST_ITEMS = 200  # per batch, the most that a kill can lose
 _MOST_JSON = 500_000  # characters per batch; the agent rejects lines of a megabyte
-_LONGEST_PART = 60_000  # characters per item: in JSON each may take six
+_LONGEST_PART = 60_000  # characters per item; each may take six in JSON
 _MOST_OF_PROPERTIES = 20_000  # characters
 
 
@@ -44,7 +44,7 @@ class FileReport(TypedDict, total=False):
     memories: list[dict[str, str]]
     known: list[str]
     reason: str
-    rest: int  # memories that the limit had no room for
+    rest: int  # memories beyond the limit
     redacted: list[str]
     cut: str
 
@@ -57,9 +57,9 @@ IngestReport = TypedDict("IngestReport", {
 
 
 class Piece(NamedTuple):
-    """What is sent of one text: all of it, or one of several parts."""
+    """The text sent of an item: all of it, or one of several parts."""
 
-    document: SourceText  # without secrets; title, tags and links go with its first part
+    document: SourceText  # without secrets; title, tags and links go with the first part
     redacted: tuple[str, ...]
     is_first: bool
 
@@ -120,12 +120,12 @@ def ingest(
 
 
 class _Run:
-    """One run with the result of each file."""
+    """One run, with the result of each file."""
 
     def __init__(self, vault: MemoryVault, wish: IngestOptions, progress: Progress) -> None:
         self._vault, self._wish, self._progress = vault, wish, progress
         self.files: list[FileReport] = []
-        self.left: set[tuple[str, str]] = set()  # files that are skipped or not finished
+        self.left: set[tuple[str, str]] = set()  # files skipped or not finished
         self._written = 0
 
     def take_in(self, place: Place) -> bool:
@@ -146,7 +146,7 @@ class _Run:
         return len(self.files) + len(self.left) > before
 
     def _room(self) -> int | None:
-        """How many memories may still be written; None for any number."""
+        """How many memories may still be written; None for no limit."""
         return None if self._wish.limit is None else self._wish.limit - self._written
 
     def _pieces(self, place: Place) -> Iterator[Piece]:

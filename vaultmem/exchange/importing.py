@@ -1,5 +1,5 @@
-"""Imports memories from a file of lines: reads them, makes files of this vault, compares them with the existing ones,
-and writes them in batches that can be undone."""
+"""Imports memories from a file of lines: reads them, makes files for this vault, compares them with the existing
+ones, and writes them in batches that can be undone."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from vaultmem.vault.walk import DEEPEST
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
-FOLDER = "import"  # of the state folder, for files to be imported
-BATCH, BATCH_BYTES = 500, 8_000_000  # memories, and bytes of their files, that one undo reverts
+FOLDER = "import"  # in the state folder, for files to be imported
+BATCH, BATCH_BYTES = 500, 8_000_000  # memories, and bytes of their files, per undo
 MOST_LISTED = 1_000  # lines in the report
 _NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
 
@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
     scope: str
     updated: float
     properties: Properties
-    is_foreign: bool  # of another program, which has no paths
+    is_foreign: bool  # from another program, which has no paths
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class _Run:
         self.conflict = params.text("on_conflict")
         self.hashes: set[tuple[str, str]] = set()  # content and scope of existing memories
         self.seen: dict[str, int] = {}  # line numbers by the ids in the file
-        self.links: dict[str, tuple[str, ...]] = {}  # ids by id, of shapes that name links so
+        self.links: dict[str, tuple[str, ...]] = {}  # ids by id, for shapes that link by id
         self.known = 0  # lines with nothing new
         self.conflicts: list[Unwritten] = []  # conflicts that were not resolved
         self.failed: list[Unwritten] = []
@@ -125,8 +125,8 @@ def _readable(run: _Run, lines: Iterator[Line]) -> Iterator[Line]:
 
 
 def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
-    """The file that a memory becomes when `by` imports it. Raises VaultmemError when it cannot be one."""
-    # What was a file of a vault becomes one again, byte for byte, whatever it holds.
+    """The file that a memory becomes when `by` imports it. Raises VaultmemError if it cannot be one."""
+    # A vault's file becomes one again byte for byte, whatever it contains.
     content = memory.content if memory.file is not None else checked_content(memory.content)
     id_ = memory.id or _text(memory.properties.get("id")) or session.store.new_id()
     path = unicodedata.normalize("NFC", _place(memory, content))
@@ -142,7 +142,7 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
             f"an assistant may not import what looks like a secret ({kinds[0]}); remove it first"
         )
     claimed = _text(page.properties.get("id"))
-    # A file may have the id of another one, as copies do, but must not inherit that one's approval.
+    # A file may have another's id, as copies do, but must not inherit its approval.
     if claimed not in ("", id_) and (by or _is_approved(session, claimed)):
         raise VaultmemError("the id in its file differs from that in its line")
     if by and not _text(page.properties.get("agent")):
@@ -161,7 +161,7 @@ def _is_approved(session: Session, id_: str) -> bool:
 
 
 def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
-    """The original bytes, where the page style is the same; else composed from properties and content."""
+    """The original bytes if the page style is the same; else composed from properties and content."""
     if memory.file is not None and memory.file.style == style:
         return memory.file.data
     properties: dict[str, Value] = dict(memory.properties)
@@ -170,7 +170,7 @@ def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
         properties = {"id": memory.id, **properties}
         properties |= {key: now for key in ("created_at", "updated_at") if key not in properties}
         if memory.links:
-            # Until all are there.
+            # Until all are written.
             properties["links"] = [f"[[{safe_title(own)}]]" for own in memory.links]
     return pages.compose(style, properties, memory.content)
 
@@ -187,7 +187,7 @@ def _read(style: str, data: bytes) -> pages.Page:
 
 
 def _place(memory: Exchanged, content: str) -> str:
-    """The path in the memory folder: the original one, as far as that agrees with `archived`."""
+    """The path in the memory folder: the original one, as far as it agrees with `archived`."""
     path = memory.path
     name = path.rpartition("/")[2] if path else f"{safe_title(title_of(content))}.md"
     if memory.archived:
@@ -213,8 +213,8 @@ class _Batch:
     def __init__(self, session: Session, run: _Run) -> None:
         self._session, self._run = session, run
         self._taken: set[str] = set()  # folded paths that this batch creates
-        self._there = _by_id(session)  # all memories by id, when this batch begins
-        self._reworded: dict[str, str] = {}  # titles by id, of memories that this batch changes
+        self._there = _by_id(session)  # all memories by id, when the batch begins
+        self._reworded: dict[str, str] = {}  # titles by id, of memories that the batch changes
 
     def take(self, batch: list[Line]) -> None:
         """Carry out the batch, or report what it would do."""
@@ -246,7 +246,7 @@ class _Batch:
             run.reports.append(report_done(plan, outcome))
 
     def _change(self, line: Line) -> Change | None:
-        """The change for a line; None when there is nothing to do."""
+        """The change for a line; None if there is nothing to do."""
         assert line.memory is not None
         session, run = self._session, self._run
         new = arrival(session, line.memory, run.by)
@@ -271,8 +271,7 @@ class _Batch:
         return self._merge(line.number, there, new)
 
     def _says_the_same(self, there: Memory, new: Arrival) -> bool:
-        """Whether an import would add nothing. Properties that vaultmem has added to another program's memory
-        stay."""
+        """Whether an import would add nothing. Properties that vaultmem added to another program's memory stay."""
         is_equal = new.is_foreign or there.properties == new.properties
         is_same = there.hash == new.hash and is_equal
         return is_same or self._session.store.bytes_of(there.path) == new.data
@@ -303,7 +302,7 @@ class _Batch:
         return Change(action, there.id, there.path, target, {}, None, digest(old), why, new.data)
 
     def _create(self, new: Arrival) -> Change:
-        self._reworded[new.id] = new.name  # the content of a missing file is unknown
+        self._reworded[new.id] = new.name  # a missing file's content is unknown
         target = self._free_path(new)
         return Change(CREATE, new.id, None, target, {}, None, None, "imported", new.data)
 

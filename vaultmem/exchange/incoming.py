@@ -26,7 +26,7 @@ _ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _LATEST = 253_402_300_800  # seconds since the epoch: the year 10000
 _DATES = ("created_at", "created", "date")
 _DAY = re.compile(r"(?<!\d)(\d{4})[-_](\d{2})[-_](\d{2})(?!\d)")
-_NOT_TAKEN = frozenset(  # stated elsewhere, or with a meaning of its own in vaultmem
+_NOT_TAKEN = frozenset(  # stated elsewhere, or with their own meaning in vaultmem
     "title name tag alias cssclass cssclasses answered content_hash confidence".split()
 )
 
@@ -70,8 +70,8 @@ def item_of(params: Arguments, record: JsonObject) -> Item:
 
 
 def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
-    """The day or moment of a text, in ISO: from its properties, else of its journal, else from its file name, else
-    the modification time of its file."""
+    """The day or moment of a text, in ISO: from its properties, else its journal, else its file name, else its file's
+    modification time."""
     named = _DAY.search(path.rpartition("/")[2])
     stated = [properties.get(key) for key in _DATES]
     for day in (*stated, record.get("day"), "-".join(named.groups()) if named else ""):
@@ -90,7 +90,7 @@ def _line(value: object, most: int = _LONGEST) -> secrets.Redacted:
 
 
 class _Lines:
-    """Reads short texts of one line, and collects the kinds of secrets removed from them."""
+    """Reads short one-line texts, and collects the kinds of secrets removed from them."""
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
@@ -102,7 +102,7 @@ class _Lines:
         return result.text
 
     def listed(self, value: object) -> list[str]:
-        """The lines of a list, each once."""
+        """The lines of a list, without duplicates."""
         items = value if isinstance(value, (list, tuple)) else []
         result = (self.line(item) for item in items if isinstance(item, (str, int)))
         return [*dict.fromkeys(entry for entry in result if entry)][:_MOST_LISTED]
@@ -145,7 +145,7 @@ class _Lines:
         return plain.text or None
 
 
-# Markup of a note that only its editor understands; and lines of small talk.
+# Markup that only a note's editor understands; and lines of small talk.
 
 _CODE = rf"(?P<code>{BEFORE}(?P<mark>`{{3,}}+|~{{3,}}+).*?^[ \t>]*(?P=mark)|`[^`\n]+`)"
 _FLAGS = re.MULTILINE | re.DOTALL | re.IGNORECASE
@@ -166,15 +166,15 @@ _SMALL_TALK = lazy(
 
 def without_editor_markup(text: str) -> str:
     """The text without comments, queries, outline state and block references, which only make sense in their own
-    vault; code stays, and is shown where an editor would run it."""
+    vault; code stays, and is displayed where an editor would run it."""
     result = _MARKUP.sub(lambda match: match["code"] or match["label"] or "", text)
     if result != text:
         result = _BULLET.sub(lambda match: match["code"] or "", result)
-    return not_run(result)  # also what only comes about when something is taken out of it
+    return not_run(result)  # repeat, as removing markup may create more
 
 
 def without_small_talk(text: str) -> str:
-    """The text without lines of thanks, laughter and greetings; a text of only such lines stays as it is."""
+    """The text without lines of thanks, laughter and greetings; a text with only such lines is left unchanged."""
     result = _SMALL_TALK.sub(lambda match: match["code"] or "", text)
     return result if result.strip() else text
 
@@ -198,7 +198,7 @@ def chunks(text: str) -> list[str]:
 
 
 def pieces(text: str) -> list[str]:
-    """The paragraphs of a cleaned text, in order; long ones in several pieces."""
+    """The paragraphs of a cleaned text, in order; long ones are cut."""
     result: list[str] = []
     for paragraph in _paragraphs(text):
         result += [paragraph] if count_tokens(paragraph) <= MAX_TOKENS else _cut(paragraph)
@@ -206,7 +206,7 @@ def pieces(text: str) -> list[str]:
 
 
 def join_short(pieces: Iterable[str]) -> list[str]:
-    """Join short pieces to the next, where both fit together. A part that is long enough grows no further: it is one
+    """Join short pieces to the next if both fit together. A part that is long enough grows no further: it is one
     memory, not a page."""
     result: list[str] = []
     for piece in pieces:
@@ -218,7 +218,7 @@ def join_short(pieces: Iterable[str]) -> list[str]:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """The paragraphs between empty lines; a fenced block keeps its empty lines."""
+    """The paragraphs between empty lines; fenced blocks keep their empty lines."""
     result: list[list[str]] = [[]]
     fence = ""
     for line in text.split("\n"):

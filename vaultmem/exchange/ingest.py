@@ -1,5 +1,5 @@
-"""Turns a long text into memories: cleans, cuts, weighs and routes it (the "logic" seed, section 1); and so the texts
-of other programs, each once."""
+"""Turns a long text into memories: cleans, cuts, weighs and files it (the "logic" seed, section 1); and likewise the
+texts of other programs, each once."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 TEXT = "text"  # the source of plain texts, which are cut like those on stdin
 HASH = "source_hash"
-_HASH_LENGTH = 16  # hex digits: enough for all texts of a lifetime
+_HASH_LENGTH = 16  # hex digits: enough for a lifetime of texts
 _MOST_PRINTED = 100  # characters per part in the report
-_SIMILAR = 0.9  # resemblance from which two texts count as the same
-_TOO_FEW = 8  # words, below which a text without anything important is skipped
+_SIMILAR = 0.9  # resemblance above which two texts count as the same
+_TOO_FEW = 8  # shorter texts, in words, are skipped if nothing in them is important
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
@@ -52,7 +52,7 @@ class Part(NamedTuple):
         return bool(self.known) or self.seen
 
 
-Known = Callable[[str], Part | None]  # finds what a known text was recognized as
+Known = Callable[[str], Part | None]  # finds the result for a known text
 
 
 class PartReport(TypedDict):
@@ -74,7 +74,7 @@ class TextReport(PlanReport):
 
 
 def ingest_text(session: Session, params: Arguments) -> TextReport:
-    """Write the parts of a text that are worth remembering; the report says of each whether it is new, known or
+    """Write the parts of a text that are worth remembering; the report says for each whether it is new, known or
     skipped. Secrets are removed first."""
     clean = secrets.redact(without_editor_markup(params.whole_text("text")))
     parts = judge(session, params, clean.text)
@@ -118,8 +118,8 @@ def _part_report(part: Part) -> PartReport:
 def judge(
     session: Session, params: Arguments, text: str, known: Known = lambda _: None
 ) -> list[Part]:
-    """The parts of a text with their results. Paragraphs that are known or occur twice are parts of their own; the
-    ones between them are joined into parts, which are weighed."""
+    """The parts of a text with their results. Known and repeated paragraphs are parts of their own; the ones between
+    them are joined into parts, which are weighed."""
     scope = params.scope() or DEFAULT_SCOPE
     parts: list[Part] = []
     fresh: list[str] = []
@@ -145,8 +145,7 @@ def judge(
 
 
 def whole_text(session: Session, params: Arguments, text: str) -> Part:
-    """The result for a text that is short enough for one memory, whatever its importance: somebody has written it
-    down."""
+    """The result for a text short enough for one memory, whatever its importance: someone wrote it down."""
     matches = look(session, text, params.scope() or DEFAULT_SCOPE, contradictions=False)
     if same := _same(session, text, matches):
         return Part(text, known=same.id)
@@ -180,8 +179,7 @@ def _weigh(session: Session, params: Arguments, text: str) -> Part:
 
 
 def _same(session: Session, text: str, matches: Existing) -> Memory | None:
-    """The memory that says the same, literally or nearly so: neither has anything important that the other lacks.
-    None without one."""
+    """The memory that says the same, literally or nearly so: neither has anything important that the other lacks."""
     if matches.same:
         return matches.same
     for memory, resemblance in matches.similar:
@@ -213,7 +211,7 @@ class _Result(NamedTuple):
     """The result for an item."""
 
     parts: list[Part]
-    hashes: list[str]  # that count as known from now on
+    hashes: list[str]  # hashes that count as known from now on
     redacted: tuple[str, ...] = ()
     rest: int = 0  # memories that the limit had no room for
 
@@ -263,10 +261,9 @@ def hash_of(text: str) -> str:
 
 
 def take_in(session: Session, params: Arguments) -> JsonObject:
-    """Ingest what is new in the items of one source; "results" has the result of each, in their order. At most
+    """Ingest the new texts among the items of one source; "results" has the result of each, in order. At most
     `limit` memories are written: the rest of the item that exceeds it ("rest") and all later items are left for
-    another run.
-    """
+    another run."""
     items = [item_of(params, record) for record in params.records("items")]
     room = params.whole("limit", 1_000_000)
     seen = _Seen(session)

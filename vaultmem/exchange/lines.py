@@ -1,10 +1,9 @@
-"""Memories as lines of JSON: in our own shape, which preserves a file byte for byte, and in those of two other
-programs.
+"""Memories as JSON lines: in our own shape, which preserves a file byte for byte, and in those of two other programs.
 
 {"id": …, "path": …, "archived": …, "properties": {…}, "content": …, "file": {"style": …, "base64": …}}
 
-`path` is that in the memory folder. `file` is there where its properties and content, rewritten, would be other
-bytes than the file has: then these stay as they are.
+`path` is relative to the memory folder. `file` is present if rewriting the properties and content would not reproduce
+the file's bytes.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ class File(NamedTuple):
 class Exchanged(NamedTuple):
     """A memory on its way from one vault to another."""
 
-    id: str  # "" where none is named
-    path: str  # in the memory folder; "" where none is named
+    id: str  # "" if none is named
+    path: str  # in the memory folder; "" if none is named
     archived: bool
     properties: dict[str, Value]
     content: str
@@ -109,7 +108,7 @@ def _no_number(word: str) -> float:
 
 
 def memory(result: Json) -> Exchanged:
-    """The memory of a line in our shape. Raises VaultmemError that says what is wrong with it."""
+    """The memory of a line in our shape. Raises VaultmemError with the reason if it is invalid."""
     if unknown := result.keys() - set(_KNOWN):
         raise VaultmemError(
             f"it has {min(unknown)[:40]!r}, which is not a known field{_advice(result)}"
@@ -126,14 +125,14 @@ def memory(result: Json) -> Exchanged:
 
 
 def _advice(result: Json) -> str:
-    """The hint "; --format … reads it" for a line in the shape of another program; else ""."""
+    """The hint "; --format … reads it" for a line in another program's shape, else ""."""
     shapes = {MEMORIES: {*_MEMORIES_FIELDS}, MEMORY_CLI: {*_CLI_FIELDS, "ContentHash"}}
     fits = (shape for shape, fields in shapes.items() if result and result.keys() <= fields)
     return f"; --format {shape} reads it" if (shape := next(fits, "")) else ""
 
 
 def text_field(result: Json, name: str) -> str:
-    """A text field of a line; "" when it is missing. Raises VaultmemError when it is not text."""
+    """A text field of a line; "" if it is missing. Raises VaultmemError if it is not text."""
     value = result.get(name)
     if not isinstance(value, str | None):
         raise VaultmemError(f'"{name}" is not text')
@@ -150,7 +149,7 @@ def checked_content(raw: str) -> str:
 
 
 def checked_id(raw: str) -> str:
-    """The id, if a property can hold it. Raises VaultmemError for any other."""
+    """The id, if a property can hold it. Raises VaultmemError otherwise."""
     id_ = raw.strip()
     if not id_.isprintable() or not 0 < len(id_) <= LONGEST_ID:
         raise VaultmemError(f'"id" must be one line of at most {LONGEST_ID} characters')
@@ -179,10 +178,10 @@ def in_archive(path: str) -> bool:
 
 
 def checked_properties(raw: object) -> dict[str, Value]:
-    """The properties, if a page can hold them. Raises VaultmemError when they are nested too deeply or too many."""
+    """The properties, if a page can hold them. Raises VaultmemError if they are nested too deeply or too many."""
     if not isinstance(raw, dict):
         raise VaultmemError('"properties" is not an object')
-    left: list[tuple[object, int]] = [(raw, 0)]  # no recursion, as they may be nested deeply
+    left: list[tuple[object, int]] = [(raw, 0)]  # no recursion, as nesting may be deep
     count = 0
     while left:
         value, depth = left.pop()
@@ -207,7 +206,7 @@ def _file(result: Json) -> File | None:
     return File(text_field(raw, "style"), data)
 
 
-# Read a file of lines one by one, whatever it contains: huge lines are skipped, broken ones reported.
+# Reads a file line by line, whatever it contains: huge lines are skipped, broken ones reported.
 
 LONGEST = 16_000_000  # bytes of a line: a note of four megabytes, as text and in base64
 _PART = 1 << 16
@@ -264,7 +263,7 @@ def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
 # Memories in the shapes of two other programs, the "memories" and "memory-cli" seeds, as objects of JSON.
 
 _NEVER = "0001-01-01T00:00:00Z"  # Go's zero time
-_FRACTION = re.compile(r"(\.\d{6})\d+")  # of nanoseconds, of which six digits are read
+_FRACTION = re.compile(r"(\.\d{6})\d+")  # nanoseconds, of which six digits are read
 _NO_TAG = re.compile(r"[\s,#\[\]\"']")
 # The fields of **memories** (sections 4.2 and 3.1), which have the same names as ours.
 _MEMORIES_FIELDS = (
