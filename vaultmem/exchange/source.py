@@ -1,7 +1,7 @@
 """Sources of memories: read-only readers of what other programs store.
 
-A source is registered under the entry-point group "vaultmem.sources" and chosen by its name. It yields the texts
-below a folder one by one, and names what it does not read with the reason.
+A source is registered under the entry-point group "vaultmem.sources" and chosen by name. It yields the texts below a
+folder one by one, and names what it does not read, with the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SourceText(NamedTuple):
     properties: Mapping[str, Value] = {}
     kind: str = "note"  # note, journal, instructions, memory, chat or text
     cut: str = ""  # what was left out of the file, in a few words
-    day: str = ""  # of a journal, in ISO
+    day: str = ""  # day of a journal, in ISO
     written: float = 0.0  # modification time of its file, in seconds since the epoch
 
 
@@ -63,12 +63,11 @@ class Source(Protocol):
         """The folders that it reads by default; missing ones are skipped."""
 
     def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
-        """Yield all texts below a folder (or in one file), lazily and in a stable order. Never leaves the folder nor
-        enters an excluded one, which it names instead; writes nothing. Raises VaultmemError when the folder cannot be
-        read."""
+        """Yield all texts below a folder (or in one file), lazily and in a stable order. Never leaves the folder;
+        skips excluded ones and names them; writes nothing. Raises VaultmemError if the folder cannot be read."""
 
 
-# Find the sources by entry point, and the folders to read.
+# Finding the sources by entry point, and the folders to read.
 
 ALL = "all"
 
@@ -111,7 +110,7 @@ Setting = Callable[[str], str]  # the text of a setting
 def choose_places(
     name: str, path: str | None, vault: str, home: str, setting: Setting = lambda _: ""
 ) -> Selection:
-    """The places that a source name and a folder refer to. Raises UsageError for an unknown name, VaultmemError where
+    """The places that a source name and a folder refer to. Raises UsageError for an unknown name, VaultmemError if
     nothing can be read: the folder does not exist, or belongs to the vault."""
     sources, troubles = installed()
     if name != ALL and name not in sources:
@@ -154,7 +153,7 @@ def _add_places(result: Selection, source: Source, roots: Iterable[str], vault: 
 
 
 def _excluded(vault: str) -> Excluded:
-    """The vault and the state folder: what is there is indexed already, or is a copy."""
+    """The vault and the state folder, whose contents are already indexed, or are copies."""
     result: dict[tuple[int, int], str] = {}
     for path, why in (
         (state_root(), "it is vaultmem's own state folder"),
@@ -180,7 +179,7 @@ def _checked_root(path: str, vault: str) -> str:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it, however it is spelled."""
+    """Whether a path is a folder or lies inside it, however it is spelled."""
     real = Path(os.path.realpath(path))
     with suppress(OSError):
         root = os.stat(folder)
@@ -188,7 +187,7 @@ def is_inside(path: str, folder: str) -> bool:
     return False
 
 
-# The files below the root of a source: listed and read without following links, and up to the size of a note.
+# The files below a source's root, listed and read without following links, up to the size of a note.
 
 MOST_BYTES = vault.CAP
 _MOST = f"{MOST_BYTES / 1e6:g} MB"
@@ -209,20 +208,19 @@ class Text(NamedTuple):
 
 
 class Tree:
-    """The files of a source: of a folder or one file, perhaps a link. Excluded folders are not read."""
+    """The files of a source, which is a folder or one file, perhaps a link. Excluded folders are not read."""
 
     def __init__(self, root: str, excluded: Excluded = NOTHING) -> None:
         real = os.path.realpath(root)
         self._only = os.path.basename(real) if os.path.isfile(real) else ""
         self.root = os.path.dirname(real) if self._only else real
         self._excluded = excluded
-        # The excluded folder that each folder is in, "" for none.
+        # The excluded folder that contains each folder; "" for none.
         self._within: dict[str, str] = {"": ""}
-        self._met: dict[str, str] = {}  # the excluded folders found so far, with the reasons
+        self._met: dict[str, str] = {}  # excluded folders found so far, with the reasons
 
     def files(self, is_wanted: PathTest, below: str = "") -> Iterator[Entry | Skipped]:
-        """Yield all files whose path matches, by path, then the ones passed over; none where `below` is not a
-        folder."""
+        """Yield all files whose path matches, by path, then the skipped ones; none if `below` is not a folder."""
         if self._only:
             entry = FileLookup(self.root).at(self._only)
             yield entry or Skipped(self._only, "hidden, or not a regular file")
@@ -281,7 +279,7 @@ class Tree:
 
 
 def beginning(read: SourceText, most: int) -> SourceText:
-    """The first `most` characters of a text, with a note where it was cut; secrets and long words are not split."""
+    """The first `most` characters of a text, marked where it was cut; secrets and long words are not split."""
     size = len(read.text)
     if size <= most:
         return read

@@ -1,4 +1,4 @@
-"""Sources for other vaults of Obsidian and Logseq, read as their editor reads them, and for folders of plain text."""
+"""Sources for other Obsidian and Logseq vaults, read as their editor reads them, and for folders of plain text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vaultmem.notes.places import index_kind
 from vaultmem.vault import files
 from vaultmem.vault.files import Root
 
-# Properties of a text: of Markdown files outside any vault, and of pages that hold nothing else.
+# Properties in Markdown files outside any vault, and in pages that have nothing else.
 
 _TITLES = ("title", "name")
 _DESCRIPTIONS = ("description", "summary", "abstract")
@@ -46,7 +46,7 @@ def read_properties(path: str, text: str, kind: str) -> SourceText:
 
 
 def text_of_properties(title: str, properties: Properties) -> str:
-    """The properties of a page without text, as lines of text; "" where they say nothing."""
+    """The properties of a page without text, as lines of text; "" if they say nothing."""
     fields = {
         key: _as_line(value) for key, value in properties.items() if not _OF_THE_FILE.fullmatch(key)
     }
@@ -87,7 +87,7 @@ _KNOWN_VAULTS = (  # where Obsidian lists its vaults
 
 
 class Notes(NamedTuple):
-    """The source of one dialect."""
+    """The source for one dialect."""
 
     name: str
     about: str
@@ -101,7 +101,7 @@ class Notes(NamedTuple):
         )
 
     def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
-        """Yield all notes except hidden ones and what vaultmem generated or archived there."""
+        """Yield all notes except hidden ones, and those that vaultmem generated or archived there."""
         tree = Tree(root, excluded)
         rules = open_rulebook(Root(tree.root), self.name)
         for entry in tree.files(_NOTE.search):
@@ -154,7 +154,7 @@ class Texts(NamedTuple):
         return ()
 
     def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
-        """Yield all text files; a file that is named may have any ending."""
+        """Yield all text files; a file that is named explicitly may have any ending."""
         pattern = re.compile("") if os.path.isfile(root) else _TEXT
         for source in Tree(root, excluded).texts(pattern.search):
             if isinstance(source, Skipped):
@@ -185,13 +185,13 @@ _METHODS = {"osascript": "desktop", "file": "file"}
 class Store(NamedTuple):
     """The contents of a store."""
 
-    lines: bytes  # a memory each, in the shape memory-cli
-    paths: list[str]  # of its files, one for each line
+    lines: bytes  # one memory each, in the shape memory-cli
+    paths: list[str]  # its files, one per line
     settings: JsonObject  # the equivalent settings of vaultmem
 
 
 def read_store(folder: str) -> Store:
-    """Read a store. Raises VaultmemError where there is none."""
+    """Read a store. Raises VaultmemError if there is none."""
     root = os.path.abspath(os.path.expanduser(folder))
     config = _config(root)
     elsewhere = config.get("storage.root")
@@ -212,7 +212,7 @@ def read_store(folder: str) -> Store:
 
 
 def _config(root: str) -> JsonObject:
-    """The settings of a store by their full names."""
+    """The settings of a store, by their full names."""
     try:
         raw = frontmatter.read_yaml(files.read(root, _CONFIG, 65_536).text).properties
     except frontmatter.UnreadableError:

@@ -22,8 +22,8 @@ class FileChange(NamedTuple):
     path: str | None
     target: str | None
     why: str
-    # The blob ids before and after; "" for none. Messages hold only those of moved files, whose old path another file
-    # may have taken by then; Git knows all others.
+    # The blob ids before and after; "" for none. Messages hold only those of moved files, as another file may have
+    # taken their old path; Git knows all others.
     old: str = ""
     new: str = ""
 
@@ -40,13 +40,13 @@ class Difference(NamedTuple):
 class Commit(NamedTuple):
     """A commit: the contents of its message, and its files."""
 
-    commit: str  # the full hash; "" for one that is not written yet
+    commit: str  # the full hash; "" if not written yet
     at: float  # seconds since the epoch
     by: str
     kind: str  # assistant, job or person
     why: str
-    files: tuple[FileChange, ...] = ()  # in a message only the moved ones, and those with a reason
-    # Of the batch; "" for what a person did in an editor, or another machine, seen later.
+    files: tuple[FileChange, ...] = ()  # in a message: moved ones, and those with a reason
+    # The batch's; "" for changes by a person's editor or another machine, noticed later.
     token: str = ""
     undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it undoes
     answers: tuple[AnswerChange, ...] = ()
@@ -58,12 +58,12 @@ class Commit(NamedTuple):
 
     @property
     def is_beginning(self) -> bool:
-        """Whether it only records what was there when the history, or that of a note, began."""
+        """Whether it only records the state when the history, or that of a note, began."""
         return not self.token and self.why == AS_FOUND
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """The ids of its files' contents after it, see repository.short_id."""
+        """The ids of the contents of its files after it; see repository.short_id."""
         return tuple(file.new[:SHORT] for file in self.files if file.new)
 
 
@@ -136,7 +136,7 @@ def all_files(
 
 
 class Chain:
-    """Writes commits, each on top of the last. `tree`: what the first one changes, blob ids by path."""
+    """Writes commits, each on top of the last. `tree`: the base of the first one, blob ids by path."""
 
     def __init__(self, objects: Objects, tip: str | None, tree: Mapping[str, str]) -> None:
         self._objects, self._tree = objects, Tree()
@@ -144,7 +144,7 @@ class Chain:
         self.commits = 0
         for path, id_ in tree.items():
             self._tree.put(os.fsencode(path), id_)
-        self._tree.store(object_id)  # it is stored already
+        self._tree.store(object_id)  # already stored
 
     def blob(self, data: bytes) -> str:
         """Write bytes that commits refer to. Returns their blob id."""
@@ -196,7 +196,7 @@ class Files(NamedTuple):
 
     blobs: Mapping[str, str]  # Git's blob ids by path
     read: Read  # the bytes at a path
-    # The bytes of those of the ids that are stored.
+    # The bytes of the stored ones among these ids.
     held: Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
@@ -211,7 +211,7 @@ class Intake:
         self.tree = tree
 
     def take(self, batches: Sequence[Batch], now: float) -> None:
-        """Commit what people did; then the batches, each after edits of its files in between; then the rest."""
+        """Commit what people did, then the batches, each after edits of its files in between, then the rest."""
         touched: set[str] = set()
         before: dict[str, bytes] = {}
         for step in (step for batch in batches for step in batch.steps):
@@ -220,7 +220,7 @@ class Intake:
             touched |= {step.path or step.target, step.target}
         at = min((batch.header.at for batch in batches), default=now)
         self._by_person(before | self._dirty_files(touched), self._lost(touched), at)
-        self._first_why = ""  # later changes were made, not found
+        self._first_why = ""  # later changes are edits, not discoveries
         for batch in batches:
             self._batch(batch)
         self._by_person(self._dirty_files(set()), self._lost(set()), now)
@@ -232,7 +232,7 @@ class Intake:
         return {path: data for path, data in held.items() if data is not None}
 
     def _lost(self, without: set[str]) -> set[str]:
-        """The paths of removed files; empty when the folder is suddenly empty, as after a drive was unmounted."""
+        """The paths of removed files; empty if the folder is suddenly empty, as after a drive was unmounted."""
         lost = self.tree.keys() - self._blobs.keys() - without if self._blobs else set[str]()
         return {path for path in lost if path.startswith(self._inside)}
 
@@ -252,7 +252,7 @@ class Intake:
         self._commit(message, puts, drops & self.tree.keys())
 
     def _by_person(self, held: Mapping[str, bytes], drops: set[str], at: float) -> None:
-        """Commit what somebody did outside vaultmem, if there is anything."""
+        """Commit changes made outside vaultmem, if any."""
         puts: dict[str, str] = {}
         for path, data in held.items():
             self._put(puts, path, data)
@@ -275,14 +275,14 @@ class Intake:
         why = f"{' and '.join(word for word, was in done.items() if was)} {OUTSIDE}"
         notes = [path for path in puts if not path.startswith(self._inside)]
         if len(notes) == len(created) == len(puts) and not drops:
-            why = AS_FOUND  # notes seen for the first time, because they are about to be changed
+            why = AS_FOUND  # notes first seen now, because they are about to be changed
         why, self._first_why = self._first_why or why, ""
         self._commit(Commit("", at, YOU, PERSON, why, tuple(moves)), puts, drops)
 
     def _renamed(
         self, puts: Mapping[str, str], held: Mapping[str, bytes], created: set[str], lost: dict[str, str]
     ) -> Iterator[FileChange]:  # fmt: skip
-        """Memories that were moved and edited: their ids are those of removed files."""
+        """Memories that were both moved and edited: their ids are those of removed files."""
         ids = {_memory_id(held[path]): path for path in sorted(created)} if lost else {}
         stored = self._held([*lost]) if any(ids) else {}
         for old, path in sorted(lost.items()):

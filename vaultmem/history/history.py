@@ -1,4 +1,4 @@
-"""History of everything that vaultmem wrote, and of what people did to the same files, in a private repository.
+"""The history of everything that vaultmem wrote, and of people's changes to the same files, in a private repository.
 
 The newest commit decides what is recorded: batches are forgotten only after they are committed.
 """
@@ -22,9 +22,9 @@ from vaultmem.vault.batches import Batches
 
 log = logging.getLogger("vaultmem.memories")
 
-_WITHOUT_GIT = 1_000  # batches that are kept until git is installed
+_WITHOUT_GIT = 1_000  # batches kept until git is installed
 _OFF = "there is no history: memories.history is off in the settings"
-_SHORTEST = 4  # letters of a hash
+_SHORTEST = 4  # digits of a hash
 _NOTHING = "0" * 40
 _FORMAT = "--format=%H%n%at%n%B"
 _DIFF = ("--no-renames", "--no-ext-diff", "--no-textconv")
@@ -38,8 +38,8 @@ class History:
         self._repository = Repository(folder)
         self._vault = vault
         self._memories = memory_folder
-        self._settled: str | None = None  # a newest commit that has no batch which still waits
-        self._intact: object = None  # the failure after which the repository was checked last
+        self._settled: str | None = None  # a newest commit without a waiting batch
+        self._intact: object = None  # the failure that led to the last check
 
     def trouble(self) -> str | None:
         """Why there is no history, and what to do."""
@@ -47,10 +47,10 @@ class History:
             return _OFF
         return None if is_there() else NO_GIT
 
-    # What happened
+    # Recording
 
     def take_in(self, batches: Batches, blobs: Mapping[str, str], now: float, read: Read) -> int:
-        """Make commits of the batches that wait, then one of what people did; how many commits.
+        """Commit the waiting batches, then what people did. Returns the number of commits.
 
         `blobs`: paths and Git's blob ids of all files in the memory folder; `read` gives their bytes.
         """
@@ -72,8 +72,8 @@ class History:
         return count
 
     def _begins_again(self, error: StateError) -> bool:
-        """Set the repository aside if it is damaged. Returns whether it was. A check reads all of it: after the same
-        failure of the same repository, as at every attempt on a full disk, it is not repeated."""
+        """Set the repository aside if it is damaged. Returns whether it was. The check reads all of it, so it is not
+        repeated after the same failure of the same repository, as happens at every attempt on a full disk."""
         failure = self._repository.state(), str(error)
         if failure == self._intact:
             return False
@@ -91,12 +91,12 @@ class History:
     ) -> int:
         """Commit what is not in the history yet, all or nothing. Returns the number of commits."""
         self._repository.ensure()
-        tip = self._repository.tip()  # once: everything below must refer to the same commit
+        tip = self._repository.tip()  # read once: everything below must refer to the same commit
         tokens = self._tokens(tip, 2 * len(waiting) + 2) if waiting else set()
         fresh = [batch for batch in waiting if batch.token not in tokens]
         tree = self._repository.tree(tip)
         with self._repository.chain(tip, tree) as chain:
-            # Without those that this import stores.
+            # Without those stored by this import.
             held = partial(self._repository.blobs, lacking=True)
             files = Files(blobs, read, held)
             Intake(chain, tree, self._memories, files).take(fresh, now)
@@ -126,7 +126,7 @@ class History:
         messages = self._repository.messages(tip, count)
         return {commits.parse_message(message.lstrip("\n")).token for message in messages} - {""}
 
-    # What there is
+    # Reading
 
     def log(
         self,
@@ -135,8 +135,8 @@ class History:
         by: Callable[[str], bool] | None = None,
         since: float | None = None,
     ) -> list[Commit]:
-        """Commits, newest first: all, or those of one file, also under its earlier names. `by` decides by the
-        author's name, also in the form in which Git stores it: see commits.author()."""
+        """Commits, newest first: all, or those of one file, including earlier names. `by` matches the author's name,
+        also in the form in which Git stores it; see commits.author()."""
         tip = self._tip()
         if tip is None:
             return []
@@ -149,7 +149,7 @@ class History:
         return [*islice(entries, limit)]
 
     def show(self, commit: str) -> Commit:
-        """The commit with a hash, or the beginning of one. Raises VaultmemError when it is unknown or ambiguous."""
+        """The commit with a hash or its beginning. Raises VaultmemError if it is unknown or ambiguous."""
         return next(self._read("-n1", self.resolve(commit)))
 
     def files(self, commit: Commit) -> list[Difference]:
@@ -163,8 +163,8 @@ class History:
         ]
 
     def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
-        """The files that people removed in the last commits, newest first: path, last bytes, and time; before them what
-        is gone with a folder that is suddenly empty, which no commit tells."""
+        """The files that people removed in the last commits, newest first: path, last bytes, and time. Preceded by
+        the files of a folder that is suddenly empty, which no commit records."""
         tip = self._tip()
         every = [*self._read(tip, f"-n{limit}")] if tip else []
         gone = [
@@ -183,7 +183,7 @@ class History:
         return [(path, data[old], at) for path, old, at in gone]
 
     def moved_since(self, hashes: Sequence[str]) -> list[dict[str, str]]:
-        """The later paths of files, by the path that they had after each of these commits, the newest first."""
+        """The later paths of files, by the path that they had after each of these commits, newest first."""
         tip, places = self._tip(), dict[str, str]()
         after = dict.fromkeys(hashes, places)
         if tip is None or not {*hashes} - {tip}:
@@ -199,7 +199,7 @@ class History:
         return [*after.values()]
 
     def resolve(self, prefix: str) -> str:
-        """The full hash for a prefix of four letters or more."""
+        """The full hash for a prefix of at least four digits."""
         digits = prefix.strip().lower()
         if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},40}}", digits):
             raise VaultmemError(f"{prefix!r} is not a commit; vaultmem history lists them")
@@ -222,7 +222,7 @@ class History:
         return output.decode("utf-8", "replace")
 
     def merged(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-        """A three-way merge; None when both sides change the same lines, and without git."""
+        """A three-way merge; None if both sides change the same lines, or without git."""
         if ours in (base, theirs):
             return theirs
         if theirs == base:

@@ -1,6 +1,6 @@
 """Loose objects of a Git repository: one compressed file each, named by the hash of its content.
 
-They are written and read here without a process. When git tidies up, it moves them to packs, which it alone can read.
+They are written and read here without a process. When git tidies up, it moves them to packs, which only git can read.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ENTRY = re.compile(rb"(\d+) ([^\0]+)\0(.{20})", re.DOTALL)
 
 
 def blob_id(data: bytes) -> str:
-    """The blob id that Git gives to these bytes."""
+    """Git's blob id for these bytes."""
     return object_id(BLOB, data)
 
 
 def short_id(data: bytes) -> str:
-    """The first digits of the blob id: enough to tell contents apart."""
+    """The first digits of the blob id, enough to tell contents apart."""
     return blob_id(data)[:SHORT]
 
 
@@ -44,14 +44,14 @@ def _hash(whole: bytes) -> str:
 
 
 class Objects:
-    """New objects of a repository; none of them is there before put_in_place(). Methods raise OSError."""
+    """New objects of a repository, which appear in it only with put_in_place(). Methods raise OSError."""
 
     def __init__(self, folder: str) -> None:
         self._folder = f"{folder}/objects"
-        self._fresh: dict[str, str] = {}  # ids by the paths of temporary files
+        self._fresh: dict[str, str] = {}  # ids by path of the temporary file
 
     def store(self, kind: str, data: bytes) -> str:
-        """Write an object to a temporary file, by a name that `git prune` knows. Returns its id."""
+        """Write an object to a temporary file, with a name that `git prune` recognizes. Returns its id."""
         handle, fresh = tempfile.mkstemp(prefix="tmp_obj_", dir=self._folder)
         whole = _whole(kind, data)
         id_ = self._fresh[fresh] = _hash(whole)
@@ -63,7 +63,7 @@ class Objects:
         return id_
 
     def put_in_place(self) -> None:
-        """Give all of them their names, once they are safe on the disk."""
+        """Rename them all, once they are safely on the disk."""
         if len(self._fresh) > _FEW:
             os.sync()
         for fresh, id_ in self._fresh.items():
@@ -85,7 +85,7 @@ def _path(folder: str, id_: str) -> str:
 
 
 class Tree:
-    """A folder as a commit is to have it; drop() and put() take paths from here."""
+    """The folder tree of the next commit; put() and drop() take paths relative to it."""
 
     def __init__(self) -> None:
         self._files: dict[bytes, str] = {}  # blob ids
@@ -93,7 +93,7 @@ class Tree:
         self._id = ""  # "" after a change
 
     def put(self, path: bytes, id_: str) -> None:
-        """Add or replace a file, also in place of a folder, or in a folder in place of a file."""
+        """Add or replace a file, also where a folder was, or in a folder where a file was."""
         name, slash, rest = path.partition(b"/")
         self._id = ""
         if slash:
@@ -104,7 +104,7 @@ class Tree:
             self._files[name] = id_
 
     def drop(self, path: bytes) -> None:
-        """Remove a file, and the folders that it leaves empty."""
+        """Remove a file, and the folders that this leaves empty."""
         name, slash, rest = path.partition(b"/")
         self._id = ""
         if not slash:
@@ -115,7 +115,7 @@ class Tree:
                 del self._folders[name]
 
     def is_empty(self) -> bool:
-        """Whether there is no file in it."""
+        """Whether it has no file."""
         return not self._files and not self._folders
 
     def store(self, store: Callable[[str, bytes], str]) -> str:
@@ -135,7 +135,7 @@ class Tree:
 
 
 def read(folder: str, id_: str) -> bytes:
-    """The content of a loose object. Raises LookupError for one that is in a pack, missing or damaged."""
+    """The content of a loose object. Raises LookupError if it is packed, missing or damaged."""
     try:
         with open(_path(f"{folder}/objects", id_), "rb") as file:
             data = zlib.decompress(file.read())

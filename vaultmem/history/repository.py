@@ -1,8 +1,8 @@
-"""A private bare Git repository, isolated from any other Git configuration. Commits are written without a process; what
-else git is needed for runs through GitPython.
+"""A private bare Git repository, isolated from any other Git configuration. Commits are written without a process;
+everything else runs git through GitPython.
 
-Only our configuration, no hooks, no templates, no prompts, and no GIT_* variables of the caller, which may be a hook
-of another repository.
+Uses only our configuration, no hooks, no templates, no prompts, and no GIT_* variables of the caller, which may be a
+hook of another repository.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.quotePath=false",
-    "core.sharedRepository=0600",  # whatever the umask says
+    "core.sharedRepository=0600",  # whatever the umask
     "core.fsync=committed",  # loose objects are removed once they are packed
     "gc.auto=0",
     "maintenance.auto=false",
@@ -50,7 +50,7 @@ def is_there() -> bool:
 
 
 class Repository:
-    """Runs git on one bare repository, which is created when it is first needed."""
+    """Runs git on one bare repository, created when first needed."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -83,7 +83,7 @@ class Repository:
         return None
 
     def tree(self, tip: str | None) -> dict[str, str]:
-        """The blob ids by path in the newest commit `tip`, if there is one; a copy that the caller may change."""
+        """The blob ids by path in the newest commit `tip`, if any; a copy that the caller may change."""
         if tip is None:
             return {}
         if self._last is None or self._last[0] != tip:
@@ -113,8 +113,8 @@ class Repository:
 
     @contextmanager
     def chain(self, tip: str | None, tree: dict[str, str]) -> Iterator[Chain]:
-        """A chain on top of the newest commit `tip`, whose end becomes the newest: all of it or nothing. The caller
-        brings `tree`, the content of that commit, up to date."""
+        """A chain on top of the newest commit `tip`, whose end becomes the newest commit: all of it or nothing. The
+        caller updates `tree`, the content of that commit."""
         if tip is None and os.path.lexists(f"{self.folder}/{BRANCH}"):
             raise self._failure("its branch cannot be read")
         fresh = objects.Objects(self.folder)
@@ -123,7 +123,7 @@ class Repository:
             yield chain
             if chain.commits:
                 fresh.put_in_place()
-                # Git takes every file below refs for a branch, also one that a kill leaves behind.
+                # Git takes every file below refs for a branch, even one left by a kill.
                 branch = f"{self.folder}/{BRANCH}"
                 replace_private(branch, f"{chain.tip}\n", sync=True, by_way_of=f"{self.folder}/tip")
         except OSError as error:
@@ -133,7 +133,7 @@ class Repository:
         self._last = (chain.tip, tree) if chain.tip else None
 
     def blobs(self, names: Sequence[str], *, lacking: bool = False) -> dict[str, bytes]:
-        """The bytes of blobs by their ids. Raises StateError for a missing one, or with `lacking` leaves it out."""
+        """The bytes of blobs by id. A missing one raises StateError, or is left out with `lacking`."""
         blobs: dict[str, bytes] = {}
         blob_names = []
         for name in dict.fromkeys(names):
@@ -174,11 +174,11 @@ class Repository:
         return True
 
     def damage(self) -> str | None:
-        """What is wrong with the repository, in Git's words; None when it is intact or cannot be checked. Reads all
-        of it."""
+        """What is wrong with the repository, in Git's words; None if it is intact or cannot be checked. Reads all of
+        it."""
         if not os.path.lexists(self.folder) or not is_there():
             return None
-        for _ in range(_LOOKS):  # while others write, Git takes what is not there yet for a gap
+        for _ in range(_LOOKS):  # while others write, Git reports missing objects
             before = self.state()
             code, output, errors = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
             if not code:
@@ -193,7 +193,7 @@ class Repository:
         return self.tip(), frozenset(os.listdir(folder) if os.path.isdir(folder) else ())
 
     def set_aside(self) -> None:
-        """Rename the repository, so that a new one can begin."""
+        """Rename the repository, so that a new one can be created."""
         digits = [place.rpartition(DAMAGED)[2] for place in self.damaged()]
         number = 1 + max((int(digit) for digit in digits if digit.isdecimal()), default=0)
         try:
@@ -221,8 +221,8 @@ class Repository:
         return self._execute(arguments, None)[:2]
 
     def _execute(self, arguments: Sequence[str], stdin: int | None) -> tuple[int, bytes, str]:
-        """Run git, through env where there are variables to remove, because GitPython can only add some. `stdin` is an
-        open file, which git reads from its start."""
+        """Run git, through env if variables must be removed, as GitPython can only add some. `stdin` is an open file,
+        which git reads from the start."""
         if stdin is not None:
             os.lseek(stdin, 0, os.SEEK_SET)
         foreign = (
@@ -256,7 +256,7 @@ class Repository:
 
 @contextmanager
 def _held(data: bytes | None) -> Iterator[IO[bytes] | None]:
-    """Data for git in an anonymous file, not beside the repository: reading must not need space there."""
+    """Data for git in an anonymous file elsewhere: reading must not need space beside the repository."""
     if data is None:
         yield None
         return

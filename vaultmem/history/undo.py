@@ -1,4 +1,4 @@
-"""Undo commits: plans which files become what. Nothing is deleted, and no later edits are lost."""
+"""Undoes commits: plans which files become what. Nothing is deleted, and later edits are kept."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Undone(NamedTuple):
 
 
 class Means(NamedTuple):
-    """What an undo needs of the vault."""
+    """What an undo needs from the vault."""
 
-    folder: str  # of the memories
+    folder: str  # the memory folder
     read: Callable[[str], bytes | None]  # the current bytes of a file; None when it does not exist
     merge: Callable[[bytes, bytes, bytes], bytes | None]  # base, ours, theirs; see History.merged()
     # A memory's bytes with the properties of a deleted one.
     archived: Callable[[bytes], bytes]
     same: Callable[[bytes, bytes], bool] = lambda _, __: True  # whether both are the same memory
-    # where in the memory folder an archived entry of a conversation goes; "" for anything else
+    # where an archived entry of a conversation goes, in the memory folder; "" for other files
     put_away: Callable[[str], str] = lambda _: ""
 
 
@@ -62,8 +62,8 @@ def planned_writes(
 ) -> tuple[list[PlannedWrite], list[Refused]]:
     """The writes that undo these commits (newest first) as one batch, and what cannot be undone.
 
-    A file that has not changed since its commit gets exactly its old bytes; later changes to other lines are kept; a
-    file that was created goes to the archive.
+    A file unchanged since its commit gets exactly its old bytes; later changes to other lines are kept; a created
+    file goes to the archive.
     """
     undo = _Undo(means)
     for commit in commits:
@@ -80,9 +80,9 @@ class _Undo:
 
     def __init__(self, means: Means) -> None:
         self._means = means
-        self._files: dict[str, _File | None] = {}  # by their current place
+        self._files: dict[str, _File | None] = {}  # by current path
         self._all: list[_File] = []
-        self._stays: set[str] = set()  # places of files with changes that could not be undone
+        self._stays: set[str] = set()  # paths of files with changes that could not be undone
         self.refused: list[Refused] = []
 
     def refuse(self, difference: Difference, moved: Mapping[str, str], why: str) -> None:
@@ -93,7 +93,7 @@ class _Undo:
         self.refused.append((difference.target or difference.path or "", why))
 
     def take(self, difference: Difference, moved: Mapping[str, str]) -> None:
-        """Undo one file of a commit. Raises NoteChangedError when it cannot."""
+        """Undo one file of a commit. Raises NoteChangedError if that is impossible."""
         if difference.target is None:
             self._bring_back(difference)
             return
@@ -101,7 +101,7 @@ class _Undo:
             difference.target
         )
         if file is None and difference.path is None:
-            return  # what was written is gone
+            return  # the written content is gone
         if file is None:
             raise NoteChangedError(f"{difference.target} no longer exists")
         inside = f"{self._means.folder}/"
@@ -113,7 +113,7 @@ class _Undo:
         ):
             file.edit(
                 self._reverse(difference.target, difference.new or b"", b"")
-            )  # it is empty, and no memory
+            )  # empty, so not a memory
             return
         if difference.path is None or difference.old is None or difference.new is None:
             self._expect_ours(difference, file)
@@ -147,7 +147,7 @@ class _Undo:
             )
 
     def _expect_free(self, difference: Difference, place: str) -> None:
-        """Raise NoteChangedError unless a file that was moved can go back."""
+        """Raise NoteChangedError unless a moved file can return to its old path."""
         if difference.path is None or difference.path == difference.target:
             return
         if place != difference.target:
@@ -169,7 +169,7 @@ class _Undo:
         self._all.append(file)
 
     def _archive(self, file: _File) -> None:
-        """Move a file that was created to the archive, or to the folder of its conversation's deleted entries."""
+        """Move a created file to the archive, or to its conversation's folder of deleted entries."""
         inside = f"{self._means.folder}/{ARCHIVE}"
         away = self._means.put_away(file.place[len(self._means.folder) + 1 :])
         if away:
@@ -195,13 +195,13 @@ class _Undo:
         file.place = place
 
     def _now(self, path: str) -> _File | None:
-        """The file that has this path on disk, wherever the undo has moved it."""
+        """The file with this path on disk, wherever the undo has moved it."""
         if path not in self._files:
             return self._at(path)
         return next((file for file in self._all if file.path == path), None)
 
     def _at(self, path: str) -> _File | None:
-        """The file that is at this place in the undo so far."""
+        """The file at this path in the undo so far."""
         if path not in self._files:
             data = self._means.read(path)
             self._files[path] = file = None if data is None else _File(path, data)
@@ -210,7 +210,7 @@ class _Undo:
         return self._files[path]
 
     def ordered(self, why: str) -> list[PlannedWrite]:
-        """A planned write for each file that changes, those that free a path first."""
+        """A planned write for each changed file, those that free a path first."""
         left = [file for file in self._all if (file.path, file.before) != (file.place, file.data)]
         ordered: list[PlannedWrite] = []
         while left:

@@ -3,14 +3,14 @@
 from vaultmem.errors import ModelError
 from vaultmem.text.times import OFF
 
-# A new name for every change of the analyzer, the schema or what a block is: it forces a rebuild.
+# Renamed with every change of the analyzer, the schema or the definition of a block: forces a rebuild.
 ANALYZER = "vaultmem-7"
-LOCAL = "local"  # index.backend of who searches the vectors of this machine alone
-ORD_BITS = 20  # a block's number is the note's << ORD_BITS | the ordinal of the block in its note
-ASKS = 16  # is added to the words of a short question in what is stored as the size of a block
+LOCAL = "local"  # index.backend: search only this machine's vectors
+ORD_BITS = 20  # a block's number is its note's << ORD_BITS | its ordinal in the note
+ASKS = 16  # added to a block's stored size if it is a short question
 
 
 def refuse_if_off(model: str) -> None:
-    """Raise ModelError where the setting says that there is no model; asked before anything heavy is imported."""
+    """Raise ModelError if the setting says that there is no model; called before anything heavy is imported."""
     if model == OFF:
         raise ModelError("Search by meaning is switched off. Set embedding.model to `default`.")

@@ -1,10 +1,10 @@
 """The catalog: SQLite tables of notes, blocks, links, tags, tasks and troubles (owner of sqlite3).
 
-Derived and deletable: there are no migrations, another FORMAT means a rebuild. `dirty` lists the notes
-whose blocks in the keyword index may be behind, `stale` the link keys that have to be resolved again; both
-are written in the same transaction as the change they follow from, so a kill loses nothing. `changes` lists the
-notes that were written or removed last, for those who remember something of all notes, and `moved` the links
-that led to files that are gone, with the path that has their content now. A rebuild forgets these two.
+Derived and deletable: there are no migrations; another FORMAT means a rebuild. `dirty` lists the notes whose blocks
+in the keyword index may be behind, `stale` the link keys to be resolved again; both are written in the same
+transaction as the change that causes them, so a kill loses nothing. `changes` lists the notes written or removed
+last, for caches over all notes, and `moved` the links that led to files now gone, with the path that has their
+content now. A rebuild clears these two.
 """
 
 from __future__ import annotations
@@ -53,38 +53,38 @@ CREATE TABLE moved (link TEXT PRIMARY KEY, hash BLOB NOT NULL, path TEXT) WITHOU
 CREATE TABLE dirty (note INTEGER PRIMARY KEY);
 CREATE TABLE stale (key TEXT PRIMARY KEY) WITHOUT ROWID;
 """
-# Made when the first reading is done: quicker, and packed.
+# Created after the first reading: faster, and packed.
 _INDEXES = """CREATE INDEX IF NOT EXISTS links_key ON links (key);
 CREATE INDEX IF NOT EXISTS links_target ON links (target) WHERE target IS NOT NULL;
 CREATE INDEX IF NOT EXISTS names_file ON names (file);
 CREATE INDEX IF NOT EXISTS tags_note ON tags (note);
 CREATE INDEX IF NOT EXISTS aliases_note ON aliases (note);
 """
-FORMAT = zlib.crc32((_SCHEMA + _INDEXES).encode()) >> 1  # another schema is another format
+FORMAT = zlib.crc32((_SCHEMA + _INDEXES).encode()) >> 1  # another schema means another format
 _NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags", "note"),
                 ("aliases", "note"), ("tasks", "note"), ("names", "file"), ("conflicts", "copy"))  # fmt: skip
-# The notes below a folder, for queries; the copies that sync programs leave are none.
+# The notes below a folder, for queries, without sync conflict copies.
 NOTES_BELOW = """FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = n.id
     WHERE f.path >= ? AND f.path < ? AND c.copy IS NULL"""
 
-# A task (t) of a conflict copy that its original has, too, open or done: the original's word counts.
+# A task (t) of a conflict copy that its original also has, open or done: the original counts.
 COPIED = """(t.is_task = 1 AND (t.note, json_extract(t.task, '$.text')) IN
     (SELECT c.copy, json_extract(o.task, '$.text') FROM conflicts c JOIN tasks o ON o.note = c.original
     WHERE o.is_task = 1))"""
 
 
 def below(folder: str) -> tuple[str, str]:
-    """From which path on, and up to which, something lies below a folder."""
+    """The range of paths below a folder, as bounds."""
     return f"{folder}/", f"{folder}0"
 
 
 def like(text: str) -> str:
-    """A text as it stands in a pattern for LIKE … ESCAPE '\\'."""
+    r"""A text escaped for a pattern of LIKE … ESCAPE '\'."""
     return "".join(f"\\{c}" if c in "%_\\" else c for c in text)
 
 
 def among(column: str, numbers: Iterable[int] | None) -> tuple[str, list[str]]:
-    """One more condition of a statement, that a column holds one of these numbers, and its value; none for None."""
+    """An SQL condition that a column has one of these numbers, and its value; none for None."""
     if numbers is None:
         return "", []
     return f"AND {column} IN (SELECT value FROM json_each(?))", [json.dumps(list(numbers))]  # noqa: S608 - own names
@@ -106,13 +106,13 @@ class Catalog:
         if fresh and not create:
             raise StateError(f"the index is missing ({path}); run vaultmem sync to make it")
         self.path = path
-        self._frozen: object = None  # what the file looked like, if it cannot be read as usual
+        self._frozen: object = None  # the file's stat, if it cannot be read as usual
         self.db = _connect(keep_private(path))
         if not create:
             self._see_whether_it_can_be_read()
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("PRAGMA temp_store = MEMORY")
-        if not create:  # an agent has several open, and the system remembers what they read
+        if not create:  # an agent has several open, and the system caches what they read
             self.db.execute(f"PRAGMA cache_size = -{READER_CACHE}")
         self.db.create_function("fold", 1, _fold, deterministic=True)  # lower() knows only ASCII
         if fresh:
@@ -123,8 +123,8 @@ class Catalog:
         self._number = next(_opened)
 
     def _see_whether_it_can_be_read(self) -> None:
-        """Even to read, SQLite makes a small file beside it. Where the disk is full or write-protected, the catalog
-        is opened as it was at its last checkpoint: what was found yesterday beats no answer."""
+        """Even to read, SQLite creates a small file. If the disk is full or write-protected, the catalog is opened as
+        of its last checkpoint: older results beat no answer."""
         try:
             self.db.execute("SELECT 1 FROM meta").fetchone()
         except sqlite3.OperationalError as error:
@@ -136,7 +136,7 @@ class Catalog:
             self._frozen = stamp(self.path)
 
     def is_outdated(self) -> bool:
-        """Whether it was opened as it was before, and has been written since."""
+        """Whether it was opened as of its last checkpoint and has been written since."""
         return self._frozen is not None and self._frozen != stamp(self.path)
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class Catalog:
         self.db.close()
 
     def is_in_place(self) -> bool:
-        """Whether the file is still there; it may have been deleted, or replaced, while it was open."""
+        """Whether the file is still there; it may have been deleted or replaced while open."""
         try:
             return os.stat(self.path).st_ino == self._inode
         except OSError:
@@ -152,14 +152,14 @@ class Catalog:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
+        """A transaction: all or nothing."""
         self.db.execute("BEGIN IMMEDIATE")
-        with OnError(self.db.rollback):  # SQLite may have ended it itself, when the disk is full
+        with OnError(self.db.rollback):  # SQLite may have ended it already, on a full disk
             yield self.db
         self.db.execute("COMMIT")
 
     def add_indexes(self) -> None:
-        """Create the SQLite indexes for links, names and tags, where they are missing."""
+        """Create the SQLite indexes for links, names and tags if missing."""
         self.db.executescript(f"BEGIN; {_INDEXES} COMMIT;")
 
     def meta(self, key: str) -> str | None:
@@ -172,7 +172,7 @@ class Catalog:
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def version(self) -> tuple[int, int, int]:
-        """Another value after every change, by whatever process; no other open catalog ever has the same."""
+        """A value that changes with every change by any process, and differs between open catalogs."""
         data = self.db.execute("PRAGMA data_version").fetchone()[0]
         return self._number, int(data), self.db.total_changes
 
@@ -186,12 +186,12 @@ class Catalog:
         return int(dirty) + int(self.db.execute("SELECT count(*) FROM stale").fetchone()[0])
 
     def orphans(self) -> list[int]:
-        """Notes that are gone, while the keyword index may still have their words."""
+        """Removed notes whose words may still be in the keyword index."""
         rows = "SELECT note FROM dirty WHERE note NOT IN (SELECT id FROM files)"
         return [int(row[0]) for row in self.db.execute(rows)]
 
     def forget_content(self, file: int) -> None:
-        """Remove all that was read out of a file, but not the file itself."""
+        """Remove everything that was read from a file, but not the file itself."""
         for table, column in _NOTE_TABLES:
             self.db.execute(f"DELETE FROM {table} WHERE {column} = ?", (file,))  # noqa: S608 - own constants
 
@@ -208,7 +208,7 @@ def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
 
 @contextmanager
 def spoken() -> Iterator[None]:
-    """Turn SQLite's errors into a StateError, or into a DamagedError where only a rebuild helps."""
+    """Turn SQLite's errors into a StateError, or into a DamagedError if only a rebuild helps."""
     try:
         yield
     except sqlite3.DatabaseError as error:

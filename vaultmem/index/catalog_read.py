@@ -1,4 +1,4 @@
-"""Questions to the catalog: notes by name, blocks of a hit, links both ways, tasks, troubles, filters."""
+"""Queries of the catalog: notes by name, blocks of a hit, links both ways, tasks, troubles, filters."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Value
     from vaultmem.notes.dialects import Rulebook
 
-    PlaceRow = list[Any]  # as it comes out of JSON
+    PlaceRow = list[Any]  # as parsed from JSON
 
 
 @value
 class BlockPlace:
-    """A block's place, with facts of its note."""
+    """The place of a block, with facts about its note."""
 
     note: int
     ordinal: int
     path: str
-    raw: str | None  # the name on disk, where it is not the UTF-8 of `path`
+    raw: str | None  # the name on disk, if it is not the UTF-8 of `path`
     title: str
     line: int
     end_line: int
@@ -36,12 +36,12 @@ class BlockPlace:
     category: str | None
     dialect: str
     properties: dict[str, Value]
-    original: str | None  # the note of which this is a sync conflict copy
+    original: str | None  # the original, if this is a sync conflict copy
 
 
 @value
 class LinkView:
-    """A link as it stands in `source`, and where it leads."""
+    """A link in `source`, and its target."""
 
     source: str
     line: int
@@ -55,8 +55,8 @@ class LinkView:
 
 _PLACE = """json_array(b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day,
     n.category, n.dialect, o.path, n.properties)"""
-# Block numbers come as one JSON array, and all rows go back as one: each row that SQLite hands out
-# lets another thread of this process have its turn. CROSS keeps the order of the tables.
+# Block numbers come as one JSON array, and all rows go back as one: each row that SQLite returns
+# gives another thread of this process a turn. CROSS keeps the order of the tables.
 _WANTED = """json_each(?) w CROSS JOIN blocks b
     ON b.note = w.value / 1048576 AND b.ordinal = w.value % 1048576"""
 _NOTES = """CROSS JOIN files f ON f.id = b.note CROSS JOIN notes n ON n.id = b.note
@@ -66,7 +66,7 @@ _RANGE = "json_array(b.note, b.ordinal, b.line, b.end_line)"
 _RANGES = f"SELECT json_group_array({_RANGE}) FROM {_WANTED}"  # noqa: S608 - own text
 _SIZES = f"SELECT json_group_array(json_array(w.value, b.size)) FROM {_WANTED}"  # noqa: S608 - own text
 
-# Two looks at what is stored together: six times as fast as handing out all names.
+# Two queries of data stored together: six times as fast as returning all names.
 _BY_NAME = """SELECT f.path, n.title FROM (SELECT id FROM notes WHERE title LIKE ?
     UNION SELECT id FROM files WHERE path LIKE ? OR path IN (?, ?)) w
     CROSS JOIN notes n ON n.id = w.id CROSS JOIN files f ON f.id = w.id ORDER BY f.path"""
@@ -78,7 +78,7 @@ _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, 
 def block_places(
     catalog: Catalog, blocks: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], BlockPlace]:
-    """The places of blocks given as (note, ordinal); those that are gone are left out."""
+    """The places of blocks given as (note, ordinal); missing ones are left out."""
     rows: list[PlaceRow] = _one_answer(catalog, _PLACES, _numbers(blocks))
     return {(row[0], row[1]): _place(row) for row in rows}
 
@@ -95,7 +95,7 @@ def _place(row: PlaceRow) -> BlockPlace:
 def line_ranges(
     catalog: Catalog, blocks: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """The first and last lines of blocks given as (note, ordinal); those that are gone are left out."""
+    """The first and last lines of blocks given as (note, ordinal); missing ones are left out."""
     rows: list[list[int]] = _one_answer(catalog, _RANGES, _numbers(blocks))
     return {(note, ordinal): (line, end) for note, ordinal, line, end in rows}
 
@@ -116,7 +116,7 @@ def conflict_copies(catalog: Catalog) -> set[int]:
 def find_notes(
     catalog: Catalog, name: str, but: frozenset[str], rules: Callable[[], Rulebook]
 ) -> list[str]:
-    """The paths that a name may mean: as a path, else file name or title, alias, or link; none of `but`."""
+    """The paths that a name may mean: by path, else file name or title, alias, or link; none of `but`."""
     bare = normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     folded = bare.lower()
     low = folded.removesuffix(".md") + ".md"
@@ -136,8 +136,8 @@ def find_notes(
 
 
 def _maybe(folded: str) -> str:
-    """A pattern for LIKE that fits all texts whose lower() is `folded`, and some others. LIKE folds ASCII
-    alone; lower() makes a k of the kelvin sign, too, and two characters of the dotted capital I."""
+    """A LIKE pattern that matches every text whose lower() is `folded`, and some others. LIKE folds only ASCII, while
+    lower() also turns the Kelvin sign into k, and the dotted capital I into two characters."""
     if len(folded) > MOST_LIKE or "\0" in folded or "\u0307" in folded:
         return "%"
     return "".join(c if (c not in "k%" if c.isascii() else c.upper() == c) else "_" for c in folded)
@@ -148,7 +148,7 @@ def _stem(path: str) -> str:
 
 
 def similar_titles(catalog: Catalog, name: str, but: frozenset[str]) -> list[str]:
-    """Note paths whose title looks like a name that nothing answers to."""
+    """Note paths whose title resembles a name that matches nothing."""
     from difflib import get_close_matches
 
     by_title = {
@@ -169,7 +169,7 @@ def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:
 
 
 def files_named(catalog: Catalog, name: str) -> list[tuple[str, int]]:
-    """The paths and ids of the files that links find under a name, see Rulebook.names."""
+    """The paths and ids of the files that links find under a name; see Rulebook.names."""
     return catalog.db.execute(
         "SELECT f.path, f.id FROM names n JOIN files f ON f.id = n.file WHERE n.name = ? ORDER BY f.path",
         (name,),
@@ -189,12 +189,12 @@ def note_id(catalog: Catalog, path: str) -> int:
 
 
 def links_from(catalog: Catalog, path: str) -> list[LinkView]:
-    """All links of a note, in the order they stand."""
+    """All links of a note, in order."""
     return _links(catalog, "f.path = ?", path)
 
 
 def links_to(catalog: Catalog, path: str) -> list[LinkView]:
-    """All links that lead to a note or file, by source."""
+    """All links to a note or file, by source."""
     return _links(catalog, "t.path = ? AND l.kind != 'self'", path)
 
 
@@ -204,7 +204,7 @@ def unresolved(catalog: Catalog) -> list[LinkView]:
 
 
 def ambiguous(catalog: Catalog) -> list[LinkView]:
-    """All links that several files answer to, by source."""
+    """All links that match several files, by source."""
     return _links(catalog, "l.choices > 1")
 
 
@@ -232,7 +232,7 @@ def tasks(catalog: Catalog, *, everything: bool = False) -> list[tuple[str, dict
 
 
 def troubles(catalog: Catalog) -> list[tuple[str, str]]:
-    """Notes that could not be read, or not wholly, with the reason."""
+    """Notes that could not be read, or only in part, with the reason."""
     rows = catalog.db.execute("SELECT path, reason FROM troubles").fetchall()
     broken = catalog.db.execute(
         "SELECT f.path, n.error FROM notes n JOIN files f ON f.id = n.id WHERE n.error IS NOT NULL"
@@ -271,13 +271,13 @@ def counts(catalog: Catalog) -> dict[str, int]:
 
 
 def ids(catalog: Catalog, statement: str, values: Sequence[str | float] = ()) -> set[int]:
-    """Ids, which SQLite hands out all at once: see _WANTED."""
+    """Ids, which SQLite returns all at once; see _WANTED."""
     whole = f"SELECT group_concat(id) FROM ({statement})"  # noqa: S608 - own text
     joined = catalog.db.execute(whole, values).fetchone()[0]
     return set(json.loads(f"[{joined}]")) if joined else set()
 
 
-# Either spelling: Logseq has dashes. Read by SQLite, because most memories never fade and need no look.
+# Either spelling: Logseq uses dashes. Read in SQLite, because most memories never fade.
 _AGING = ", ".join(
     f"'$.{key}', '$.\"{key.replace('_', '-')}\"'"
     for key in ("id", "decay_policy", "created_at", "last_reinforced_at", "updated_at")
@@ -285,8 +285,8 @@ _AGING = ", ".join(
 
 
 def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, list[Value]]]:
-    """The notes of the memory folder that have an id and a decay policy of their own: number, category, and the
-    properties id, decay_policy, created_at, last_reinforced_at and updated_at."""
+    """The notes of the memory folder with an id and their own decay policy: number, category, and the properties id,
+    decay_policy, created_at, last_reinforced_at and updated_at."""
     rows = _one_answer(
         catalog,
         f"SELECT json_group_array(json_array(n.id, n.category, json(json_extract(n.properties, {_AGING}))))"  # noqa: S608 - own text
@@ -306,8 +306,8 @@ def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None,
 
 
 def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | None]:
-    """The number of the last change, and the notes that were written or removed after the change `since`;
-    None for them when nobody knows."""
+    """The number of the last change, and the notes written or removed after the change `since`; None if that is
+    unknown."""
     last, first, notes = catalog.db.execute(
         "SELECT (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'changes'),"
         " (SELECT min(seq) FROM changes),"
@@ -315,7 +315,7 @@ def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | 
         (since or 0,),
     ).fetchone()
     if since is None or (last > since and (first is None or first > since + 1)):
-        return int(last), None  # of the oldest changes, the list no longer tells
+        return int(last), None  # the list no longer has the oldest changes
     return int(last), set(json.loads(f"[{notes or ''}]"))
 
 
@@ -328,8 +328,8 @@ def block_sizes(catalog: Catalog, blocks: Iterable[int]) -> dict[int, int]:
 def block_hashes(
     catalog: Catalog, notes: Iterable[int] | None = None, other: bool | None = None
 ) -> list[tuple[int, int, bytes]]:
-    """Note, ordinal and hash of all blocks that may be found, or of those of some notes, or with texts in another
-    script than Latin or not."""
+    """Note, ordinal and hash of all searchable blocks, optionally only of some notes, and only of texts that are, or
+    are not, in another script than Latin."""
     chosen, values = among("b.note", notes)
     if other is not None:
         chosen += f" AND b.other = {other:d}"
@@ -340,7 +340,7 @@ def block_hashes(
 
 @value
 class NoteHead:
-    """A note by name."""
+    """Path, title and dialect of a note."""
 
     path: str
     title: str
@@ -383,8 +383,8 @@ _LINKED = (
 
 
 def linked_notes(catalog: Catalog, note: int) -> list[set[int]]:
-    """What links to a note, what it links to, and what is linked from notes that link to it. Each link is looked at
-    once, however many there are of one kind."""
+    """What links to a note, what it links to, and what is linked from the same notes. Each link counts once, however
+    often it occurs."""
     return [{int(row[0]) for row in catalog.db.execute(query, {"note": note})} for query in _LINKED]
 
 

@@ -1,4 +1,4 @@
-"""Writing what was read out of a note into the catalog, and resolving links again where needed."""
+"""Writes what was read from notes into the catalog, and resolves links again where needed."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class FileRow(NamedTuple):
     size: int
     mtime_ns: int
     inode: int
-    raw: str | None = None  # the name on disk, where it is not the UTF-8 of `path`
+    raw: str | None = None  # the name on disk, if it is not the UTF-8 of `path`
     hash: bytes | None = None
-    racy: bool = False  # changed so recently that the same size and time prove nothing
+    racy: bool = False  # changed so recently that an equal size and time prove nothing
     ctime_ns: int = 0
 
 
 class BlockRow(NamedTuple):
-    """Where a block is, and the hash of the text that is embedded for it."""
+    """The place of a block, and the hash of its embedded text."""
 
     line: int
     end_line: int
     headings: tuple[str, ...]
     label: str | None
     hash: bytes
-    size: int  # its words as far as they count, and ASKS
-    other: bool  # whether what is embedded of it is in another script than Latin
+    size: int  # its number of words, capped, plus ASKS
+    other: bool  # whether its embedded text is in another script than Latin
 
 
 class NoteRow(NamedTuple):
@@ -55,11 +55,11 @@ class NoteRow(NamedTuple):
     blocks: Sequence[BlockRow]
     # By line: sentences that may say when something is to be done.
     said: Mapping[int, list[str]] = {}
-    opening: str | None = None  # of a note whose properties say when it is due
+    opening: str | None = None  # if the note's properties say when it is due
 
 
 def update_file(catalog: Catalog, row: FileRow, file: int) -> None:
-    """The new stat of a known file."""
+    """Store the new stat of a known file."""
     catalog.db.execute(
         "UPDATE files SET path = ?, kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ?,"
         " ctime_ns = ? WHERE id = ?",
@@ -67,13 +67,13 @@ def update_file(catalog: Catalog, row: FileRow, file: int) -> None:
     )
 
 
-# By what a file is the same under another path. Attachments are not read: theirs is what a rename leaves as it is.
+# Identifies a file under another path. Attachments are not read: for them, values that a rename preserves.
 _CONTENT = """CASE f.kind WHEN 'file' THEN CAST(f.inode || ' ' || f.size || ' ' || f.mtime_ns AS BLOB)
     ELSE f.hash END"""
 
 
 def keep_links(catalog: Catalog, gone: Iterable[int]) -> None:
-    """Note which links lead to files that are about to be removed."""
+    """Record which links lead to files that are about to be removed."""
     files = json.dumps([*gone])
     for statement in (
         f"""UPDATE moved SET hash = (SELECT {_CONTENT} FROM files f WHERE f.path = moved.path), path = NULL
@@ -87,11 +87,11 @@ def keep_links(catalog: Catalog, gone: Iterable[int]) -> None:
 
 
 def find_moved(catalog: Catalog) -> None:
-    """Note which file has the content of one that is gone; none where several have it."""
+    """Record which file has the content of a missing one; none if several have it."""
     execute = catalog.db.execute
     if execute("SELECT 1 FROM moved WHERE path IS NULL LIMIT 1").fetchone() is None:
         return
-    # One look at all files: joined, they would be sorted by hash first, which takes ten times as long.
+    # One pass over all files: a join would sort them by hash first, which takes ten times as long.
     rows = execute(
         f"""SELECT min(path), {_CONTENT} AS content FROM files f
         WHERE content IN (SELECT hash FROM moved WHERE path IS NULL) GROUP BY content HAVING count(*) = 1"""  # noqa: S608 - own text
@@ -101,15 +101,15 @@ def find_moved(catalog: Catalog) -> None:
 
 
 def remove_file(catalog: Catalog, file: int) -> set[str]:
-    """Remove a file and all its rows. Returns the names it had."""
+    """Remove a file and all its rows. Returns its names."""
     names = catalog.names_of(file)
     catalog.forget_content(file)
     catalog.db.execute("DELETE FROM files WHERE id = ?", (file,))
     return names
 
 
-# What a row of the table tasks is about, in its column is_task.
-BLOCK, TASK, SAID, OPENING = 0, 1, 2, 3  # OPENING: of a note that is due itself
+# Values of the column is_task of the table tasks.
+BLOCK, TASK, SAID, OPENING = 0, 1, 2, 3  # OPENING: the note itself is due
 _INSERTS = {
     "files": "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "names": "INSERT INTO names VALUES (?, ?)",
@@ -124,7 +124,7 @@ _INSERTS = {
 
 
 class Batch:
-    """Rows of many notes, written together: one statement a table instead of seven a note."""
+    """Rows of many notes, written together: one statement per table instead of seven per note."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -147,11 +147,11 @@ class Batch:
         self._rows["names"] += [(name, file) for name in names]
 
     def stale(self, keys: Iterable[str]) -> None:
-        """Links with these keys have to be resolved again."""
+        """Mark links with these keys to be resolved again."""
         self._rows["stale"] += [(key,) for key in keys]
 
     def note(self, file: int, row: NoteRow) -> None:
-        """All rows of a note whose old ones are gone. Its links are left to resolve_stale()."""
+        """Add all rows of a note whose old rows are gone. Its links are left to resolve_stale()."""
         note = row.note
         self._rows["notes"].append(
             (file, row.dialect, note.title, row.day, row.category, row.excluded, note.journal, note.namespace,
@@ -161,7 +161,7 @@ class Batch:
             (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash, b.size, b.other)
             for n, b in enumerate(row.blocks)
         ]  # fmt: skip
-        self._rows["links"] += [  # [[#heading]] leads to the note itself
+        self._rows["links"] += [  # [[#heading]] links to the note itself
             (file, n, kind, path, subpath, display, line, key, None if key else file)
             for n, (kind, path, subpath, display, line, key, *_) in enumerate(note.links)
         ]
@@ -199,7 +199,7 @@ def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
 
 
 def _words_row(file: int, line: int, kind: int, **words: object) -> tuple[object, ...]:
-    """Words of a note that are no task."""
+    """Words of a note that are not a task."""
     return file, line, kind, 1, None, _encoded({"line": line, **words})
 
 
@@ -207,18 +207,18 @@ ALL_LINKS = ("",)  # the key in `stale` that stands for the keys of all links
 _LINKS = """SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM {}
     CROSS JOIN files f ON f.id = l.source WHERE l.key != ''"""
 _EVERY_LINK = _LINKS.format("links l")
-# CROSS: not all links first.
+# CROSS: do not start with all links.
 _STALE_LINKS = _LINKS.format("stale s CROSS JOIN links l ON l.key = s.key")
 
 
 def resolve_stale(
     catalog: Catalog, lookups: Callable[[str], tuple[str, ...]], resolve: Resolve
 ) -> int:
-    """Resolve every link whose key is stale; how many links were looked at.
+    """Resolve every link with a stale key. Returns how many links were examined.
 
-    Of the note that holds a link, only its folder may count for where the link leads.
+    Of the note that holds a link, only the folder may affect the target.
     """
-    paths: dict[str, list[str]] = {}  # behind the names, each asked for once
+    paths: dict[str, list[str]] = {}  # behind the names, each queried once
     ids: dict[str, int] = {}
 
     def behind(name: str) -> list[str]:
@@ -248,7 +248,7 @@ def resolve_stale(
     return len(rows)
 
 
-# Which notes of the catalog are conflict copies of which. That depends on the paths of all notes, so it is put off.
+# Which notes are conflict copies of which. That depends on the paths of all notes, so it is deferred.
 
 Pair = tuple[str, str]  # the paths of a copy and its note
 
@@ -258,21 +258,21 @@ _NOTE = "(SELECT id FROM files WHERE path = ? AND kind = 'note')"
 class Judged(NamedTuple):
     """The result of judging conflict copies."""
 
-    pairs: list[Pair]  # all that look like a copy and its note
-    again: list[Pair] | None  # of these, which were judged; None: everything was
-    found: list[Pair]  # what turned out to be copies
+    pairs: list[Pair]  # all pairs that look like a copy and its note
+    again: list[Pair] | None  # the pairs judged; None: all of them
+    found: list[Pair]  # those that are copies
 
 
 class Copies:
-    """Marks what has to be judged again, in the transaction of each change, and judges it later. `text_of` reads
-    a note."""
+    """Marks what must be judged again, in the transaction of each change, and judges it later. `text_of` reads a
+    note."""
 
     def __init__(self, catalog: Catalog, text_of: Callable[[str], str]) -> None:
         self._catalog = catalog
         self._text_of = text_of
-        self._pairs: list[Pair] | None = None  # None: not known, or paths have come or gone
+        self._pairs: list[Pair] | None = None  # None: unknown, or paths were added or removed
         self._paired: set[str] = set()  # the paths in them
-        # Of these, whose texts are others than when they were judged.
+        # Of these, those whose texts changed since they were judged.
         self._changed: set[str] = set()
 
     def is_settled(self) -> bool:
@@ -280,12 +280,12 @@ class Copies:
         return self._catalog.meta("settled") == "yes"
 
     def paths_changed(self) -> None:
-        """Note new or removed notes."""
+        """Record new or removed notes."""
         self._pairs = None
         self._catalog.set_meta("settled", "no")
 
     def texts_changed(self, paths: Set[str]) -> None:
-        """Note changed notes."""
+        """Record changed notes."""
         if self._pairs is None:
             self.paths_changed()
         elif not self._paired.isdisjoint(paths):
@@ -293,7 +293,7 @@ class Copies:
             self._catalog.set_meta("settled", "no")
 
     def judged(self, breathe: Callable[[], None]) -> Judged | None:
-        """Judge what has to be; None when nothing has. Reads notes, so call it outside of a transaction."""
+        """Judge what needs it; None if nothing does. Reads notes, so call it outside a transaction."""
         if self.is_settled():
             return None
         if self._pairs is not None:
@@ -319,13 +319,13 @@ class Copies:
         self._catalog.set_meta("settled", "yes")
 
     def know(self, judged: Judged | None) -> None:
-        """Note that the transaction was committed."""
+        """Record that the transaction was committed."""
         if judged is not None:
             self._pairs, self._changed = judged.pairs, set()
             self._paired = {path for pair in judged.pairs for path in pair}
 
     def _alike(self, pairs: Iterable[Pair], breathe: Callable[[], None]) -> list[Pair]:
-        """Of notes that only look like copies by name, those whose texts are alike."""
+        """Of pairs that only look like copies by name, those with similar texts."""
         results = []
         for pair in pairs:
             breathe()
@@ -334,12 +334,12 @@ class Copies:
         return results
 
 
-# What goes into the catalog and into the keyword index for each block of a note.
+# What the catalog and the keyword index store for each block of a note.
 
 
 @value
 class Entry:
-    """What is indexed of one block: texts by field name, the day as YYYYMMDD or 0."""
+    """What is indexed for one block: texts by field name, and the day as YYYYMMDD or 0."""
 
     ordinal: int
     texts: dict[str, str]
@@ -348,7 +348,7 @@ class Entry:
 
 
 def block_row(title: str, block: blocks.Block) -> BlockRow:
-    """A block's place, what is known of the text that is embedded for it, and how much it says."""
+    """The place of a block, the facts about its embedded text, and its size."""
     text = blocks.embedded_text(title, block)
     words, asks = blocks.size(block)
     return BlockRow(
@@ -358,7 +358,7 @@ def block_row(title: str, block: blocks.Block) -> BlockRow:
 
 
 def index_entries(path: str, record: NoteRow, grouped: list[blocks.Block]) -> Iterator[Entry]:
-    """What the keyword index holds of each block of a note: its own text and what it has from the note."""
+    """What the keyword index holds for each block of a note: its own text, and its note's fields."""
     note = record.note
     whole = {
         "title": "\n".join((note.title, *note.aliases)),

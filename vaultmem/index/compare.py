@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 VANISH_SHARE, VANISH_COUNT = 0.2, 20
-BREATH = 256  # entries that are compared in one go: a millisecond
+BREATH = 256  # entries compared in one go: a millisecond
 
 
 class Known(NamedTuple):
@@ -34,7 +34,7 @@ class Known(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A part of the vault: single files, and folders with all that is below. "" is the whole vault."""
+    """A part of the vault: single files, and folders with everything below them. "" is the whole vault."""
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
@@ -48,8 +48,8 @@ class Diff(NamedTuple):
     gone: dict[int, str]  # file id -> path
     known: dict[str, int]  # path -> file id, of files that stay
     troubles: dict[str, str]
-    before: dict[str, Known]  # what the catalog knew of those that differ
-    hidden: frozenset[str] = frozenset()  # paths of those gone that still are on the disk
+    before: dict[str, Known]  # what the catalog knew about those that differ
+    hidden: frozenset[str] = frozenset()  # paths of those gone that are still on disk
 
 
 def nothing(*_: object) -> None:
@@ -59,9 +59,9 @@ def nothing(*_: object) -> None:
 class Manner(NamedTuple):
     """How to compare."""
 
-    kind_of: Callable[[str], str]  # whether a path is a "note", another "file" or "" (none of ours)
+    kind_of: Callable[[str], str]  # whether a path is a "note", another "file" or "" (not ours)
     reread: bool = False  # every file counts as changed
-    breathe: Callable[[], None] = nothing  # called now and then; what it raises ends it
+    breathe: Callable[[], None] = nothing  # called now and then; an exception ends it
 
 
 class Report(NamedTuple):
@@ -77,16 +77,16 @@ class Report(NamedTuple):
 
 
 class Work(NamedTuple):
-    """How to go about it."""
+    """How to carry out a sync."""
 
-    confirmed: bool  # that most notes are gone is believed
+    confirmed: bool  # accept that most notes are gone
     progress: Progress
 
 
 def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None = None) -> Diff:
     """Compare the vault, or only `place`, with the catalog by names, sizes, times and inodes.
 
-    The time of the inode counts, too: a file may get the size and the time of the one that it replaces.
+    The inode's change time counts, too: a file may have the size and time of the one that it replaces.
     """
     troubles: list[Trouble] = []
     if place is None or "" in place.folders:
@@ -123,7 +123,7 @@ def _breathing(items: Iterable[T], breathe: Callable[[], None]) -> Iterator[T]:
 
 
 def _same_kind(old: dict[str, Known], path: str, kind: str) -> Known | None:
-    """Take a known file off the list of those that are not seen yet; one of another kind stays there."""
+    """Remove a known file from the list of those not seen yet; one of another kind stays there."""
     entry = old.get(path)
     return old.pop(path) if entry and entry.kind == kind else None
 
@@ -163,7 +163,7 @@ def _catalogued_at(catalog: Catalog, place: Place) -> dict[str, Known]:
 
 
 def _store_path(raw: str) -> str:
-    """A path as the catalog spells it; of bytes that are no UTF-8, something that no file has."""
+    """A path as the catalog spells it; for bytes that are not UTF-8, a path that no file has."""
     return nfc(raw) if is_utf8(raw) else "\0"
 
 
@@ -184,8 +184,8 @@ def _walk_at(folder: str, place: Place, troubles: list[Trouble]) -> Iterator[Ent
 
 
 def lost(diff: Diff) -> list[str]:
-    """The paths that are gone and whose names turn up nowhere else: a moved file is not lost, nor is one that
-    the settings of an editor hide now."""
+    """The paths that are gone and whose names appear nowhere else. Moved files, and those now hidden by an editor's
+    settings, are not lost."""
     names = {entry.path.rpartition("/")[2] for entry in diff.put}
     gone = [path for path in diff.gone.values() if path not in diff.hidden]
     return [path for path in gone if path.rpartition("/")[2] not in names]
@@ -198,8 +198,8 @@ def missing(diff: Diff) -> list[str]:
 
 
 def missed_twice(look: Callable[[], Diff]) -> Diff:
-    """How the whole vault differs, where what has gone was missed by two looks: a file that moves during one of them
-    may be seen at neither of its places."""
+    """How the whole vault differs, counting as gone only what two passes missed: a file that moves during one pass
+    may be missed at both places."""
     first = set(missing(diff := look()))
     if not first:
         return diff
@@ -208,8 +208,8 @@ def missed_twice(look: Callable[[], Diff]) -> Diff:
 
 
 def check_vanished(folder: str, diff: Diff) -> None:
-    """Refuse a folder that lost most of its files, or is another one and has not half of them: a drive that is not
-    mounted must not empty the index."""
+    """Refuse a folder that lost most of its files, or is another folder with fewer than half of them: an unmounted
+    drive must not empty the index."""
     total = len(diff.known) + len(diff.gone)
     if 2 * len(diff.known) <= total:
         identity.check(folder)
@@ -218,7 +218,7 @@ def check_vanished(folder: str, diff: Diff) -> None:
 
 
 def check_rebuild(folder: str, rules: Rulebook, indexed: int) -> None:
-    """The same before an index is built anew; `indexed` is how many notes the old one had."""
+    """The same check before a rebuild; `indexed` is how many notes the old index had."""
     count = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
     if 2 * count <= indexed:
         identity.check(folder)
@@ -227,7 +227,7 @@ def check_rebuild(folder: str, rules: Rulebook, indexed: int) -> None:
 
 
 def refuse_if_lost(folder: str, count: int, total: int, *, empty: bool) -> None:
-    """Raise VaultGoneError when so many of all files cannot have gone on purpose."""
+    """Raise VaultGoneError if too large a share of all files is gone for that to be on purpose."""
     if count > 0 and (empty or (count > VANISH_COUNT and count > VANISH_SHARE * total)):
         raise VaultGoneError(
             f"{count} of {total} files are gone from {folder}: as for them, the index was left as it is. If the "

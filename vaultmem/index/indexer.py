@@ -1,9 +1,9 @@
-"""Put differences between the vault and the index into the index: the one writer's work.
+"""Applies differences between the vault and the index: the work of the one writer.
 
-One batch: read and parse files; one catalog transaction that also marks the notes dirty; replace their
-blocks in the keyword index and commit; clear the marks. New notes go through in small parts, so that Tantivy's
-thread works while the next part is read; their batch is committed as a whole. A kill between any two steps is healed
-by the next run, which does again what is marked. The result always equals an index built from nothing.
+One batch: read and parse files; one catalog transaction that also marks the notes dirty; replace their blocks in the
+keyword index and commit; clear the marks. New notes go through in small parts, so that Tantivy's thread works while
+the next part is read; their batch is committed as a whole. After a kill between any two steps, the next run repeats
+the marked work. The result always equals an index built from scratch.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from vaultmem.index.keyword import KeywordWriter
 
 READER = f"{__version__}/10"  # raise the number when notes are read differently: all are read again
-BATCH_NOTES = 20_000  # new notes until they can be searched: bounds what a kill costs
-KNOWN_NOTES = 5000  # changed notes that are replaced at once: bounds memory, about 40 MB
-PART_NOTES = 250  # new notes of one transaction
+BATCH_NOTES = 20_000  # new notes per commit: bounds what a kill costs
+KNOWN_NOTES = 5000  # changed notes replaced at once: bounds memory, about 40 MB
+PART_NOTES = 250  # new notes per transaction
 
 
 class Indexer:
     """The open catalog and keyword index, and the rules to read by. For one thread, under the lock.
 
-    Whoever keeps it open for long may set `breathe`, called between two notes, `committed`, called with the
-    changed notes as soon as searches can see them, `check`, which refuses differences that are too great to be
-    believed, `reads_on`, so that then only what is gone is refused, and `batch_notes`.
+    A caller that keeps it open may set `breathe`, called between two notes; `committed`, called with the changed
+    notes as soon as searches can see them; `check`, which refuses differences too great to be believed; `reads_on`,
+    with which only the deletions are then refused; and `batch_notes`.
     """
 
     def __init__(self, folder: str, generation: str, rulebook: Rulebook, config: Config) -> None:
@@ -74,7 +74,7 @@ class Indexer:
         self.fingerprint = f"{READER}|{rulebook.fingerprint}|{settings}"
         self.reread = self.catalog.meta("reader") != self.fingerprint
         self.copies = Copies(self.catalog, self._text)
-        self._is_first = False  # whether all links have to be resolved anyway
+        self._is_first = False  # whether all links must be resolved anyway
 
     def __enter__(self) -> Indexer:
         return self
@@ -90,14 +90,14 @@ class Indexer:
             self.catalog.close()
 
     def rest(self) -> None:
-        """Close the keyword writer, which holds much memory, until the next change."""
+        """Close the keyword writer, which uses much memory, until the next change."""
         if self._keyword:
             writer, self._keyword = self._keyword, None
             writer.close()
 
     @property
     def keyword(self) -> KeywordWriter:
-        """The writer, opened when the first change needs it."""
+        """The writer, opened for the first change."""
         if self._keyword is None:
             from vaultmem.index.keyword import KeywordWriter
 
@@ -105,7 +105,7 @@ class Indexer:
         return self._keyword
 
     def is_in_place(self) -> bool:
-        """Whether the files are still those that were opened: state may be deleted at any time."""
+        """Whether the opened files are still in place: the state may be deleted at any time."""
         return self.catalog.is_in_place() and os.path.exists(f"{self._kw_folder}/meta.json")
 
     def is_complete(self) -> bool:
@@ -117,15 +117,15 @@ class Indexer:
         return int(self.catalog.db.execute("SELECT count(*) FROM notes").fetchone()[0])
 
     def prepare(self) -> None:
-        """Make a new index that is empty, but can be searched. What is read into it is read by the rules of now,
-        also when that has to be gone on with later."""
+        """Make a new index that is empty but searchable. It is filled by the current rules, even if that is
+        interrupted and continued."""
         self.keyword.commit()
-        self.catalog.set_meta("tidy", "yes")  # until blocks are removed, see sync.tidied()
+        self.catalog.set_meta("tidy", "yes")  # until blocks are removed; see sync.tidy_keyword()
         self.catalog.set_meta("reader", self.fingerprint)
         self._fresh = self.reread = False
 
     def run(self, work: Work) -> Report:
-        """Bring everything up to date. Raises VaultGoneError when too much is gone, unless confirmed."""
+        """Bring everything up to date. Raises VaultGoneError if too much is gone, unless confirmed."""
         if self._fresh:
             self.prepare()  # an empty vault has an index, too
         diff = compare.missed_twice(self.differences)
@@ -140,7 +140,7 @@ class Indexer:
         if doubt:
             raise doubt
         same = self.note_count() - changed_count
-        # As catalog_read.counts() has it, but all its counts take a tenth of a second in a large vault.
+        # Not catalog_read.counts(), which takes a tenth of a second in a large vault.
         troubles = int(self.catalog.db.execute(COUNT_UNREADABLE).fetchone()[0])
         return Report(added, changed_count - added, removed, same, troubles, False, 0.0)
 
@@ -157,10 +157,10 @@ class Indexer:
     def apply(self, diff: Diff, work: Work) -> int:
         """Apply the differences, and resolve affected links. Returns the number of notes that really changed."""
         if self.reread:
-            # Half of the notes by the rules of before, half by those of now, until _finish.
+            # Until _finish, some notes are read by the old rules and some by the new.
             self.catalog.set_meta("reader", "")
         self._is_first = not self.is_complete()
-        if self._is_first and self.note_count():  # going on after a kill
+        if self._is_first and self.note_count():  # continuing after a kill
             self.catalog.add_indexes()
         taken = {entry.path for entry in diff.put}
         self._remove({file: path for file, path in diff.gone.items() if path in taken})
@@ -172,7 +172,7 @@ class Indexer:
         new = [entry for entry in diff.put if entry.path not in diff.known]
         for batch in _batches(new, self.batch_notes):
             changed_count += self._apply(batch, {}, work.progress)
-        # Last, so that whoever searches meanwhile finds a note that moved, if twice for a moment.
+        # Last, so that a search meanwhile finds a moved note, even if briefly twice.
         self._remove({file: path for file, path in diff.gone.items() if path not in taken})
         if new or diff.gone:
             rows.find_moved(self.catalog)
@@ -183,16 +183,16 @@ class Indexer:
         return changed_count
 
     def notes(self, files: Iterable[File]) -> list[str]:
-        """The paths of those that are notes."""
+        """The paths that are notes."""
         return [file.path for file in files if self.kind(file.path) == "note"]
 
     def differences(self, place: Place | None = None) -> Diff:
-        """Where the folder, or a part of it, and the catalog differ."""
+        """The differences between the folder, or a part of it, and the catalog."""
         how = Manner(self.kind, self.reread, self.breathe)
         return compare.differences(self.catalog, self.folder, how, place)
 
     def kind(self, path: str) -> str:
-        """The kind of a file: note, file or nothing. A memory is a note, also where the editor hides it."""
+        """The kind of a file: note, file or nothing. A memory is a note, even if the editor hides it."""
         kind = "note" if self._is_ours(path) else self.rules.kind(path)
         return index_kind(path, self._memory_folder, self._page) if kind == "note" else kind
 
@@ -238,7 +238,7 @@ class Indexer:
     def _write_down(
         self, part: list[File], file_ids: dict[str, int], progress: Progress
     ) -> dict[int, Iterator[Entry]]:
-        """Read files and put them into the catalog; the blocks of each note that really changed."""
+        """Read files and put them into the catalog. Returns the blocks of each note that really changed."""
         replaced: dict[int, Iterator[Entry]] = {}
         changed: set[str] = set()
         with self.catalog.transaction() as db, vault.Inside(self.folder) as inside:
@@ -265,18 +265,18 @@ class Indexer:
     def _put(
         self, entry: File, file: int | None, inside: vault.Inside
     ) -> tuple[int, Iterator[Entry]] | None:
-        """Write one file's rows; for a note that changed, its id and the blocks to index."""
+        """Write one file's rows. Returns the id and blocks of a note that changed."""
         kind = self.kind(entry.path)
         if kind != "note":
             other = rows.FileRow(entry.path, "file", *entry[1:4], ctime_ns=entry.ctime_ns)
             self._rename(self._file(other, file), self.rules.names(entry.path, None))
             return None
         read = vault.read(self.folder, entry.raw, self._cap, inside)
-        if read.gone:  # since it was listed: perhaps it moves, and the next look says so
+        if read.gone:  # changed since it was listed; if it moved, the next pass shows it
             return None
         age = time.time_ns() - read.mtime_ns
         racy = age < vault.SETTLED_NS
-        if racy and age > -vault.SETTLED_NS:  # a time in the future would be as fresh at every look
+        if racy and age > -vault.SETTLED_NS:  # a time in the future would count as fresh forever
             self.fresh_paths.add(entry.raw)
         spelling = None if entry.raw == entry.path else entry.raw
         content = bytes.fromhex(read.hash)
@@ -317,7 +317,7 @@ class Indexer:
             self.batch.names(file, names)
 
     def _stale(self, names: Iterable[str], links: Iterable[Link] = ()) -> None:
-        """These names came or went, and these links are new: what has to be resolved again."""
+        """Collect what must be resolved again, after these names appeared or disappeared and these links were added."""
         if self._is_first:
             self.batch.stale(rows.ALL_LINKS)
         else:
@@ -348,8 +348,8 @@ class Indexer:
         return file, iter(()) if record.excluded else index_entries(row.path, record, grouped)
 
     def _forget(self, file: int) -> set[str]:
-        """Remove what was read out of a note that is being read again; the names it had. A copy stays one until
-        that is judged again."""
+        """Remove what was read from a note that is being read again. Returns its names. A conflict copy remains one
+        until it is judged again."""
         db = self.catalog.db
         before = self.catalog.names_of(file)
         copies = db.execute("SELECT * FROM conflicts WHERE copy = ?", (file,)).fetchall()
@@ -358,7 +358,7 @@ class Indexer:
         return before
 
     def _finish(self, diff: Diff, held: list[int]) -> None:
-        """What was looked at is in the index; files that are `held` are gone, but kept."""
+        """Record that everything examined is indexed; `held` files are gone, but kept."""
         judged = self.copies.judged(self.breathe)
         with self.catalog.transaction() as db:
             self._settle(judged)
@@ -366,7 +366,7 @@ class Indexer:
             db.executemany("INSERT INTO troubles VALUES (?, 1, ?)", list(diff.troubles.items()))
             for dialect, template in self.rules.uri_templates().items():
                 self.catalog.set_meta(f"uri {dialect}", template)
-            if self.reread:  # when they are back, they are read by the rules of now
+            if self.reread:  # when they are back, they are read by the current rules
                 db.executemany(
                     "UPDATE files SET size = -1, hash = NULL WHERE id = ?",
                     [(file,) for file in held],
@@ -378,7 +378,7 @@ class Indexer:
         self.copies.know(judged)
 
     def settle(self) -> None:
-        """After single changes: what depends on the whole vault, which are conflict copies of which notes."""
+        """After single changes, update what depends on the whole vault: which notes are conflict copies."""
         judged = self.copies.judged(self.breathe)
         with self.catalog.transaction():
             self._settle(judged)

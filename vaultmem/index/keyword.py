@@ -1,8 +1,9 @@
 """The keyword index: Tantivy over blocks (the only importer of tantivy).
 
-One analyzer serves all languages: in scripts without blanks between words (CJK, Thai) every character is a token, and
-emoji are; everything else is split into words, lower-cased, folded to ASCII and stemmed by its script. Words without
-blanks are found as phrases of two characters. No text is stored: snippets are read from the notes, which are the truth.
+One analyzer serves all languages: in scripts without blanks between words (CJK, Thai), every character is a token, as
+are emoji; everything else is split into words, lower-cased, folded to ASCII and stemmed by its script. Words in
+scripts without blanks are found as phrases of two characters. No text is stored: snippets are read from the notes,
+which are the truth.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 MAX_WORD = 64
 MOST_REMEMBERED = 5000  # words
 HEAP_BYTES = 64_000_000
-SHORT = 200  # characters of texts that come again and again: titles, headings, tags
-# How the names of characters begin that are words of their own.
+SHORT = 200  # characters of frequently repeated texts: titles, headings, tags
+# Prefixes of the Unicode names of characters that are words of their own.
 _CJK = (
     "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "CJK RADICAL", "KANGXI", "HANGZHOU", "IDEOGRAPHIC ITERATION",
     "IDEOGRAPHIC NUMBER", "HIRAGANA", "KATAKANA ", "HALFWIDTH KATAKANA ", "HANGUL", "HALFWIDTH HANGUL", "HENTAIGANA",
     "THAI ", "LAO ", "KHMER ", "MYANMAR ",
 )  # fmt: skip
-# Letters whose words have a stemmer of their own, which leaves all others alone.
+# Scripts with their own stemmer, which leaves all other words alone.
 _STEMMED = {
     "greek": lazy("[\u0370-\u03ff]"), "russian": lazy("[\u0400-\u04ff]"), "arabic": lazy("[\u0600-\u06ff]"),
     "tamil": lazy("[\u0b80-\u0bff]"),
@@ -44,7 +45,7 @@ TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 
 
 def analyzer() -> tantivy.TextAnalyzer:
-    """The analyzer for notes and queries alike, of texts that words() has prepared."""
+    """The analyzer for notes and queries alike, for texts prepared by words()."""
     filters = tantivy.Filter
     return _between_blanks(
         filters.remove_long(MAX_WORD), filters.lowercase(), filters.ascii_fold(), filters.stemmer("english")
@@ -66,8 +67,8 @@ def normal(text: str) -> str:
 
 
 class _Cut(dict[int, str]):
-    """What str.translate() makes of each character: letters, digits and marks stay, a CJK character gets blanks around
-    it, all others become blanks. Ten times as fast as a regular expression in Tantivy's tokenizer."""
+    """The mapping of str.translate(): letters, digits and marks stay, a CJK character gets blanks around it, all
+    others become blanks. Ten times as fast as a regular expression in Tantivy's tokenizer."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -75,7 +76,7 @@ class _Cut(dict[int, str]):
         if kind == "So" or (kind[0] != "P" and unicodedata.name(character, "").startswith(_CJK)):
             cut = f" {character} "
         elif unicodedata.name(character, "").startswith("VARIATION SELECTOR"):
-            cut = ""  # how the character before it looks
+            cut = ""  # a variation of the preceding character
         else:
             cut = character if kind[0] in "LNM" or character == "_" else " "
         self[code] = cut
@@ -86,7 +87,7 @@ _CUTS = _Cut()
 
 
 def words(text: str) -> str:
-    """A text as the analyzer takes it: words, and single CJK characters, between blanks."""
+    """A text prepared for the analyzer: words and single CJK characters, separated by blanks."""
     text = normal(text).translate(_CUTS)
     if text.isascii() or not _ANY_STEMMED.search(text):
         return text
@@ -97,7 +98,7 @@ def words(text: str) -> str:
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """What the analyzer makes of a text."""
+    """The analyzer's tokens for a text."""
     return _short_tokens(text) if len(text) <= MAX_WORD else _tokenized(text)
 
 
@@ -111,13 +112,13 @@ _short_tokens = lru_cache(MOST_REMEMBERED)(_tokenized)
 
 @cache
 def stemmer(language: str) -> tantivy.TextAnalyzer:
-    """What makes one stem of each word between blanks, by the rules of a language ("german")."""
+    """A function that stems each word of a text by the rules of a language ("german")."""
     return _between_blanks(tantivy.Filter.lowercase(), tantivy.Filter.stemmer(language))
 
 
 @cache
 def without_stop_words(language: str) -> tantivy.TextAnalyzer | None:
-    """What leaves out the words between blanks that only join others; None where Tantivy has no list of them."""
+    """A function that removes stop words from a text; None if Tantivy has no list for the language."""
     try:
         return _between_blanks(tantivy.Filter.stopword(language))
     except ValueError:
@@ -125,7 +126,7 @@ def without_stop_words(language: str) -> tantivy.TextAnalyzer | None:
 
 
 def folded(word: str) -> str:
-    """A word in lower case without accents, as the analyzer has it before it takes its ending off."""
+    """A word in lower case without accents, as the analyzer has it before stemming."""
     return _folder().analyze(word)[0]
 
 
@@ -150,7 +151,7 @@ def _schema() -> tantivy.Schema:
 
 
 def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
-    """Open (or create) the index in `folder`. Raises OSError or ValueError when it is damaged."""
+    """Open (or create) the index in `folder`. Raises OSError or ValueError if it is damaged."""
     if create:
         make_private(folder)
         index = tantivy.Index(_schema(), path=folder)
@@ -160,7 +161,7 @@ def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
     return index
 
 
-# In what Tantivy says when the disk is full, a limit is reached or writing is forbidden.
+# Parts of Tantivy's messages when the disk is full, a limit is reached or writing is forbidden.
 _NO_ROOM = (
     "StorageFull", "FileTooLarge", "QuotaExceeded", "code: 27", "PermissionDenied", "ReadOnlyFilesystem",
 )  # fmt: skip
@@ -168,7 +169,7 @@ _NO_ROOM = (
 
 @contextmanager
 def spoken() -> Iterator[None]:
-    """Tantivy raises ValueError for all that can go wrong; tell a full disk from a damaged file."""
+    """Translate ValueError, which Tantivy raises for everything: tell a full disk from a damaged file."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -176,20 +177,20 @@ def spoken() -> Iterator[None]:
             raise NoRoomError(NO_ROOM.format(error)) from error
         raise _damage_error(error) from error
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # Rust's own, which is no Exception
+        if type(error).__name__ == "PanicException":  # a Rust panic, which is not an Exception
             raise _damage_error(error) from error
         raise
 
 
 def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
-    """Open the index to search; whether it can see what is written later. Even to read, Tantivy makes a lock: where the
-    disk is write-protected, it is opened through links in another folder, and stays as it is now."""
+    """Open the index for searching. Returns it, and whether it can see later writes. Even to read, Tantivy takes a
+    lock: on a write-protected disk it is opened through links in another folder, and does not change."""
     try:
         return *_open(folder), True
     except DamagedError:
         raise
     except StateError:
-        import shutil  # most never need these
+        import shutil  # rarely needed
         import tempfile
 
         elsewhere = tempfile.mkdtemp(prefix="vaultmem-")
@@ -199,7 +200,7 @@ def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
                     os.symlink(os.path.join(folder, name), os.path.join(elsewhere, name))
             return *_open(elsewhere), False
         finally:
-            # A thread of Tantivy looks once more and makes its lock there, maybe while the folder is being emptied.
+            # A Tantivy thread checks again and takes its lock there, perhaps while the folder is being emptied.
             os.rename(elsewhere, gone := f"{elsewhere}.gone")
             shutil.rmtree(gone, ignore_errors=True)
 
@@ -215,7 +216,7 @@ def _damage_error(error: BaseException) -> DamagedError:
 
 
 def _remove_leftovers(folder: str) -> None:
-    """What Tantivy was about to rename when it was killed; it never looks at such files again."""
+    """Remove files that Tantivy was about to rename when killed; it never looks at them again."""
     if os.path.isdir(folder):
         for name in os.listdir(folder):
             if name.startswith(".tmp"):
@@ -232,15 +233,15 @@ class KeywordWriter:
         self._folder = folder
         index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
         self._schema = index.schema
-        # Then nothing has to be removed of new notes.
+        # Then new notes have nothing to be removed.
         self.was_empty = index.searcher().num_docs == 0
         self._writer = index.writer(HEAP_BYTES, 1)
-        # A kill in the middle of a commit leaves files that would block every later one.
+        # A kill during a commit leaves files that would block every later one.
         self._writer.garbage_collect_files()
 
     def remove(self, note: int) -> None:
         """Remove all blocks of a note."""
-        # Not by term: tantivy-py makes a signed term of a number, which no unsigned field has.
+        # Not by term: tantivy-py turns a number into a signed term, which never matches an unsigned field.
         self._writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "note", note))
 
     def add(self, note: int, entry: Entry) -> None:
@@ -265,11 +266,11 @@ class KeywordWriter:
 
     @spoken()
     def close(self) -> None:
-        """Wait for merges and let go of the index."""
+        """Wait for merges and release the index."""
         self._writer.wait_merging_threads()
         self._seal()
 
     def _seal(self) -> None:
-        """Tantivy makes its files for everybody to read."""
+        """Restrict permissions: Tantivy makes its files readable by everyone."""
         for name in os.listdir(self._folder):
             keep_private(os.path.join(self._folder, name))

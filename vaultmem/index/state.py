@@ -24,20 +24,20 @@ _VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": ANALYZER}
 
 
 class State:
-    """Where the derived files of a vault are. Nothing in here is worth a backup."""
+    """The location of a vault's derived files. Nothing in it is worth a backup."""
 
     def __init__(self, vault: str) -> None:
         self.vault = vault
         self.folder = state_folder(vault)
         if not os.path.isdir(self.folder):
-            from vaultmem.vault.identity import follow  # a state is new only once
+            from vaultmem.vault.identity import follow  # new only once
 
             follow(vault)
         self._held: int | None = None
-        self._read: tuple[tuple[int, int, int], object] | None = None  # what the manifest was
+        self._read: tuple[tuple[int, int, int], object] | None = None  # the manifest last read
 
     def manifest(self) -> dict[str, object]:
-        """The manifest, or {} when there is none, or it is damaged or of another version."""
+        """The manifest; {} if there is none, or it is damaged or of another version."""
         path = self.path("manifest.json")
         try:
             seen = stamp(path)
@@ -52,7 +52,7 @@ class State:
         return result if all(result.get(k) == v for k, v in _VERSIONS.items()) else {}
 
     def generation(self) -> str | None:
-        """The folder of the generation in force, if its parts are there."""
+        """The folder of the generation in force, if its parts exist."""
         number = self.manifest().get("generation")
         if number is None:
             return None
@@ -69,31 +69,31 @@ class State:
         return os.path.exists(self.path("behind"))
 
     def fall_behind(self) -> None:
-        """Note that a write could not be indexed; the next search does it."""
-        with contextlib.suppress(OSError):  # then the next sync does
+        """Record that a write could not be indexed; the next search indexes it."""
+        with contextlib.suppress(OSError):  # then the next sync indexes it
             os.close(_no_link(self.path("behind"), os.O_WRONLY | os.O_CREAT))
 
     def catch_up(self) -> None:
-        """Note that the index is up to date again."""
+        """Record that the index is up to date again."""
         with contextlib.suppress(OSError):
             os.unlink(self.path("behind"))
 
     def complete(self, notes: int) -> None:
-        """Note that the index in force is complete, with so many notes."""
+        """Record that the index in force is complete, with this many notes."""
         number = self.manifest().get("generation")
         if isinstance(number, int):
             self.adopt(number, notes)
 
     def restore(self, generation: str, notes: int, *, complete: bool) -> None:
-        """Put the generation in this folder in force again: somebody removed the manifest, or put another in
-        its place, though nobody but the one writer may."""
+        """Put the generation in this folder in force again, after something other than the one writer removed or
+        replaced the manifest."""
         self.adopt(int(os.path.basename(generation).removeprefix("gen-")), notes, complete=complete)
 
     def _generation_folder(self, number: object) -> str:
         return os.path.join(self.folder, f"gen-{number}")
 
     def new_generation(self) -> tuple[int, str]:
-        """An empty folder for a rebuild; searches go on in the old generation meanwhile."""
+        """An empty folder for a rebuild; searches continue in the old generation meanwhile."""
         make_private(self.folder)
         taken = [
             int(n[4:]) for n in os.listdir(self.folder) if n.startswith("gen-") and n[4:].isdigit()
@@ -102,7 +102,7 @@ class State:
         return number, make_private(self._generation_folder(number))
 
     def note_count(self) -> int:
-        """How many notes the vault had when its index was last rebuilt."""
+        """How many notes the vault had at the last rebuild of its index."""
         count = self.manifest().get("notes")
         return count if isinstance(count, int) else 0
 
@@ -115,19 +115,19 @@ class State:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove what interrupted rebuilds and writes have left."""
-        from shutil import rmtree  # searches do without
+        """Remove leftovers of interrupted rebuilds and writes."""
+        from shutil import rmtree  # not needed for a search
 
         keep = f"gen-{self.manifest().get('generation')}"
         for name in os.listdir(self.folder):
             if name.startswith("gen-") and name != keep:
                 rmtree(os.path.join(self.folder, name), ignore_errors=True)
             elif name.startswith("manifest.json.") or name.endswith(".tmp"):  # not renamed yet
-                with contextlib.suppress(FileNotFoundError):  # or renamed just now
+                with contextlib.suppress(FileNotFoundError):  # or just renamed
                     os.unlink(self.path(name))
 
     def models_folder(self) -> str:
-        """Where prepared embedding models are: beside the states of all vaults, shared by them."""
+        """The folder of prepared embedding models, beside the states of all vaults and shared by them."""
         return self.path("..", "models")
 
     def path(self, *parts: str) -> str:
@@ -135,7 +135,7 @@ class State:
         return os.path.join(self.folder, *parts)
 
     def holds_lock(self) -> bool:
-        """Whether the lock that was taken still counts: the state folder may be deleted at any time."""
+        """Whether the lock is still valid: the state folder may be deleted at any time."""
         try:
             return self._held is not None and os.path.samestat(
                 os.fstat(self._held), os.stat(self.path("lock"))
@@ -145,7 +145,7 @@ class State:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lock of the one writer. Raises LockedError that names the process that holds it."""
+        """Hold the lock of the one writer. Raises LockedError naming the process that holds it."""
         make_private(self.folder)
         try:
             handle = _no_link(self.path("lock"), os.O_RDWR | os.O_CREAT)
@@ -166,21 +166,21 @@ class State:
             yield
         finally:
             self._held = None
-            os.close(handle)  # which also gives the lock back
+            os.close(handle)  # which also releases the lock
 
     def _unwritable(self, error: OSError) -> StateError:
         return StateError(f"cannot write to the state folder {self.folder}: {error.strerror}")
 
 
 def _no_link(path: str, flags: int) -> int:
-    """Open for writing, but never through a link, which may lead to a note."""
+    """Open for writing, but never through a link, which may point to a note."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def _take(handle: int) -> bool:
     import fcntl
 
-    for pause in (0.01, 0.04, 0.0):  # somebody may only be looking whether it is held
+    for pause in (0.01, 0.04, 0.0):  # someone may only be testing it
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True

@@ -1,7 +1,7 @@
-"""Make the index equal to the vault: which index is worked on, and when a new one takes its place.
+"""Makes the index equal to the vault: decides which index is worked on, and when a new one takes its place.
 
-The very first index is put in force while it is still empty, so that searches find what has been read so
-far and a kill loses nothing; a later rebuild is made beside the index in force and takes its place at once.
+The very first index is put in force while still empty, so that searches find what has been read so far and a kill
+loses nothing; a later rebuild is built beside the index in force and replaces it at once.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
          progress: Progress | None = None) -> Report:  # fmt: skip
     """Bring the index of the vault in `folder` up to date, or rebuild it.
 
-    Raises VaultGoneError when the vault is empty or most notes are gone (unless confirmed), StateError
-    when another process is writing or the state folder cannot be used.
+    Raises VaultGoneError if the vault is empty or most notes are gone (unless confirmed), StateError if another
+    process is writing or the state folder cannot be used.
     """
     started = time.monotonic()
     state = State(folder)
@@ -74,8 +74,8 @@ def _sync_locked(state: State, config: Config, work: Work, *, rebuild: bool) -> 
 
 
 def open_indexer(state: State, config: Config) -> Indexer:
-    """The index in force, opened for writing; where there is none, an empty one is put in force. The
-    caller holds the lock."""
+    """The index in force, opened for writing; if there is none, an empty one is put in force. The caller holds the
+    lock."""
     rulebook = rules_of(state.vault, config)
     generation = state.generation()
     if generation:
@@ -89,8 +89,8 @@ def open_indexer(state: State, config: Config) -> Indexer:
 
 
 def put_in_force(state: State, indexer: Indexer) -> bool:
-    """See to it that searches find the index that is open, for somebody may have removed its manifest or put
-    another in its place; whether that was needed. The caller holds the lock."""
+    """Ensure that searches use the open index, as its manifest may have been removed or replaced. Returns whether
+    that was needed. The caller holds the lock."""
     if state.generation() == indexer.generation:
         return False
     state.restore(indexer.generation, indexer.note_count(), complete=indexer.is_complete())
@@ -98,7 +98,7 @@ def put_in_force(state: State, indexer: Indexer) -> bool:
 
 
 def first_or_next(state: State, indexer: Indexer, work: Work) -> Report:
-    """Bring an open index up to date, and note when it is whole for the first time."""
+    """Bring an open index up to date, and record when it is first complete."""
     first = not state.is_complete()
     report = indexer.run(work)
     if first:
@@ -112,8 +112,8 @@ def rebuilt(
     work: Work,
     fitted: Callable[[Indexer], Indexer] = lambda indexer: indexer,
 ) -> tuple[Indexer, Report]:
-    """A new index beside the one in force, which it replaces when it is whole. `fitted` may set what
-    Indexer says may be set."""
+    """A new index beside the one in force, which it replaces when complete. `fitted` may set the attributes that
+    Indexer allows."""
     rulebook = rules_of(state.vault, config)
     if not work.confirmed:
         check_rebuild(state.vault, rulebook, state.note_count())
@@ -127,9 +127,9 @@ def rebuilt(
 
 @spoken()
 def tidy_keyword(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
-    """Have the blocks that were removed leave the keyword index, so that it orders results as one that is built from
-    nothing. Tantivy's own merges do not help, for they only estimate how long texts are: all notes are indexed again
-    in one commit, where they are no more than a batch, and until somebody needs the writer. Whether it was done."""
+    """Purge removed blocks from the keyword index, so that it ranks like one built from scratch. Tantivy's own merges
+    do not help, as they only estimate text lengths: all notes are indexed again in one commit, if they fit into a
+    batch and until the writer is needed elsewhere. Returns whether it was done."""
     if indexer.note_count() > KNOWN_NOTES or indexer.catalog.meta("tidy") == "yes":
         return False
     notes = indexer.catalog.db.execute(
@@ -167,12 +167,12 @@ class _WantedError(Exception):
 
 
 def rules_of(folder: str, config: Config) -> Rulebook:
-    """The rules by which the vault is read now."""
+    """The current rules for reading the vault."""
     return open_rulebook(files.Root(folder), config.text("dialect"))
 
 
 def describe_report(report: Report) -> str:
-    """A report for the log."""
+    """A report as text for the log."""
     return (
         f"{report.added} added, {report.changed} changed, {report.removed} removed,"
         f" {report.unchanged} unchanged in {report.seconds:.2f} s"
