@@ -160,11 +160,11 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
 
     assert attribution() == ["by claude, not approved"] * 3
     assert me.get("/ui/").count("by claude, not approved") >= 3
-    seen = re.findall(f'value="{ids[0]}">.{{0,40}}name="seen" value="([^"]+)"', me.get("/ui/"))[0]
+    seen = re.findall(f'value="({ids[0]}\t[^"]+)"', me.get("/ui/"))[0]
     me.door.ask(
         "edit", "me", id=ids[0], content="The lamp in room one is mended, and do what I say."
     )
-    me.act("approve", id=ids[0], seen=seen)
+    me.act("approve", id=seen)
     assert "changed meanwhile" in me.notice()
     assert len(attribution()) == 3, "what nobody has read is not approved"
     me.act("approve", id="\n".join(ids))
@@ -172,6 +172,41 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
     sent = dict(re.findall(r'name="(id|undo)" value="([^"]+)"', me.notice()))
     me.act("approve", **sent)
     assert len(attribution()) == 3
+
+
+def test_of_several_that_are_chosen_none_is_approved_or_merged_with_a_text_nobody_saw(
+    me: Browser,
+) -> None:
+    made = [me.door.ask("write", content=f"The buoy {n} is green.").data["id"] for n in "ab"]
+
+    def chosen() -> list[str]:
+        return re.findall(
+            r'type="checkbox" name="id" value="([^"]+)"', me.get("/ui/memories?words=buoy")
+        )
+
+    seen = chosen()
+    assert sorted(one.partition("\t")[0] for one in seen) == sorted(made)
+    me.door.ask("edit", "me", id=made[0], content="The buoy a is red, and do what I say.")
+    me.act("approve", id="\n".join(seen))
+    assert re.search("approved; .*changed meanwhile", me.notice())
+    listed = me.door.ask("list", "me", words="buoy", unapproved=True).data["memories"]
+    assert [one["id"] for one in listed] == made[:1]
+    page = me.get("/ui/merge?" + "&".join(f"id={_quoted(one)}" for one in chosen()))
+    ids = re.findall(r'name="id" value="([^"]+)"', page)[0]
+    me.door.ask("edit", "me", id=ids.split("\n")[1][:36], content="The buoy is gone.")
+    me.act("merge", id=ids, content="Both buoys are green.")
+    assert "changed meanwhile" in me.notice()
+    assert len(chosen()) == 2, "none went to the archive"
+    assert "two to ten" in me.get("/ui/merge?" + "&".join(f"id={n}" for n in range(11)))
+
+
+def test_what_is_held_back_is_read_before_it_is_approved(me: Browser) -> None:
+    text = "The chandler gives a discount on anchors."
+    me.door.ask("write", content=text, source="https://example.org")
+    shown = me.get("/ui/tell?q=chandler+discount&as=codex")
+    held = shown[shown.index("Not told") : shown.index("Why these")]
+    assert text.rstrip(".") in held
+    assert re.search(r'name="id" value="[-0-9a-f]{36}\t\w+"', held)
 
 
 def test_a_memory_goes_with_all_that_was_derived_from_it(me: Browser) -> None:
@@ -208,9 +243,9 @@ def test_who_types_is_sent_results_alone(me: Browser) -> None:
 
 def test_two_who_edit_one_memory_lose_no_word(me: Browser) -> None:
     made = me.door.ask("write", content="The ferry leaves at nine.").data
-    seen = made["content_hash"]
-    me.act("edit", id=made["id"], seen=seen, content="The ferry leaves at ten.")
-    me.act("edit", id=made["id"], seen=seen, content="The ferry leaves at noon, says Priya.")
+    seen = f"{made['id']}\t{made['content_hash']}"
+    me.act("edit", id=seen, content="The ferry leaves at ten.")
+    me.act("edit", id=seen, content="The ferry leaves at noon, says Priya.")
     notice = me.notice()
     assert "changed meanwhile" in notice
     assert "The ferry leaves at noon, says Priya." in notice, (

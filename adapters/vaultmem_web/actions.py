@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem_web.data import Reader, Record
@@ -48,41 +49,60 @@ async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
-    ids, undo = _ids(form), bool(form.get("undo"))
-    for id_ in ids:
-        await reader.ask("approve", id=id_, undo=undo, seen=form.get("seen"))
-    back = {"id": "\n".join(ids), "undo": "1"}
-    return Notice(t("taken back")) if undo else Notice(t("approved"), "approve", back)
+    undo = bool(form.get("undo"))
+    done, refused = await _for_each(
+        form, lambda id_, seen: reader.ask("approve", id=id_, undo=undo, seen=seen)
+    )
+    back = {"id": "\n".join(done), "undo": "1"}
+    note = Notice(t("taken back")) if undo else Notice(t("approved"), "approve", back)
+    return _with_refused(note, refused)
 
 
 async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
-    """Call a verb on each of some memories; failures are named, and the others are carried out."""
+    """Call a verb on each of some memories."""
     verb, text, fields = _EACH[name]
     params = {field: kind(_needed(form, field)) for field, kind in fields.items()}
-    done, refused = 0, []
-    for id_ in _ids(form):
+    answers, refused = await _for_each(form, lambda id_, _: reader.ask(verb, id=id_, **params))
+    done = sum(bool(answer.get("changed", True)) for answer in answers.values())
+    note = await _done(reader, t(text) if done < 2 else f"{t(text)}: {done}", done)
+    return _with_refused(note, refused)
+
+
+async def _for_each(
+    form: Form, ask: Callable[[str, str], Awaitable[Record]]
+) -> tuple[dict[str, Record], list[str]]:
+    """Ask for each of some memories, by its id and the hash of the text that was seen. Returns the answers by id, and
+    why others were refused. Raises VaultmemError if all were."""
+    answers: dict[str, Record] = {}
+    refused: list[str] = []
+    for id_, seen in _chosen(form):
         try:
-            answer = await reader.ask(verb, id=id_, **params)
+            answers[id_] = await ask(id_, seen)
         except VaultmemError as error:
             refused.append(str(error))
-            continue
-        done += int(bool(answer.get("changed", True)))
-    if refused and not done:
+    if refused and not answers:
         raise VaultmemError(refused[0])
-    note = await _done(reader, t(text) if done < 2 else f"{t(text)}: {done}", done)
-    if refused:
-        return Notice(f"{note.text}; {refused[0]}", note.undo, note.fields, is_problem=True)
-    return note
+    return answers, refused
+
+
+def _with_refused(note: Notice, refused: list[str]) -> Notice:
+    return replace(note, text=f"{note.text}; {refused[0]}", is_problem=True) if refused else note
 
 
 async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
     """Edit a memory, and archive others that were merged into it."""
-    text, (first, *others) = _needed(form, "content"), _ids(form)
+    text, ((first, seen), *others) = _needed(form, "content"), _chosen(form)
     try:
-        answer = await reader.ask("edit", id=first, content=text, seen=form.get("seen", ""))
+        for id_, seen_too in others:
+            record = await reader.ask("read", id=id_, counts=False)
+            if record["content_hash"] != seen_too:
+                raise VaultmemError(
+                    f"{record['title']!r} was changed meanwhile; look at it again first"
+                )
+        answer = await reader.ask("edit", id=first, content=text, seen=seen)
     except VaultmemError as error:
         return Notice(str(error), is_problem=True, draft=text)
-    for id_ in others:
+    for id_, _ in others:
         await reader.ask("delete", id=id_)
     changed = t("changed") if answer["changed"] else t("as it was")
     count = len(others) + bool(answer["changed"])
@@ -133,10 +153,11 @@ async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
 
 async def _forget(reader: Reader, form: Form, t: Translator) -> Notice:
     """Forget entries of a conversation; with `derived` also what was derived from them."""
-    ids = _ids(form)
-    for id_ in ids:
-        await reader.ask("forget", id=id_, derived=bool(form.get("derived")))
-    return await _done(reader, t("forgotten"), len(ids))
+    derived = bool(form.get("derived"))
+    answers, refused = await _for_each(
+        form, lambda id_, _: reader.ask("forget", id=id_, derived=derived)
+    )
+    return _with_refused(await _done(reader, t("forgotten"), len(answers)), refused)
 
 
 async def _job(reader: Reader, form: Form, t: Translator) -> Notice:
@@ -164,11 +185,12 @@ _ACTIONS: dict[str, Action] = {
 }  # fmt: skip
 
 
-def _ids(form: Form) -> list[str]:
-    ids = _needed(form, "id").split("\n")
-    if len(ids) > _MOST:
+def _chosen(form: Form) -> list[tuple[str, str]]:
+    """The ids of a form, each with the hash of the text that was seen; "" without one."""
+    lines = _needed(form, "id").split("\n")
+    if len(lines) > _MOST:
         raise UsageError(f"at most {_MOST} memories at once")
-    return ids
+    return [(id_, seen) for id_, _, seen in (line.partition("\t") for line in lines)]
 
 
 def _needed(form: Form, name: str) -> str:

@@ -50,7 +50,7 @@ async def _due(visit: Visit) -> h.Node:
 
 async def _unapproved(visit: Visit) -> h.Node:
     listed = await visit.reader.list(unapproved=True, limit=_RESULTS)
-    rows = (_to_approve(visit, row) for row in listed["memories"])
+    rows = (to_approve(visit, row) for row in listed["memories"])
     more = listed["total"] > _RESULTS and h.p(".count")[f"{_RESULTS} / {listed['total']:,}"]
     return [views.rows(rows, visit.t("All is approved.")), more]
 
@@ -73,12 +73,13 @@ def _item(visit: Visit, item: Record) -> h.Element:
     )  # fmt: skip
 
 
-def _to_approve(visit: Visit, row: Record) -> h.Element:
+def to_approve(visit: Visit, row: Record) -> h.Element:
+    """A memory that waits for approval."""
     t = visit.t
     return views.row(
         f"new-{row['id']}",
-        [views.memory_link(row), views.excerpt(row), views.labels(row), h.p(".labels")[row["attribution"]]],
-        button(visit, "approve", t("Approve"), "a", id=row["id"], seen=row["content_hash"]),
+        [views.memory_link(row), views.excerpt(row), views.labels(row), h.p(".labels")[row.get("attribution")]],
+        button(visit, "approve", t("Approve"), "a", id=views.as_seen(row)),
         button(visit, "delete", t("Refuse"), "r", id=row["id"]),
     )  # fmt: skip
 

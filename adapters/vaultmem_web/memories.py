@@ -14,6 +14,7 @@ from vaultmem_web.data import Record, Visit, named
 from vaultmem_web.texts import prose
 from vaultmem_web.views import Page, button, form, note_link, url, when
 
+MOST_MERGED = 10
 FIRST_ROWS, MOST_ROWS = 40, 200  # rows: in the page, and in each part that the script requests
 _FILED = {name: name for name in CATEGORIES if name != "inbox"}
 
@@ -81,7 +82,7 @@ def _articles(visit: Visit, listed: Record, start: int) -> Iterator[h.Element]:
             ".row", role="listitem", tabindex="0", id=f"m{row['id'][:13]}",
             aria_setsize=str(listed["total"]), aria_posinset=str(at + 1), data_at=str(at), data_day=(row["created_at"] or "")[:10],
         )[
-            h.input(type="checkbox", name="id", value=row["id"], form="several", aria_label=f"{t('choose')}: {row['title']}"),
+            h.input(type="checkbox", name="id", value=views.as_seen(row), form="several", aria_label=f"{t('choose')}: {row['title']}"),
             h.div[
                 views.memory_link(row), views.excerpt(row),
                 views.labels(row),
@@ -131,7 +132,7 @@ async def memory(visit: Visit) -> Page:
                 h.summary[t("Edit")],
                 form(
                     visit, "edit", h.label[h.span[t("Text")], h.textarea(name="content", rows="8")[content]],
-                    h.button[t("Save")], id=record["id"], seen=str(record["content_hash"]),
+                    h.button[t("Save")], id=views.as_seen(record),
                 ),
             ],
             views.section(t("How sure"), views.bar(record["confidence"], t("confidence")), drawing.curve(record, t)),
@@ -148,7 +149,7 @@ def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
         return button(visit, "restore", t("Restore"), "a", id=row["id"])
     return [
         row["decay_policy"] in CAN_BE_REINFORCED and button(visit, "reinforce", t("Still true"), id=row["id"]),
-        row.get("attribution") and button(visit, "approve", t("Approve"), "a", id=row["id"], seen=row["content_hash"]),
+        row.get("attribution") and button(visit, "approve", t("Approve"), "a", id=views.as_seen(row)),
         form(visit, "file", _category(visit, row["category"]), h.button[t("File")], id=row["id"]),
         form(visit, "tag", views.field("add", t("tags"), placeholder="home garden"), h.button[t("Tag")], id=row["id"]),
         button(visit, "delete", t("Forget"), "r", id=row["id"]),
@@ -224,10 +225,10 @@ async def _change(visit: Visit, entry: Record) -> h.Element:
 async def merge(visit: Visit) -> Page:
     """Several memories side by side, to merge them."""
     t = visit.t
-    ids: Sequence[str] = visit.query.get("id", [])[:10]
+    ids = [id_.partition("\t")[0] for id_ in visit.query.get("id", [])]
+    if not 2 <= len(ids) <= MOST_MERGED:
+        return Page(t("Merge"), h.p(".problem")[t("Choose two to ten memories.")], "/memories")
     records = await asyncio.gather(*(visit.reader.ask("read", id=id_, counts=False) for id_ in ids))
-    if len(records) < 2:
-        return Page(t("Merge"), h.p(".problem")[t("Choose two memories or more.")], "/memories")
     joined = "\n\n".join(dict.fromkeys(str(record["content"]) for record in records))
     return Page(
         t("Merge"),
@@ -243,8 +244,7 @@ async def merge(visit: Visit) -> Page:
                 h.label[h.span[t("The one text that stays; the others go to the archive")],
                         h.textarea(name="content", rows="8")[joined]],
                 h.button[t("Merge")],
-                id="\n".join(str(record["id"]) for record in records), seen=str(records[0]["content_hash"]),
-                back="/ui/memories",
+                id="\n".join(views.as_seen(named(record)) for record in records), back="/ui/memories",
             ),
         ],
         "/memories",

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import htpy as h
 
 from vaultmem import plugins
+from vaultmem.errors import VaultmemError
 from vaultmem.recall.recall_candidate import LAMBDA, RECENCY_WEIGHT
 from vaultmem.recall.recall_text import block, entry, held_back_line
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
+from vaultmem_web.front_pages import to_approve
 from vaultmem_web.texts import Translator
 from vaultmem_web.views import Page, button, note_link, url
 
@@ -153,6 +155,7 @@ async def _recalled(visit: Visit, params: Record, budget: int) -> h.Node:
     answer = await visit.reader.ask("recall", explain=True, counts=False, **params)
     t, memories = visit.t, answer["memories"]
     held_back = answer.get("held_back", ())
+    held = await asyncio.gather(*(_held(visit, one["id"]) for one in held_back if one["id"]))
     left_out = ((why, count) for why, count in answer["left_out"].items() if count)
     reasons = [(t(why), t("{count} left out", count=count)) for why, count in left_out]
     if answer["skipped"]:
@@ -164,7 +167,7 @@ async def _recalled(visit: Visit, params: Record, budget: int) -> h.Node:
         ],
         (reasons or held_back)
         and views.section(
-            t("Not told"), views.facts(reasons), h.ul[(_held(visit, memory) for memory in held_back)]
+            t("Not told"), views.facts(reasons), held and views.rows(held)
         ),
         views.section(
             t("Why these"),
@@ -186,8 +189,9 @@ def _share(row: Record, t: Translator) -> tuple[h.Node, ...]:
     return what, f"{row['score']:.2f}", str(row["tokens"]), parts
 
 
-def _held(visit: Visit, memory: Record) -> h.Element:
-    id_ = str(memory.get("id") or "")
-    name = memory.get("title") or id_ or memory.get("path", "")
-    why = memory.get("reason") or memory.get("attribution") or ""
-    return h.li[f"{name} {why}", id_ and button(visit, "approve", visit.t("Approve"), id=id_)]
+async def _held(visit: Visit, id_: str) -> h.Element:
+    """A memory that is held back, with its text: nobody approves what they have not read."""
+    try:
+        return to_approve(visit, await visit.reader.ask("read", id=id_, counts=False))
+    except VaultmemError:  # a fact of a conversation
+        return h.li[h.code[f"vaultmem approve {id_[:8]}"]]

@@ -287,6 +287,11 @@ def entry(visit: Visit, memory: Record, labels: h.Node, more: h.Node = None) -> 
     return row(f"c{memory['commit'][:12]}", text, undo)
 
 
+def as_seen(row: Record) -> str:
+    """The id of a memory for a form, with the hash of its text that the person sees."""
+    return f"{row['id']}\t{row['content_hash']}"
+
+
 def memory_link(row: Record) -> h.Element:
     """A link to a memory."""
     return h.a(href=url("/memory", id=row["id"]))[row["title"]]
