@@ -33,7 +33,10 @@ function put(into, from, sent) {
   into.replaceChildren(...from.childNodes);
   Object.assign(into.dataset, from.dataset);
   for (const details of all("details", into)) if (opened.includes(handle(details))) details.open = true;
-  for (const old of typed) for (const field of all(`textarea[name=${old.name}]`, into)) field.value = old.value;
+  for (const old of typed) for (const field of all(`textarea[name=${old.name}]`, into)) {
+    field.value = old.value;
+    field.form.elements.id.value = old.form.elements.id.value; // typed into the text that was seen then
+  }
   lost = id || lost;
   refocus();
   ready(into);
@@ -68,13 +71,18 @@ function ready(root) {
 }
 
 const edits = () => one("#editor[open]") || document.activeElement?.closest("#content textarea, #content input, #content select");
+let isDue = false; // whether a refresh waits until nothing is edited
 async function refresh() {
-  if (edits() || !one("#content")) return;
+  if (!one("#content") || (isDue = Boolean(edits()))) return;
   const answer = await load("GET", location.href);
-  if (answer?.status !== 200 || edits()) return; // one may have begun to type meanwhile
+  if (answer?.status !== 200 || (isDue = Boolean(edits()))) return; // one may have begun to type meanwhile
   chosen = all(".row :checked").map((box) => box.value);
   put(one("#content"), one("#content", answer.response));
 }
+for (const name of ["focusout", "toggle"]) {
+  document.addEventListener(name, () => isDue && setTimeout(refresh, 300), true); // a click may come of it
+}
+addEventListener("pageshow", (event) => event.persisted && location.reload()); // it heard nothing while it was away
 
 // --- forms
 
@@ -110,7 +118,7 @@ async function type({ target }) {
   const answer = await load("GET", address, null, "part");
   if (turn !== typed || !answer) return; // a later key was faster
   history.replaceState(null, "", address);
-  put(one(form.dataset.typed), one(form.dataset.typed, answer.response));
+  put(one(form.dataset.typed), one(form.dataset.typed, answer.response) || one("#content", answer.response));
 }
 document.addEventListener("input", type);
 document.addEventListener("change", type);
@@ -145,13 +153,14 @@ function long(list) {
       // In order, for keys and readers that go from one row to the next.
       if (isNear && !row.isConnected) list.insertBefore(row, all(".row", list).find((each) => +each.dataset.at > at) ?? null);
     }
+    days(list);
     refocus();
     for (let start = Math.floor(from / 100) * 100; start < to; start += 100) {
       if (asked.has(start)) continue;
       asked.add(start);
       const query = list.dataset.rows.includes("?") ? "&" : "?";
       const answer = await load("GET", `${list.dataset.rows}${query}offset=${start}`);
-      if (!answer) return asked.delete(start);
+      if (answer?.status !== 200) return asked.delete(start);
       for (const row of all(".row", answer.response)) {
         if (known.has(+row.dataset.at)) continue;
         place(document.adoptNode(row));
@@ -165,7 +174,11 @@ function long(list) {
 }
 
 function days(list) {
-  for (const row of list.children) row.toggleAttribute("data-first", row.dataset.day !== row.previousElementSibling?.dataset.day);
+  for (const row of list.children) {
+    const before = row.previousElementSibling;
+    const isNext = before && row.dataset.at - before.dataset.at === 1;
+    row.toggleAttribute("data-first", isNext ? row.dataset.day !== before.dataset.day : row.dataset.at === "0");
+  }
 }
 
 // --- keys
@@ -187,8 +200,9 @@ document.addEventListener("keydown", (event) => {
   } else if (key === "Enter" && row && event.target === row) one("a", row)?.click();
   else if ("aersu".includes(key)) {
     // Of a list no row is meant before one is chosen: a stray key would drop the first.
-    const own = all(`[data-key=${key}]`, row || document).find((each) => row || !each.closest("#content .row"));
-    const button = own || one(`#notice [data-key=${key}]`);
+    const buttons = all(`[data-key=${key}]`).filter((each) => each.checkVisibility());
+    const button = (row && buttons.find((each) => row.contains(each)))
+      || buttons.find((each) => (row ? each.closest("#several, #notice") : !each.closest("#content .row")));
     if (!button) return;
     button.click();
   } else return;
