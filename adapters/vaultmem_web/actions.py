@@ -93,12 +93,8 @@ async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
     """Edit a memory, and archive others that were merged into it."""
     text, ((first, seen), *others) = _needed(form, "content"), _chosen(form)
     try:
-        for id_, seen_too in others:
-            record = await reader.ask("read", id=id_, counts=False)
-            if record["content_hash"] != seen_too:
-                raise VaultmemError(
-                    f"{record['title']!r} was changed meanwhile; look at it again first"
-                )
+        for other in others:
+            await _check_seen(reader, *other)
         answer = await reader.ask("edit", id=first, content=text, seen=seen)
     except VaultmemError as error:
         return Notice(str(error), is_problem=True, draft=text)
@@ -107,6 +103,13 @@ async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
     changed = t("changed") if answer["changed"] else t("as it was")
     count = len(others) + bool(answer["changed"])
     return await _done(reader, t("merged") if others else changed, count)
+
+
+async def _check_seen(reader: Reader, id_: str, seen: str) -> None:
+    """Raise VaultmemError for a memory that has another text by now."""
+    record = await reader.ask("read", id=id_, counts=False)
+    if record["content_hash"] != seen:
+        raise VaultmemError(f"{record['title']!r} was changed meanwhile; look at it again first")
 
 
 async def _decide(reader: Reader, form: Form, t: Translator) -> Notice:
