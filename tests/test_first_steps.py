@@ -11,7 +11,7 @@ from vaultmem import config as settings
 from vaultmem import paths
 from vaultmem.errors import ConfigError
 from vaultmem.service import life
-from vaultmem_assistants import first_steps
+from vaultmem_assistants import setup_record
 from vaultmem_chat import llm
 
 SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
@@ -64,7 +64,7 @@ def test_a_dry_run_shows_every_change_and_makes_none(home: Path) -> None:
     assert "hook session-start --harness claude" in shown.out
     steps = process("setup", "--dry-run", "--json").data["steps"]
     assert len(steps) == 4
-    assert (tree_hash(home), first_steps.recorded_steps()) == (before, [])
+    assert (tree_hash(home), setup_record.recorded_steps()) == (before, [])
 
 
 def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
@@ -87,12 +87,32 @@ def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
     assert "nothing that could be undone" in process("setup", "--undo").err
 
 
+def test_what_cannot_be_taken_back_stays_recorded_and_the_rest_goes(home: Path) -> None:
+    config = Path(paths.config_file())
+    config.parent.mkdir(parents=True, exist_ok=True)
+    own = f"# my old vault: {home}/Notes\nsearch.limit: 5\n"
+    config.write_text(own)
+    assert process("setup", "--yes").code == 0
+    servers = home / ".claude.json"
+    before = servers.read_text()
+    servers.write_text(before.replace("{", "{ // mine\n", 1))
+    undone = process("setup", "--undo", "--yes")
+    assert undone.code == 1
+    assert "not undone: connect Claude Code" in undone.err
+    assert undone.out.count("undone: ") == 3
+    assert not life.ping(str(home / "Notes"))
+    assert config.read_text() == own
+    servers.write_text(before)
+    assert process("setup", "--undo").out.startswith("undone: connect Claude Code")
+    assert not servers.exists()
+
+
 def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
     shown = at_terminal(
         "setup", typed="2\ny\nn\nn\ny\n"
     ).out  # the graph: default yes, agent no, Claude no, Codex yes
     assert "Which one is it? [1-2" in shown
-    assert [(step.kind, step.name) for step in first_steps.recorded_steps()] == [
+    assert [(step.kind, step.name) for step in setup_record.recorded_steps()] == [
         ("setting", ""), ("assistant", "codex"),
     ]  # fmt: skip
     config = Path(paths.config_file())

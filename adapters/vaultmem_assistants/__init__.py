@@ -25,8 +25,8 @@ VERBS = {
         "find your notes and assistants, and connect them, step by step", SET_UP,
         (
             Param("path", "the vault (default: a choice of the vaults on this machine)", place="?", metavar="PATH"),
-            Param("yes", "do every step without asking", kind="flag", flag="-y", section="(how)"),
-            flag("undo", "take back what it did", section="(how)"),
+            Param("yes", "do every step without asking", kind="flag", flag="-y"),
+            flag("undo", "take back what it did"),
             Param("service", "start the agent at login, too", kind="switch", default=True),
             DRY_RUN.but(help="show every step, and do nothing"),
         ),

@@ -1,16 +1,14 @@
 """vaultmem setup: from an installed program to a connected assistant. Each change is shown as a diff before it is
-made; the steps are recorded in <state root>/setup.json, from which --undo reverts them, the last first."""
+made; the steps are recorded, and --undo reverts them, the last first."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
 import sys
 from types import SimpleNamespace as Namespace
-from typing import NamedTuple
 
 from vaultmem import config, paths, plugins
 from vaultmem import now as clock
@@ -28,6 +26,7 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem_assistants import hooks
 from vaultmem_assistants.connect import Connecting, diff_of
 from vaultmem_assistants.programs import HARNESSES
+from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +45,7 @@ _GRAPHS = ".logseq/graphs"  # one file per graph: logseq_local_++home++anne++not
 def run(args: Namespace, output: Output) -> int:
     """Guide through the setup, or undo it."""
     if args.undo:
-        _undo(output, dry_run=args.dry_run)
-        return 0
+        return _undo(output, dry_run=args.dry_run)
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not output.as_json
     if not (args.yes or args.dry_run or can_ask):
         how = "type it at a terminal, or with --yes or --dry-run"
@@ -307,86 +305,39 @@ def _serve_at_login(vault: str) -> Done:
     return Done("service", AT_LOGIN, vault)
 
 
-def _undo(output: Output, *, dry_run: bool) -> None:
-    """Undo the recorded steps, the last first; what a person has changed since stays."""
-    steps = recorded_steps()
-    taken = [step.what for step in reversed(steps)]
-    for step in () if dry_run else reversed(steps):
-        _take_back(step, output)
-        steps.remove(step)
-        keep(steps)
+def _undo(output: Output, *, dry_run: bool) -> int:
+    """Undo the recorded steps, the last first; what a person has changed since stays. A step that cannot be
+    undone stays recorded. Returns the exit code."""
+    steps, taken = recorded_steps(), []
+    for step in reversed([*steps]):
+        if not dry_run:
+            try:
+                _take_back(step, output)
+            except VaultmemError as error:  # the others can
+                output.remark(f"not undone: {step.what}: {error}")
+                continue
+            steps.remove(step)
+            keep(steps)
+        taken.append(step.what)
     would = "would be " if dry_run else ""
     output.result(
         {"undone": taken, "dry_run": dry_run}, *(f"{would}undone: {name}" for name in taken)
     )
-    nothing = "setup has done nothing that could be undone"
-    stays = "the index stays, and all that was written into the vault"
-    output.note(stays if taken else nothing)
+    if taken:
+        output.note("the index stays, and all that was written into the vault")
+    elif not steps:
+        output.note("setup has done nothing that could be undone")
+    return 1 if steps and not dry_run else 0
 
 
 def _take_back(step: Done, output: Output) -> None:
     if step.kind == "setting":
         hooks.edit(paths.config_file(), lambda text: former(text, step.lines), spare=False)
     elif step.kind == "assistant":
-        edits(step.name, step.vault, output, remove=step.parts)
+        done = edits(step.name, step.vault, output, remove=step.parts)
+        if "server" in step.parts and "server" not in done:
+            raise VaultmemError("its MCP server is still registered")
     elif step.kind == "service":
         services.uninstall(services.service_for(step.vault))
     else:
         life.stop(step.vault)
-
-
-# --- the record of steps, and lines in the person's own settings
-
-
-class Done(NamedTuple):
-    """A completed step with what is needed to undo it, without the content of any settings."""
-
-    kind: str  # setting, assistant, service, agent
-    what: str
-    vault: str = ""
-    name: str = ""  # of the assistant
-    parts: tuple[str, ...] = ()  # parts of its integration that were added
-    # Lines of the settings: before ("" where there was none), and now.
-    lines: tuple[tuple[str, str], ...] = ()
-
-
-def _record_file() -> str:
-    return os.path.join(paths.state_root(), "setup.json")
-
-
-def recorded_steps() -> list[Done]:
-    """The steps of earlier runs that were not undone, the first first."""
-    try:
-        with open(_record_file(), encoding="utf-8") as file:
-            steps = json.load(file)["steps"]
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        what = f"{_record_file()}, the record of what setup did, cannot be read"
-        raise VaultmemError(f"{what}: {error}") from error
-    return [
-        Done(**{**step, "parts": tuple(step["parts"]), "lines": tuple(map(tuple, step["lines"]))})
-        for step in steps
-    ]
-
-
-def keep(steps: list[Done]) -> None:
-    """Atomically replace the record."""
-    paths.make_private(paths.state_root())
-    rows = {"steps": [step._asdict() for step in steps]}
-    paths.replace_private(_record_file(), json.dumps(rows, ensure_ascii=False, indent=1))
-
-
-# --- settings
-
-
-def line_of(text: str, key: str) -> str:
-    """The line of a setting; "" where it has none."""
-    return next((line for line in text.splitlines() if line.startswith(f"{key}:")), "")
-
-
-def former(text: str, lines: tuple[tuple[str, str], ...]) -> str:
-    """The settings with their former lines; lines that were changed since stay."""
-    for before, now in lines:
-        text = text.replace(f"{now}\n", f"{before}\n" if before else "", 1)
-    return text
