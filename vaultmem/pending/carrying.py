@@ -3,7 +3,7 @@ a conversation learned becomes a memory; and brings back what was put away when 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 
@@ -58,11 +58,11 @@ def about(id_: str, reports: Iterable[T]) -> list[T]:
     ]
 
 
-def dues(session: Session, answers: Answers | None = None) -> list[Due]:
+def dues(session: Session, answers: Answers | None = None) -> Sequence[Due]:
     """All due items, answered or not; recurring ones move on once they are done or dropped."""
     searcher = session.reader.searcher()
     if searcher is None:
-        return []
+        return ()
     pending = session.store.pending
     current_answers = pending.record.answers() if answers is None else answers
     return pending.dues(searcher.catalog, session.local_time, current_answers)
@@ -78,7 +78,7 @@ def settle(
         ticked, pending.ticked = pending.ticked, []
         entries += [_entry(session, answer) for answer in ticked]
     answers = pending.record.answers()
-    answers |= {answer.id: answer for answer in more}
+    answers = {**answers, **{answer.id: answer for answer in more}}
     work = _Work(session, answers, entries, dry_run=dry_run)
     work.carry_out_dues()
     work.move_on()

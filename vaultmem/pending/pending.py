@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
@@ -70,6 +70,9 @@ class Pending:
         self.unsettled = True
         self.ticked: list[AnswerChange] = []  # answers taken from the page, for the history
         self._writing = threading.Lock()
+        self._planned: tuple[object, datetime, alarms.Planned] = (
+            None, datetime.min.replace(tzinfo=UTC), alarms.Planned([], [], None),
+        )  # fmt: skip
         self._notifying = threading.Lock()  # beside the other one: a desktop may take its time
         self._forgot: float | None = None  # when what is gone was forgotten last
 
@@ -92,17 +95,19 @@ class Pending:
 
     # --- What is pending
 
-    def dues(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> list[Due]:
+    def dues(
+        self, catalog: Catalog, now: datetime, answers: Answers | None = None
+    ) -> Sequence[Due]:
         """All items with a due time, also answered ones; recurring ones move on when `answers` close them."""
         current_answers = self.record.answers() if answers is None else answers
         return self._agenda.dues(catalog, now, current_answers)
 
-    def answers(self, now: datetime) -> dict[str, Answer]:
+    def answers(self, now: datetime) -> Answers:
         """The answers, including those on the page that are not read yet."""
         answers = self.record.answers()
-        if self.page is None:
+        ticked = self._as_answers(self.page.acks(now), now, {}) if self.page else {}
+        if not ticked:
             return answers
-        ticked = self._as_answers(self.page.acks(now), now, {})
         return of_kind(collect([*answers.values(), *ticked.values()]), Answer)
 
     def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> Review:
@@ -184,13 +189,14 @@ class Pending:
         answers = self.record.answers()
         extent = items.extent(answers, now)
         listed = self._at(catalog, now, vanished, answers).every(items.DAYS, extent)
-        texts = {item.id: items.display_text(item) for item in listed}
-
-        def is_new(id_: str, ack: Ack) -> bool:
-            """Ignore answers of an older page that arrives late and repeats what was answered before."""
-            return id_ in texts or ack.state == SNOOZED or state_of(answers, id_) != ack.state
 
         def record(acks: Mapping[str, Ack]) -> None:
+            texts = {item.id: items.display_text(item) for item in listed if item.id in acks}
+
+            def is_new(id_: str, ack: Ack) -> bool:
+                """Ignore answers of an older page that arrives late and repeats what was answered before."""
+                return id_ in texts or ack.state == SNOOZED or state_of(answers, id_) != ack.state
+
             new_acks = {id_: ack for id_, ack in acks.items() if is_new(id_, ack)}
             self.unsettled = self.unsettled or bool(new_acks)
             new = self._as_answers(new_acks, now, texts).values()
@@ -265,13 +271,14 @@ class Pending:
             answers = self.answers(now)
             dues = self.dues(catalog, now, answers)
             rules = self._rules_of_alarms(now)
-            planned = alarms.plan(dues, answers, self.record.notified(), now, rules)
+            planned = self._plan(dues, Entries(answers, self.record.notified()), now, rules)
             planned = planned._replace(next=self._sooner(planned.next, now))
             if dry_run:
                 return planned
             listed = self.notifier.notify(
-                planned, lambda notified: self.record.add([], notified, now.timestamp())
+                planned, lambda notified: self.record.keep([], notified, now.timestamp())
             )
+            self.record.settle(None, now.timestamp())
             if listed and not rules.turn.is_first:
                 self.record.others_were_silent()
             with self._writing:
@@ -279,6 +286,18 @@ class Pending:
             ids = {record.id for alarm in listed for record in alarm.records}
             self._count_uses((due.memory for due in dues if due.id in ids), now)
             return planned._replace(alarms=listed)
+
+    def _plan(
+        self, dues: Sequence[Due], entries: Entries, now: datetime, rules: alarms.Rules
+    ) -> alarms.Planned:
+        """The plan, or that of the last time where nothing has changed and its next moment is to come."""
+        given, (known, at, planned) = (dues, entries, rules), self._planned
+        is_quiet = not (planned.alarms or planned.silent) and at <= now
+        if known == given and is_quiet and (planned.next is None or now < planned.next):
+            return planned
+        planned = alarms.plan(dues, entries.answers, entries.notified, now, rules)
+        self._planned = given, now, planned
+        return planned
 
     def wake_up(self, now: datetime) -> None:
         """Tell other machines that this one is awake and notifies if it can."""

@@ -58,6 +58,7 @@ class Page:
         self.vault, self.path, self.style = state.vault, path, style
         self._folder = folder
         self._memory_file = state.path("pending.shown")
+        self._digest: tuple[list[Item], Extent, str] | None = None
 
     def acks(self, now: datetime) -> dict[str, Ack]:
         """Answers on the page and its conflict copies that are not taken yet. Never raises."""
@@ -112,6 +113,13 @@ class Page:
                 "or set pending.path to where what is pending may be written"
             )
         return text
+
+    def digest(self, items: list[Item], extent: Extent) -> str:
+        """The digest of the page with these items alone."""
+        if self._digest is None or self._digest[:2] != (items, extent):
+            text = render(items, self.style, extent=extent)
+            self._digest = items, extent, files.digest(_encode(text))
+        return self._digest[2]
 
     # --- Copies by sync programs
 
@@ -221,7 +229,7 @@ class _Turn:
 
     def digest(self) -> str:
         """The digest of the page that this machine would write."""
-        return files.digest(_encode(render(self._left(), self._page.style, extent=self.extent)))
+        return self._page.digest(self._left(), self.extent)
 
     def _left(self) -> list[Item]:
         return [item for item in self._items if item.id not in self.acks]

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger.ledger import Ledger
-from vaultmem.memories.item_answers import Answer
+from vaultmem.memories.item_answers import Answer, Answers
 from vaultmem.notes.places import SYNC
 from vaultmem.synclog import log_entries, log_folder
 from vaultmem.synclog.log_entries import Key, Notified, Page, Turn, Written
@@ -26,6 +26,7 @@ log = logging.getLogger("vaultmem.reminders")
 
 DAY = 86_400.0  # seconds
 KEEP_FOR = 60 * DAY  # how long an answer to what is gone stays: another machine may not know of it
+SETTLED_FOR = 300.0  # seconds for which nothing is exchanged where nothing has changed
 
 
 class Record:
@@ -45,28 +46,45 @@ class Record:
         # All entries, by the version of the ledger and the pages that they were made of.
         self._made_of: tuple[object, log_entries.Entries] = (None, {})
         self._entries: log_entries.Entries = {}
+        self._answers: Answers = {}
+        self._notified: Mapping[str, Notified] = {}
+        self._settled: tuple[object, float, list[str]] = (None, 0.0, [])
         self._forgotten: set[Key] = set()  # by this process; pages of others may have them still
 
-    def answers(self) -> dict[str, Answer]:
-        """All answers, by the ids of the items."""
-        return log_entries.of_kind(self._all(), Answer)
+    def answers(self) -> Answers:
+        """All answers, by the ids of the items; the same mapping again while nothing has changed."""
+        self._all()
+        return self._answers
 
-    def notified(self) -> dict[str, Notified]:
-        """All that the desktop of any machine has notified of, by the ids of the items."""
-        return log_entries.of_kind(self._all(), Notified)
+    def notified(self) -> Mapping[str, Notified]:
+        """All that the desktop of any machine has notified of, by the ids of the items; the same mapping again while
+        nothing has changed."""
+        self._all()
+        return self._notified
 
     def add(self, answers: Iterable[Answer], notified: Iterable[Notified], now: float) -> None:
         """Record answers and notifications: in the ledger first, which may raise StateError, then in the sync log."""
         with self._lock:
-            before = self.answers()
+            if self.keep(answers, notified, now):
+                self.publish()
+
+    def keep(self, answers: Iterable[Answer], notified: Iterable[Notified], now: float) -> bool:
+        """Record them in the ledger alone, which may raise StateError; `publish` tells other machines. Whether there
+        was anything to record."""
+        with self._lock:
             later = [
-                _later_than(before.get(answer.id), log_entries.plain(answer)) for answer in answers
+                _later_than(self.answers().get(answer.id), log_entries.plain(answer))
+                for answer in answers
             ]
             every: list[log_entries.Entry] = [*later, *notified]
             new = log_entries.collect(entry for entry in every if log_entries.is_writable(entry))
-            if new:
-                log_folder.add_answers(self._ledger, new, now)
-                self._publish(set())
+            log_folder.add_answers(self._ledger, new, now)
+            return bool(new)
+
+    def publish(self) -> None:
+        """Write what the sync log lacks."""
+        with self._lock:
+            self._publish(set())
 
     def written_elsewhere(self) -> dict[str, Written]:
         """What vaultmem has written on other machines, by the ids of the contents; of one content, the first time."""
@@ -95,6 +113,9 @@ class Record:
     def settle(self, current: set[str] | None, now: float) -> list[str]:
         """Exchange entries between ledger and sync logs, and drop old ones that are not `current`. Returns problems."""
         with self._lock:
+            seen, at, problems = self._settled
+            if current is None and seen == self._seen() and 0 <= now - at < SETTLED_FOR:
+                return problems
             every = self._all()
             if current is not None:
                 self._forgotten = _outdated_keys(every, current, now)
@@ -106,7 +127,14 @@ class Record:
                 log_folder.forget_answers(self._ledger, self._forgotten, now)
             self._put_copies_away()
             self._publish(self._forgotten)
-            return [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
+            problems = [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
+            self._settled = None if self.problem else self._seen(), now, problems
+            return problems
+
+    def _seen(self) -> tuple[object, ...]:
+        """What an exchange depends on, beside the time."""
+        pages = None if self._pages is None else self._pages.pages()
+        return self._ledger.version(), pages, self.awake, self.ledger_only
 
     def has_others(self) -> bool:
         """Whether other machines share the vault."""
@@ -134,9 +162,11 @@ class Record:
             pages = self._pages.about_items() if self._pages is not None else {}
             version = self._ledger.version()
             if version != self._made_of[0] or pages is not self._made_of[1]:
-                self._entries = log_entries.merge_entries(
-                    log_folder.answers_in(self._ledger), pages
-                )
+                entries = log_entries.merge_entries(log_folder.answers_in(self._ledger), pages)
+                if entries != self._entries:
+                    self._entries = entries
+                    self._answers = log_entries.of_kind(entries, Answer)
+                    self._notified = log_entries.of_kind(entries, Notified)
                 self._made_of = version, pages
             return self._entries
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from itertools import chain
@@ -108,9 +108,9 @@ class Review:
     """All that is due or to review at one moment. `vanished` is the reason where too many notes are gone."""
 
     def __init__(
-        self, context: Context, dues: Iterable[Due], answers: Answers, vanished: str = ""
+        self, context: Context, dues: Sequence[Due], answers: Answers, vanished: str = ""
     ) -> None:
-        self.context, self._dues = context, list(dues)
+        self.context, self._dues = context, dues
         self._answers, self._vanished = answers, vanished
 
     def every(self, days: int, extent: Extent = SHORT) -> list[Item]:

@@ -159,10 +159,11 @@ class Agenda:
         self._met: dict[str, str] | None = None
         self._paths: dict[str, list[str]] | None = None  # of notes that are known, by their hashes
         # What moves, and all dues with it, at the last look: at most looks nothing has changed.
-        self._listed: tuple[list[_Entry], list[Due]] | None = None
+        self._listed: tuple[list[_Entry], tuple[Due, ...]] | None = None
 
-    def dues(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Due]:
-        """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different."""
+    def dues(self, catalog: Catalog, now: datetime, answers: Answers) -> tuple[Due, ...]:
+        """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different. The same
+        tuple again while nothing of it has changed."""
         snoozed = {id_: one for id_, one in answers.items() if one.state == SNOOZED}
         with self._lock:
             self._follow(catalog, now)
@@ -175,7 +176,7 @@ class Agenda:
             if self._listed is None or self._listed[0] != moving:
                 every = sorted([*self._fixed, *moving]) if moving else self._fixed
                 self._listed = moving, _with_different_ids(self._once(every))
-            return list(self._listed[1])
+            return self._listed[1]
 
     def _once(self, entries: list[_Entry]) -> dict[tuple[str, str], Due]:
         """Each item once. What stands in a conflict copy, too, is listed from the original; of a memory that has other
@@ -202,7 +203,8 @@ class Agenda:
         index = catalog.path, _inode(catalog.path)
         since = self._seq if index == self._index else None
         seq, changed = catalog_read.changed_notes(catalog, since)
-        copies = self._follow_copies(catalog)
+        if copies := self._follow_copies(catalog):
+            self._listed = None
         if changed is None or (since is not None and seq < since):
             changed, self._names = None, _Names()
             self._names.follow(catalog, None)
@@ -228,22 +230,24 @@ class Agenda:
         return {copy for copy, _ in before.items() ^ self._copies.items()}
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
-        notes, self._listed, self._paths = notes_with_times(catalog, changed), None, None
+        notes, self._paths = notes_with_times(catalog, changed), None
         if changed is None:
-            self._notes, self._fixed = {}, []
-        else:
-            self._fixed = [entry for entry in self._fixed if entry.note not in changed]
-            for id_ in changed:
-                self._notes.pop(id_, None)
+            self._notes, self._fixed, self._listed = {}, [], None
+        for id_ in changed or ():
+            self._notes.pop(id_, None)
+        fixed: list[_Entry] = []
         used: dict[str, str] = {}
         for note in notes:
             asks, own_used = self._read_note(catalog, note, now.tzinfo or UTC)
             if moving := [ask for ask in asks if not ask.is_fixed]:
                 self._notes[note.id] = moving
-            fixed = (with_id(ask.due, ask.source, ask.key) for ask in asks if ask.is_fixed)
-            self._fixed += (_entry(due, note.id) for due in fixed)
+            own = (with_id(ask.due, ask.source, ask.key) for ask in asks if ask.is_fixed)
+            fixed += (_entry(due, note.id) for due in own)
             used |= own_used
-        self._fixed.sort()
+        fixed.sort()
+        if fixed != [entry for entry in self._fixed if entry.note in (changed or ())]:
+            kept = (entry for entry in self._fixed if entry.note not in (changed or ()))
+            self._fixed, self._listed = sorted([*kept, *fixed]), None
         self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
     def _former_name(self, catalog: Catalog, note: DueNote) -> str:
@@ -363,7 +367,7 @@ def _turn(entry: _Entry) -> tuple[str, str]:
     return due.memory, "" if due.rolls else entry.when
 
 
-def _with_different_ids(dues: dict[tuple[str, str], Due]) -> list[Due]:
+def _with_different_ids(dues: dict[tuple[str, str], Due]) -> tuple[Due, ...]:
     if len({due.id for due in dues.values()}) < len(dues):
         alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for pair, due in dues.items():
@@ -371,4 +375,4 @@ def _with_different_ids(dues: dict[tuple[str, str], Due]) -> list[Due]:
         for pairs in (some for some in alike.values() if len(some) > 1):
             for pair, id_ in zip(pairs, item_ids(pairs), strict=True):
                 dues[pair] = dues[pair]._replace(id=id_)
-    return list(dues.values())
+    return tuple(dues.values())

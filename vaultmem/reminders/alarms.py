@@ -308,7 +308,7 @@ class Notifier:
         self._page = page_path(config.text("memory_folder"), config.text("pending.path"))
         self._unable_since: float | None = None  # the desktop (monotonic)
 
-    def notify(self, planned: Planned, record: Callable[[list[Notified]], None]) -> list[Alarm]:
+    def notify(self, planned: Planned, record: Callable[[list[Notified]], object]) -> list[Alarm]:
         """Record each alarm, then show it. Returns those that worked; one that cannot be recorded is not shown."""
         if self._method == "none":
             return []

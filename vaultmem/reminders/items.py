@@ -27,7 +27,7 @@ from vaultmem.notes.places import OUTLINE
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.text.sanitize import one_line, one_line_or_placeholder
 from vaultmem.text.times import seconds
-from vaultmem.text.values import LEAST_LISTED, fit_sections, plural, value
+from vaultmem.text.values import LEAST_LISTED, fit_sections, plural, remembers_last, value
 
 HEADINGS = {
     "today": "Today", "soon": "Next 7 days", "overdue": "Overdue", "review": "To review",
@@ -65,16 +65,21 @@ class Item:
     counts_others: bool = False  # it stands for more than the page lists
 
 
-def due_items(dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
+def due_items(dues: Sequence[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
     """The pending items of the next days."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
+    return open_items(_items_until(dues, answers, today, last), answers, now)
+
+
+@remembers_last
+def _items_until(dues: Sequence[Due], answers: Answers, today: str, last: str) -> list[Item]:
     open_dues = (
         _put_off(due, answers.get(due.id))
         for due in dues
         if not is_over(due, answers) and is_listable(due, answers)
     )
     sections = ((due, section_of(due, today, last)) for due in open_dues)
-    return open_items((_item_of(due, name) for due, name in sections if name), answers, now)
+    return [_item_of(due, name) for due, name in sections if name]
 
 
 def _put_off(due: Due, answer: Answer | None) -> Due:

@@ -40,6 +40,13 @@ IsThere = Callable[[str], bool]  # whether there is a file at a path of the vaul
 class Entries(NamedTuple):
     """Answers and notifications, by the ids of the items."""
 
+    answers: Mapping[str, Answer]
+    notified: Mapping[str, Notified]
+
+
+class Moved(NamedTuple):
+    """Entries to record under new ids."""
+
     answers: dict[str, Answer]
     notified: dict[str, Notified]
 
@@ -60,14 +67,16 @@ class Renames:
     def __init__(self, file: str) -> None:
         self._file = file
         self._saved: list[Due] | None = None  # what the file holds
+        self._kept: tuple[Sequence[Due], Entries] | None = None
         self._before: dict[str, Due] = {}
         self._last_seen: dict[str, float] = {}  # of what is gone
         self._since: dict[str, float] = {}
 
-    def follow(
-        self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere
-    ) -> Entries:
+    def follow(self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere) -> Moved:
         """The entries to record for dues that are new since the last time, before `keep`."""
+        if self._kept == (dues, entries):
+            return Moved({}, {})
+        self._kept = None
         is_first = self._saved is None
         if is_first:
             self._load()
@@ -99,17 +108,23 @@ class Renames:
             since[due.id] = homes.get((due.path, meaning), arrived)
         return since
 
-    def keep(self, dues: Iterable[Due], entries: Entries) -> None:
+    def keep(self, dues: Sequence[Due], entries: Entries) -> None:
         """Store the state for the next process: what has entries, and what it could be taken for."""
-        known = {*entries.answers, *entries.notified}
+        if self._kept == (dues, entries):
+            return
+        self._kept = dues, entries
+        answers, notified = entries
+        pairs = [(due, _meaning(due)) for due in dues]
         meanings = {
-            _meaning(due)
-            for due in dues
-            if {due.id, completion_id(due.path)} & known
-            or due.series in entries.answers
+            meaning
+            for due, meaning in pairs
+            if due.id in notified
+            or due.id in answers
+            or due.series in answers
+            or completion_id(due.path) in answers
             or (due.rolls and not due.memory)
         }
-        saved = [due for due in dues if _meaning(due) in meanings]
+        saved = [due for due, meaning in pairs if meaning in meanings]
         if saved == self._saved:
             return
         rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
@@ -146,7 +161,7 @@ def _recent(times: Mapping[str, float], now: float) -> dict[str, float]:
 def moved_entries(
     before: Mapping[str, Due], after: Iterable[Due], entries: Entries, is_there: IsThere,
     arrivals: Arrivals = NO_ARRIVALS,
-) -> Entries:  # fmt: skip
+) -> Moved:  # fmt: skip
     """What of the entries goes on to those `after` that were not there `before`, or that are fresh, or in another
     note. The consent to tick tasks in a note goes on where the note is not there any more."""
     now = {due.id: due for due in after}
@@ -161,7 +176,7 @@ def moved_entries(
         if due.id not in now:
             by_line[_line(due)].append(due)
     homes = {(due.path, _meaning(due)) for due in now.values()} if by_meaning else set()
-    moved = Entries({}, {})
+    moved = Moved({}, {})
     for due in now.values():
         known = before.get(due.id)
         if known and known.path != due.path and not is_there(known.path):
@@ -203,7 +218,7 @@ def _found_again(gone: Iterable[Due], new: Iterable[Due]) -> list[str]:
 
 
 def _move(
-    moved: Entries, entries: Entries, pairs: Iterable[tuple[str, str]], since: float = 0.0
+    moved: Moved, entries: Entries, pairs: Iterable[tuple[str, str]], since: float = 0.0
 ) -> None:
     """Add the entries of old ids under new ones, whose later answers stay. What is under a new id from before the old
     one was in use is about another item, which had that name then."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 
 from vaultmem.ledger.reads import ACCEPTED, REJECTED, REOPENED
@@ -95,9 +96,12 @@ def rank(entry: Entry) -> tuple[str, str]:
 
 def collect(entries: Iterable[Entry]) -> dict[Key, Entry]:
     """Entries by their keys."""
+    return _greatest((key_of_entry(entry), entry) for entry in entries)
+
+
+def _greatest(pairs: Iterable[tuple[Key, Entry]]) -> dict[Key, Entry]:
     greatest: dict[Key, Entry] = {}
-    for entry in entries:
-        key = key_of_entry(entry)
+    for key, entry in pairs:
         newest = greatest.get(key)
         if newest is None or (newest != entry and rank(newest) < rank(entry)):
             greatest[key] = entry
@@ -106,7 +110,7 @@ def collect(entries: Iterable[Entry]) -> dict[Key, Entry]:
 
 def merge_entries(*several: Entries) -> dict[Key, Entry]:
     """All of them: any two machines can put them together in any order, any number of times, and agree."""
-    return collect(entry for entries in several for entry in entries.values())
+    return _greatest(chain.from_iterable(entries.items() for entries in several))
 
 
 def own_entries(entries: Entries, own: Entries, others: Sequence[Entries]) -> dict[Key, Entry]:

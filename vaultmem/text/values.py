@@ -88,6 +88,20 @@ def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
     return result  # type: ignore[no-any-return] # has all that a pattern has
 
 
+def remembers_last(function: Callable[..., T]) -> Callable[..., T]:
+    """A pure function that has its last result again for equal arguments. Nobody may change these, nor the result."""
+    last: tuple[tuple[object, ...], T] | None = None
+
+    def remembered(*arguments: object) -> T:
+        nonlocal last
+        known = last  # another thread may replace it meanwhile
+        if known is None or known[0] != arguments:
+            last = known = arguments, function(*arguments)
+        return known[1]
+
+    return remembered
+
+
 def without_editor_lines(text: str) -> str:
     """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, its log book."""
     has_state = "::" in text or ":LOGBOOK:" in text or ":PROPERTIES:" in text

@@ -1,0 +1,81 @@
+"""What a saved note costs in the background is in proportion to what has changed, not to all that is pending."""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from tests.test_renames import in_process
+from vaultmem.pending import pending_page
+from vaultmem.reminders import alarms, items, renames
+from vaultmem.synclog import log_folder
+from vaultmem.synclog.log_folder import LogFolder
+
+NOW = datetime(2026, 11, 22, 12, 0).astimezone()
+WORK = (
+    (items, "_item_of"), (pending_page, "render"), (alarms, "plan"), (renames, "_meaning"),
+    (log_folder, "answers_in"), (LogFolder, "publish"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each function was called that looks at all that is pending."""
+    monkeypatch.setenv("VAULTMEM_NOTIFY_METHOD", "file")
+    calls = Counter[str]()
+
+    def counted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def call(*arguments: object, **options: object) -> object:
+            calls[name] += 1
+            return function(*arguments, **options)
+
+        return call
+
+    for place, name in WORK:
+        monkeypatch.setattr(place, name, counted(getattr(place, name), name))
+    return calls
+
+
+def test_a_save_looks_only_at_what_it_changed(
+    vault: Path, write: Write, work: Counter[str]
+) -> None:
+    lines = (f"- [ ] task {at} 📅 2026-11-{at % 5 + 20}\n" for at in range(30))
+    write("Tasks.md", "".join(lines))
+    write("Other.md", "one\n")
+    waiting, catalog = in_process(vault)
+    for _ in range(3):  # to know what is there, to notify, and to tell other machines of that
+        for page in (vault / "vaultmem").glob("sync/*"):
+            os.utime(page, (1_700_000_000,) * 2)
+        waiting.refresh(catalog, NOW)
+        waiting.notify(catalog, NOW)
+    assert {*work} == {name for _, name in WORK}
+    work.clear()
+    write("Other.md", "one\ntwo\n")
+    synced(vault)
+    waiting.refresh(catalog, NOW + timedelta(minutes=1))
+    waiting.notify(catalog, NOW + timedelta(minutes=1))
+    assert not work
+    write("Other.md", "- [ ] another 📅 2026-11-22\n")
+    synced(vault)
+    waiting.refresh(catalog, NOW + timedelta(minutes=2))
+    assert "another" in (vault / "vaultmem" / "pending.md").read_text("utf-8")
+    assert [one.title for one in waiting.notify(catalog, NOW + timedelta(minutes=2)).alarms] == [
+        "another"
+    ]
+
+
+def test_many_notifications_are_told_to_other_machines_at_once(
+    vault: Path, write: Write, work: Counter[str]
+) -> None:
+    write("Tasks.md", "".join(f"- [ ] task {at} 📅 2026-11-22\n" for at in range(20)))
+    waiting, catalog = in_process(vault)
+    assert len(waiting.notify(catalog, NOW).alarms) == 20
+    assert work["publish"] <= 2
+    [page] = (vault / "vaultmem" / "sync").iterdir()
+    assert page.read_text("utf-8").count(" told 2026") == 21, "and that there was a first look"
