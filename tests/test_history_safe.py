@@ -13,6 +13,7 @@ import pytest
 from tests.kept_history import Kept, true
 from tests.kill_points import killed_after, killed_at, moments
 from tests.laws import points
+from vaultmem import machine
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import history as history_module
 from vaultmem.history import objects, repository
@@ -250,14 +251,14 @@ def test_nothing_has_its_name_before_it_is_safe_on_the_disk(
         fsync(handle)
         safe.add(os.fstat(handle).st_ino)
 
-    def all_synced() -> None:
+    def all_synced(_: str) -> None:
         fresh.update(one.stat().st_ino for one in (kept.state / "history.git").rglob("tmp_*"))
         safe.update(fresh)
 
     monkeypatch.setattr(objects, "_FEW", few)
     monkeypatch.setattr(os, "replace", replaced)
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "sync", all_synced)
+    monkeypatch.setattr(machine, "flush_file_system", all_synced)
     assert kept.take_in() == 1
     assert bool(fresh) == (few == 0)
     assert len(names) == 5, "a blob, two folders, a commit and the branch"

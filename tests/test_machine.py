@@ -3,7 +3,9 @@
 import os
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -49,6 +51,25 @@ def test_load_is_a_part_of_all_processors(monkeypatch: pytest.MonkeyPatch) -> No
     assert machine.load() == 0.75
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert machine.load() == 3.0
+
+
+def test_no_other_file_system_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A slow stick in another port may have gigabytes to write."""
+    flushed: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: flushed.append("all"))
+    calls: dict[str, Callable[[int], int]] = {}
+    monkeypatch.setattr(machine, "_call", calls.get)
+    machine.flush_file_system(str(tmp_path))
+    assert flushed.pop() == "all"
+    inode = tmp_path.stat().st_ino
+    calls["syncfs"] = lambda handle: int(os.fstat(handle).st_ino != inode)
+    machine.flush_file_system(str(tmp_path))
+    assert not flushed
+    calls["syncfs"] = lambda _: -1
+    with pytest.raises(OSError, match="cannot be flushed"):
+        machine.flush_file_system(str(tmp_path))
 
 
 @pytest.mark.skipif(

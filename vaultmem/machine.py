@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import sys
 import threading
@@ -120,6 +121,21 @@ def limit_arenas() -> None:
     if options := _call("mallopt"):
         options(_ARENA_MAX, ARENAS)
         options(_MMAP_THRESHOLD, LARGE)
+
+
+def flush_file_system(folder: str) -> None:
+    """Wait until all that was written to the file system of a folder is on the disk; where the system cannot flush one,
+    it flushes all. Raises OSError."""
+    flush = _call("syncfs")
+    if flush is None:
+        os.sync()
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if flush(handle):
+            raise OSError(errno.EIO, "it cannot be flushed to the disk", folder)
+    finally:
+        os.close(handle)
 
 
 def _call(name: str) -> Any:

@@ -65,7 +65,9 @@ class Objects:
     def put_in_place(self) -> None:
         """Rename them all, once they are safely on the disk."""
         if len(self._fresh) > _FEW:
-            os.sync()
+            from vaultmem.machine import flush_file_system
+
+            flush_file_system(self._folder)
         for fresh, id_ in self._fresh.items():
             path = _path(self._folder, id_)
             with contextlib.suppress(FileExistsError):
