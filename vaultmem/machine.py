@@ -1,4 +1,4 @@
-"""Facts about the machine (owner of psutil): battery, load, memory, processes, the installed program. Unknown ones
+"""Facts about the machine (owner of psutil): battery, load, memory, processes, the installed program. Unknown facts
 raise nothing."""
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NICE = 10
 
 
 def program() -> str:
-    """The version of the installed program, with a checksum of its modules: an update may keep the number. ""
-    while it is not there."""
+    """The version of the installed program with a checksum of its modules, as an update may keep the number. "" while
+    it is not installed."""
     sizes = []
     for folder, _, names in os.walk(os.path.dirname(__file__)):
         with contextlib.suppress(OSError):  # it is being updated
@@ -36,8 +36,8 @@ def program() -> str:
 
 
 def _unless_unknown(otherwise: _T, look: Callable[[], _T]) -> _T:
-    """What a look at the machine gives; otherwise on a platform that does not tell it, of a process that is gone, and
-    in a container without access."""
+    """The result of a query, or `otherwise` on a platform without it, for a process that has ended, and in a
+    container without access."""
     try:
         return look()
     except (AttributeError, OSError, RuntimeError, ValueError, OverflowError, psutil.Error):
@@ -45,7 +45,7 @@ def _unless_unknown(otherwise: _T, look: Callable[[], _T]) -> _T:
 
 
 def on_battery() -> bool | None:
-    """Whether the computer runs on its battery; None where that is unknown or there is no battery."""
+    """Whether the computer runs on battery; None if unknown or without a battery."""
     plugged = _unless_unknown(
         None, lambda: getattr(psutil.sensors_battery(), "power_plugged", None)
     )
@@ -53,27 +53,27 @@ def on_battery() -> bool | None:
 
 
 def load() -> float:
-    """How busy the processors were in the last minute: 1.0 is all of them; 0.0 where that is unknown."""
+    """How busy the processors were in the last minute: 1.0 is all of them; 0.0 if unknown."""
     return _unless_unknown(0.0, lambda: float(psutil.getloadavg()[0]) / (os.cpu_count() or 1))
 
 
 def resident_bytes() -> int | None:
-    """The memory in use by this process, in bytes; None where that is unknown."""
+    """The memory in use by this process, in bytes; None if unknown."""
     return _unless_unknown(None, lambda: int(psutil.Process().memory_info().rss))
 
 
 def started_at(pid: int) -> float | None:
-    """When a process started, in seconds since the epoch; None where it does not exist or that is unknown."""
+    """When a process started, in seconds since the epoch; None if it does not exist or that is unknown."""
     return _unless_unknown(None, lambda: float(psutil.Process(pid).create_time()))
 
 
 def command_line(pid: int) -> list[str]:
-    """The command line of a process; empty where it does not exist or is not accessible."""
+    """The command line of a process; empty if it does not exist or is not accessible."""
     return _unless_unknown([], lambda: list(psutil.Process(pid).cmdline()))
 
 
 def has_open(pid: int, path: str) -> bool:
-    """Whether a process has a file open; False where that is not accessible."""
+    """Whether a process has a file open; False if that is not accessible."""
     files: list[str] = _unless_unknown(
         [], lambda: [file.path for file in psutil.Process(pid).open_files()]
     )
@@ -81,7 +81,7 @@ def has_open(pid: int, path: str) -> bool:
 
 
 def kill_named_with(word: str, seconds: float) -> None:
-    """Kill the processes that have this word on their command line, and wait until they are gone."""
+    """Kill the processes with this word on their command line, and wait until they have ended."""
     named = []
     for process in psutil.process_iter():
         with contextlib.suppress(OSError, psutil.Error):
@@ -92,7 +92,7 @@ def kill_named_with(word: str, seconds: float) -> None:
 
 
 def lower_priority_of_thread() -> None:
-    """Give this thread a lower priority than everything else on the machine. Only Linux supports it."""
+    """Give this thread a lower priority than everything else on the machine. Linux only."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             thread = threading.get_native_id()
@@ -100,11 +100,11 @@ def lower_priority_of_thread() -> None:
             os.setpriority(os.PRIO_PROCESS, thread, max(NICE, now))
 
 
-# Memory that glibc would keep: a process that lives for days returns it.
+# Memory that glibc would keep, and that a long-lived process should return.
 
-_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # of mallopt(3)
-ARENAS = 2  # by default eight per processor, and each thread fragments another one
-# Bytes from which an allocation has pages of its own, which are returned when it is freed. By default glibc raises
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # parameters of mallopt(3)
+ARENAS = 2  # the default is eight per processor, and each thread fragments another
+# Allocations of at least this many bytes get their own pages, returned when freed. By default glibc raises
 # this to 32 MB over time, and the memory of a batch of texts is never returned.
 LARGE = 131_072
 

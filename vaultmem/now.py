@@ -1,8 +1,8 @@
 """The current time, for everything except file ages and waiting times.
 
-VAULTMEM_NOW sets the clock of a process, for tests and for simulations of weeks: an ISO 8601 time (local unless it
-names an offset) or seconds since the epoch, from which the clock runs on. Outside tests (VAULTMEM_TESTS=1) the agent
-refuses to start with it.
+VAULTMEM_NOW sets the clock of a process, for tests and for simulations of weeks: an ISO 8601 time (local without an
+offset) or seconds since the epoch, from which the clock runs on. Outside tests (VAULTMEM_TESTS=1) the agent refuses
+to start with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "VAULTMEM_NOW"
 _own_zone = os.environ.get("TZ")
-# The setting that was read, and its offset from the real clock.
+# The setting last read, and its offset from the real clock.
 _offset: tuple[str, float] = ("", 0.0)
 
 
@@ -36,7 +36,7 @@ def local() -> datetime:
 
 
 def use_zone(name: str) -> None:
-    """Use a time zone for all local times of this process; "" for the original one."""
+    """Use a time zone for all local times of this process; "" restores the original one."""
     zone = name or _own_zone
     if os.environ.get("TZ") == zone or not hasattr(time, "tzset"):
         return

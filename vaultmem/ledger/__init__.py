@@ -1,1 +1,1 @@
-"""The ledger: what no note says, namely reads, decisions and findings."""
+"""The ledger: reads, decisions and findings, which no note contains."""

@@ -1,10 +1,10 @@
-"""The ledger: small facts that the notes cannot give back and a rebuild must not lose: job runs, how often
-memories were read (reads), what a person answered (reads, pending.record), what they were notified of, since when
-an expression of time was there, and what was taken in (here).
+"""The ledger: small facts that the notes do not contain and a rebuild must not lose: job runs, reads of memories
+(reads), a person's answers (reads, pending.record), notifications, first sightings of time expressions, and ingested
+texts (here).
 
-<state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
-written. Opened for each question (a tenth of a millisecond), so that threads share nothing and a deleted file is
-created again. Lost, it costs no more than a job that runs once too often.
+<state>/ledger.db, one SQLite file without a write-ahead log, so that it can be read even when nothing can be written.
+It is opened for each query (a tenth of a millisecond), so that threads share nothing and a deleted file is created
+again. Losing it costs no more than a job that runs once too often.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Run(NamedTuple):
     """The last run of a job. Times are seconds since the epoch."""
 
     name: str
-    seen: float  # when the job was first planned: what a job that never ran is counted from
-    waiting: float | None = None  # since when it would run, were it not asked to wait
+    seen: float  # when the job was first planned, from which a job that never ran is counted
+    waiting: float | None = None  # since when it has been due but told to wait
     last_run: float | None = None
-    ok: bool | None = None  # None: it never ran, or waits for a person's word
+    ok: bool | None = None  # None: it never ran, or waits for a person's confirmation
     result: str | None = None
     seconds: float | None = None
     last_ok: float | None = None
@@ -77,7 +77,7 @@ class Run(NamedTuple):
         return self.seen if self.last_run is None else self.last_run
 
     def at_most(self, now: float) -> Run:
-        """With what lies in the future, because the clock was set back, counted as of now."""
+        """The run with future times, as after the clock was set back, replaced by now."""
         times = {
             name: min(at, now)
             for name in ("seen", "waiting", "last_run", "last_ok")
@@ -92,15 +92,15 @@ _FIELDS = ", ".join(Run._fields)
 class Ledger:
     """The ledger of one vault. Any number of processes may read; writers wait for each other.
 
-    A damaged file is put aside and an empty one takes its place; notices() remembers it. Raises
-    StateError when the disk is full or the file cannot be used.
+    A damaged file is set aside and replaced by an empty one; notices() records it. Raises StateError if the disk is
+    full or the file cannot be used.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def runs(self) -> dict[str, Run]:
-        """The last runs by the names of the jobs. Makes no file."""
+        """The last runs by job name. Creates no file."""
         runs = self.rows(f"SELECT {_FIELDS} FROM runs", _run)  # noqa: S608 - own constants
         return {run.name: run for run in runs}
 
@@ -124,7 +124,7 @@ class Ledger:
     def rows(
         self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
     ) -> list[T]:
-        """The rows of a query; none where the file is older than the table. Creates no file."""
+        """The rows of a query; none if the file predates the table. Creates no file."""
         if not os.path.exists(self.path):
             return []
         try:
@@ -136,10 +136,10 @@ class Ledger:
                         raise
                     return []
         except DamagedError:
-            return []  # whoever writes next replaces the file; to look changes nothing
+            return []  # the next writer replaces the file; reading changes nothing
 
     def version(self) -> tuple[int, int, bytes] | None:
-        """What every transaction changes: SQLite counts them at the head of the file. None where there is none."""
+        """A value that every transaction changes, from the SQLite file header; None without a file."""
         try:
             with open(self.path, "rb") as file:
                 status = os.fstat(file.fileno())
@@ -149,7 +149,7 @@ class Ledger:
 
     @contextmanager
     def writing(self, now: float) -> Iterator[sqlite3.Connection]:
-        """A transaction, in a new file when the one that is there is damaged."""
+        """A transaction, in a new file if the existing one is damaged."""
         make_private(os.path.dirname(self.path))
         try:
             self._prepare()
@@ -185,7 +185,7 @@ class Ledger:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """The open file. FULL: a run that was begun is on the disk before the job starts."""
+        """The open file. FULL: a run that has begun is on disk before its job starts."""
         try:
             with closing(self._connect()) as db:
                 yield db
@@ -203,7 +203,7 @@ class Ledger:
         except sqlite3.OperationalError as error:
             db.close()
             if tries > 1 and error.sqlite_errorname.startswith("SQLITE_IOERR"):
-                # Another process's journal went while SQLite looked at it.
+                # Another process's journal disappeared while SQLite was reading it.
                 return self._connect(tries - 1)
             raise
         return db
@@ -215,7 +215,7 @@ class Ledger:
 
 
 def _run(row: tuple[object, ...]) -> Run:
-    """A row as it was written; ValueError or TypeError when it was not by us."""
+    """A row as it was written; raises ValueError or TypeError if it was not written by us."""
     name, seen, waiting, last_run, ok, result, seconds, last_ok = row
     times = [
         None if at is None else float(str(at)) for at in (seen, waiting, last_run, seconds, last_ok)
@@ -228,13 +228,13 @@ def _run(row: tuple[object, ...]) -> Run:
     )  # fmt: skip
 
 
-# The runs of jobs: what the ledger knows of them, and what could not be written into it.
+# The runs of jobs: those in the ledger, and those that could not be written to it.
 
 MAX_RESULT = 500  # characters of a result worth keeping
 
 
 class Runs:
-    """The last run of each job, for one process. Goes on without the ledger when the disk is full."""
+    """The last run of each job, for one process. Works without the ledger when the disk is full."""
 
     def __init__(self, ledger: Ledger, now: Callable[[], float] = clock.seconds) -> None:
         self._ledger = ledger
@@ -243,7 +243,7 @@ class Runs:
         self._lock = allocate_lock()
 
     def remember(self, names: Iterable[str]) -> None:
-        """Take over what the ledger knows, and tell it of jobs that it does not."""
+        """Load the runs in the ledger, and add jobs that it does not have yet."""
         listed, now = list(names), self._now()
         try:
             written, is_read = self._ledger.runs(), True
@@ -260,7 +260,7 @@ class Runs:
                 self._write(changed, "the runs of jobs")
 
     def runs(self) -> dict[str, Run]:
-        """The last runs by the names of the jobs."""
+        """The last runs by job name."""
         with self._lock:
             return dict(self._known)
 
@@ -270,7 +270,7 @@ class Runs:
             return self._known.setdefault(name, Run(name, self._now()))
 
     def waiting(self, name: str) -> float:
-        """For how many seconds a job has been waiting; it begins to wait when this is asked first."""
+        """For how many seconds a job has been waiting, counted from the first call."""
         now, run = self._now(), self.of(name)
         if run.waiting is not None:
             return now - run.waiting
@@ -278,13 +278,13 @@ class Runs:
         return 0.0
 
     def carry_out(self, name: str, work: Callable[[], str]) -> Run:
-        """Run a job, and write down that it starts, before it does, and how it ended: one that kills its process has
-        had its turn and failed."""
+        """Run a job, recording its start beforehand and its end afterwards: a job that kills its process has had its
+        turn and failed."""
         started, before, ticks = self._now(), self.of(name), time.monotonic()
         begun = before._replace(
             waiting=None, last_run=started, ok=False, result=CUT_SHORT, seconds=None
         )
-        # A job whose start cannot be written is not begun; it has had its turn all the same, or came again at once.
+        # A job whose start cannot be recorded is not run; it still had its turn, or it would be due again at once.
         problem = self._write([begun], f"that {name} starts")
         ok, result = (False, problem) if problem else _outcome(name, work)
         took, last_ok = time.monotonic() - ticks, started if ok else before.last_ok
@@ -299,7 +299,7 @@ class Runs:
             self._write([run], what)
 
     def _write(self, runs: Iterable[Run], what: str) -> str:
-        """Why it could not be stored; "" if it was."""
+        """Store it. Returns the error, or ""."""
         try:
             self._ledger.write_runs(runs, self._now())
         except StateError as error:
@@ -309,7 +309,7 @@ class Runs:
 
 
 def _log() -> logging.Logger:
-    import logging  # who asks the ledger something does without
+    import logging  # readers of the ledger ignore this
 
     return logging.getLogger("vaultmem.agent.jobs")
 
@@ -330,19 +330,19 @@ def _outcome(name: str, work: Callable[[], str]) -> tuple[bool | None, str]:
 
 
 def _plain(result: str) -> str:
-    """One line that every database takes, whatever names of files are in it."""
+    """One line that every database accepts, whatever file names it contains."""
     return " ".join(result.split())[:MAX_RESULT].encode("utf-8", "replace").decode()
 
 
-# What was taken in from other programs, by the hash of its text: a part of the ledger.
+# Texts ingested from other programs, by hash: a part of the ledger.
 
 
 def taken_hashes(ledger: Ledger) -> set[str]:
-    """The hashes of all that was ever looked at."""
+    """The hashes of all texts ever examined."""
     return set(ledger.rows("SELECT hash FROM taken", lambda row: str(row[0])))
 
 
 def take(ledger: Ledger, hashes: Iterable[str], now: float) -> None:
-    """Remember what was looked at."""
+    """Record texts as examined."""
     rows = ((hash_, now) for hash_ in hashes)
     ledger.put("INSERT OR IGNORE INTO taken VALUES (?, ?)", rows, now)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.reports import ProposalRow
 
 
-TIMES = 30  # of the last reads, for policies that learn from them
+TIMES = 30  # times of the last reads, for policies that learn from them
 
 
 class ReadCount(NamedTuple):
@@ -37,13 +37,13 @@ class Left(NamedTuple):
 
 
 def counts(ledger: Ledger, id_: str = "") -> dict[str, ReadCount]:
-    """All that were ever read, by id; or the one with this id, if it was."""
+    """The reads of all memories ever read, by id; or only of this one."""
     which, values = ("WHERE id = ?", (id_,)) if id_ else ("", ())
     return dict(ledger.rows(f"SELECT id, count, last, times FROM reads {which}", _count, values))  # noqa: S608 - own text
 
 
 def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> dict[str, int]:
-    """Count a read of each memory by somebody; `stored` gives what its file says. The counts of now, by id."""
+    """Count a read of each memory by a reader; `stored` gives the count in its file. Returns the new counts, by id."""
     numbers: dict[str, int] = {}
     with ledger.writing(now) as db:
         for memory, of_file in stored.items():
@@ -57,7 +57,7 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> 
 
 
 def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
-    """Memories were recalled automatically, by id and time: they are in use, and count as read once."""
+    """Mark memories as recalled automatically, by id and time: they are in use, and count as read once."""
     with ledger.writing(now) as db:
         for memory, at in recalled.items():
             before = _read_count(db, memory, at)
@@ -65,9 +65,9 @@ def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
             _keep_count(db, memory, before, shares, at)
 
 
-# Of the reads of a memory, how many each machine has counted: the shares, which together are the count.
+# How many reads of a memory each machine has counted: the shares, which add up to the count.
 
-HERE, EARLIER = ".", ""  # this machine, and what the file said before; others have names
+HERE, EARLIER = ".", ""  # this machine, and the count in the file before; others have names
 
 
 class Share(NamedTuple):
@@ -80,7 +80,7 @@ class Share(NamedTuple):
 
 
 def shares(ledger: Ledger, condition: str = "") -> list[Share]:
-    """The shares of all machines, as far as this one has heard of them; or those that meet a condition in SQL."""
+    """The shares of all machines, as far as this one knows them; or those that meet a condition in SQL."""
     return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", Share._make)  # noqa: S608 - own names
 
 
@@ -90,7 +90,7 @@ def own_shares(ledger: Ledger) -> list[Share]:
 
 
 def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
-    """Count what machines say that they have read: of each, the highest number that it ever said."""
+    """Record what machines report having read: for each, the highest number it ever reported."""
     with ledger.writing(now) as db:
         for read in heard:
             before = _read_count(db, read.id, read.last)
@@ -101,7 +101,7 @@ def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
 
 
 def _shares(db: sqlite3.Connection, memory: str) -> dict[str, int]:
-    """The numbers by machines."""
+    """The numbers by machine."""
     rows = db.execute("SELECT machine, number FROM counted WHERE id = ?", (memory,))
     return {str(machine): int(count) for machine, count in rows}
 
@@ -109,7 +109,7 @@ def _shares(db: sqlite3.Connection, memory: str) -> dict[str, int]:
 def _keep_count(
     db: sqlite3.Connection, memory: str, before: ReadCount, shares: Mapping[str, int], at: float
 ) -> int:
-    """Write the shares of a memory down after a read at that time, and their sum, which it returns."""
+    """Store the shares of a memory after a read at that time. Returns their sum."""
     number, last = sum(shares.values()), max(before.last, at)
     times = json.dumps(sorted({*before.times, at})[-TIMES:])
     db.execute("INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)", (memory, number, last, times))
@@ -123,9 +123,9 @@ def _keep_count(
     return number
 
 
-# Who recalled a memory, on which day and how often: the last days alone.
+# Who recalled a memory, on which day and how often, for the last days only.
 
-MOST_RECALLS = 20  # of one memory
+MOST_RECALLS = 20  # per memory
 
 
 class Recall(NamedTuple):
@@ -137,7 +137,7 @@ class Recall(NamedTuple):
 
 
 def recalls(ledger: Ledger, memory: str) -> list[Recall]:
-    """Who recalled a memory on this machine, the newest first."""
+    """Who recalled a memory on this machine, newest first."""
     question = "SELECT by, day, times FROM recalls WHERE id = ? ORDER BY day DESC, by"
     return ledger.rows(question, Recall._make, (memory,))
 
@@ -155,11 +155,11 @@ def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> Non
     )
 
 
-# When the decay of a memory was reset last, on any machine: its file may have lost that to another edit.
+# When a memory's decay was last reset, on any machine: its file may have lost that to another edit.
 
 
 def reinforced_at(ledger: Ledger) -> dict[str, str]:
-    """The moments, by the ids of the memories."""
+    """The times of reinforcement, by memory id."""
     return dict(ledger.rows("SELECT id, at FROM reinforced", _pair))
 
 
@@ -168,7 +168,7 @@ def _pair(row: tuple[object, ...]) -> tuple[str, str]:
 
 
 def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
-    """Remember when memories were reinforced; the later moment counts."""
+    """Record when memories were reinforced; the later time counts."""
     statement = (
         "INSERT INTO reinforced VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"
     )
@@ -182,19 +182,19 @@ def left_states(ledger: Ledger) -> dict[str, Left]:
 
 
 def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
-    """Store the state of written memories."""
+    """Store the state of memories just written."""
     rows = ((id_, *row) for id_, row in left)
     ledger.put("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows, now)
 
 
 def undone(ledger: Ledger) -> dict[str, tuple[str, str]]:
-    """The memories for which the work of a job was undone, by id: path and hash after that."""
+    """The memories for which a job's work was undone, by id: path and hash afterwards."""
     rows = ledger.rows("SELECT id, path, hash FROM undone", lambda row: tuple(map(str, row)))
     return {id_: (path, hash_) for id_, path, hash_ in rows}
 
 
 def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: float) -> None:
-    """Remember id, path and hash of memories that jobs shall leave as they are now."""
+    """Record id, path and hash of memories that jobs must leave unchanged."""
     ledger.put("INSERT OR REPLACE INTO undone VALUES (?, ?, ?)", rows, now)
 
 
@@ -209,16 +209,16 @@ def _count(row: tuple[object, ...]) -> tuple[str, ReadCount]:
     return str(id_), ReadCount(int(str(count)), float(str(last)), moments)
 
 
-# What vaultmem has written on this machine, by the ids that Git gives to contents: where one of these comes from
-# elsewhere, nobody did it by hand.
+# Contents that vaultmem wrote on this machine, by their Git ids: if one of these arrives from
+# elsewhere, no person made that change.
 
-MOST_WRITTEN = 500  # contents, the newest
+MOST_WRITTEN = 500  # newest contents kept
 
 
 class Content(NamedTuple):
     """The content of a file that vaultmem wrote."""
 
-    id: str  # the first digits of Git's
+    id: str  # the first digits of Git's id
     at: float
     by: str
 
@@ -229,7 +229,7 @@ def written_contents(ledger: Ledger) -> list[Content]:
 
 
 def note_written(ledger: Ledger, contents: Iterable[Content], now: float) -> None:
-    """Remember contents, and forget the oldest ones."""
+    """Record contents, and drop the oldest ones."""
     if rows := list(contents):
         with ledger.writing(now) as db:
             db.executemany("INSERT OR REPLACE INTO written VALUES (?, ?, ?)", rows)
@@ -239,7 +239,7 @@ def note_written(ledger: Ledger, contents: Iterable[Content], now: float) -> Non
             )
 
 
-# Proposals with the decisions of the person, and findings of jobs.
+# Proposals with the person's decisions, and findings of jobs.
 
 ALWAYS, NEVER, ASK = RULES = ("always", "never", "ask")  # what to do with all proposals of a kind
 
@@ -250,7 +250,7 @@ def rules(ledger: Ledger) -> dict[str, str]:
 
 
 def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
-    """Make a rule, or end it."""
+    """Set a rule, or end it."""
     with ledger.writing(now) as db:
         db.execute("DELETE FROM rules WHERE kind = ?", (kind,))
         if says != ASK:
@@ -258,9 +258,9 @@ def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
 
 
 OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
-REOPENED = "reopened"  # a rejection was undone; other machines hear of it, as of a decision
+REOPENED = "reopened"  # a rejection was undone; other machines are told, as of a decision
 CONSULTED = "asked"  # a model was consulted, and had nothing to propose
-MODEL = "model"  # the proposer; "" for dreams
+MODEL = "model"  # who proposed it; "" for dreams
 
 
 class StoredProposal(NamedTuple):
@@ -278,24 +278,24 @@ class StoredProposal(NamedTuple):
 
 
 def all_proposals(ledger: Ledger) -> list[StoredProposal]:
-    """All that were ever made and are open, accepted or rejected, by id."""
+    """All proposals ever made, by id: open, accepted or rejected."""
     return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _stored_proposal)
 
 
 def open_proposals(ledger: Ledger) -> list[StoredProposal]:
-    """Those that nobody has decided on, and whose kind the person does not want to see no more, by id."""
+    """Those not decided yet and not of a kind that the person has hidden, by id."""
     ruled = rules(ledger)
     return [
         proposal
         for proposal in all_proposals(ledger)
         if proposal.state in (OPEN, REOPENED)
         and ruled.get(proposal.fields.get("kind", "")) != NEVER
-        if proposal.fields  # else it was decided on elsewhere, and not proposed here yet
+        if proposal.fields  # otherwise decided elsewhere, and not proposed here yet
     ]
 
 
 def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) -> int:
-    """What dreams propose from now on; how many are new. What was decided, or is of a model, stays."""
+    """Replace the open proposals of dreams. Returns how many are new. Decided ones, and those of a model, stay."""
     with ledger.writing(now) as db:
         rows = map(_stored_proposal, db.execute("SELECT id, at, state, fields FROM proposals"))
         states = {row.id: row.state for row in rows if not row.is_of_model}
@@ -332,7 +332,7 @@ def keep_proposed_notes(ledger: Ledger, notes: Iterable[ProposedNote], now: floa
 
 
 def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: float) -> None:
-    """What a model was consulted about, by id, with the state and the fields. Known rows stay as they are."""
+    """Store what a model was consulted about, by id, with state and fields. Known rows are unchanged."""
     rows = [
         (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
         for id_, (state, fields) in sorted(made.items())
@@ -341,12 +341,12 @@ def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: flo
 
 
 def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
-    """Drop proposals by id."""
+    """Delete proposals by id."""
     ledger.put("DELETE FROM proposals WHERE id = ?", ((id_,) for id_ in ids), now)
 
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
-    """Store the decision of the person, later than the one before it."""
+    """Store the person's decision, dated later than the previous one."""
     decided_at = [
         proposal.at + 1
         for proposal in all_proposals(ledger)
@@ -356,7 +356,7 @@ def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
 
 
 def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: float) -> None:
-    """Store decisions, each with id, time and state, also on what was not proposed on this machine yet."""
+    """Store decisions, each with id, time and state, even on proposals not yet made on this machine."""
     statement = """INSERT INTO proposals VALUES (?, ?, ?, '{}')
         ON CONFLICT DO UPDATE SET state = excluded.state, at = excluded.at"""
     ledger.put(statement, made, now)

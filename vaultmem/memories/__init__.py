@@ -1,1 +1,1 @@
-"""Memories: what one is, and the store that reads and writes them as notes."""
+"""Memories: what a memory is, and the store that reads and writes memories as notes."""

@@ -1,4 +1,4 @@
-"""Who may see what, and whose words may be quoted without approval: the one rule behind every door. Pure."""
+"""Who may see what, and whose words may be quoted without approval: the one rule behind every door. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 SCOPE = lazy(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
 _AGENT, _NAMED = "agent:", ("conversation:", "user:")
-DREAM = "dream"  # the property `source` of the memories that dreams make
-# Programs that run assistants, and the two whose memories can be taken in; vaultmem connect knows the first ones.
+DREAM = "dream"  # the property `source` of memories made by dreams
+# Programs that run assistants, and the two whose memories can be imported; vaultmem connect supports the first.
 ASSISTANTS = ("claude", "codex", "gemini", "copilot", "cursor", "opencode", "car-agent", "fingersaver")  # fmt: skip
-UNKNOWN = frozenset(("", "assistant", "mcp", "unknown"))  # names of clients that give none
+UNKNOWN = frozenset(("", "assistant", "mcp", "unknown"))  # names of clients without a name
 PRIVATE, OTHER_SCOPE = "private", "of another scope"  # reasons
 CONNECTED, OWN, ALL = TRUST = ("connected", "own", "all")  # the setting recall.trust
 
@@ -29,13 +29,13 @@ class Viewer:
 
     @property
     def scope(self) -> str:
-        """Their own scope; that of everybody for the person, who needs none."""
+        """Their own scope; for the person, who needs none, the global one."""
         if not self.name:
             return EVERYBODY
         return self.name if self.name.startswith(_NAMED) else f"{_AGENT}{self.name}"
 
     def sees(self, scope: str) -> bool:
-        """Whether what has this scope is for them."""
+        """Whether they may see this scope."""
         if not self.name or scope in (EVERYBODY, self.name) or scope in self.also:
             return True
         return scope.startswith(_AGENT) and is_same(scope.removeprefix(_AGENT), self.name)
@@ -43,24 +43,24 @@ class Viewer:
 
 PERSON = Viewer()
 ANYBODY = Viewer("an assistant that wrote nothing")
-PERSON_NAMES = ("you", "person")  # how the history calls the person; no assistant is called so
+PERSON_NAMES = ("you", "person")  # the person's name in the history; no assistant's
 
 
 @value
 class Origin:
-    """Where a memory comes from."""
+    """The origin of a memory."""
 
     writer: str = ""  # the assistant that wrote it; "" for the person
     outside: bool = False  # from the web, or from another program
 
 
 def viewer(by: str, scopes: Iterable[str] = ()) -> Viewer:
-    """The viewer of a name. Of the scopes that a request names, those of other assistants grant nothing."""
+    """The viewer with a name. Scopes of other assistants in the request grant nothing."""
     return Viewer(by, frozenset(scope for scope in scopes if scope.startswith(_NAMED)))
 
 
 def hidden(properties: Properties, to: Viewer, *, memory: bool) -> str:
-    """Why `to` may not see a note with these properties; "" when it may. The person may see everything."""
+    """Why `to` may not see a note with these properties; "" if it may. The person may see everything."""
     if not to.name:
         return ""
 
@@ -68,15 +68,15 @@ def hidden(properties: Properties, to: Viewer, *, memory: bool) -> str:
 
 
 def reason(scope: str, to: Viewer, *, private: bool) -> str:
-    """The same for what has this scope, and is kept private or not."""
+    """Like hidden(), given the scope and whether it is private."""
     if private and to.name:
         return PRIVATE
     return "" if to.sees(scope) else OTHER_SCOPE
 
 
 def scope_of(properties: Properties, *, memory: bool) -> str:
-    """The scope of a note. An unknown word hides a memory from all assistants; elsewhere it limits nothing."""
-    from vaultmem.notes.places import key_of  # a start-up hook does without
+    """The scope of a note. An unknown value hides a memory from all assistants; in other notes it restricts nothing."""
+    from vaultmem.notes.places import key_of  # not needed by a start-up hook
 
     raw = next((one for key, one in properties.items() if key_of(key) == "scope"), None)
     scope = raw.strip() if isinstance(raw, str) else ""
@@ -84,7 +84,7 @@ def scope_of(properties: Properties, *, memory: bool) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """One name for an assistant, however its program spells it: Claude Code says claude-code."""
+    """One name per assistant, however its program spells it: Claude Code says claude-code."""
     if name.startswith(_NAMED):
         return name
     folded = re.sub(r"[\W_]+", "-", name.lower()).strip("-").removeprefix("github-")
@@ -95,20 +95,20 @@ def canonical_name(name: str) -> str:
 
 
 def names_person(name: str) -> bool:
-    """Whether it reads as a name of the person, or as none, whatever stands in it that nobody sees."""
-    from vaultmem.text.sanitize import without_invisible  # who reads needs it not
+    """Whether it reads as the person's name, or as no name, ignoring invisible characters."""
+    from vaultmem.text.sanitize import without_invisible  # not needed for reading
 
     return without_invisible(name).strip().lower() in ("", *PERSON_NAMES)
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two names are those of one assistant."""
+    """Whether two names mean the same assistant."""
     return one == other or canonical_name(one) == canonical_name(other)
 
 
 def origin(properties: Properties) -> Origin:
-    """The origin of a memory, by properties in our spelling. An assistant's name as source means the writer, but not
-    where it was ingested from a file of that program: anybody may have written that, such as who owns a project."""
+    """The origin of a memory, from properties in our spelling. An assistant's name as source means the writer, unless
+    it was ingested from a file of that program, which anyone may have written, such as a project's owner."""
     source, agent = properties.get("source"), properties.get("agent")
     writer = agent if isinstance(agent, str) else "unknown" if agent else ""
     is_ingested = bool(properties.get("source_path"))
@@ -134,24 +134,24 @@ def is_trusted(source: Origin, to: Viewer, trust: str) -> bool:
 
 
 def may_stand_for(one: Origin, other: Origin, trust: str) -> bool:
-    """Whether everybody who may read the other may read the one in its place."""
+    """Whether everyone who may read the other may read this one in its place."""
     if _is_public(one, trust):
         return True
     return is_of_one_writer(one, other) and not _is_public(other, trust)
 
 
 def standing(writer: Origin) -> int:
-    """Whose words stay where several say the same: 0 the person's own, 1 those of a connected assistant, 2 others."""
+    """Whose words stay if several say the same: 0 the person's own, 1 those of a connected assistant, 2 others."""
     return 0 if writer == Origin() else 1 + is_foreign(writer)
 
 
 def is_foreign(source: Origin) -> bool:
-    """Whether the words are those of others, and not of an assistant that says its name."""
+    """Whether the words are someone else's, and not those of an assistant that gives its name."""
     return source.outside or (bool(source.writer) and not is_connected(source.writer))
 
 
 def is_of_one_writer(one: Origin, other: Origin) -> bool:
-    """Whether the words of both may stand under one name."""
+    """Whether the words of both may carry one name."""
     return one.outside == other.outside and is_same(one.writer, other.writer)
 
 
@@ -165,7 +165,7 @@ def is_connected(writer: str) -> bool:
 
 
 def attribution(source: Origin, to: Viewer) -> str:
-    """The note beside unapproved words of others; "" for one's own."""
+    """The note beside unapproved words of others; "" for the person's own."""
     if source.writer.startswith(_NAMED) or (to.name and is_same(source.writer, to.name)):
         return ""
     if not (source.writer or source.outside):
@@ -177,8 +177,8 @@ def attribution(source: Origin, to: Viewer) -> str:
 
 
 def is_private(properties: Properties) -> bool:
-    """Whether its property `private` is set, in whatever letters. Whoever reads a note sets it for what only the text
-    says, see text.values.with_privacy."""
+    """Whether its property `private` is set, in any case. Readers of a note also set it for privacy marks in the
+    text; see text.values.with_privacy."""
     return any(
         key.strip().lower() == "private" and is_yes(str(value)) for key, value in properties.items()
     )

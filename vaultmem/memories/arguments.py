@@ -25,15 +25,15 @@ _KEPT = (
     "by",
     "agent",
     "command",
-)  # who writes, and JSON, which its verb takes apart before it cleans it
+)  # the writer, and JSON, which its verb parses before cleaning it
 _BLANKS = {9: " ", 10: " "}
-_QUOTED = 40  # characters of what is not understood
-_AHEAD = lazy(r"next|coming|nächste|kommende|[下来]")  # no Friday of the past
+_QUOTED = 40  # characters quoted of text that is not understood
+_AHEAD = lazy(r"next|coming|nächste|kommende|[下来]")  # not a past Friday
 _NO_TAG = lazy(r"[\s,#\[\]\"']")
 
 
 def find_control(text: str) -> re.Match[str] | None:
-    """The first control character that no text of ours may have."""
+    """The first control character that our texts may not have, if any."""
     is_plain = text.isascii() and text.translate(_BLANKS).isprintable()
     return None if is_plain else CONTROL.search(text)
 
@@ -48,20 +48,20 @@ class Arguments:
     def __init__(
         self, params: JsonObject, spelled: Callable[[str], str] = _quote, redacted: tuple[str, ...] = ()
     ) -> None:  # fmt: skip
-        self.spelled = spelled  # how a parameter is called at the door where it came in
-        self.redacted = redacted  # the kinds of secrets that were taken out
+        self.spelled = spelled  # spells a parameter as the door of the request does
+        self.redacted = redacted  # the kinds of secrets removed
         self._params = {name: value for name, value in params.items() if value is not None}
 
     def but(self, **changes: object) -> Arguments:
-        """The same with other values of some."""
+        """A copy with some values replaced."""
         return Arguments({**self._params, **changes}, self.spelled, self.redacted)
 
     def of_assistant(self) -> Arguments:
-        """The same as an assistant may have it written down: without secrets, and without code that an editor would
-        run; of what is a list, the texts that hold none."""
+        """A copy as an assistant may write it: without secrets, and without code that an editor would run; lists keep
+        only texts without secrets."""
         from vaultmem.text.secrets import redact_foreign
 
-        # A title repeats the text as often as not: a secret in both is one.
+        # A title often repeats the text: a secret in both counts once.
         kinds = Counter(self.redacted)
 
         def clean(value: object) -> object:
@@ -83,7 +83,7 @@ class Arguments:
         """A short text of one line."""
         text = self._string(name, default)
         if len(text) > MAX_FIELD or "\n" in text or find_control(text):
-            kind = UsageError if name == "by" else VaultmemError  # a program names itself
+            kind = UsageError if name == "by" else VaultmemError  # programs name themselves
             raise kind(
                 f"{self.spelled(name)} must be one line of at most {MAX_FIELD} characters without control characters"
             )
@@ -96,22 +96,22 @@ class Arguments:
         return value
 
     def line(self, name: str) -> str:
-        """Text from another part of vaultmem, in one line of any length."""
+        """One line of any length, from another part of vaultmem."""
         return " ".join(self._string(name, "").split())
 
     def needed(self, name: str) -> str:
-        """A short text that must be there, such as the id of a memory."""
+        """A short required text, such as the id of a memory."""
         text = self._string(name, "").strip()
         if not text:
             raise UsageError(f"{self.spelled(name)} is missing")
         return text
 
     def has(self, name: str) -> bool:
-        """Whether it was given at all."""
+        """Whether it was given."""
         return name in self._params
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """True or false."""
+        """A boolean."""
         return bool(self._params.get(name, default))
 
     def value(self, name: str) -> Value:
@@ -138,13 +138,13 @@ class Arguments:
         )
 
     def whole_text(self, name: str) -> str:
-        """A text that is to be cut up."""
+        """A text that will be cut up."""
         return self.long_text(
             name, MAX_TEXT, f"at most {MAX_TEXT:,} can be ingested at once; split it"
         )
 
     def long_text(self, name: str, most: int = 1 << 30, advice: str = "") -> str:
-        """A text of many lines that is not empty and holds no control characters."""
+        """A non-empty text of any number of lines without control characters."""
         text = self._string(name).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         if not text.strip():
             raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
@@ -158,7 +158,7 @@ class Arguments:
         return text
 
     def tags(self, name: str = "tags") -> tuple[str, ...]:
-        """Tags: a list, also with commas in its texts; each without "#"."""
+        """Tags: a list, whose texts may hold several with commas; each without "#"."""
         names = (tag.strip() for text in self._list(name) for tag in text.split(","))
         results = [tag.removeprefix("#") for tag in names if tag]
         for tag in results:
@@ -181,7 +181,7 @@ class Arguments:
         return [*texts]
 
     def records(self, name: str) -> tuple[JsonObject, ...]:
-        """A list of objects, which the verb itself looks into."""
+        """A list of objects, which the verb itself checks."""
         value = self._params.get(name, ())
         assert isinstance(value, (list, tuple))
         return tuple(value)
@@ -191,7 +191,7 @@ class Arguments:
         return next(iter(self.scopes()), "")
 
     def scopes(self) -> tuple[str, ...]:
-        """The same, where there may be several."""
+        """Like scope(), for several."""
         scopes = self.texts("scope")
         for scope in scopes:
             if not SCOPE.fullmatch(scope):
@@ -201,7 +201,7 @@ class Arguments:
         return scopes
 
     def moment(self, name: str, now: datetime, *, ahead: bool) -> float:
-        """A day or a time on the person's clock, in digits or in words, or a span: from now on, or back from now."""
+        """A day or time in the person's zone, in digits or words, or a span: ahead of now, or back from now."""
         text = self.text(name)
         at = moment(text, now, ahead=ahead)
         if at is None:
@@ -217,7 +217,7 @@ class Arguments:
         return at
 
     def _day_in_figures(self, name: str, now: datetime) -> float | None:
-        """The beginning of 12/25; of 3/4 nobody knows which day it is."""
+        """The start of a day in figures, such as 12/25; ambiguous ones, such as 3/4, are rejected."""
         from vaultmem.plugins import language
 
         phrase = language().time_alone(self.text(name), now)
@@ -230,7 +230,7 @@ class Arguments:
         return when.timestamp()
 
     def days(self, name: str, now: datetime) -> tuple[str, str]:
-        """The first and the last ISO day of what looks back to a day, a month or a year; "" for none."""
+        """The first and last ISO day of a day, month or year looked back to; "" for none."""
         text = self.text(name)
         return days(text, now, spelled=self.spelled(name)) if text else ("", "")
 
@@ -238,7 +238,7 @@ class Arguments:
 def days(
     text: str, now: datetime | None = None, *, ahead: bool = False, spelled: str = ""
 ) -> tuple[str, str]:
-    """The first and the last ISO day of 2026-11, last week or 7d. Raises UsageError where that is not understood."""
+    """The first and last ISO day of 2026-11, last week or 7d. Raises UsageError if it is not understood."""
     if span := day_range(text):
         return span
     now = now or clock.local()
@@ -262,8 +262,8 @@ def days(
 
 
 def _spoken(name: str, now: datetime, *, ahead: bool) -> Moment | None:
-    """The moment that words mean, if they are one expression of time and nothing else; a whole day is its beginning.
-    Looking back, a "Friday" is the last one."""
+    """The moment that words mean, if they are a single time expression; the beginning of a whole day. Looking back,
+    "Friday" is the last one."""
     meant = _expression(name, now)
     if meant is None or ahead or meant.when <= now:
         return meant
@@ -275,9 +275,9 @@ def _spoken(name: str, now: datetime, *, ahead: bool) -> Moment | None:
 
 
 def _expression(text: str, now: datetime) -> Moment | None:
-    from vaultmem.plugins import language  # most of what is asked has no words for times in it
+    from vaultmem.plugins import language  # most requests have no time words
 
-    for phrase in (text, f"at {text}", f"in {text}"):  # what answers to "when?"
+    for phrase in (text, f"at {text}", f"in {text}"):  # the answer to "when?"
         times = language().times(phrase, now)
         if len(times) == 1 and not times[0].repeat:
             rest = phrase[: times[0].start] + phrase[times[0].end :]
@@ -292,5 +292,5 @@ def _expression(text: str, now: datetime) -> Moment | None:
 
 
 def which_day(phrase: Phrase) -> str:
-    """What to ask about words that may mean several days."""
+    """The question to ask about words that may mean several days."""
     return f'"{phrase.words}" may be {" or ".join(phrase.either)}; write the day as one of these'

@@ -17,17 +17,17 @@ from vaultmem.vault import files
 from vaultmem.vault.files import Inside
 from vaultmem.vault.walk import Entry, FileLookup, Trouble, nfc, walk
 
-# Which memory a person or an assistant means by a name.
+# Which memory a name means.
 
-_SHORTEST = 4  # characters of the beginning of an id
+_SHORTEST = 4  # least characters of an id's beginning
 _ID_BEGIN = lazy(r"[0-9a-z][0-9a-z-]*")
 _LINK = lazy(r"\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 _MOST_NAMED = 5
-_LONGEST_NAME = 200  # characters that are compared with titles
+_LONGEST_NAME = 200  # characters compared with titles
 
 
 def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
-    """The memory that a name means, tried in the order of _ways(). Raises NoteNotFoundError where it is several."""
+    """The memory that a name means, tried in the order of _ways(). Raises NoteNotFoundError if it is ambiguous."""
     name = _bare(text)
     if not name:
         return None
@@ -43,7 +43,7 @@ def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
 
 
 def _ways(name: str, paths: set[str], pool: Sequence[Memory]) -> Iterator[list[Memory]]:
-    """Who has the name as an id, a path, a title or the beginning of an id."""
+    """Memories with the name as id, path, title, or beginning of an id."""
     yield [memory for memory in pool if memory.id.lower() == name]
     yield [memory for memory in pool if fold(memory.path) in paths]
     yield [memory for memory in pool if fold(memory.title) == name]
@@ -52,7 +52,7 @@ def _ways(name: str, paths: set[str], pool: Sequence[Memory]) -> Iterator[list[M
 
 
 def unknown(text: str, pool: Iterable[Memory], *, archived: bool = False) -> NoteNotFoundError:
-    """The error for a name that fits nothing."""
+    """The error for a name that matches nothing."""
     near = _nearest(_bare(text), pool)
     hint = "vaultmem list shows what there is"
     if archived:
@@ -65,7 +65,7 @@ def unknown(text: str, pool: Iterable[Memory], *, archived: bool = False) -> Not
 
 
 def deleted_error(memory: Memory, outside: str = "") -> NoteNotFoundError:
-    """The error for what is in the archive, or is a note of the person's by now."""
+    """The error for a memory that is in the archive, or is now a note of the person's."""
     if outside:
         return NoteNotFoundError(
             f"Memory not found: {memory.title!r} was moved to {outside} and is a note of yours now; "
@@ -98,7 +98,7 @@ def _several(text: str, matches: Sequence[Memory]) -> NoteNotFoundError:
 
 
 def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
-    from difflib import get_close_matches  # only where something went wrong
+    from difflib import get_close_matches  # only after an error
 
     titles = {fold(memory.title): memory.title for memory in live}
     return [titles[near] for near in get_close_matches(name[:_LONGEST_NAME], titles, 3)]
@@ -109,7 +109,7 @@ _CACHED_TEXTS = 4_096
 
 
 class Collection:
-    """The memories of one vault, as of the last refresh(). Not for several threads at once."""
+    """The memories of one vault, as of the last refresh(). Not thread-safe."""
 
     def __init__(
         self,
@@ -119,23 +119,24 @@ class Collection:
         cache: str | None,
         title: Callable[[str, Value], str] | None = None,
     ) -> None:
-        """`style` and `title` tell how a page is written and what links call it, see notes.dialects.Rulebook; without
-        `title` that is the name of its file."""
+        """`style` and `title` give a page's style and its name for links, see notes.dialects.Rulebook; without
+        `title` that is the file name."""
         self.vault = vault.rstrip("/")
         self.folder = nfc(folder.strip("/"))
         self._reader, self._title = Reader(self.folder, style), title
         self._cache = MemoryCache(cache, self.folder) if cache else None
         self._names = Names()
         self._files = self._names.files
-        self._again: set[str] = set()  # paths to be read again, whatever their stats say
-        self._unsaved: dict[str, None] = {}  # paths whose state the cache does not have
+        self._again: set[str] = set()  # paths to read again, whatever their stats
+        self._unsaved: dict[str, None] = {}  # paths whose state is not in the cache
         self._walked: list[Trouble] = []
         self._loaded = False
         self._now: Snapshot | None = None
         self._texts: dict[tuple[str, str, float], str] = {}  # see text()
 
     def refresh(self, paths: Iterable[str] | None = None) -> bool:
-        """Look at the disk again, at all of the memory folder or at these paths. Whether anything has changed."""
+        """Read changes from disk, in all of the memory folder or at these paths. Returns whether anything has
+        changed."""
         if not self._loaded:
             self._load()
             paths = None
@@ -155,26 +156,26 @@ class Collection:
         return changed
 
     def live(self) -> list[Memory]:
-        """All that live, by path."""
+        """All living memories, by path."""
         return self._snapshot.live
 
     def archived(self) -> list[Memory]:
-        """All in the archive, by path."""
+        """All memories in the archive, by path."""
         return self._snapshot.archived
 
     def copies(self) -> list[tuple[str, str | None]]:
-        """Sync conflict copies, which are no memories, each with its original when that is there."""
+        """Sync conflict copies, which are not memories, each with its original if that exists."""
         return sorted(self._snapshot.copies.items())
 
     def content(self, memory: Memory) -> str:
-        """The content of a memory, read now. Raises NoteNotFoundError when there is no such file any more."""
+        """The content of a memory, read now. Raises NoteNotFoundError if the file is gone."""
         file = files.read(self.vault, memory.path)
         if not file.hash:
             raise NoteNotFoundError(f"{memory.path} {file.trouble or 'cannot be read'}")
         return pages.read(self._reader.style(memory.path), file.text).content
 
     def text(self, memory: Memory) -> str:
-        """The same as it was when it was last seen to change, for comparing with many; of a long one, read now."""
+        """Its content as of the last change seen, for comparing with many; a long one is read now."""
         if memory.size > _LONGEST_CACHED:
             return self.content(memory)
         key = memory.path, memory.hash, memory.mtime
@@ -188,7 +189,8 @@ class Collection:
     def find(
         self, text: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
     ) -> Memory:
-        """The memory that a name means, among those `seen`; with `archived` those first. Raises NoteNotFoundError."""
+        """The memory that a name means, among those `seen`; with `archived`, archived ones first. Raises
+        NoteNotFoundError."""
         away, live = self.archived(), self.live()
         if seen is not None:
             away, live = list(filter(seen, away)), list(filter(seen, live))
@@ -205,20 +207,20 @@ class Collection:
         return chosen(text, self.folder, pool)
 
     def at(self, path: str) -> Memory | None:
-        """The memory at a path of the vault, alive or archived."""
+        """The memory at a path of the vault, living or archived."""
         now = self._snapshot
         return now.at(path) or now.at(self._names.paths.get(fold(path), ""))
 
     def titled(self, title: str) -> Memory | None:
-        """The one that lives with this title."""
+        """The living memory with this title."""
         return self._snapshot.titled(title)
 
     def with_hash(self, hash: str) -> list[Memory]:  # noqa: A002 - the word of the field
-        """Those that live with this content, by path, see text.similarity.content_hash."""
+        """Living memories with this content, by path; see text.similarity.content_hash."""
         return [memory for memory in self.live() if memory.hash == hash]
 
     def like(self, sketch: bytes, least: float) -> list[tuple[Memory, float]]:
-        """Those that live whose content resembles this one, and how much, the likest first (text.similarity.sketch)."""
+        """Living memories with similar content, and how similar, most similar first (text.similarity.sketch)."""
         if not sketch:
             return []
         live, row = self.live(), self._snapshot.sketches
@@ -228,11 +230,11 @@ class Collection:
         return sorted(results, key=lambda pair: (-pair[1], pair[0].path))
 
     def has_title(self, title: str) -> bool:
-        """Whether any note of the memory folder has this title, in any case of letters."""
+        """Whether any note of the memory folder has this title, ignoring case."""
         return bool(self._loaded_names.of_title(title))
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file at this path of the vault, in any case of letters."""
+        """Whether there is a file at this path of the vault, ignoring case."""
         if fold(path).startswith(f"{fold(self.folder)}/"):
             return fold(path) in self._loaded_names.paths
         return files.on_disk(self.vault, path) is not None
@@ -242,7 +244,7 @@ class Collection:
         return {path: stored.blob.hex() for path, stored in self._files.items() if stored.blob}
 
     def troubles(self) -> list[tuple[str, str]]:
-        """What cannot be read or was passed over, and why."""
+        """Files that cannot be read or were skipped, and why."""
         results = [
             (stored.path, stored.trouble) for stored in self._files.values() if stored.trouble
         ]
@@ -262,7 +264,7 @@ class Collection:
             self._now = Snapshot(self._names)
         return self._now
 
-    # Looking at the disk
+    # Reading the disk
 
     def _load(self) -> None:
         self._loaded = True
@@ -322,7 +324,7 @@ class Collection:
             self._again.add(entry.path)
         else:
             self._again.discard(entry.path)
-        if not stored.blob and previous is not None:  # it is there, though it cannot be read now
+        if not stored.blob and previous is not None:  # it exists, though it cannot be read now
             stored = stored._replace(blob=previous.blob)
         stored = self._titled(stored)
         if stored == previous:
@@ -346,7 +348,7 @@ class Collection:
         return True
 
     def _save(self) -> None:
-        """Tell the cache what it does not know; what may change unseen is left out of it."""
+        """Update the cache; leave out what may change unseen."""
         paths = [path for path in self._unsaved if path not in self._again]
         if self._cache is None or not paths:
             return

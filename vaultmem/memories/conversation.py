@@ -1,4 +1,4 @@
-"""Conversations in the memory folder: where their turns, facts and summaries lie, what they are called."""
+"""Conversations in the memory folder: the paths and names of their turns, facts and summaries."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
 FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
-NAMESPACE = "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52"  # of ids that follow from others
-FINAL = "L3/final"  # the name of the summary of all
+NAMESPACE = "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52"  # namespace of derived ids
+FINAL = "L3/final"  # the name of the overall summary
 _PLAIN = lazy(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-_MADE = lazy(r".*-[0-9a-f]{8}")  # as folder_of() makes names
+_MADE = lazy(r".*-[0-9a-f]{8}")  # the form of names from folder_of()
 _ID = lazy(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")
 _OTHER = lazy(r"[^a-z0-9]+")
-_RESERVED = lazy(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps
+_RESERVED = lazy(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names reserved by Windows
 
 
 class Entry(NamedTuple):
-    """One note of a conversation as it is on the disk. Times are seconds since the epoch."""
+    """One note of a conversation, as it is on disk. Times are seconds since the epoch."""
 
-    path: str  # in the vault
+    path: str  # path in the vault
     id: str
     conversation: str
     role: str  # see ROLES
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
     @property
     def is_private(self) -> bool:
-        """Whether the person keeps it from assistants and models."""
+        """Whether the person hides it from assistants and models."""
         return is_private(self.properties)
 
     @property
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
 
     @property
     def is_of_session(self) -> bool:
-        """Whether it is the summary of an old session, which stands among the facts."""
+        """Whether it is the summary of an old session, which is kept among the facts."""
         return self.properties.get("compression_source") is True
 
     @property
@@ -63,22 +63,22 @@ class Entry(NamedTuple):
 
 
 def scope_of(conversation: str) -> str:
-    """The scope of all that is said in a conversation."""
+    """The scope of everything said in a conversation."""
     return f"conversation:{conversation}"
 
 
 def is_talk(name: str) -> bool:
-    """Whether a scope, or whoever wrote something, is a conversation."""
+    """Whether a scope or writer is a conversation."""
     return name.startswith(scope_of(""))
 
 
 def folder_of(conversation: str) -> str:
-    """The name of its folder: the id itself where every file system takes it as it is, else one made of it and of its
-    hash, so that no two conversations share a folder."""
+    """The name of its folder: the id itself if every file system accepts it, else a name made from it and its hash,
+    so that no two conversations share a folder."""
     if _is_plain(conversation):
         return conversation
     short = _OTHER.sub("-", conversation.lower()).strip("-")[:40] or "conversation"
-    from hashlib import sha256  # it loads OpenSSL
+    from hashlib import sha256  # loads OpenSSL
 
     return f"{short}-{sha256(conversation.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
@@ -92,7 +92,7 @@ def _is_plain(name: str) -> bool:
 
 
 def in_folder(folder: str, written: object) -> str:
-    """The id of the conversation of an entry in this folder with this `conversation_id`; "" where neither makes one."""
+    """The conversation id of an entry in this folder with this `conversation_id`; "" if neither gives one."""
     if (
         isinstance(written, str)
         and not conversation_problem(written)
@@ -103,7 +103,7 @@ def in_folder(folder: str, written: object) -> str:
 
 
 def role_in(inner: str) -> str:
-    """The role of an entry by its path in the folder of its conversation; "" where it has none."""
+    """The role of an entry, by its path in its conversation's folder; "" if it has none."""
     parts = inner.removeprefix(f"{DELETED}/").split("/")[:-1]
     if parts[:1] == [TURNS]:
         return parts[1] if parts[1:2] in ([USER], [ASSISTANT]) else ""
@@ -111,27 +111,27 @@ def role_in(inner: str) -> str:
 
 
 def entry_of(inner: str, properties: Properties) -> tuple[str, str]:
-    """The conversation and the role of an entry at a path in the memory folder; "" for what is unknown."""
+    """The conversation and role of an entry at a path in the memory folder; "" if unknown."""
     parts = inner.split("/")
     if len(parts) < 3:
         return "", ""
     scope, prefix = properties.get("scope"), scope_of("")
     written: object = properties.get("conversation_id")
     if isinstance(scope, str) and scope.startswith(prefix):
-        # Always text: an id such as 1.0 is a number where properties are typed.
+        # Always text: an id such as 1.0 would be read as a number.
         written = scope.removeprefix(prefix)
     role = role_in("/".join(entry_parts(parts))) or str(properties.get("role") or "")
     return in_folder(parts[1], written), role if role in ROLES else ""
 
 
 def is_away(inner: str) -> bool:
-    """Whether a path in the memory folder is that of an entry that was deleted."""
+    """Whether a path in the memory folder is that of a deleted entry."""
     parts = inner.split("/")
     return parts[0] == ENTRIES and entry_parts(parts)[:1] == [DELETED]
 
 
 def put_away(inner: str) -> str:
-    """The path of an entry once it is deleted; both are paths in the memory folder. "" for what is no entry."""
+    """The path of an entry once deleted; both paths are relative to the memory folder. "" if it is not an entry."""
     parts = inner.split("/")
     if len(parts) < 3 or parts[0] != ENTRIES:
         return ""
@@ -141,19 +141,19 @@ def put_away(inner: str) -> str:
 
 
 def place_of(conversation: str, role: str, name: str) -> str:
-    """The path of an entry in the memory folder; `name` is the file's, of a summary with its level: "L1/chunk_0"."""
+    """The path of an entry in the memory folder; `name` is the file's, for a summary with its level: "L1/chunk_0"."""
     kind = {MEMORY: FACTS, SUMMARY: SUMMARIES}.get(role) or f"{TURNS}/{role}"
     return f"{ENTRIES}/{folder_of(conversation)}/{RECORDS}/{kind}/{name}.md"
 
 
 def name_of(created: str, id_: str) -> str:
-    """The name of a turn's or a fact's file, from its time as it is written and its id; times sort as names do."""
+    """The file name of a turn or fact, from its time and id; names sort by time."""
     return f"{created.replace(':', '-')}__{id_}"
 
 
 def basic_properties(id_: str, conversation: str, role: str) -> dict[str, Value]:
-    """What every entry says of itself. Nobody has vouched for it: so it is in the phase of what is new; it does not
-    fade, for conversations have a way of their own to put away what is old."""
+    """The properties that every entry has. Nobody has vouched for it, so its phase is that of new memories; it does
+    not fade, since conversations have their own way of removing old entries."""
     return {
         "id": id_, "phase": INBOX, "category": INBOX, "scope": scope_of(conversation),
         "decay_policy": "stable", "conversation_id": conversation, "role": role,
@@ -161,37 +161,37 @@ def basic_properties(id_: str, conversation: str, role: str) -> dict[str, Value]
 
 
 def is_entry_id(text: str) -> bool:
-    """Whether it can be the id of an entry: it becomes part of a file's name."""
+    """Whether it can be the id of an entry, which becomes part of a file name."""
     return _ID.fullmatch(text) is not None
 
 
 def derived_id(*parts: str) -> str:
-    """The id of what follows from something that has one: the same again after a kill."""
+    """The id of something derived from another id: the same again after a kill."""
     import uuid
 
     return str(uuid.uuid5(uuid.UUID(NAMESPACE), "\x00".join(parts)))
 
 
-# Which sessions are old enough to be compressed, and which turns have to make room.
+# Which sessions are old enough to be compressed, and which turns must make room.
 
-TOKENS = 160  # of the summary of a session
-# Words: who says more than these tells no more; what a question tells less.
+TOKENS = 160  # of a session's summary
+# Words: more than these add no information; how much less a question tells.
 MOST_WORTH, ASKING = 20, 3
-NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
+NOTHING = "Nothing to remember was said."  # the summary of mere greetings
 
 
 class Compressible(Protocol):
-    """A session, of whatever it is made."""
+    """A session, of whatever it consists."""
 
     @property
     def is_compressed(self) -> bool:
-        """Whether a summary stands for it."""
+        """Whether a summary represents it."""
 
 
 def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
-    """The oldest sessions that are not compressed: half as many as the threshold once there are more sessions than
-    that, and as many again each time that many have come. It follows from how many there are, so that a job that
-    was cut off goes on where it was. The last one never: it may still go on."""
+    """The oldest uncompressed sessions: half the threshold once there are more sessions than that, and as many again
+    each time that many have been added. It follows from their number alone, so that an interrupted job continues
+    where it was. Never the last session, which may still be going on."""
     if len(every) <= threshold:
         return []
     half = max(1, threshold // 2)
@@ -202,7 +202,7 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
 
 
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """The turns that tell least, until `most` facts and turns are left: summed up ones first, facts last."""
+    """The least informative turns, until `most` facts and turns are left: summed-up ones first, facts last."""
     evictable = [
         entry
         for entry in entries
@@ -220,7 +220,7 @@ def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
 def _worth(entry: Entry) -> tuple[bool, int, float, str]:
     if entry.role == MEMORY:
         return False, 0, entry.created, entry.path
-    # Only a conversation that is summed up needs it.
+    # Only needed for conversations that are summed up.
     from vaultmem.notes.blocks import telling_words
 
     words = min(telling_words(entry.content), MOST_WORTH)

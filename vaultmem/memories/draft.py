@@ -22,47 +22,47 @@ from vaultmem.vault.files import decode, digest
 if TYPE_CHECKING:
     from vaultmem.memories.view import View
 
-# What a job or a command wants to do to memories: a plan of changes, to be printed or applied.
+# What a job or command wants to do to memories: a plan of changes, to be printed or applied.
 
 CREATE, EDIT, MOVE, TO_ARCHIVE, RESTORE = "create", "edit", "move", "archive", "restore"
 
 
 class Change(NamedTuple):
-    """One file that is to become another. Nothing is ever deleted: what goes, goes to the archive.
+    """One planned file change. Nothing is ever deleted: removed memories go to the archive.
 
     `properties` are set, in this order; None removes one. `content` is the whole new content; None keeps it.
     """
 
     action: str
     id: str
-    path: str | None  # where it is now; None for a new one
-    target: str  # where it will be
+    path: str | None  # its current path; None if new
+    target: str  # its new path
     properties: Properties
     content: str | None
-    # The content's hash that the plan saw: when it is another one by then, nothing is done.
+    # The hash of the content that the plan saw: if it differs by then, nothing is done.
     expected: str | None
     why: str  # one line for a person
-    # The whole file instead, for a note that is no memory; `expected` is its digest then.
+    # The whole file instead, for a note that is not a memory; then `expected` is its digest.
     raw: bytes | None = None
-    # What the plan saw of the properties it sets, and made them of.
+    # The properties that the plan saw and based its own on.
     seen: Mapping[str, Value] = {}
 
 
 class Finding(TypedDict):
-    """What a job noticed and will not change by itself, as it is reported and stored."""
+    """Something that a job noticed and will not change by itself, as reported and stored."""
 
     kind: str  # contradiction, unsure, fading, ...
     subject: str  # the path of the memory or note
     said: NotRequired[str]  # one line for a person
     others: NotRequired[list[str]]  # paths that are the evidence
-    at: NotRequired[float]  # when it was noticed, of what a person is asked
-    id: NotRequired[str]  # of the memory, where that is announced to leave, and on which day
+    at: NotRequired[float]  # when it was noticed, if a person is asked about it
+    id: NotRequired[str]  # of a memory announced to leave: its id and the day
     leaves: NotRequired[str]
-    ids: NotRequired[list[str]]  # of the memories at these paths, which may be renamed
+    ids: NotRequired[list[str]]  # ids of the memories at these paths, which may be renamed
 
 
 def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
-    """A finding with the paths of now, by the ids of memories; "" for one that is gone."""
+    """A finding with current paths, by memory ids; "" for one that is gone."""
     if "ids" not in finding:
         return finding
     before = [finding["subject"], *finding.get("others", ())]
@@ -76,8 +76,8 @@ def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
 def noticed(
     rows: Iterable[Finding], paths: Mapping[str, str], id_at: Callable[[str], str]
 ) -> Iterator[tuple[Finding, list[str]]]:
-    """The findings whose memories are all there, with the paths of now: each with the id of its memory and those of the
-    older ones that it contradicts. `paths` has the memories by id; `id_at` gives the id at a path, "" for none."""
+    """The findings whose memories all exist, with current paths: each with its memory's id and those of the older
+    ones that it contradicts. `paths` has the memories by id; `id_at` gives the id at a path, "" for none."""
     for row in rows:
         finding = follow_renames(row, paths)
         others = finding.get("others", []) if finding["kind"] == "contradiction" else []
@@ -92,20 +92,20 @@ class Plan(NamedTuple):
     name: str
     changes: tuple[Change, ...] = ()
     findings: tuple[Finding, ...] = ()
-    left: int = 0  # how many more changes there are than one run may do
+    left: int = 0  # changes left because of the limit of one run
 
 
-LOST = "lost"  # the kind of an expectation that fails, see operations.expectations
-HALTED = "halted"  # the kind of finding with which a job asks before it goes on
-LEAVING = ("expire", "decay")  # steps that archive for age, and the kinds of their findings
-NOTICE = timedelta(days=7)  # for which a fact stands on the page before a job archives it
+LOST = "lost"  # the kind of a failing expectation, see operations.expectations
+HALTED = "halted"  # the kind of finding by which a job asks for confirmation
+LEAVING = ("expire", "decay")  # steps that archive for age, and their kinds of findings
+NOTICE = timedelta(days=7)  # time for which a fact is announced before a job archives it
 
 
 class New(NamedTuple):
-    """A memory that is to be written."""
+    """A memory to be written."""
 
     id: str
-    title: str  # safe and free, see text.titles
+    title: str  # safe and unused, see text.titles
     category: str
     content: str
     properties: Properties
@@ -122,16 +122,16 @@ class _State:
 
 
 class Draft:
-    """Changes as they come together: a step sees what was done before it. may() keeps to `limit` memories."""
+    """Changes as they accumulate: each step sees the effects of earlier ones. may() enforces `limit` memories."""
 
     def __init__(self, view: View, limit: int = 1_000_000_000) -> None:
         self.view = view
         self.limit = limit
         self.left: set[str] = set()
-        self.at_work: set[str] = set()  # paths of files that a person is likely typing in
-        self.revision = 0  # goes up with every change
+        self.at_work: set[str] = set()  # paths of files that a person is probably typing in
+        self.revision = 0  # increases with every change
         self.findings: list[Finding] = []
-        self.notices: Mapping[str, str] | None = None  # see is_over(); None where none are given
+        self.notices: Mapping[str, str] | None = None  # see is_over(); None if none are given
         self._states: dict[str, _State] = {}  # by path
         self._aside: set[str] = set()
         self._new: list[Change] = []
@@ -139,10 +139,10 @@ class Draft:
         self._ids: set[str] = set()
         self._targets: set[str] = set()
 
-    # What there is
+    # Reading
 
     def memories(self) -> list[Memory]:
-        """All that live and are adopted, as the steps so far have left them, by their path of before."""
+        """All living, adopted memories as the steps so far have left them, by original path."""
         results = [
             self.see(memory) for memory in self.view.memories() if memory.path not in self._aside
         ]
@@ -150,7 +150,7 @@ class Draft:
         return sorted(remaining, key=lambda memory: memory.path)
 
     def see(self, memory: Memory) -> Memory:
-        """One memory as the steps so far have left it; `path` stays the one it has on the disk."""
+        """One memory as the steps so far have left it; `path` remains the one on disk."""
         state = self._states.get(memory.path)
         return state.memory if state else memory
 
@@ -162,32 +162,33 @@ class Draft:
         return self.view.content(memory)
 
     def written_at(self, memory: Memory) -> datetime:
-        """When it was written, in the person's zone."""
+        """When it was written, in the person's time zone."""
         now = self.view.now
         return datetime.fromtimestamp(min(memory.created, now.timestamp()), now.tzinfo)
 
     def reads(self, memory: Memory) -> int:
-        """How often it was read, by its file or by what this machine knows."""
+        """How often it was read, according to its file or this machine."""
         return max(self.view.reads(memory), self.see(memory).stored_reads)
 
     def is_changed(self, memory: Memory) -> bool:
-        """Whether a step has done something to it."""
+        """Whether a step has changed it."""
         return memory.path in self._states
 
     def is_taken(self, title: str) -> bool:
-        """Whether a new memory may not be called so."""
+        """Whether a title is taken for new memories."""
         return title.lower() in self._titles or self.view.is_taken(title)
 
     def is_coming(self, title: str) -> bool:
-        """Whether a new memory will be called so."""
+        """Whether a new memory will have this title."""
         return title.lower() in self._titles
 
     def has_id(self, id_: str) -> bool:
-        """Whether any memory has this id, also one that is yet to be written."""
+        """Whether any memory has this id, including new ones."""
         return id_ in self._ids or self.view.has_id(id_)
 
     def may(self, *memories: Memory, new: int = 0) -> bool:
-        """Whether these may all be changed, and as many written, within the limit; if not, they are counted as left."""
+        """Whether these may all be changed, and as many written, within the limit; otherwise they are counted as
+        left."""
         fresh = {memory.path for memory in memories} - self._states.keys()
         if len(self._states) + len(self._new) + len(fresh) + new <= self.limit:
             return True
@@ -195,7 +196,8 @@ class Draft:
         return False
 
     def is_over(self, memory: Memory, end: float, job: str) -> bool:
-        """Whether a memory whose time ends at `end` may go; of a fact an unattended job gives notice first."""
+        """Whether a memory whose time ends at `end` may be archived; for a fact, an unattended job first gives
+        notice."""
         now = self.view.now
         is_ended = end <= now.timestamp()
         if self.notices is None or memory.is_passing:
@@ -209,10 +211,10 @@ class Draft:
         return False
 
     def leave(self, memory: Memory) -> None:
-        """Let no step see it: a person is at work on it."""
+        """Hide it from all steps: a person is working on it."""
         self._aside.add(memory.path)
 
-    # What is to be
+    # Changing
 
     def set(self, memory: Memory, why: str, **properties: Value) -> None:
         """Set properties; None removes one."""
@@ -225,7 +227,7 @@ class Draft:
         state.memory = _with(state.memory, remaining, properties)
 
     def rewrite(self, memory: Memory, content: str, why: str) -> None:
-        """Give it another content."""
+        """Replace its content."""
         state = self._state(memory, why)
         self.revision += 1
         state.content = content
@@ -236,7 +238,7 @@ class Draft:
         self.set(memory, why, updated_at=stamp(self.view.now.timestamp()))
 
     def retitle(self, memory: Memory, title: str, why: str) -> None:
-        """Give its file another name, one that is safe and free."""
+        """Give its file a safe and unused new name."""
         self._state(memory, why).title = title
         self._titles.add(title.lower())
 
@@ -248,7 +250,7 @@ class Draft:
         self.set(memory, why, phase=phase_of(category), category=category)
 
     def archive(self, memory: Memory, by: str, why: str, replaced_by: str | None = None) -> None:
-        """Move it to the archive; it takes along the category that so far only its folder may have told."""
+        """Move it to the archive, recording the category if only its folder implied that."""
         state = self._state(memory, why)
         state.action = TO_ARCHIVE
         state.memory = state.memory._replace(archived=True)
@@ -258,7 +260,7 @@ class Draft:
         self.set(memory, why, deleted_at=now, by=by, **extra)
 
     def create(self, new: New, why: str) -> None:
-        """Write a new one."""
+        """Add a new memory."""
         self.revision += 1
         self._titles.add(new.title.lower())
         self._ids.add(new.id)
@@ -268,7 +270,7 @@ class Draft:
         )
 
     def find(self, kind: str, subject: str, text: str, *others: str) -> None:
-        """Say what will not be changed."""
+        """Report something that will not be changed."""
         self.findings.append({"kind": kind, "subject": subject, "said": text, "others": [*others]})
 
     def _state(self, memory: Memory, why: str) -> _State:
@@ -280,7 +282,7 @@ class Draft:
         return state
 
     def plan(self, name: str) -> Plan:
-        """All of it, in the order of paths; the new ones last."""
+        """The plan: all changes by path, new memories last."""
         self._targets.clear()
         changes = [self._change(path, state) for path, state in sorted(self._states.items())]
         actual_changes = tuple(change for change in changes if change is not None)
@@ -314,7 +316,7 @@ class Draft:
 
 
 def _with(memory: Memory, properties: Properties, values: Properties) -> Memory:
-    """A memory with other properties, and what follows from those that were given; the others say nothing here."""
+    """A memory with these properties set, and the fields derived from them; other properties are ignored."""
     tags = values.get("tags", list(memory.tags))
     return memory._replace(
         properties=properties, id=str(values.get("id", memory.id)), adopted=memory.adopted or "id" in values,
@@ -331,7 +333,7 @@ def _moment(values: Properties, key: str, otherwise: float) -> float:
 
 
 def undeleted(memory: Memory, now: float) -> dict[str, Value]:
-    """The properties that a memory of the archive loses when it comes back: it holds again."""
+    """The property changes for a memory that returns from the archive and holds again."""
     properties: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(now)}
     if memory.text("replaced_by"):
         properties["until"] = None
@@ -341,7 +343,7 @@ def undeleted(memory: Memory, now: float) -> dict[str, Value]:
 
 
 def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
-    """An archived memory in its category's folder again. `replaced_by` stays: a merged one that comes back is not the
+    """An archived memory back in its category's folder. `replaced_by` stays: a merged memory that returns is not the
     same."""
     name = memory.path.rpartition("/")[2]
     preferred = f"{view.folder}/{category_of('', memory.properties.get('category'))}/{name}"
@@ -351,17 +353,17 @@ def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
 
 
 def is_own(memory: Memory) -> bool:
-    """Whether dream made this memory out of another one."""
+    """Whether a dream made this memory out of another one."""
     return memory.category == REMINDERS and memory.text("source") == DREAM
 
 
-# From changes to files: each is made on the newest bytes of its file, all of a plan as one batch.
+# From changes to files: each is applied to its file's newest bytes, all changes of a plan as one batch.
 
-Style = Callable[[str], str]  # how a page at a path is written, see adapter.Rules.page_style
+Style = Callable[[str], str]  # the page style at a path, see adapter.Rules.page_style
 
 
 def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
-    """What makes the new bytes of a file out of its newest ones. Raises NoteChangedError where the plan is stale."""
+    """A function from a file's newest bytes to its new bytes. Raises NoteChangedError if the plan is stale."""
     form = style(change.target)
 
     def render(now: bytes | None) -> bytes:
@@ -379,8 +381,8 @@ def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
 
 
 def _is_as_seen(change: Change, page: pages.Page) -> bool:
-    """Whether the content is what the plan saw, where all of it counts, and the properties to be set are as it saw
-    them, or as it wants them: a list of tags made longer from an older one would take back what was added since."""
+    """Whether the content is what the plan saw, if all of it matters, and the properties to be set are as it saw
+    them, or already as wanted. Extending an older list of tags would undo later additions."""
     whole = change.content is not None or change.action == TO_ARCHIVE
     if whole and change.expected and change.expected != content_hash(page.content):
         return False

@@ -1,7 +1,7 @@
-"""The entries of conversations, read from their files: turns, facts, summaries, and what was deleted of them.
+"""The entries of conversations, read from their files: turns, facts, summaries, and deleted ones.
 
-A file is read again only when its size, time or inode has changed. No link is followed, and one file that cannot be
-read hides no other.
+A file is read again only if its size, time or inode has changed. Links are not followed, and an unreadable file hides
+no other.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from vaultmem.vault.walk import FileLookup, Trouble, walk
 if TYPE_CHECKING:
     from _thread import LockType
 
-MOST_VAULTS = 4  # whose entries are remembered
-_TURN = {USER: 0, ASSISTANT: 1, MEMORY: 2, SUMMARY: 3}  # of what was written at the same time
+MOST_VAULTS = 4  # vaults whose entries are cached
+_TURN = {USER: 0, ASSISTANT: 1, MEMORY: 2, SUMMARY: 3}  # order of entries written at the same time
 _NO_ID = (
     "it has no id in its properties; give it one, or move it out of the folder of the conversation"
 )
@@ -48,17 +48,17 @@ class _Read(NamedTuple):
 
 
 class Talk(NamedTuple):
-    """The folder of one conversation, the oldest entries first."""
+    """The folder of one conversation, oldest entries first."""
 
     folder: str  # its name
     entries: tuple[Entry, ...]
     troubles: tuple[tuple[str, str], ...] = ()  # path and reason
-    pages: tuple[File, ...] = ()  # that show all of it
+    pages: tuple[File, ...] = ()  # files that show all of it
 
 
 class ConversationFiles:
-    """All conversations of a vault, for any thread; `style` tells by a path how pages are written there, and `reading`
-    changes where that does."""
+    """All conversations of a vault, for any thread; `style` gives the page style at a path, and `reading` changes
+    with it."""
 
     def __init__(self, root: str, folder: str, style: Callable[[str], str], reading: str) -> None:
         self._root = root.rstrip("/")
@@ -67,13 +67,13 @@ class ConversationFiles:
         self._known, self._lock = _remembered(root, folder, reading)
 
     def entries(self, conversation: str) -> list[Entry]:
-        """All entries of one conversation, the oldest first, those that were deleted among them."""
+        """All entries of one conversation, oldest first, including deleted ones."""
         name, passed = folder_of(conversation), list[Trouble]()
         talk = self._talk(name, self._files(f"{self.place}/{name}", passed), passed)
         return [entry for entry in talk.entries if entry.conversation == conversation]
 
     def talks(self) -> list[Talk]:
-        """All conversations, one folder after the other."""
+        """All conversations, folder by folder."""
         passed: list[Trouble] = []
         files = defaultdict[str, list[File]](list)
         for file in self._files(self.place, passed):
@@ -88,7 +88,7 @@ class ConversationFiles:
         return path[len(self.place) + 1 :].rpartition("/")[0].partition("/")[0]
 
     def find(self, name: str, least: int = 4) -> list[Entry]:
-        """The entries that an id, the beginning of one, or a path means; of those with one id, the one that lives."""
+        """The entries that an id, its beginning, or a path means; of those with one id, the living one."""
         name_or_id = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
         every = [entry for talk in self.talks() for entry in talk.entries]
         exact = [
@@ -166,12 +166,12 @@ class ConversationFiles:
 
 @lru_cache(MOST_VAULTS)
 def _remembered(root: str, folder: str, reading: str) -> tuple[dict[str, _Read], LockType]:  # noqa: ARG001 - by these it is known
-    """What was read of the conversations of a vault, by path, as long as the process lives."""
+    """The parsed files of a vault's conversations, by path, for the life of the process."""
     return {}, allocate_lock()
 
 
 def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """The entries in order, each id once among those that live; and which files have the id of another one."""
+    """The entries in order, with each id once among living ones; and which files have another's id."""
     unique: list[Entry] = []
     troubles: list[tuple[str, str]] = []
     living: dict[str, str] = {}

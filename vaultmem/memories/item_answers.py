@@ -1,7 +1,7 @@
-"""What a person has answered to pending items, and so what from outside may be believed.
+"""A person's answers to pending items, and thus which outside content may be trusted.
 
-Everything that can be answered has an id of its own, the same on every machine. What may be told to assistants, kept
-or archived depends on such answers, so this stands below search and reminders.
+Every item has an id of its own, the same on every machine. What assistants may be told, and what is kept or archived,
+depends on these answers, so this module is below search and reminders.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _SHORTEST_ID = 6
 
 
 class Answer(NamedTuple):
-    """The last word on one item."""
+    """The last answer to one item."""
 
-    id: str  # of the item, vm-…
+    id: str  # the item's, vm-…
     state: str  # DONE, DROPPED, SNOOZED, or OPEN: an answer was taken back
     at: str  # when, UTC: 2026-11-22T10:00:00Z
     by: str = YOU  # or the name of an assistant
-    until: str = ""  # of what is snoozed: an ISO day, or day and minute
+    until: str = ""  # end of a snooze: an ISO day, or day and minute
     text: str = ""  # what it was about, in one line
 
 
@@ -52,7 +52,7 @@ def is_closed(answers: Answers, id_: str) -> bool:
 
 
 def is_asleep(answer: Answer | None, now: str) -> bool:
-    """Whether the item is snoozed still; `now` is local, YYYY-MM-DDTHH:MM."""
+    """Whether the item is still snoozed; `now` is local, YYYY-MM-DDTHH:MM."""
     if answer is None or answer.state != SNOOZED:
         return False
     return answer.until > (now[:10] if len(answer.until) == 10 else now)
@@ -61,20 +61,20 @@ def is_asleep(answer: Answer | None, now: str) -> bool:
 # --- Ids
 
 
-@lru_cache(16_384)  # all that is due is asked for at each look
+@lru_cache(16_384)  # all due items are looked up each time
 def item_id(source: str, key: str) -> str:
-    """The id of what `key` names in `source`: the first base32 letters of a SHA-256."""
+    """The id of the thing that `key` names in `source`: the first base32 letters of a SHA-256."""
     return f"vm-{_digest(source, key)[:_SHORTEST_ID]}"
 
 
 def carried_out_id(id_: str) -> str:
-    """The id of the record, for all machines, that what an item asked for was done."""
+    """The id of the record, for all machines, that an answer was carried out."""
     return item_id(id_, "carried out")
 
 
 def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
-    """Ids of sources and keys, in their order and all different, whatever order they come in: where two begin
-    alike, the one with the lower digest stays short. Of one pair that comes twice, the second is another thing."""
+    """Unique ids for sources and keys, in order, whatever order they come in: if two begin alike, the lower digest
+    keeps the short form. A repeated pair counts as another thing."""
     seen: Counter[tuple[str, str]] = Counter()
     digests = []
     for pair in named:
@@ -92,7 +92,7 @@ def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _digest(source: str, key: str) -> str:
-    from base64 import b32encode  # a start-up hook imports this module, and makes no ids
+    from base64 import b32encode  # start-up hooks import this module but make no ids
     from hashlib import sha256
 
     data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
@@ -100,7 +100,7 @@ def _digest(source: str, key: str) -> str:
 
 
 def approval_id(id_: str) -> str:
-    """The id of the question whether something from outside may be believed."""
+    """The id of the question whether outside content may be trusted."""
     return item_id(id_, "approve")
 
 
@@ -110,17 +110,17 @@ def proposal_id(id_: str) -> str:
 
 
 def completion_id(path: str) -> str:
-    """The id of the question, one for each note, whether to mark its done tasks in the note, too."""
+    """The id of the question, one per note, whether to tick its done tasks in the note, too."""
     return item_id(path, "complete")
 
 
 def halted_id(finding: Finding) -> str:
-    """The id of the question of a job that waits for confirmation."""
+    """The id of a job's request for confirmation."""
     return item_id(finding["subject"], f"halted\0{finding['at']}")
 
 
 def finding_id(kind: str, newer: str, older: Iterable[str]) -> str:
-    """The id of what a dream has noticed about memories, by their ids."""
+    """The id of a dream's finding about memories, by their ids."""
     return item_id(newer, "\0".join([kind, *sorted(older)]))
 
 
@@ -129,27 +129,27 @@ def leaving_id(finding: Finding) -> str:
     return item_id(finding["id"], f"leaving\0{finding['leaves']}")
 
 
-# --- What may be believed
+# --- What may be trusted
 
 
 def is_approved(id_: str, answers: Answers) -> bool:
-    """Whether the person lets in something from outside. A line that names anybody else, on whatever page, does not."""
+    """Whether the person has approved outside content. A line naming anyone else, on whatever page, does not count."""
     answer = answers.get(approval_id(id_))
     return answer is not None and answer.state == DONE and answer.by == YOU
 
 
 def is_refused(id_: str, answers: Answers) -> bool:
-    """Whether the person refused something from outside."""
+    """Whether the person has refused outside content."""
     return state_of(answers, approval_id(id_)) == DROPPED
 
 
 def is_believed(id_: str, answers: Answers, *, foreign: bool) -> bool:
-    """Whether something may be shown: from outside what the person lets in, else all but what they have refused."""
+    """Whether it may be shown: outside content if approved, anything else unless refused."""
     return is_approved(id_, answers) if foreign else not is_refused(id_, answers)
 
 
 def is_foreign(path: str, properties: Properties, folder: str) -> bool:
-    """Whether the words of a note are those of others, and not of an assistant that says its name."""
+    """Whether a note's words are someone else's, and not those of an assistant that gives its name."""
     if not path.startswith(folder + "/"):
         if "clippings" in path.casefold().split("/")[:-1]:
             return True
@@ -160,7 +160,7 @@ def is_foreign(path: str, properties: Properties, folder: str) -> bool:
 
 
 def origin_of(properties: Properties) -> access.Origin:
-    """The origin of a memory whose properties may be in anybody's spelling."""
+    """The origin of a memory whose property names may be in any spelling."""
     return access.origin({key_of(key).lower(): value for key, value in properties.items() if value})
 
 
@@ -170,14 +170,14 @@ def memory_id(path: str, properties: Properties, folder: str) -> str:
     return id_ if isinstance(id_, str) and id_ and path.startswith(folder + "/") else ""
 
 
-# Answers as entries of the history have them: recorded with what they led to, and taken back.
+# Answers in entries of the history: recorded with their effects, and taken back.
 
-MOST = 1_000  # entries in which the last answer is searched
+MOST = 1_000  # entries searched for the last answer
 
 
 def history_answers(current: Answers, answers: Iterable[Answer]) -> tuple[AnswerChange, ...]:
-    """New answers as the history has them, by what is known so far."""
-    from vaultmem.vault.batch_record import AnswerChange  # most only read answers
+    """New answers in the form of the history, given the previous ones."""
+    from vaultmem.vault.batch_record import AnswerChange  # most callers only read answers
 
     results = []
     for answer in answers:
@@ -190,7 +190,7 @@ def history_answers(current: Answers, answers: Iterable[Answer]) -> tuple[Answer
 def answers_before(
     session: Session, commits: list[Commit]
 ) -> tuple[tuple[AnswerChange, ...], list[Skipped]]:
-    """The answers to pending items as they were before; those that were answered again since stay."""
+    """The previous answers to pending items; items answered again since are left out."""
     current = session.store.pending.record.answers()
     now = {answer.id: (answer.state, answer.until) for answer in current.values()}
     back: list[AnswerChange] = []
@@ -207,8 +207,8 @@ def answers_before(
 
 
 def keep_answers(session: Session, who: Header) -> None:
-    """Record answers as the entry of the history has them; those that close an item count as carried out."""
-    from vaultmem.text.times import stamp  # most only read answers
+    """Record answers as in the history's entry; those that close an item count as carried out."""
+    from vaultmem.text.times import stamp  # most callers only read answers
 
     at = stamp(session.now)
     answers: list[Answer] = []
@@ -221,7 +221,7 @@ def keep_answers(session: Session, who: Header) -> None:
 
 
 def keep_as_entry(session: Session, who: Header, answers: Sequence[Answer]) -> None:
-    """Record answers from which nothing else follows, as an entry of the history."""
+    """Record answers without further effects as an entry of the history."""
     record = session.store.pending.record
     who = who._replace(answers=history_answers(record.answers(), answers))
     record.add(answers, [], session.now)
@@ -229,7 +229,7 @@ def keep_as_entry(session: Session, who: Header, answers: Sequence[Answer]) -> N
 
 
 def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
-    """The entry that gave an item this answer last, if it holds and there is a history."""
+    """The entry that last gave an item this answer, if it is in effect and there is a history."""
     if session.store.history.trouble():
         return None
     session.store.remember()
@@ -240,7 +240,7 @@ def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
 
 
 def holding(done: Iterable[Commit]) -> tuple[list[Commit], set[str]]:
-    """The entries that no later one takes back, the newest first; and what is taken back."""
+    """The entries in effect, newest first, and those taken back."""
     taken_back: set[str] = set()
     holding = []
     for entry in done:

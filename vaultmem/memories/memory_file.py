@@ -31,35 +31,35 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 _BETWEEN_TAGS = lazy(r"[,，\s]+")
 _LONGEST_ID = 200
-_SHORT = 30  # characters of a text that many memories may have in a property
+_SHORT = 30  # longest property text that is interned
 
 
 class Stored(NamedTuple):
-    """A file, as it was when read."""
+    """A file as last read."""
 
     path: str
     size: int
     mtime_ns: int
     inode: int
-    blob: bytes  # SHA-1 of "blob <size>\\0" and the bytes: what Git calls it
+    blob: bytes  # SHA-1 of "blob <size>\\0" and the bytes, as in Git
     style: str
-    memory: Memory | None  # None: no memory, or one that cannot be read
+    memory: Memory | None  # None: not a memory, or unreadable
     trouble: str | None = None
 
     def is_of(self, entry: Entry) -> bool:
-        """Whether the file has not changed since."""
+        """Whether the file is unchanged since."""
         return (self.size, self.mtime_ns, self.inode) == (entry.size, entry.mtime_ns, entry.inode)
 
 
 class Reader:
-    """Reads files of one memory folder; `style` tells by a path how pages are written there."""
+    """Reads files of one memory folder; `style` gives the page style at a path."""
 
     def __init__(self, folder: str, style: Callable[[str], str]) -> None:
         self.folder = folder
         self.style = style
 
     def read(self, inside: Inside, entry: Entry) -> Stored | None:
-        """The file, or None when it was being written meanwhile. Raises FileNotFoundError."""
+        """The file, or None if it was being written meanwhile. Raises FileNotFoundError."""
         try:
             result = _content(inside.open(entry.raw), entry)
         except FileNotFoundError:
@@ -83,14 +83,14 @@ class Reader:
         return Stored(*entry[:4], blob, style, memory, trouble)
 
     def parsed(self, path: str, data: bytes, mtime: float) -> Memory | None:
-        """The memory that a file with these bytes is; None for anything else."""
+        """The memory in a file with these bytes, or None."""
         if not self.may_be_memory(path):
             return None
         page = pages.read(self.style(path), decode(data)[0])
         return None if page.error else self._memory(path, mtime, page)
 
     def may_be_memory(self, path: str) -> bool:
-        """Whether a file at this path can be one: a note that is no page of ours, no entry, not put away."""
+        """Whether a file at this path can be a memory: a note that is not a page of ours, an entry, or put away."""
         inner = path[len(self.folder) + 1 :]
         if not inner.lower().endswith(".md") or places.is_our_page(inner):
             return False
@@ -101,7 +101,7 @@ class Reader:
         top = inner.partition("/")[0]
         value = readable_id(page.properties.get("id"))
         if value is None and top != places.ARCHIVE and top not in places.CATEGORIES:
-            return None  # a person may keep other things in the memory folder
+            return None  # people may keep other files in the memory folder
         properties = compact(page.properties)
         category = places.category_of(inner, properties.get("category"))
         created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
@@ -136,19 +136,19 @@ def title_of(path: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Titles and paths that are equal folded are one."""
+    """The folded form of a title or path, equal for equal ones."""
     return nfc(text).lower()
 
 
 def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
-    """The blob id and the first megabytes of an open file, which is closed; None when it changes."""
+    """The blob id and the first megabytes of an open file, which is closed; None if it changes meanwhile."""
     try:
         before = os.fstat(handle)
         if not modes.S_ISREG(before.st_mode):
             raise OSError(0, "not a regular file")
         if before.st_size != entry.size:
             return None
-        import hashlib  # what has not changed is not read
+        import hashlib  # unchanged files are not read
 
         sha = hashlib.sha1(b"blob %d\0" % before.st_size, usedforsecurity=False)
         head, length = b"", 0
@@ -164,7 +164,7 @@ def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
 
 
 def readable_id(raw: Value) -> str | None:
-    """The id in a property; a number that a person wrote counts as its digits."""
+    """The id in a property; a number typed by a person counts as its digits."""
     if isinstance(raw, bool) or not isinstance(raw, (str, int)):
         return None
     text = str(raw).strip()
@@ -172,13 +172,13 @@ def readable_id(raw: Value) -> str | None:
 
 
 def _scope(properties: Properties) -> str:
-    """The scope as written, even an invalid one, which shows the memory to nobody but the person."""
+    """The scope as written; an invalid one shows the memory to the person only."""
     value = properties.get("scope")
     return value.strip() or DEFAULT_SCOPE if isinstance(value, str) else DEFAULT_SCOPE
 
 
 def tags_in(value: Value) -> tuple[str, ...]:
-    """The tags in a property, each once and without "#"."""
+    """The tags in a property, without duplicates and "#"."""
     listed = _BETWEEN_TAGS.split(value) if isinstance(value, str) else value
     if not isinstance(listed, list):
         return ()
@@ -190,30 +190,30 @@ def tags_in(value: Value) -> tuple[str, ...]:
     return tuple(results.values())
 
 
-# What was read of the memory folder, so that the next process need not read it again.
+# A cache of the parsed memory folder, so that the next process need not read it again.
 
-_FORMAT = 5  # raise it when the same file would be read differently
+_FORMAT = 5  # raise it when files are parsed differently
 _SCHEMA = """
 CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     inode INTEGER NOT NULL, blob BLOB NOT NULL, style TEXT NOT NULL, trouble TEXT, memory TEXT)
     WITHOUT ROWID;
 """
-_BUSY = 2  # seconds to wait for another process; then nothing is kept this time
+_BUSY = 2  # seconds to wait for another process; then nothing is saved
 
 
-# Of a memory, what follows neither from its path nor from the columns beside it; its sketch is written as bytes in hex.
+# The fields of a memory not implied by its path or the other columns; its sketch is bytes in hex.
 _FIELDS = "id category scope tags created updated properties hash opening size archived adopted links".split()
 
 
 class MemoryCache:
-    """The cache of one memory folder; that of another one is another format. Never raises."""
+    """The cache of one memory folder; another folder counts as another format. Never raises."""
 
     def __init__(self, path: str, folder: str) -> None:
         self._path = path
         self._format = crc32(f"{_FORMAT} {folder}".encode("utf-8", "replace")) >> 1
 
     def load(self) -> dict[str, Stored]:
-        """All files as they were saved; {} where there is nothing usable."""
+        """All files as saved; {} if there is nothing usable."""
         if not os.path.exists(self._path):
             return {}
         try:
@@ -226,7 +226,7 @@ class MemoryCache:
             return {}
 
     def save(self, changed: Iterable[Stored], removed: Iterable[str]) -> None:
-        """Store the present state of files, and drop some."""
+        """Store the current state of files, and drop some."""
         rows = [_row(stored) for stored in changed]
         try:
             make_private(os.path.dirname(self._path))
@@ -235,7 +235,7 @@ class MemoryCache:
                 db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in removed])
                 db.executemany("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?,?)", rows)
         except sqlite3.OperationalError:
-            return  # no room, in use, read-only: the files are read again next time
+            return  # disk full, in use, or read-only: the files are read again next time
         except sqlite3.Error:
             self._remove()
         except (OSError, StateError):
@@ -271,7 +271,7 @@ def _row(stored: Stored) -> tuple[object, ...]:
 
 
 def _from_rows(rows: list[tuple[Any, ...]]) -> dict[str, Stored]:
-    """What rows say, by path; one text of JSON takes half the time of many. Raises what is not what save() wrote."""
+    """The content of rows, by path; one JSON text takes half the time of many. Raises if save() did not write them."""
     memories = json.loads(f"[{','.join(row[7] or 'null' for row in rows)}]")
     results: dict[str, Stored] = {}
     for (path, size, mtime_ns, inode, blob, style, trouble, _), fields in zip(

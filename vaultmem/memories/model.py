@@ -1,4 +1,4 @@
-"""A memory: what its front matter may say, what follows from where it lies, and how it is shown."""
+"""A memory: what its front matter may say, what follows from its path, and how it is presented."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ __all__ = [
 
 PHASES = ("inbox", "organized")
 TYPES = ("episodic", "semantic", "procedural", "working")
-PASSING = ("episodic", "working")  # what memories of these types state ends some day
+PASSING = ("episodic", "working")  # the types whose statements end some day
 DEFAULT_SCOPE = EVERYBODY
-_NAMESPACE = "6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21"  # of ids that follow from a path
+_NAMESPACE = "6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21"  # namespace of ids derived from a path
 
 
 class Memory(NamedTuple):
-    """One memory as it is on the disk. Times are seconds since the epoch."""
+    """One memory as it is on disk. Times are seconds since the epoch."""
 
     path: str  # in the vault
-    id: str  # of a file that has none yet, the one it will get
+    id: str  # or the one that a file without one will get
     title: str  # the file's name without .md: what [[links]] call it
     category: str  # see category_of()
     phase: str
@@ -52,34 +52,34 @@ class Memory(NamedTuple):
     tags: tuple[str, ...]
     created: float
     updated: float
-    properties: Properties  # by our spelling of the keys; those of a person among them
+    properties: Properties  # keys in our spelling; includes a person's own
     hash: str  # SHA-256 of the content, see text.similarity.content_hash
     opening: str  # see text.similarity.opening
     sketch: bytes  # see text.similarity.sketch
     size: int  # characters of content
     archived: bool = False
-    adopted: bool = True  # False: a person's file that has no id yet
+    adopted: bool = True  # False: a person's file without an id yet
     links: tuple[str, ...] = ()  # targets of the wikilinks in its content
     mtime: float = 0.0  # when the file was last written; 0.0 if unknown
 
     def text(self, key: str) -> str:
-        """A property that is text; "" where there is none."""
+        """A text property; "" if missing."""
         raw = self.properties.get(key)
         return "" if raw is None or isinstance(raw, (list, dict)) else str(raw)
 
     @property
     def decay_policy(self) -> str:
-        """Its policy: as written, else stable."""
+        """Its policy as written, else stable."""
         return policy(self.properties.get("decay_policy"))
 
     @property
     def is_passing(self) -> bool:
-        """Whether it states something that ends: an event or a working note, not a fact or a preference."""
+        """Whether it states something that ends: an event or a working note, not a fact or preference."""
         return self.properties.get("memory_type") in PASSING
 
     @property
     def importance(self) -> float | None:
-        """From 0.0 to 1.0, as it was when it was written; None if unknown."""
+        """From 0.0 to 1.0, as of writing; None if unknown."""
         raw = self.properties.get("importance")
         return float(raw) if isinstance(raw, (int, float)) else None
 
@@ -90,12 +90,12 @@ class Memory(NamedTuple):
 
     @property
     def reinforced(self) -> float | None:
-        """When its decay was reset last, by its file."""
+        """When its decay was last reset, according to its file."""
         return seconds(self.properties.get("last_reinforced_at"))
 
     @property
     def stored_reads(self) -> int:
-        """How often it was read, by its file; the ledger may have more."""
+        """How often it was read, according to its file; the ledger may have more."""
         return stored_reads(self.properties)
 
     @property
@@ -110,16 +110,16 @@ MemoryRecord = TypedDict("MemoryRecord", {
     "global": bool, "decay_policy": str, "phase": str, "category": str, "scope": str, "tags": list[str],
     "confidence": float, "recency": float,  # from 0.0 to 1.0, computed now
     "importance": float | None, "access_count": int, "content_hash": str, "deleted": bool, "version": int,
-    "links": list[str],  # ids of linked memories; titles of what is no memory
+    "links": list[str],  # ids of linked memories; titles of other notes
     # ISO 8601 in UTC:
     "created_at": str, "updated_at": str, "last_reinforced_at": str | None, "expires_at": str | None,
-    "remind": "NotRequired[str]", "repeat": "NotRequired[str]",  # of a reminder: its local day or time, and its rule
+    "remind": "NotRequired[str]", "repeat": "NotRequired[str]",  # a reminder's local day or time, and its rule
 })  # fmt: skip
 """A memory as JSON and in the Python API."""
 
 
 def stored_reads(properties: Properties) -> int:
-    """How often a memory was read, by its file."""
+    """How often a memory was read, according to its file."""
     raw = properties.get("access_count")
     return max(0, raw) if isinstance(raw, int) else 0
 
@@ -133,14 +133,14 @@ def sessions(properties: Properties) -> frozenset[str]:
 
 
 def provisional(path: str, number: int = 1) -> str:
-    """The id that a file without one will get; another number, another id."""
-    import uuid  # memories have ids of their own
+    """The id that a file without one will get; another number gives another id."""
+    import uuid  # memories usually have their own ids
 
     return str(uuid.uuid5(uuid.UUID(_NAMESPACE), path if number == 1 else f"{path}#{number}"))
 
 
 def new_id() -> str:
-    """An id for a new memory: a random UUID (RFC 9562, version 4), as uuid4() would give it, which loads `platform`."""
+    """An id for a new memory: a random UUID (RFC 9562, version 4), without uuid4(), which loads `platform`."""
     number = int.from_bytes(os.urandom(16))
     number = number & ~(0xF << 76 | 0b11 << 62) | 4 << 76 | 0b10 << 62
     text = f"{number:032x}"
@@ -148,7 +148,7 @@ def new_id() -> str:
 
 
 def link_targets(raw: object) -> tuple[str, ...]:
-    """The targets of a property `links`: a list of [[..]], or text with some."""
+    """The targets in a property `links`: a list of [[..]], or a text containing some."""
     texts = raw if isinstance(raw, list) else [raw]
     results: list[str] = []
     for text in texts:
@@ -160,30 +160,30 @@ def link_targets(raw: object) -> tuple[str, ...]:
 _LINK = lazy(r"\[\[([^\[\]|#\n]{1,500})(?:[|#][^\[\]\n]{0,500})?\]\]")
 
 
-# How sure a memory still is: a pure function of its age, computed when read and never stored.
+# The confidence of a memory: a pure function of its age, computed when read and never stored.
 
 HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
 RECENCY_DAYS = 30.0
 POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
 CAN_BE_REINFORCED = POLICIES[2:]
-FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive for age alone
+FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive only for age
 TIMES = ("created_at", "last_reinforced_at", "updated_at")
 
 
 def policy(value: object) -> str:
-    """The decay policy: as written in the memory, else stable: a fact does not fade (SPEC, "Forgetting")."""
+    """The decay policy as written in the memory, else stable: a fact does not fade (SPEC, "Forgetting")."""
     return value if isinstance(value, str) and value in POLICIES else "stable"
 
 
 def recency(created: float, now: float) -> float:
-    """How recent something is, from 1.0 towards 0.0, rounded to four digits: exp(-age in days / 30), the recency of the
-    "proxy" seed, step 3. Times are seconds since the epoch."""
+    """How recent something is, from 1.0 towards 0.0, rounded to four digits: exp(-age in days / 30), the recency of
+    the "proxy" seed, step 3. Times are seconds since the epoch."""
     return round(math.exp(-max(0.0, now - created) / 86_400 / RECENCY_DAYS), 4)
 
 
 @value
 class Aging:
-    """The properties of a note that decide its decay. Times are seconds since the epoch."""
+    """The properties of a note that determine its decay. Times are seconds since the epoch."""
 
     policy: str
     created: float
@@ -206,7 +206,7 @@ class Aging:
         return self.created
 
 
-NEVER = Aging("stable", 0.0, None)  # a note that is no memory
+NEVER = Aging("stable", 0.0, None)  # a note that is not a memory
 
 
 def aging(properties: Properties) -> Aging:
@@ -221,29 +221,29 @@ def aging(properties: Properties) -> Aging:
 def aging_of(
     kind: str, own_id: object, created: object, reinforced: object, updated: object
 ) -> Aging:
-    """How a memory of a policy ages, by its id and its TIMES as they are written."""
+    """How a memory with a policy ages, by its id and its TIMES as written."""
     since = None if kind == "stable" else seconds(created)
     if since is None:
         return NEVER
     return Aging(kind, since, seconds(reinforced), seconds(updated), str(own_id))
 
 
-# The `fsrs` decay policy: how likely a memory is still known, by its reviews (owner of fsrs, which is optional).
+# The `fsrs` decay policy: how likely a memory is still known, given its reviews (owner of fsrs, which is optional).
 
 FSRS = "fsrs"
 
 
 @cache
 def has_fsrs() -> bool:
-    """Whether the package is there: pip install 'vaultmem[fsrs]'."""
-    from importlib.util import find_spec  # few memories decay by it
+    """Whether the package is installed: pip install 'vaultmem[fsrs]'."""
+    from importlib.util import find_spec  # few memories use it
 
     return find_spec("fsrs") is not None
 
 
 def retrievability(created: float, reviews: Iterable[float], now: float) -> float:
     """From 0.0 to 1.0, rounded to four digits: FSRS-6 with its default weights, without fuzz, every review rated
-    "good"; being written counts as the first. Times are seconds since the epoch. Needs the package."""
+    "good"; writing counts as the first. Times are seconds since the epoch. Needs the package."""
     from fsrs import Card, Rating
 
     scheduler = _scheduler()
@@ -254,7 +254,7 @@ def retrievability(created: float, reviews: Iterable[float], now: float) -> floa
 
 
 def fsrs_confidence(aging: Aging, reads: Iterable[float], now: float) -> float:
-    """How sure a memory still is: reads, edits and reinforcements are reviews. Needs the package, else it fades."""
+    """The confidence of a memory whose reviews are reads, edits and reinforcements. Without the package it fades."""
     if not has_fsrs():
         return aging.confidence(now)
     marks = (at for at in (aging.updated, aging.reinforced) if at is not None)

@@ -1,4 +1,4 @@
-"""How a memory is shown, as JSON and to the Python API; and which of them a list wants."""
+"""How a memory is presented, as JSON and in the Python API; and which memories a list includes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vaultmem.text.values import TEXT_PROPERTIES, lazy
 
 
 class Known(NamedTuple):
-    """What records need beside the files: reads, ids, the time."""
+    """What records need besides the files: reads, ids, the time."""
 
     reads: Mapping[str, ReadCount]  # by id
     ids: Callable[[str], str]  # the id of the memory with that title, else the title
@@ -27,15 +27,15 @@ class Known(NamedTuple):
 class MemoryFilters(NamedTuple):
     """The filters of a list; "" means any. `since` and `until` are local days, inclusive."""
 
-    # Phase, category, scope and what is text in the front matter; none of them is "".
+    # Phase, category, scope and text properties; none is "".
     fields: Mapping[str, str]
     everywhere: bool  # only global ones
     tags: tuple[str, ...]
     since: str
     until: str
     min_confidence: float
-    compressed: bool  # also what a summary stands for
-    words: tuple[str, ...] = ()  # in the title or the opening, in any case of letters
+    compressed: bool  # include compressed memories
+    words: tuple[str, ...] = ()  # in the title or the opening, ignoring case
 
 
 FILTERS = ("phase", "category", "scope", *TEXT_PROPERTIES)
@@ -55,7 +55,7 @@ def confidence(
     now: float,
     half_life: float = model.HALF_LIFE_HOURS,
 ) -> float:
-    """How sure it still is, by its policy. With `fsrs`, reads and edits count as reviews."""
+    """Its confidence, by its policy. With `fsrs`, reads and edits count as reviews."""
     policy = memory.decay_policy
     aging = model.Aging(policy, memory.created, memory.reinforced, memory.updated, memory.id)
     if policy != model.FSRS:
@@ -94,7 +94,7 @@ def _version(value: Value) -> int:
 
 
 def chosen(memories: Sequence[Memory], filters: MemoryFilters, context: Known) -> list[Memory]:
-    """Those that are wanted, the newest first."""
+    """The wanted memories, newest first."""
     every = [] if filters.compressed else [memory.properties for memory in memories]
     sums = (
         model.sessions(properties) for properties in every if properties.get("compression_source")
@@ -116,7 +116,7 @@ def chosen(memories: Sequence[Memory], filters: MemoryFilters, context: Known) -
 
 
 def _is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
-    """Whether a summary stands for the memory with these properties."""
+    """Whether a summary represents the memory with these properties."""
     is_marked = properties.get("compressed") is True
     return is_marked and not summed.isdisjoint(model.sessions(properties))
 
@@ -144,7 +144,7 @@ def has(memory: Memory, fields: Mapping[str, str]) -> bool:
 
 
 def _plain(name: str, value: str) -> str:
-    """A value to compare. An assistant has one name; a note as a source is called by its name, with or without folder,
+    """A value for comparison. An assistant has one name; a note as a source may be named with or without folder,
     ending and line."""
     if name == "agent":
         return canonical_name(value)

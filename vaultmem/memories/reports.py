@@ -13,19 +13,19 @@ from vaultmem.memories.store import YOU, Session
 from vaultmem.vault.batch_record import Header, Outcome
 from vaultmem.vault.files import decode
 
-MOST_DIFFS = 200  # of a dry run; what comes after is listed without its text
+MOST_DIFFS = 200  # in a dry run; later changes are listed without their text
 NOTHING = Outcome(None, (), ())
 
 
 class ChangeReport(TypedDict):
-    """A change of one file."""
+    """A change to one file."""
 
-    action: NotRequired[str]  # as the id, not of an undo
+    action: NotRequired[str]  # id; missing for an undo
     id: NotRequired[str]
     path: str | None
     target: str
     why: str
-    diff: NotRequired[str | None]  # of one that is not made yet
+    diff: NotRequired[str | None]  # of a change not made yet
     due: NotRequired[str]  # the item that asks for it
 
 
@@ -43,10 +43,10 @@ class PlanReport(TypedDict):
     findings: list[Finding]
     skipped: list[Skipped]
     left: int
-    # Of maintenance:
+    # For maintenance:
     level: NotRequired[int]
     aside: NotRequired[int]  # files that a person is typing in
-    proposals: NotRequired[int]  # that are open
+    proposals: NotRequired[int]  # open ones
     model: NotRequired[Tally]
 
 
@@ -88,7 +88,7 @@ def in_short(commit: CommitReport) -> CommitReport:
 class UndoReport(TypedDict):
     """The report of an undo, carried out or not."""
 
-    undone: list[CommitReport]  # in short
+    undone: list[CommitReport]  # without files
     redone: bool
     dry_run: bool
     answers: list[dict[str, str]]
@@ -98,13 +98,13 @@ class UndoReport(TypedDict):
 
 
 def header(params: Arguments, why: str, now: float) -> Header:
-    """Who does it: the assistant that says its name, else the person."""
+    """The author: the assistant that gives its name, else the person."""
     name = params.text("by") or params.text("agent")
     return Header(name or YOU, "assistant" if name else "person", why, now)
 
 
 def finish(session: Session, params: Arguments, plan: Plan, why: str) -> PlanReport | None:
-    """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
+    """Carry out a plan, or only preview it if requested. Raises NoteChangedError."""
     if params.flag("dry_run"):
         return report_planned(session, plan)
     if plan.changes:
@@ -113,7 +113,7 @@ def finish(session: Session, params: Arguments, plan: Plan, why: str) -> PlanRep
 
 
 def report_planned(session: Session, plan: Plan) -> PlanReport:
-    """A plan that is not carried out, with its diffs."""
+    """The report of a plan that is not carried out, with its diffs."""
     report = to_json(plan, NOTHING)
     report["dry_run"] = True
     for at, (row, change) in enumerate(zip(report["changes"], plan.changes, strict=True)):
@@ -122,7 +122,7 @@ def report_planned(session: Session, plan: Plan) -> PlanReport:
 
 
 def report_done(plan: Plan, outcome: Outcome) -> PlanReport:
-    """A plan that was carried out: the changes that were made, and findings with the paths of now."""
+    """The report of a plan that was carried out: the changes made, and findings with current paths."""
     targets = {step.target for step in outcome.done}
     now = {step.path: step.target for step in outcome.done if step.path is not None}
     findings = tuple(_moved(finding, now) for finding in plan.findings)
@@ -131,7 +131,7 @@ def report_done(plan: Plan, outcome: Outcome) -> PlanReport:
 
 
 def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
-    """A plan that is settled."""
+    """A finished plan as JSON."""
     return {
         "job": plan.name, "dry_run": False,
         "changes": [
@@ -161,7 +161,7 @@ def diff(session: Session, change: Change) -> str:
 
 def diff_of(path: str | None, target: str, old: bytes, new: bytes) -> str:
     """The unified diff of two versions of a file."""
-    import difflib  # only what is shown before it is done needs it
+    import difflib  # only previews need it
 
     before, after = (decode(data)[0].splitlines() for data in (old, new))
     lines = difflib.unified_diff(before, after, path or "(new)", target, lineterm="")

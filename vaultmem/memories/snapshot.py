@@ -1,4 +1,4 @@
-"""The memory folder at one moment: which files are memories, which are copies, and who has which id."""
+"""The memory folder at one moment: which files are memories, which are copies, and which id belongs to which."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vaultmem.text.similarity import SIZE, resemblance
 from vaultmem.text.values import lazy
 from vaultmem.vault.conflicts import Places, conflicts, possible_copies
 
-_COPY = 0.9  # resemblance from which "Plan 2.md" is a copy of the "Plan.md" beside it
+_COPY = 0.9  # resemblance above which "Plan 2.md" is a copy of "Plan.md" beside it
 _SUSPECT = lazy(r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE)
 
 
@@ -25,20 +25,20 @@ class _Suspects(Places):
         self._exists = exists
 
     def find(self, path: str, copy: str) -> str | None:
-        """The path as it is spelled in the vault; None if there is none or it is the copy itself."""
+        """The path as spelled in the vault; None if there is none or it is the copy itself."""
         match = self._exists(path)
         return None if match == copy else match
 
 
 class Names:
-    """The files of the memory folder, and what they are called without regard to case."""
+    """The files of the memory folder, by names folded for case."""
 
     def __init__(self) -> None:
         self.files: dict[str, Stored] = {}
         self.paths: dict[str, str] = {}  # by their folded spelling
         # Paths of notes, by their folded titles.
         self.titles: defaultdict[str, set[str]] = defaultdict(set)
-        self.suspects: set[str] = set()  # whose names could be those of sync conflict copies
+        self.suspects: set[str] = set()  # those with names like sync conflict copies
 
     def put(self, path: str, stored: Stored) -> None:
         """Add a file, or update it."""
@@ -66,12 +66,12 @@ class Names:
             self.titles[title].discard(path)
 
     def of_title(self, title: str) -> list[str]:
-        """The paths of the notes with a title, in any case of letters."""
+        """The paths of the notes with a title, ignoring case."""
         return sorted(self.titles.get(fold(title), ()))
 
 
 def _titles(path: str, stored: Stored) -> set[str]:
-    """The folded titles of a note: what links call it, and the name of its file."""
+    """The folded titles of a note: its name for links, and its file name."""
     names = (title_of(path), stored.memory.title) if stored.memory else (title_of(path),)
     return set(map(fold, names)) if path[-3:].lower() == ".md" else set()
 
@@ -80,14 +80,14 @@ _path = attrgetter("path")
 
 
 class Snapshot:
-    """All that follows from the files, each part worked out when it is first asked for. Its lists never change."""
+    """Everything derived from the files, each part computed on first use. Its lists never change."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._files = names.files
 
     def at(self, path: str) -> Memory | None:
-        """The memory at a path, alive or archived."""
+        """The memory at a path, living or archived."""
         for memories in (self.live, self.archived):
             place = bisect_left(memories, path, key=_path)
             if memories[place : place + 1] and memories[place].path == path:
@@ -95,13 +95,13 @@ class Snapshot:
         return None
 
     def titled(self, title: str) -> Memory | None:
-        """The living memory of a title; of several the one whose path comes first."""
+        """The living memory with a title; of several, the one whose path sorts first."""
         every = map(self.at, self._names.of_title(title))
         return next((memory for memory in every if memory and not memory.archived), None)
 
     @cached_property
     def copies(self) -> dict[str, str | None]:
-        """Sync conflict copies, each with its original when that is there."""
+        """Sync conflict copies, each with its original if that exists."""
         places = _Suspects(sorted(self._names.suspects), self._spelling)
         results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
         for copy, original in possible_copies(places):
@@ -140,7 +140,7 @@ class Snapshot:
 
     @cached_property
     def sketches(self) -> bytes:
-        """The concatenated sketches of living memories; SIZE zeros for one without."""
+        """The concatenated sketches of living memories; SIZE zeros if there is none."""
         return b"".join([memory.sketch or bytes(SIZE) for memory in self.live])
 
     def _spelling(self, path: str) -> str | None:
@@ -164,7 +164,7 @@ def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:
 
 
 def _seniority(memory: Memory) -> tuple[bool, float, float, float, str]:
-    """What the files say comes first: when they came is another time on each machine, where Git has brought them."""
+    """Sort key by the files' content first: file times differ between machines if Git brought the files."""
     is_elsewhere = memory.text("category") != memory.path.split("/")[-2]
     return is_elsewhere, memory.created, memory.updated, memory.mtime, memory.path
 

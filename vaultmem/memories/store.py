@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 
 YOU = "you"
-WHOLE = 1 << 40  # bytes of a file that are read
-ALL = None  # of what may have been touched
+WHOLE = 1 << 40  # most bytes read of a file
+ALL = None  # paths that may have changed
 
 
 def _warn(line: str) -> None:
@@ -57,8 +57,8 @@ class MemoryStore:
     """The memories of one vault, as verbs, jobs and searches use them. Open it with vaultmem.pending.open_store, which
     adds the pending items. Whoever writes holds the lock of the state folder.
 
-    Any thread may use it; they wait for each other. `on_write` is called with the paths that were written. Most verbs
-    need little of it: what is slow to import is imported at first use.
+    Any thread may use it; they wait for each other. `on_write` is called with the written paths. Most verbs need
+    little of it, so slow imports happen on first use.
     """
 
     def __init__(
@@ -70,17 +70,17 @@ class MemoryStore:
         self.half_life = config.seconds("memories.half_life") / 3600
         self.now: Callable[[], float] = clock.seconds
         self.new_id: Callable[[], str] = new_id
-        # Runs work that no caller waits for.
+        # Runs work that nobody waits for.
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
-        # When it was made, and it.
+        # When it was made, and the value.
         self.centroid: tuple[float, NDArray[np.float32] | None] | None = None
-        self.examples: Examples | None = None  # of the categories, embedded
-        self.version = 0  # counts the changes that were seen
-        # By level, when there was nothing left to dream of.
+        self.examples: Examples | None = None  # embedded examples of the categories
+        self.version = 0  # counts the changes seen
+        # By level, when a dream last had nothing left to do.
         self.dreamt: dict[int, tuple[int, date]] = {}
-        self.listed = -1  # the version of which Memory.md tells
-        self.recent: list[str] = []  # paths written last, which the index may not know yet
+        self.listed = -1  # the version that Memory.md shows
+        self.recent: list[str] = []  # recently written paths, which may not be indexed yet
         self._on_write = on_write or self._index
         self._lock = RLock()
         self._left: dict[str, Left] = {}
@@ -101,7 +101,7 @@ class MemoryStore:
 
     @cached_property
     def history(self) -> History:
-        """The history, a repository of Git."""
+        """The history, a Git repository."""
         from vaultmem.history.history import History
 
         is_on = self.config.text("memories.history") == "on"
@@ -135,14 +135,14 @@ class MemoryStore:
         raise NotImplementedError
 
     def touched(self, path: str) -> None:
-        """Note a change at a path of the vault."""
+        """Record a change at a path of the vault."""
         if self._touched is not ALL and (path + "/").startswith(self.folder + "/"):
             self._touched.add(path)
         elif self.folder.startswith(path + "/") or not path:
             self._touched = ALL
 
     def touched_all(self) -> None:
-        """Note that any file may have changed."""
+        """Record that any file may have changed."""
         self._touched = ALL
 
     @contextmanager
@@ -209,14 +209,14 @@ class MemoryStore:
         return reads.left_states(self.ledger)
 
     def settle(self) -> None:
-        """Write buffered facts to the ledger, which single writes of memories do not wait for."""
+        """Write buffered facts to the ledger, for which single writes of memories do not wait."""
         with self._lock:
             left, self._left = self._left, {}
             if left:
                 reads.leave(self.ledger, left.items(), self.now())
 
     def _index(self, paths: Iterable[str]) -> None:
-        """Index written files at once where no agent does, if there is an index."""
+        """Index written files at once if no agent does and there is an index."""
         if not self.state.is_complete():
             return
         from vaultmem.index import sync
@@ -249,7 +249,8 @@ class MemoryStore:
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
 
     def _note_written(self) -> None:
-        """Record what vaultmem wrote, so that other machines do not take it for a person's edit; not turns of chats."""
+        """Record what vaultmem wrote, except turns of chats, so that other machines do not take it for a person's
+        edit."""
         from vaultmem.history.objects import short_id
         from vaultmem.memories.conversation import is_talk
 
@@ -263,16 +264,16 @@ class MemoryStore:
             reads.note_written(self.ledger, contents, self.now())
 
     def memory_name(self, session: Session, name: str) -> str:
-        """The id of the memory that a pending item is about; any other name unchanged. Raises NoteNotFoundError where
-        the item stands in a note of the person's."""
+        """The id of the memory that a pending item is about; any other name unchanged. Raises NoteNotFoundError if
+        the item is in a person's note."""
         raise NotImplementedError
 
     def bytes_of(self, path: str, most: int = WHOLE) -> bytes | None:
-        """A file of the vault as it is now, or its first bytes; None where there is none."""
+        """A file of the vault, or its first bytes; None if there is none."""
         full = Root(self.vault).inside(path)
         try:
             return None if full is None else content(full, most)[0]
-        except OSError:  # a folder, a fifo, or nothing at all
+        except OSError:  # a folder, a fifo, or missing
             return None
 
 
@@ -290,7 +291,7 @@ class Session:
         return not access.reason(memory.scope, self.viewer, private=private)
 
     def in_its_style(self, content: str) -> str:
-        """A content whose tasks are written as the editor of the memory folder knows them."""
+        """A content whose tasks are written as the memory folder's editor expects."""
         style = self.store.rules.page_style(f"{self.store.folder}/")
         if style != OUTLINE or "[" not in content:
             return content
@@ -305,7 +306,7 @@ class Session:
 
     @cached_property
     def reinforced(self) -> dict[str, str]:
-        """When memories were reinforced, by their ids."""
+        """When memories were reinforced, by id."""
         return reads.reinforced_at(self.store.ledger)
 
     @cached_property
@@ -321,7 +322,7 @@ class Session:
 
     @property
     def local_time(self) -> datetime:
-        """Now, with the offset that the person's zone has now."""
+        """Now, with the current offset of the person's zone."""
         return datetime.fromtimestamp(self.now).astimezone()
 
     @cached_property
@@ -338,7 +339,7 @@ class Session:
         return Draft(self.view, limit)
 
     def find(self, text: str, *, archived: bool = False) -> Memory:
-        """The memory that an id, the beginning of one, a title or a path means, among those that the viewer may see."""
+        """The memory that an id, its beginning, a title or a path means, among those that the viewer may see."""
         seen = self.sees if self.viewer.name else None
         name = self.store.memory_name(self, text)
         return self.store.collection.find(name, archived=archived, seen=seen)
@@ -376,8 +377,8 @@ class Session:
         return outcome
 
     def _called(self, change: Change) -> Change:
-        """Give a memory a title property where its editor would derive another title from a new file name, and take
-        that away where a page of an outline needs none any more."""
+        """Give a memory a title property if its editor would derive another title from a new file name, and remove
+        one that an outline's page no longer needs."""
         before, title = change.path or "", file_name(change.target)
         if change.raw is not None or file_name(before) == title:
             return change

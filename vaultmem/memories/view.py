@@ -1,4 +1,4 @@
-"""The vault as a plan sees it: files, catalog, ledger and model; nothing in it changes while the plan is made."""
+"""The vault as a plan sees it: files, catalog, ledger and model; none of it changes while the plan is made."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ class View:
         self.content, self.is_approved = self._collection.text, session.is_approved
 
     def reads(self, memory: Memory) -> int:
-        """How often it was read (not: listed), as far as this machine knows."""
+        """How often it was read (listing does not count), as far as this machine knows."""
         return reads_of(memory, self._session.reads)
 
     def last_read(self, memory: Memory) -> float | None:
-        """When it was read last, as far as this machine knows."""
+        """When it was last read, as far as this machine knows."""
         counted = self._session.reads.get(memory.id)
         return counted.last if counted else None
 
     def reinforced(self, memory: Memory) -> str:
-        """When a person or an assistant has reinforced it last, on any machine; "" for never."""
+        """When a person or an assistant last reinforced it, on any machine; "" for never."""
         return self._session.reinforced.get(memory.id, "")
 
     def confidence(self, memory: Memory) -> float:
-        """How sure it still is, from 0.0 to 1.0."""
+        """Its confidence, from 0.0 to 1.0."""
         now, half_life = self.now.timestamp(), self._store.half_life
         return confidence(memory, self._session.reads, now, half_life)
 
     def has_id(self, id_: str) -> bool:
-        """Whether any memory, alive or archived, has it."""
+        """Whether any memory, living or archived, has this id."""
         return id_ in self._ids
 
     @cached_property
@@ -67,7 +67,7 @@ class View:
         return {memory.id for memory in (*self.memories(), *self.archived())}
 
     def is_taken(self, title: str) -> bool:
-        """Whether [[title]] would lead somewhere already, if only as another name of a page."""
+        """Whether [[title]] already leads somewhere, even if only as an alias of a page."""
         root = f"{self._store.vault}/{self.folder}"
         blocked = (f"{root}/{name}/{title}.md" for name in (*CATEGORIES, ARCHIVE))
         if self._collection.has_title(title) or any(map(os.path.lexists, blocked)):
@@ -94,7 +94,7 @@ class View:
         return {os.path.basename(entry.path).removesuffix(".md").lower() for entry in entries}
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file, in any case of letters, or something else of that name."""
+        """Whether there is such a file, ignoring case, or something else of that name."""
         return self._collection.exists(path) or os.path.lexists(f"{self._store.vault}/{path}")
 
     def target(self, name: str) -> str | None:
@@ -129,7 +129,7 @@ class View:
         return sorted({link.source for link in links} - {path})
 
     def is_linked(self, path: str) -> bool:
-        """Whether a page written by a person links there; True without an index, for it may be so."""
+        """Whether a page written by a person links there; True without an index, since it may."""
         inner = (source.removeprefix(f"{self.folder}/") for source in self.sources(path))
         return self._catalog is None or not all(map(is_our_page, inner))
 
@@ -143,7 +143,7 @@ class View:
         return self._store.examples.closeness(meaning, texts)
 
     def familiarity(self, texts: Sequence[str]) -> Mapping[str, float | None] | None:
-        """How near texts are to the middle of all memories."""
+        """How near texts are to the centroid of all memories."""
         meaning = self._reader.local_meaning()
         if meaning is None or self._nearness is None:
             return None
@@ -153,7 +153,7 @@ class View:
         return dict(zip(texts, (meaning.embedder.embed(texts) @ centroid).tolist(), strict=True))
 
     def alike(self, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
-        """Memories of nearly the same meaning."""
+        """Memories with nearly the same meaning."""
         return self._nearness.alike(memory.path, least) if self._nearness else ()
 
     @cached_property
@@ -164,19 +164,19 @@ class View:
         return Nearness(*meaning, self.memories())
 
 
-# How near memories are by meaning: to each other, to sentences that are typical of each category, to the middle of all.
+# How near memories are in meaning: to each other, to typical sentences of each category, to the centroid of all.
 
-NEAREST = 3  # the mean of so many of the best: one lucky sentence is not enough
+NEAREST = 3  # the mean of this many of the best: one lucky sentence is not enough
 
 
 ROWS_AT_ONCE = 256
 
 
 class Nearness:
-    """The vectors of memories, as far as they have some. One thread at a time."""
+    """The vectors of memories that have one. Not thread-safe."""
 
     def __init__(self, searcher: Searcher, meaning: Meaning, memories: Sequence[Memory]) -> None:
-        import numpy as np  # a look at names needs none of it
+        import numpy as np  # not needed to look up names
 
         ids = catalog_read.note_ids(searcher.catalog, [memory.path for memory in memories])
         self._parts: list[tuple[ModelVectors, list[str], NDArray[np.float32]]] = []
@@ -191,7 +191,7 @@ class Nearness:
         self._pairs: dict[float, dict[str, list[tuple[str, float]]]] = {}
 
     def alike(self, path: str, least: float) -> list[tuple[str, float]]:
-        """The memories with at least that cosine to one of them, nearest first."""
+        """The memories with at least that cosine to one of these, nearest first."""
         if least not in self._pairs:
             self._pairs[least] = self._all_pairs(least)
         return self._pairs[least].get(path, [])
@@ -212,7 +212,7 @@ class Nearness:
         return near
 
     def centroid(self) -> NDArray[np.float32] | None:
-        """The normalized centroid of the first model's vectors; None when there are none."""
+        """The normalized centroid of the first model's vectors; None if there are none."""
         import numpy as np
 
         rows = next((rows for part, _, rows in self._parts if part.other is not True), None)
@@ -224,14 +224,14 @@ class Nearness:
 
 
 class Examples:
-    """The embedded prototypes of the categories, sentences that are typical of each, made once."""
+    """The embedded prototypes of the categories: typical sentences of each, embedded once."""
 
     def __init__(self) -> None:
         self._model: object = None
         self._rows: dict[str, NDArray[np.float32]] = {}
 
     def closeness(self, meaning: Meaning, texts: Sequence[str]) -> dict[str, dict[str, float]]:
-        """For each text how close it is to each category: the mean of its NEAREST best cosines."""
+        """For each text, how close it is to each category: the mean of its NEAREST best cosines."""
         import numpy as np
 
         if self._model is not meaning:

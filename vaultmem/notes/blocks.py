@@ -1,4 +1,4 @@
-"""Group the pieces of a note into blocks, the units of indexing and recall.
+"""Groups the pieces of a note into blocks, the units of indexing and recall.
 
 Semantic chunking of the "logic" seed, section 1.3: a block has 50 to 300 tokens. Pieces under one heading are joined,
 a piece that is too long is cut at sentence ends, and one that is too short joins its neighbour. A turn of a
@@ -20,13 +20,13 @@ from vaultmem.text.values import lazy
 
 MIN_TOKENS = 50
 MAX_TOKENS = 300
-ENOUGH_TOKENS = 225  # about 900 characters: longer blocks blur the meaning that one vector can hold
-HEADING_TOKENS = 40  # that the headings above a full block may add
-SPEAKER_SHARE = 0.25  # of the first speaker's turns
-WINDOW_WORDS = 100  # of which about 60 are not stop words
+ENOUGH_TOKENS = 225  # about 900 characters: a vector blurs the meaning of longer blocks
+HEADING_TOKENS = 40  # that headings may add to a full block
+SPEAKER_SHARE = 0.25  # share of the first speaker's turns
+WINDOW_WORDS = 100  # about 60 of them are not stop words
 
-_TURNS = ("user", "assistant")  # roles of those who speak
-_WORD = lazy(r"[^\W\d_]{2}")  # of two letters: "T10:00Z" has none
+_TURNS = ("user", "assistant")  # roles of speakers
+_WORD = lazy(r"[^\W\d_]{2}")  # at least two letters: "T10:00Z" has none
 _SPEAKER = lazy(r"\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s")
 _SENTENCE_END = lazy(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
 
@@ -45,8 +45,8 @@ class Block(NamedTuple):
 def count_tokens(text: str) -> int:
     """The approximate number of tokens in a text: four Latin characters or one CJK character each.
 
-    Four characters a token is the usual rule for English; UTF-8 spends two extra bytes on each CJK
-    character, which counts them without looking at any.
+    Four characters per token is the usual rule for English; UTF-8 spends two extra bytes on each CJK character, which
+    counts them without looking at any.
     """
     if text.isascii():
         return (len(text) + 3) // 4
@@ -60,9 +60,8 @@ def group(pieces: Iterable[Piece]) -> list[Block]:
 
 
 def _with_speakers(pieces: list[Piece]) -> list[Piece]:
-    """Keep only the labels of speakers: those that occur more than once, and at least a quarter as often as the first
-    of them. Where paragraphs have speakers, list items have none: `- **Rating:** 4` in an assistant's answer is a
-    heading."""
+    """Keep only labels of speakers: those that occur more than once, and at least a quarter as often as the first. If
+    paragraphs have speakers, list items have none: `- **Rating:** 4` in an assistant's answer is a heading."""
     if not any(piece.label for piece in pieces):
         return pieces
     speakers = _speakers(p.label for p in pieces if p.label and p.kind != "list")
@@ -75,8 +74,8 @@ def _with_speakers(pieces: list[Piece]) -> list[Piece]:
 
 
 def _speakers(labels: Iterable[str]) -> set[str]:
-    """The labels of speakers among `labels`, which are in the order of the note. `Task 1` is a speaker only where no
-    name is one, as in a transcript of Speaker 1 and Speaker 2."""
+    """The labels of speakers among `labels`, in the order of the note. `Task 1` is a speaker only if no name is one,
+    as in a transcript of Speaker 1 and Speaker 2."""
     counts = Counter(labels)  # in the order of their first occurrence
     repeated = {label: count for label, count in counts.items() if count > 1}
     named = {label: count for label, count in repeated.items() if not label[-1].isdigit()}
@@ -86,7 +85,7 @@ def _speakers(labels: Iterable[str]) -> set[str]:
 
 
 def as_turn(blocks: list[Block], role: str) -> list[Block]:
-    """The blocks of a turn of a conversation. The speaker is the name before its first colon, else the role."""
+    """The blocks of a conversation's turn. The speaker is the name before its first colon, else the role."""
     if role not in _TURNS:
         return blocks
     named = _SPEAKER.match(blocks[0].text)
@@ -94,7 +93,7 @@ def as_turn(blocks: list[Block], role: str) -> list[Block]:
 
 
 def cut(piece: Piece) -> Iterator[Piece]:
-    """Parts of at most MAX_TOKENS, cut at sentence ends (in code at line ends) where there are any."""
+    """Parts of at most MAX_TOKENS, cut at sentence ends (line ends in code) if there are any."""
     start, line = 0, piece.line
     for end in _cut_points(piece):
         text = piece.text[start:end]
@@ -125,12 +124,12 @@ def _cut_points(piece: Piece) -> Iterator[int]:
 
 
 def _is_too_long(text: str, start: int, end: int) -> bool:
-    # No token has more than four letters: megabytes without a sentence end need no counting.
+    # No token has more than four letters, so megabytes without a sentence end need no counting.
     return end - start > 4 * MAX_TOKENS or count_tokens(text[start:end]) > MAX_TOKENS
 
 
 def _hard_cut(text: str, start: int) -> int:
-    """Where to cut when no sentence ends: at a blank, else anywhere."""
+    """Where to cut if no sentence ends: at a blank, else anywhere."""
     wide = not text[start : start + 4 * MAX_TOKENS].isascii()
     limit = start + (MAX_TOKENS if wide else 4 * MAX_TOKENS)
     blank = text.rfind(" ", start + 1, limit)
@@ -159,8 +158,8 @@ def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
 
 
 def _own_headings(run: list[Piece], piece: Piece, tokens: int) -> int:
-    """The index at which the headings at the end of a run begin, if they belong to the next piece: then they begin
-    the next block instead of ending this one."""
+    """The index at which the headings at the end of a run begin, if they belong to the next piece: they then begin
+    the next block."""
     start = len(run)
     if piece.label:
         return start
@@ -173,7 +172,7 @@ def _own_headings(run: list[Piece], piece: Piece, tokens: int) -> int:
 
 
 def _is_under(piece: Piece, above: Piece) -> bool:
-    """Whether a piece stands under a heading, or under an item of an outline."""
+    """Whether a piece is under a heading, or under an item of an outline."""
     depth = len(above.headings)
     return (
         len(piece.headings) > depth
@@ -188,7 +187,7 @@ def _goes_on(first: Piece, total: int, piece: Piece, tokens: int) -> bool:
         return False
     if piece.headings == first.headings:
         return total < ENOUGH_TOKENS
-    return _is_under(piece, first)  # a child of the outline block this run began with
+    return _is_under(piece, first)  # a child of the outline block that began this run
 
 
 def _block(run: list[Piece]) -> Block:
@@ -216,8 +215,8 @@ def _join_short(blocks: Iterable[Block]) -> list[Block]:
 
 
 def _may_join(before: Block, size: int, after: Block, tokens: int) -> bool:
-    """Whether two neighbours may be joined: a short block takes in the next one; a short block after a long one joins
-    it if both are in the same section."""
+    """Whether two neighbours may be joined: a short block takes in the next one; after a long block, a short one
+    joins it only within the same section."""
     if before.label or after.label or size + tokens > MAX_TOKENS:
         return False
     return size < MIN_TOKENS or (tokens < MIN_TOKENS and after.headings == before.headings)
@@ -230,7 +229,7 @@ def _join(before: Block, after: Block) -> Block:
 
 
 def of_properties(note: Note, text: str, body: int) -> list[Block]:
-    """The blocks of a note's properties, up to character `body` or the first piece: where they say more than its name
+    """The blocks of a note's properties, up to character `body` or the first piece: if they say more than its name
     and tags, cannot be read, or are all there is. People search for `director: Agnès Varda` like any other text."""
     elsewhere = {note.title, *note.aliases, *note.tags}
     lists = (value if isinstance(value, list) else [value] for value in note.properties.values())
@@ -251,8 +250,8 @@ def of_properties(note: Note, text: str, body: int) -> list[Block]:
 def neighbour_text(blocks: list[Block], at: int) -> str:
     """The text of up to two blocks on either side of a short one, up to WINDOW_WORDS with its own.
 
-    A short answer ("Yes, on Tuesday") is found by the question just before it: measured as 13 points
-    of recall on chats and as nothing for long blocks, which therefore get "" (docs/adr/0006).
+    A short answer ("Yes, on Tuesday") is found by the question just before it. Measured: 13 points of recall on
+    chats, and nothing for long blocks, which therefore get "" (docs/adr/0006).
     """
     room = WINDOW_WORDS - _word_count(blocks[at].text)
     if room <= 0 or blocks[at].is_properties or _is_inside_long_turn(blocks, at):
@@ -286,17 +285,16 @@ def _word_count(text: str) -> int:
     return count_tokens(text) * 3 // 4
 
 
-# How much a block says, for the ranking.
+# The size of a block, for ranking.
 
-ENOUGH_WORDS = 10  # of four letters and more; what has more of them says no less
+ENOUGH_WORDS = 10  # words of four letters or more; further ones do not count
 _LONG_WORD = lazy(r"[^\W_]{4,}")
 _QUESTION_END = lazy(r"[?？][*_\"'”’)\s]*\Z")
 
 
 def size(block: Block) -> tuple[int, bool]:
-    """The number of words of four letters or more (in CJK text: pairs of characters), at most ENOUGH_WORDS; and
-    whether the block is a short turn that only asks a question, which is similar to every question and answers
-    none."""
+    """The number of words of four letters or more (in CJK text, pairs of characters), at most ENOUGH_WORDS; and
+    whether the block is a short turn that only asks a question, which resembles every question and answers none."""
     if block.is_properties:
         return 0, False
     # Without the speaker's name.
@@ -329,8 +327,8 @@ _NAME_DAY = lazy(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01]
 
 
 def note_day(path: str, properties: Properties, journal: str | None) -> str | None:
-    """The ISO day that a note is about: its journal day, else a date property, else a date in its name; None without
-    one."""
+    """The ISO day that a note is about: its journal day, else a date property, else a date in its name; None if it
+    has none."""
     if journal:
         return journal
     folded = {key.lower(): value for key, value in properties.items()}
@@ -345,7 +343,7 @@ def note_day(path: str, properties: Properties, journal: str | None) -> str | No
 
 
 def category(path: str, properties: Properties, memory_folder: str) -> str | None:
-    """The category of a memory (see places.category_of), or the `category` property of any other note."""
+    """The category of a memory (see places.category_of), or any other note's `category` property."""
     value = properties.get("category")
     if path.startswith(memory_folder + "/"):
         inner = path[len(memory_folder) + 1 :]
@@ -355,7 +353,7 @@ def category(path: str, properties: Properties, memory_folder: str) -> str | Non
 
 
 def embedded_text(title: str, block: Block) -> str:
-    """The text of a block that is embedded: title and heading path, then the speaker, then the text. An entry of a
+    """The embedded text of a block: title and heading path, then the speaker, then the text. An entry of a
     conversation has its day as title."""
     name = _ENTRY_NAME.sub(r"\1", title) if "Z__" in title else title
     if block.is_properties:
@@ -370,12 +368,12 @@ def text_hash(text: str) -> bytes:
 
 
 def may_name_times(properties: Properties) -> bool:
-    """Whether properties of a note may say that it is due."""
+    """Whether a note's properties may say that it is due."""
     return any(key.lower() in _DUE_KEYS for key in properties)
 
 
 def opening(pieces: Iterable[Piece]) -> str:
-    """The first line of a note with words in it, without its list mark; "" when there is none."""
+    """The first line of a note that has words, without its list mark; "" if there is none."""
     for piece in pieces:
         if piece.kind in ("text", "list"):
             line = piece.text.strip().partition("\n")[0][:_LONGEST_OPENING]

@@ -1,9 +1,9 @@
 """The property `vaultmem`: the properties of a memory that only programs need, on one line.
 
-    vaultmem: 24ed4878-2b1c-4c0e-9d8e-0c6a5b7f3a11 memory_type=semantic importance=0.88 created_at=2026-11-22T10:00:00Z
+vaultmem: 24ed4878-2b1c-4c0e-9d8e-0c6a5b7f3a11 memory_type=semantic importance=0.88 created_at=2026-11-22T10:00:00Z
 
-First the id, then words `key=value`. They are read as if each were a property of its own; a property with its own
-line wins. So a memory means the same in either form, and a file keeps its form.
+First the id, then words `key=value`. Each is read as if it were a property of its own; a property with its own line
+takes precedence. So a memory means the same in either form, and a file keeps its form.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from vaultmem.notes.places import COMPACT, LINE, key_of
 from vaultmem.notes.yaml_lines import format_value, scalar
 from vaultmem.text.values import EVERYBODY, INBOX, lazy
 
-_PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # without a special meaning in YAML, Obsidian and Logseq
-# Without these it is not a memory of ours.
+_PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # not special in YAML, Obsidian and Logseq
+# Required in a memory of ours.
 _ALWAYS = ("id", "phase", "category", "scope", "created_at", "updated_at")
 _WORD = lazy(rf"([a-z][a-z0-9_]*)=({_PLAIN.pattern})")
 
 
 def expand(properties: Properties) -> Properties:
-    """The properties together with those of the line, and with the ones that the line leaves out because they follow
-    from others."""
+    """The properties including those of the line, and those that the line omits because they follow from others."""
     inside = _inside(properties)
     if not inside:
         return properties
@@ -37,7 +36,7 @@ def expand(properties: Properties) -> Properties:
 
 def properties_to_set(raw: Properties, changes: Properties) -> dict[str, Value]:
     """The properties to set in a file with the properties `raw` so that it has `changes`; None removes one. A file
-    that gets its id gets a line."""
+    that gets its id also gets a line."""
     inside = _inside(raw)
     if not changes or (not inside and ("id" not in changes or "id" in raw or LINE in raw)):
         return dict(changes)

@@ -1,4 +1,4 @@
-"""Find the dialects by entry point, and read a vault by the rules of the right ones (R-DIAL-1)."""
+"""Finds the dialects by entry point, and reads a vault by the rules of the right ones (R-DIAL-1)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vaultmem.notes.blocks import Block
 
 
-# Unlinked mentions: where a text has a note's name or alias without linking to it.
+# Unlinked mentions: places where a text has a note's name or alias without a link.
 
 # Scripts without blanks between words: a name is found anywhere in the text.
 _UNSPACED = (
@@ -35,13 +35,13 @@ _UNSPACED = (
 _LETTER = rf"[^\W_{_UNSPACED}]"  # a letter or digit of a script that puts blanks between words
 _EDGE = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"  # of a word, or in a script without blanks
 _LONGEST_NAME = 250
-_DEEPEST = 20  # groups in groups: a compiled pattern is built by recursion
+_DEEPEST = 20  # nested groups: patterns are compiled recursively
 
 Span = tuple[int, int]
 FilesNamed = Callable[[str], Sequence[tuple[str, int]]]  # see index.catalog_read.files_named
 
 
-# What may precede and follow a name, by Rules.mention_style: whole words where words are spaced; and as in Logseq, no
+# What may precede and follow a name, by Rules.mention_style: whole words if words are spaced; and as in Logseq, no
 # Latin letter or digit on either side, no "[" or "#" before.
 MENTION_EDGES = {
     "words": (_EDGE, _EDGE),
@@ -50,7 +50,7 @@ MENTION_EDGES = {
 
 
 def mention_pattern(style: str, names: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern that matches these names in any case, the longest first; None when there is nothing to match."""
+    """A pattern that matches these names in any case, longest first; None if there is nothing to match."""
     before, after = MENTION_EDGES[style]
     tree = _tree([_lower(name) for name in _distinct(names)])
     return re.compile(f"{before}(?:{tree}){after}", re.IGNORECASE) if tree else None
@@ -65,7 +65,7 @@ def spans_of_mentions(
     """
     spans = sorted(span for span in links if span[0] >= 0)
     begins = [begin for begin, _ in spans]
-    furthest = [*accumulate((end for _, end in spans), max)]  # one link may stand inside another
+    furthest = [*accumulate((end for _, end in spans), max)]  # links may be nested
     for match in pattern.finditer(text, start):
         before = bisect_right(begins, match.start())
         if before and furthest[before - 1] > match.start():
@@ -77,7 +77,7 @@ def spans_of_mentions(
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
-    """The names to match, in both Unicode forms, longest first, each once regardless of case."""
+    """The names to match, in both Unicode forms, longest first and unique regardless of case."""
     all_names = [name.strip() for name in names]
     all_names += [
         unicodedata.normalize(form, name) for name in all_names for form in ("NFC", "NFD")
@@ -87,8 +87,8 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 
 def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
-    """A pattern that matches any of `ends`, in which shared beginnings occur once: a text is compared with thousands
-    of names about as fast as with one."""
+    """A pattern that matches any of `ends` and merges common prefixes: a text is compared with thousands of names
+    about as fast as with one."""
     by_letter: dict[str, list[str]] = {}
     for end in ends:
         by_letter.setdefault(end[:1] if depth else end, []).append(end)
@@ -111,7 +111,7 @@ GROUP = "vaultmem.adapters"
 
 @cache
 def installed() -> list[Dialect]:
-    """All installed dialects, in the order of their names; looked up once. Logs packages that cannot be loaded."""
+    """All installed dialects, by name; looked up once. Logs packages that cannot be loaded."""
     loaded = (plugins.load(GROUP, name) for name in plugins.registered(GROUP))
     return [dialect for dialect in loaded if hasattr(dialect, "claims")]
 
@@ -136,7 +136,7 @@ class Rulebook:
     """The rules of one vault: one dialect, or several that each own some folders.
 
     Every file is known by the names that each dialect gives it, so that an Obsidian note can link to a Logseq page of
-    the same vault; names and keys begin with the number of their dialect.
+    the same vault; names and keys begin with their dialect's number.
     """
 
     def __init__(self, parts: Sequence[tuple[tuple[str, ...], Rules]]) -> None:
@@ -162,12 +162,12 @@ class Rulebook:
         return self._at(path)[1]
 
     def page_style(self, path: str) -> str:
-        """The style of pages that vaultmem writes at a path, see vaultmem.adapter.Rules."""
+        """The style of pages that vaultmem writes at a path; see vaultmem.adapter.Rules."""
         return self.at(path).page_style
 
     def page_title(self, path: str, written: Value = None) -> str:
-        """What links call a page of ours: what its property `title` says (`written`), else what its editor makes of the
-        name of its file."""
+        """The link name of a page of ours: its property `title` (`written`), else what its editor derives from its
+        file name."""
         name = file_name(path)
         if not written and name.replace(" ", "").isalnum():
             return name
@@ -175,12 +175,12 @@ class Rulebook:
         return self.at(path).parse(path, text, FrontMatter({}, None, 0)).title
 
     def views(self, path: str) -> Mapping[str, str]:
-        """The views of memories for the editor, see vaultmem.adapter.Views; empty for a dialect without views."""
+        """The editor's views of memories, see vaultmem.adapter.Views; empty for a dialect without views."""
         rules = self.at(path)
         return cast(Views, rules).views() if hasattr(rules, "views") else {}
 
     def is_mirror(self, path: str) -> bool:
-        """Whether a change of the note would be lost, see vaultmem.adapter.Mirrors."""
+        """Whether a change to the note would be lost, see vaultmem.adapter.Mirrors."""
         rules = self.at(path)
         return hasattr(rules, "is_mirror") and cast(Mirrors, rules).is_mirror(path)
 
@@ -209,11 +209,11 @@ class Rulebook:
         """The keys of the links whose target can change when a file with this name appears or disappears."""
         number, _, bare = name.partition(":")
         if int(number) >= len(self._parts):
-            return ()  # from when another dialect read this vault, too: all links are read again
+            return ()  # left from a former dialect of this vault: all links are read again
         return tuple(f"{number}:{key}" for key in self._parts[int(number)][1].affected(bare))
 
     def resolve(self, path: str, key: str, source: str, paths: Sequence[Sequence[str]]) -> Target:
-        """The target of a link; `paths` holds the paths behind each name of lookups(key)."""
+        """The target of a link; `paths` holds the paths for each name of lookups(key)."""
         number, _, bare = key.partition(":")
         rules = self._parts[int(number)][1]
         for candidates in paths:
@@ -233,12 +233,12 @@ class Rulebook:
         return self.resolve(note.links[0].path, key, source, paths).path
 
     def namesake(self, path: str, files_named: FilesNamed) -> str | None:
-        """The note that is called like a page of ours, where their editor shows one of the two."""
+        """The note with the same name as a page of ours, if their editor shows only one of the two."""
         other = self.follow(file_name(path), path, files_named)
         return other if self.page_style(path) == OUTLINE and other != path else None
 
     def follow_anywhere(self, name: str, files_named: FilesNamed) -> list[str]:
-        """The note that [[name]] leads to by the first dialect for which it leads to one."""
+        """The note that [[name]] leads to, by the first dialect for which it leads to one."""
         sources = [f"{home[0] if home else ''}-.md" for home, _ in self._parts]
         targets = (self.follow(name, source, files_named) for source in sources)
         return [target for target in targets if target and self.kind(target) == "note"][:1]
@@ -253,10 +253,10 @@ class Rulebook:
 
 
 def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) -> int:
-    """The number of the other files with this name that the link could mean as well.
+    """The number of other files with this name that the link could also mean.
 
-    A name without a folder can mean each of them, and a path to one file seldom leads to a second one; resolving for
-    every file would take too long where thousands share a name.
+    A name without a folder can mean each of them, while a path to one file seldom leads to a second; resolving for
+    every file would take too long if thousands share a name.
     """
     if "/" not in link[0] or not others:
         return len(others)
@@ -282,18 +282,18 @@ def open_rulebook(root: Folder, dialect: str = "auto") -> Rulebook:
     chosen = [d for claim, d in claims if claim == best]
     if len(chosen) == 1 or best < 2:
         return Rulebook([((), chosen[0].open(root))])
-    chosen.sort(key=lambda d: (not d.home, d.name))  # those with folders of their own come first
+    chosen.sort(key=lambda d: (not d.home, d.name))  # those with their own folders come first
     return Rulebook([(d.home, d.open(root)) for d in chosen])
 
 
-# Read one note by the rules of its vault: bytes, text, note, blocks.
+# Reads one note by the rules of its vault: bytes, text, note, blocks.
 
-# A page that we generate from notes must not be read as one of them, wherever it was moved to.
+# A page that we generate from notes must not be read as a note, wherever it was moved.
 MARK, MARKED = "generated", "vaultmem"
 
 
 class NoteRead(NamedTuple):
-    """A note as it is on disk now."""
+    """A note as currently on disk."""
 
     read: files.Read
     note: Note
@@ -302,7 +302,7 @@ class NoteRead(NamedTuple):
 
 def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]]:
     """The note that a dialect reads from a text, and its blocks."""
-    from vaultmem.notes import blocks as blocking  # who only needs the rules does without
+    from vaultmem.notes import blocks as blocking  # not needed for the rules alone
     from vaultmem.notes import compact_line, frontmatter
 
     front = frontmatter.split(text)
@@ -323,12 +323,12 @@ def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]
 
 
 def read_note(rules: Rulebook, folder: str, path: str, raw: str | None, cap: int) -> NoteRead:
-    """Read and parse a note. Problems are in `read.trouble`; it raises nothing."""
+    """Read and parse a note. Raises nothing; problems are in `read.trouble`."""
     read = files.read(folder, raw or path, cap)
     return NoteRead(read, *parse_note(rules, path, read.text))
 
 
 def read_now(folder: str, path: str, dialect: str, cap: int) -> Note:
-    """A note as it is on disk now, by the rules of its vault, up to `cap` bytes."""
+    """A note as currently on disk, by the rules of its vault, up to `cap` bytes."""
     rules = open_rulebook(files.Root(folder), dialect)
     return read_note(rules, folder, path, files.on_disk(folder, path), cap).note

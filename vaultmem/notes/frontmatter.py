@@ -1,7 +1,7 @@
-"""Front matter: the YAML block at the top of a note, located as the editors do it and read as YAML 1.2.
+"""Front matter: the YAML block at the top of a note, located as the editors do and read as YAML 1.2.
 
-The reader is a loop over libyaml's events, so no nesting overflows the stack and no alias fills the memory. Only this
-module imports PyYAML, and python-frontmatter to compose a new note, and only when it needs them.
+The reader is a loop over libyaml's events, so that nesting cannot overflow the stack and aliases cannot fill the
+memory. Only this module imports PyYAML, and python-frontmatter to compose a new note, and only when needed.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def locate(text: str) -> Block | None:
     return Block(opening.end(), closing.start(), closing.end()) if closing else None
 
 
-# Git's conflict mark before any text, or between properties of Logseq: nothing below it is a property.
+# Git's conflict mark before any text, or between Logseq properties: nothing below it is a property.
 _UNMERGED = lazy(r"(?:[^\n:]+::[^\n]*\n)*<<<<<<< ")
 UNMERGED = "holds both versions of an unresolved merge"
 PLACEHOLDER = "holds {{placeholders}}, as templates do"
 
 
 def split(text: str) -> FrontMatter:
-    """Read the properties of a note. Never raises; front matter that cannot be read gives an error line."""
+    """Read the properties of a note. Never raises; unreadable front matter gives an error line."""
     block = locate(text)
     if block is None:
         return FrontMatter({}, UNMERGED if _UNMERGED.match(text) else None, 0)
@@ -90,15 +90,15 @@ def _handler() -> BaseHandler:
     return Handler()
 
 
-# The reader of YAML 1.2.
+# The YAML 1.2 reader.
 
 LIMIT = 65_536  # characters in one front matter
 _DEPTH = 64
-_WEIGHT = 4 * LIMIT  # characters and values with all aliases written out
+_WEIGHT = 4 * LIMIT  # characters and values with all aliases expanded
 _YAML = "tag:yaml.org,2002:"
 _TYPED = frozenset(f"{_YAML}{name}" for name in ("null", "bool", "int", "float"))
 
-# Line breaks for libyaml (YAML 1.1), ordinary characters for YAML 1.2: hidden from it.
+# Line breaks for libyaml (YAML 1.1) but ordinary characters in YAML 1.2: hidden from libyaml.
 _BREAKS = "\x85\u2028\u2029"
 _HIDDEN = "\U0010fd85\U0010fd28\U0010fd29"
 _HIDE = str.maketrans(_BREAKS, _HIDDEN)
@@ -124,10 +124,10 @@ class Span(NamedTuple):
     key: str
     key_start: int
     key_end: int
-    start: int  # of the value; start == end for an empty one
-    end: int  # after the value's last character; trailing blank lines of a "|" text included
+    start: int  # of the value; start == end if empty
+    end: int  # after the value's last character, including trailing blank lines of a "|" text
     style: str  # "|" or ">" for block texts, "block" for other lists and mappings, "" for the rest
-    items: tuple[tuple[int, int], ...] = ()  # the begin and end of each item of a list
+    items: tuple[tuple[int, int], ...] = ()  # the start and end of each list item
 
 
 class Document(NamedTuple):
@@ -162,14 +162,14 @@ def read_yaml(source: str) -> Document:
 
 
 class _Frame:
-    """A list or mapping that is not closed yet."""
+    """A list or mapping not closed yet."""
 
     __slots__ = ("anchor", "items", "key", "mapping", "weight")
 
     def __init__(self, mapping: dict[str, Value] | None, anchor: str | None, weight: int) -> None:
         self.mapping = mapping
         self.items: list[Value] = []
-        self.key: str | None = None  # the key whose value comes next
+        self.key: str | None = None  # the key awaiting its value
         self.anchor = anchor
         self.weight = weight
 
@@ -186,7 +186,7 @@ class _Builder:
         self.top: yaml.Event | None = None  # the mapping's first event
         self.key: yaml.NodeEvent | None = None  # the open top-level property
         self.value: yaml.NodeEvent | None = None  # the first event of its value
-        self.end = 0  # the end of its value as far as it is known
+        self.end = 0  # the end of its value as far as known
         self.items: list[tuple[int, int]] = []  # of its value, if that is a list
         self.spans: list[Span] = []
 
@@ -209,7 +209,7 @@ class _Builder:
             raise UnreadableError("a second YAML document", _line(event))
 
     def _node(self, event: yaml.NodeEvent) -> None:
-        """Record the position of a top-level key, or the beginning of its value."""
+        """Record the position of a top-level key, or the start of its value."""
         if not self.frames:
             self.top = event
             return
@@ -278,7 +278,7 @@ class _Builder:
         if frame.anchor is not None:
             self.anchors[frame.anchor] = (value, self.weight - frame.weight + 1)
         if _index(event.end_mark) > _index(event.start_mark):
-            # A bracket; a block ends with nothing.
+            # A bracket; blocks have no end mark.
             self.end = _index(event.end_mark)
         self._put(value)
 

@@ -1,7 +1,7 @@
-"""Change one property of a note and no byte outside its lines (R-EDIT-1 to 6).
+"""Changes one property of a note and no byte outside its lines (R-EDIT-1 to 6).
 
-The positions come from the parser, the new lines from one writer, and the result is parsed again before it is
-returned: an edit that would change anything else is refused.
+Positions come from the parser, new lines from one writer, and the result is parsed again before it is returned: an
+edit that would change anything else is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Value
 
 
-# Change some items of a list in front matter; the others keep their style, quotes, indentation and comments.
+# Changes some items of a list in front matter; the others keep their style, quotes, indentation and comments.
 
 _REST_OF_LINE = lazy(r"[^\r\n]*")
 _LINE_END = lazy(r"\r?\n|\Z")
@@ -35,7 +35,7 @@ _FLOW_MARKS = lazy(r"[,\[\]{}]")
 
 
 class Items:
-    """The items of one list with their positions in the text: `[a, b]` if `flow`, else a line each."""
+    """The items of one list with their positions in the text: `[a, b]` if `flow`, else one per line."""
 
     def __init__(self, text: str, places: Sequence[tuple[int, int]], *, flow: bool) -> None:
         self.text = text
@@ -43,8 +43,8 @@ class Items:
         self.flow = flow
 
     def changed(self, old: list[Value], new: list[Value], newline: str) -> str:
-        """The text with other values in the list. Neither list is empty. The caller parses the result again: an item
-        in an unusual position may get lost."""
+        """The text with other values in the list. Neither list is empty. The caller parses the result again, as an
+        item in an unusual position may get lost."""
         was, now = [json.dumps(value) for value in old], [json.dumps(value) for value in new]
         first = 0
         while first < min(len(was), len(now)) and was[first] == now[first]:
@@ -54,7 +54,7 @@ class Items:
             tail += 1
         gone, added = len(was) - tail - first, new[first : len(now) - tail]
         both = min(gone, len(added))
-        # From the last place up: the places before an edit stay right.
+        # From the last position up, so that earlier positions stay valid.
         if gone > both:
             self._delete(first + both, first + gone)
         elif added[both:]:
@@ -91,7 +91,7 @@ class Items:
         self._put(place, place, new)
 
     def _written(self, value: Value, like: int) -> str:
-        """A value written like a neighbouring item, in the same quotes."""
+        """A value written like a neighbouring item, with the same quotes."""
         start, end = self.places[like]
         quote = self.text[start:end][:1]
         if isinstance(value, str) and quote == "'" and value.isprintable():
@@ -120,10 +120,10 @@ def _after_line(text: str, at: int) -> int:
 
 
 def set_property(text: str, key: str, value: Value) -> str:
-    """The note with one top-level property set; the same note when it has that value already.
+    """The note with one top-level property set; unchanged if it already has that value.
 
-    A key is found as written, else without regard to case when only one answers, and keeps its
-    spelling. Raises FrontMatterError when the properties cannot be read or the edit is not safe.
+    A key is found as written, else ignoring case if only one matches, and keeps its spelling. Raises FrontMatterError
+    if the properties cannot be read or the edit is not safe.
     """
     if not key:
         raise FrontMatterError("a property needs a name")
@@ -149,7 +149,7 @@ def set_property(text: str, key: str, value: Value) -> str:
     ):
         places = [(block.start + start, block.start + end) for start, end in span.items]
         items = Items(text, places, flow=span.style != "block")
-        with contextlib.suppress(FrontMatterError):  # else all of the list is written
+        with contextlib.suppress(FrontMatterError):  # otherwise the whole list is rewritten
             return _check(items.changed(was, value, newline_of(text)), expected)
     if document.flow:
         changed = _with_flow_value(text, block, span, value)
@@ -159,7 +159,7 @@ def set_property(text: str, key: str, value: Value) -> str:
 
 
 def remove_property(text: str, key: str) -> str:
-    """The note without the lines of one property; the same note when it has no property of that name."""
+    """The note without the lines of one property; unchanged if it has no such property."""
     block = locate(text)
     if block is None:
         return text
@@ -200,7 +200,7 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def _check(text: str, expected: dict[str, Value]) -> str:
-    """The text, if its properties are exactly the expected ones; else raises FrontMatterError."""
+    """The text, if its properties are exactly the expected ones; otherwise raises FrontMatterError."""
     block = locate(text)
     properties: dict[str, Value] | None = None
     if block is not None:
@@ -244,7 +244,7 @@ def _with_flow_value(text: str, block: Block, span: Span, value: Value) -> str:
 
 
 def _flow_entry(document: Document, span: Span) -> tuple[int, int]:
-    """The range of a `{..}` front matter that one entry takes up, one comma included."""
+    """The range of one entry in a `{..}` front matter, including one comma."""
     number = document.spans.index(span)
     if number + 1 < len(document.spans):
         return span.key_start, document.spans[number + 1].key_start

@@ -1,7 +1,6 @@
 """The properties of a Logseq page: lines `key:: value` before anything else in it (R-LS-17, R-LS-18).
 
-Texts are passed as they are in the file, with their line ends and byte order mark; an edit changes the lines of its
-property and nothing else.
+Texts are passed as in the file, with line ends and byte order mark; an edit changes only the lines of its property.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PAGE = lazy(r"\[\[([^\[\]\n]+)\]\]")
 _ITEM = lazy(r"(?:\[\[[^\[\]]*\]\]|[^,，])+")
 _INTEGER = lazy(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = lazy(r"-?[0-9]{1,17}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?")
-# With these a value could hide the lines after it from Logseq, or is not on one line.
+# With these a value could hide later lines from Logseq, or span several lines.
 _ODD = lazy(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff\\`$<>]|::|~~~")
 _ESCAPED = lazy(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff`$<>]|(?<=:):|(?<=~)~")
 
@@ -40,7 +39,7 @@ class Line(NamedTuple):
     start: int  # of the line
     end: int  # after its line end
     value_start: int
-    value_end: int  # value_start where there is no value
+    value_end: int  # value_start if there is no value
 
 
 class Lines(NamedTuple):
@@ -48,7 +47,7 @@ class Lines(NamedTuple):
 
     items: list[Line]
     start: int  # offset of the first one, or of where it would be
-    end: int  # after the last one's line end; `start` when there is none
+    end: int  # after the last one's line end; `start` if there is none
 
 
 def locate(text: str, start: int = 0) -> Lines:
@@ -76,13 +75,13 @@ def spell_key(key: str) -> str:
 
 
 def read(text: str, start: int = 0) -> dict[str, str]:
-    """The properties by their keys in Logseq's spelling, as text; of several lines the last one counts."""
+    """The properties as text, with keys in Logseq's spelling; of repeated ones the last counts."""
     return {line.key: line.value for line in locate(text, start).items if line.value}
 
 
 def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
-    """The page with one property set, or without it when it is None. Raises FrontMatterError when a line
-    cannot hold the key or the value."""
+    """The page with one property set, or without it if it is None. Raises FrontMatterError if a line cannot hold the
+    key or the value."""
     if value is None:
         return remove_property(text, key, start)
     new = format_value(value)
@@ -99,8 +98,7 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
 
 
 def _with_more(line: str, value: Value) -> str:
-    """The line of a list with the items appended that `value` has after its own; "" where the change is more than
-    that."""
+    """The line of a list with the items appended that `value` adds; "" if it changes more than that."""
     forms = list_items(line, linked=True), list_items(line)
     is_json = line[:1] in {'"', "["} and not line.startswith("[[")
     if not isinstance(value, list) or is_json:
@@ -124,8 +122,8 @@ def format_lines(
     properties: Iterable[tuple[str, Value]],
     meaning: Callable[[str, str], Value] = lambda _, line: parse_value(line),
 ) -> list[str]:
-    """The property lines of a new page. `meaning(key, value)` is how the line will be read back: a list that would
-    not be read back as the same list is written as JSON."""
+    """The property lines of a new page. `meaning(key, value)` tells how a line will be read back: a list that would
+    not be read back unchanged is written as JSON."""
     return [f"{_name(key)}:: {_exact(key, value, meaning)}".rstrip() for key, value in properties]
 
 
@@ -141,15 +139,15 @@ def _exact(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
     with contextlib.suppress(ValueError):
         exact = escape(json.dumps(value, ensure_ascii=False, allow_nan=False), _ESCAPED)
         if exact.startswith("[["):
-            exact = f"[ {exact[1:]}"  # without the quotes it would be a reference
+            exact = f"[ {exact[1:]}"  # unquoted, it would be a reference
         if repr(meaning(key, exact)) == repr(value):
             return exact
     return format_value(value)
 
 
 def format_value(value: Value) -> str:
-    """A value as written after the two colons. A text that would be read as something else is put in double quotes,
-    with JSON's escapes."""
+    """A value as written after the two colons. A text that would be read as something else is double-quoted, with
+    JSON's escapes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):
@@ -168,7 +166,7 @@ def format_value(value: Value) -> str:
 
 
 def parse_value(value: str) -> Value:
-    """The value of a property that is not a list by its key: a number, true or false, or text."""
+    """The value of a property that is not a list: a number, true or false, or text."""
     if value in {"true", "false"}:
         return value == "true"
     if _INTEGER.fullmatch(value):
@@ -185,7 +183,7 @@ def parse_value(value: str) -> Value:
 
 
 def list_items(value: str, *, linked: bool = False) -> list[Value]:
-    """The items of a property that is a list by its key, such as `tags::`; `linked` keeps the brackets of links."""
+    """The items of a list property, such as `tags::`; `linked` keeps the brackets of links."""
     quoted = parse_value(value) if value[:1] in {'"', "["} else value
     if isinstance(quoted, list):
         return quoted
@@ -204,7 +202,7 @@ def _bare(item: str) -> str:
 
 
 def _item(item: Value) -> str:
-    """An item of a list as text: in [[brackets]] when it could be read as several."""
+    """A list item as text: in [[brackets]] if it could be read as several."""
     text = item if isinstance(item, str) else format_value(item)
     if _PAGE.fullmatch(text) and _is_plain(text):
         return text
@@ -239,7 +237,7 @@ def _with_line(text: str, lines: Lines, line: str) -> str:
     return before + line + newline + gap + after
 
 
-# Convert a content to the outline of a Logseq page, and back.
+# Converts a content to the outline of a Logseq page, and back.
 
 _ITEM_OUTLINE = lazy(r"((?:  )*)(?:- (?=\S)|(?=\d{1,9}[.)] ))(.*)")
 _BULLET = lazy(r"(\t*)-(?: (.*)|)")
@@ -255,8 +253,8 @@ _DAY = lazy(r"(?<![ \t])[ \t]*([📅📆🗓⏳⌛])\ufe0f? ?(\d{4}-\d\d-\d\d)(?
 
 
 def with_markers(content: str) -> str:
-    """The content with its boxes as tasks of an outline, whose editor knows no others: `- [ ] pay 📅 2026-12-01`
-    becomes a TODO with a DEADLINE, and 🔁 its repeater where the rule is a plain step."""
+    """The content with its checkboxes as tasks of an outline, the only ones that its editor knows: `- [ ] pay 📅
+    2026-12-01` becomes a TODO with a DEADLINE, and 🔁 its repeater if the rule is a simple interval."""
     fences, lines = _Writer(), list[str]()
     for line in content.split("\n"):
         fences.see_fence(line)
@@ -285,7 +283,7 @@ def _as_task(bullet: str, mark: str, text: str) -> list[str]:
 
 
 def _repeater(words: str) -> str:
-    """The repeater of a stamp that means the same; "" for none, as for "every month on the last Friday"."""
+    """The equivalent repeater of a stamp; "" if there is none, as for "every month on the last Friday"."""
     from vaultmem.text.recurrence import read_rule  # few tasks repeat
 
     rule = read_rule(words)
@@ -306,7 +304,7 @@ def to_outline(content: str) -> str:
 
 
 def from_outline(text: str) -> str:
-    """The content of a page without its properties; lines that belong to no block stay as they are."""
+    """The content of a page without its properties; lines that belong to no block are unchanged."""
     written: list[str] = []
     empty = 0
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -336,7 +334,7 @@ def _read(line: str) -> tuple[bool, str | None]:
 
 
 class _Writer:
-    """Converts the lines of a content one by one; the lines before decide what a line is."""
+    """Converts the lines of a content one by one; earlier lines determine what a line is."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -344,7 +342,7 @@ class _Writer:
         self.fence = ""  # the fence that closes the current code block
 
     def outline(self, lines: list[str]) -> str | None:
-        """The outline, or None when these lines cannot be written as one."""
+        """The outline, or None if these lines cannot be written as one."""
         empty = 0
         for line in lines:
             if not line:
@@ -384,7 +382,7 @@ class _Writer:
         self.written.append(line)
 
     def see_fence(self, line: str) -> None:
-        """Note where a block of code begins or ends."""
+        """Track where a code block begins or ends."""
         fence = _FENCE.match(line)
         if fence is None:
             return

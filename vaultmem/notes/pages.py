@@ -1,7 +1,7 @@
 """The file of a memory: properties and content, in an Obsidian note or in a Logseq page.
 
-"frontmatter" is a YAML block and the content as it is; "outline" is property lines and the content as blocks
-(logseq_properties), or a YAML block where a page has one.
+"frontmatter" is a YAML block followed by the content; "outline" is property lines, or a YAML block if the page has
+one, followed by the content as blocks (logseq_properties).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ _BLANK_LINES = lazy(r"(?:[ \t]*\r?\n)*")
 class Page(NamedTuple):
     """The properties and the content of a file."""
 
-    properties: dict[str, Value]  # by our spelling of keys
+    properties: dict[str, Value]  # keys in our spelling
     content: str
     error: str | None  # why the properties cannot be read, in one line
 
 
 def read(style: str, text: str) -> Page:
-    """Read a file's text (line ends "\\n", no byte order mark, as vault.files.read() gives it)."""
+    r"""Parse a file's text (line ends "\n", no byte order mark, as returned by vault.files.read())."""
     page = _read(style, text)
     return page._replace(properties=dict(with_privacy(compact_line.expand(page.properties), text)))
 
 
 def _read(style: str, text: str) -> Page:
-    """Like read(), but with the properties as they are in the file."""
+    """Like read(), but with the properties as in the file."""
     front = frontmatter.split(text)
     properties = _rename_keys(front.properties.items()) if front.properties else {}
     if style != OUTLINE:
@@ -54,7 +54,7 @@ def _read(style: str, text: str) -> Page:
 
 def compose(style: str, properties: Properties, content: str) -> bytes:
     """The bytes of a new file. Properties that are None are left out; NUL and lone surrogates, which no text can
-    hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
+    hold, become U+FFFD. Raises FrontMatterError if a property cannot be written."""
     there = {key: value for key, value in properties.items() if value is not None}
     present = compact_line.properties_to_set({}, there)
     items = sorted(present.items(), key=lambda item: _RANK.get(item[0], len(KEYS)))
@@ -69,8 +69,8 @@ def compose(style: str, properties: Properties, content: str) -> bytes:
 
 
 def edit(style: str, data: bytes, sets: Properties, content: str | None) -> bytes:
-    """The bytes of a file with properties set, or removed where they are None, and with another content unless that
-    is None. All other bytes stay. Raises FrontMatterError when the properties cannot be read or written."""
+    """The bytes of a file with properties set, or removed if None, and with another content unless that is None. All
+    other bytes stay. Raises FrontMatterError if the properties cannot be read or written."""
     encoding, _ = encoding_of(data)
     if encoding.startswith("utf-32"):
         raise FrontMatterError("the note is UTF-32; save it as UTF-8 in your editor first")
@@ -95,7 +95,7 @@ _RANK = {key: number for number, key in enumerate(KEYS)}
 
 
 def _rename_keys(items: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """The items under our spelling of their keys; a key that has this spelling already wins."""
+    """The items with keys in our spelling; a key already spelled so takes precedence."""
     renamed: dict[str, Value] = {}
     for name, value in items:
         key = key_of(name)
@@ -113,7 +113,7 @@ def _logseq(key: str) -> str:
 
 
 def _as_names(key: str, value: Value) -> Value:
-    """Tags and aliases as names only, as Logseq splits them at commas, whatever YAML read; other values unchanged."""
+    """Tags and aliases as names only, split at commas as Logseq does, whatever YAML read; other values unchanged."""
     if key not in ("tags", "aliases") or not isinstance(value, list):
         return value
     if not all(isinstance(item, (str, int, float)) for item in value):
@@ -138,7 +138,7 @@ def _with_property(style: str, text: str, key: str, value: Value) -> str:
         spelled = next((name for name in there if _our(name) == key), None)
         if spelled is not None or block is None:
             return logseq_properties.set_property(text, spelled or _logseq(key), value, start)
-    from vaultmem.notes import frontmatter_edit  # most only read
+    from vaultmem.notes import frontmatter_edit  # most callers only read
 
     name = _spelling(text, key)
     if value is None:
@@ -167,7 +167,7 @@ def _with_content(style: str, text: str, content: str) -> str:
     new = to_outline(content) + "\n" if style == OUTLINE else _lines_of(content)
     block_id = _BLOCK_ID.match(old.replace("\r\n", "\n")) if style == OUTLINE else None
     if block_id and block_id[1] not in new and not new.startswith(("- ```", "- ~~~")):
-        first, _, rest = new.partition("\n")  # references to the block are of a person
+        first, _, rest = new.partition("\n")  # references to the block are a person's
         new = f"{first}\n{block_id[1]}\n{rest}"
     if old.strip() and not old.endswith("\n"):
         new = new.removesuffix("\n")
@@ -178,7 +178,7 @@ def _with_content(style: str, text: str, content: str) -> str:
 
 
 def _gap(style: str, head: str, body: str, newline: str) -> str:
-    """The blank lines between properties and content: as they were, or as in a new file."""
+    """The blank lines between properties and content: as before, or as in a new file."""
     if not head.strip("\ufeff"):
         return ""
     end = "" if head.endswith("\n") else newline
@@ -189,6 +189,6 @@ def _gap(style: str, head: str, body: str, newline: str) -> str:
 
 
 def _lines_of(content: str) -> str:
-    """The content with line ends "\\n", one of them at its end, and no empty lines around it."""
+    r"""The content with line ends "\n", exactly one at its end, and no empty lines around it."""
     lines = content.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     return _NO_TEXT.sub("\ufffd", lines) + "\n" if lines else ""

@@ -21,9 +21,9 @@ EXPECTATIONS = GENERATED[2]
 _EDITED = (EXPECTATIONS, GENERATED[-1])  # pages whose conflict copies the person merges
 SYNC = values.SYNC  # the sync logs of machines
 RECORDS = values.RECORDS
-# Archived notes of the person's own, under the paths they had.
+# Archived notes of the person's own, under their former paths.
 ARCHIVED_NOTES = f"{ARCHIVE}/notes"
-OUTLINE = "outline"  # the style of pages in Logseq (vaultmem.adapter.Rules.page_style); any other is a note of Obsidian
+OUTLINE = "outline"  # the page style of Logseq (vaultmem.adapter.Rules.page_style); anything else is an Obsidian note
 
 
 CHAT = "Chat"  # prefix of the names of conversation pages
@@ -31,9 +31,9 @@ _TRANSCRIPT = lazy(rf"{CHAT} \d{{4}}-\d\d-\d\d .*\.md\Z", re.IGNORECASE)
 
 
 def category_of(inner: str, value: object) -> str:
-    """The category of the file at `inner`, a path in the memory folder, whose property `category` is `value`. The
-    folder of a category decides, because a person may move a file there; in the inbox or any other folder the
-    property does."""
+    """The category of the file at `inner`, a path in the memory folder, whose property `category` is `value`. A
+    category's folder decides, because a person may move files there; in the inbox or any other folder the property
+    decides."""
     folder = inner.partition("/")[0] if "/" in inner else ""
     category = value if isinstance(value, str) and value in CATEGORIES else ""
     if folder in CATEGORIES and folder != INBOX:
@@ -57,13 +57,13 @@ def file_name(path: str) -> str:
 
 
 def folded_name(path: str) -> str:
-    """The file name in lower case, without any ending, by which notes with the same name are recognized."""
+    """The file name in lower case, without any ending, which identifies notes of the same name."""
     name = path.rpartition("/")[2]
     return unicodedata.normalize("NFC", (name.rpartition(".")[0] or name).casefold())
 
 
 def entry_parts(parts: list[str]) -> list[str]:
-    """The parts of an entry's path inside the folder of its conversation, from those in the memory folder; earlier
+    """The parts of an entry's path inside its conversation's folder, given those in the memory folder; earlier
     versions kept the records beside the page."""
     return parts[3:] if parts[2:3] == [RECORDS] else parts[2:]
 
@@ -74,8 +74,8 @@ def page_path(folder: str, setting: str) -> str:
 
 
 def index_kind(path: str, folder: str, page: str = "") -> str:
-    """How the index treats a path: "" for pages that are generated from the index, such as the pending items, which
-    must not come back into it; "file" for archived notes, which can be linked to but are not found; else "note"."""
+    """How the index treats a path: "" for pages generated from the index, such as the pending items, which must not
+    come back into it; "file" for archived notes, which can be linked to but are not found; else "note"."""
     if path == page:
         return ""
     if not path.startswith(folder + "/"):
@@ -123,12 +123,12 @@ def is_view(inner: str) -> bool:
     return "/" not in inner and inner.endswith(".base")
 
 
-# Places in the memory folder that no memory may have, in any spelling: a disk may ignore case.
+# Paths in the memory folder that no memory may have, in any spelling, as a disk may ignore case.
 
 UNREAD = "node_modules"  # folders that editors ignore
 _GENERATED = {name.casefold() for name in GENERATED}
 _FOLDERS = {*CATEGORIES, ARCHIVE, ENTRIES, SYNC}
-# Names that Windows takes for a device, whatever follows.
+# Names that Windows takes for devices, whatever follows.
 _DEVICE = lazy(
     r"(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|con(?:in|out)\$)(?= *(?:\.|\Z))", re.IGNORECASE
 )
@@ -143,8 +143,8 @@ def is_generated(inner: str) -> bool:
 
 
 def is_reserved(inner: str) -> bool:
-    """Whether memories cannot be there: generated pages, conversations, archived notes, and folders that are hidden
-    from editors."""
+    """Whether memories are not allowed there: generated pages, conversations, archived notes, and folders hidden from
+    editors."""
     parts = _fold(inner).split("/")
     if UNREAD in parts or any(part.startswith(".") for part in parts):
         return True
@@ -152,13 +152,13 @@ def is_reserved(inner: str) -> bool:
 
 
 def is_in(inner: str, folder: str) -> bool:
-    """Whether it is in a folder of the memory folder, or is that folder."""
+    """Whether it is inside a folder of the memory folder, or is that folder."""
     return _is_below(_fold(inner).split("/"), folder)
 
 
 def portable(inner: str) -> str:
-    """The path in a form that is valid on any system: no blanks and dots at the ends of names, no device names and
-    colons of Windows, and our own folders in our spelling."""
+    """The path in a form valid on any system: no blanks or dots at the ends of names, no Windows device names or
+    colons, and our own folders in our spelling."""
     parts = [_category_in(part) for part in inner.split("/")]
     if len(parts) > 1 and _fold(parts[0]) in _FOLDERS:
         parts[0] = _fold(parts[0])
@@ -181,7 +181,7 @@ def _is_below(parts: list[str], folder: str) -> bool:
 
 # The names of the properties of memories.
 
-# They are written in this order: first those for a person, then those for programs, on one line (compact_line).
+# In writing order: first those for a person, then those for programs, on one line (compact_line).
 LINE = "vaultmem"
 COMPACT = (
     "id", "phase", "memory_type", "decay_policy", "importance", "conversation_id", "session_id", "role", "summary_kind",
@@ -196,11 +196,11 @@ KEYS = (
 
 
 def key_of(written: str) -> str:
-    """Our spelling of a key that Logseq or a person wrote with dashes or capitals."""
+    """Our spelling of a key written with dashes or capitals by Logseq or a person."""
     folded = written.strip().lower().replace("-", "_").replace(" ", "_")
     return folded if folded in KEYS else written
 
 
 def with_our_keys(properties: Mapping[str, _V]) -> dict[str, _V]:
-    """Properties under our spelling of their keys."""
+    """Properties with keys in our spelling."""
     return {key_of(key): value for key, value in properties.items()}

@@ -1,7 +1,7 @@
 """Reads and writes plain YAML without a parser.
 
-Scalars of the YAML 1.2 core schema, the simplest front matter, and the lines of a property. Editors
-read YAML 1.2; PyYAML's own rules (1.1) would turn `no` into False.
+Scalars of the YAML 1.2 core schema, the simplest front matter, and the lines of a property. Editors read YAML 1.2;
+PyYAML's own rules (1.1) would turn `no` into False.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def _integer(text: str, radix: int) -> int | str:
     return number if -_INT64 <= number < _INT64 else text
 
 
-# --- The fast path: lines that need no parser; anything else is left to one.
+# --- The fast path: lines that need no parser; anything else is left to the parser.
 
-# Characters that libyaml treats specially in a plain text (control characters, exotic line breaks, a byte order
+# Characters that libyaml treats specially in plain text (control characters, exotic line breaks, a byte order
 # mark). None of them is printable.
 _ODD = r"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
 _ODD_LETTER = lazy(rf"(?!\n)[{_ODD}]")
@@ -68,11 +68,11 @@ _LONGEST_KEY = 200
 
 
 def read_simple(block: str) -> dict[str, Value] | None:
-    """The properties of a block of `key: value` lines and plain lists; None when it needs a parser."""
+    """The properties of a block of `key: value` lines and plain lists; None if it needs a parser."""
     if not block.replace("\n", "").isprintable() and _ODD_LETTER.search(block):
         return None
     properties: dict[str, Value] = {}
-    items: list[Value] | None = None  # the list that the lines "- x" belong to
+    items: list[Value] | None = None  # the list to which lines "- x" belong
     indent, open_key = "", ""
     for line in block.split("\n"):
         entry = _ENTRY_LINE.fullmatch(line)
@@ -98,7 +98,7 @@ def read_simple(block: str) -> dict[str, Value] | None:
 
 
 def _matched_value(match: re.Match[str]) -> Value:
-    """The value after a name, or after the dash of an item."""
+    """The value after a name or an item's dash."""
     form = match.lastindex
     if form == 1:
         return None
@@ -110,7 +110,7 @@ def _matched_value(match: re.Match[str]) -> Value:
     return match[form or 0]
 
 
-# --- Writing: in a form that YAML 1.1 and 1.2 read alike.
+# --- Writing, in a form that YAML 1.1 and 1.2 read alike.
 
 _WORDS_OF_11 = frozenset(
     ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=", "<<")
@@ -126,7 +126,7 @@ _SURROGATE = lazy(r"[\ud800-\udfff]")
 
 
 def format_value(value: Value, *, item: bool = False) -> str:
-    """A value on one line. None is written as an empty value, but in a list as `null`."""
+    """A value on one line. None is written as an empty value, in a list as `null`."""
     if value is None:
         return "null" if item else ""
     if isinstance(value, str):

@@ -1,1 +1,1 @@
-"""What verbs do with memories: write, file, forget, look back, keep up."""
+"""The verbs on memories: write, file, archive, look back, maintain."""

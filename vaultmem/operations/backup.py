@@ -1,11 +1,11 @@
-"""A copy of what a vault's notes cannot give back: its history, ledger, answers and waiting turns, and the tokens.
+"""A copy of what cannot be rebuilt from a vault's notes: its history, ledger, answers and queued turns, and the tokens.
 
     DIR/vaultmem-backup.json   of which vault, when, and the SHA-256 of each file
        /state/                 from the state folder: ledger.db, history.bundle, batches/, turns/, …
        /vault/                 from the memory folder: what machines tell each other
        /shared/                of all vaults of this user: tokens.json (hashes, no token), config.yaml
 
-The index is not in it, nor the notes: the one is built again, the others are files that any backup program copies.
+It contains neither the index, which is rebuilt, nor the notes, which any backup program copies.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Backup(NamedTuple):
 
     folder: str
     vault: str  # where the vault was
-    id: str  # what its marker says; "" where it has none
+    id: str  # its marker; "" if it has none
     at: float
     files: dict[str, str]  # path in the folder: SHA-256
 
@@ -57,7 +57,8 @@ class Backup(NamedTuple):
 
 
 def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False) -> Backup:
-    """Copy into a new folder, whole or not at all, and prove that it can be restored. Raises UsageError, StateError."""
+    """Copy into a new folder, completely or not at all, and verify that it can be restored. Raises UsageError,
+    StateError."""
     target = os.path.abspath(os.path.expanduser(target))
     if os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
         raise UsageError(f"{target} is not empty; name a new folder, such as backup-2026-11-24")
@@ -82,7 +83,7 @@ def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False
 
 
 def read(folder: str, *, prove: bool = False) -> Backup:
-    """The manifest of a backup, after its files were compared with their hashes; `prove` also opens and reads them.
+    """The manifest of a backup, after comparing its files with their hashes; `prove` also opens and reads them.
     Raises StateError."""
     folder = os.path.abspath(os.path.expanduser(folder))
     try:
@@ -96,7 +97,7 @@ def read(folder: str, *, prove: bool = False) -> Backup:
             f"{folder} is not a backup of vaultmem: {MANIFEST} cannot be read"
         ) from error
     files = {name for pattern in _ALL_FILES for name in glob.glob(pattern, root_dir=folder)}
-    if odd := sorted(hashes.keys() - files):  # a repository in it could have git run anything
+    if odd := sorted(hashes.keys() - files):  # a repository in it could make git run anything
         raise StateError(
             f"{folder} holds {odd[0]}, which no backup of vaultmem has; use another one"
         )
@@ -112,8 +113,8 @@ def read(folder: str, *, prove: bool = False) -> Backup:
 def restore(
     vault: str, memory_folder: str, folder: str, *, dry_run: bool = False
 ) -> tuple[Backup, list[str]]:
-    """Put a backup into place: the state, and what is missing of the rest; paths of what was moved aside. No file of
-    the vault is replaced. Raises StateError for another vault's backup, and while an agent runs."""
+    """Put a backup in place: the state, and missing files of the rest. Returns the paths of what was moved aside. No
+    file of the vault is replaced. Raises StateError for another vault's backup, and while an agent runs."""
     backup = read(folder)
     identity.check(vault)
     vault_id = identity.id_in(vault, f"{memory_folder}/{MARKER}")
@@ -143,7 +144,7 @@ def restore(
 
 
 def _collect(state: State, memory_folder: str, scratch: str) -> None:
-    # What waits for the history is copied before it: in both it counts once, and between them it would be lost.
+    # Batches waiting for the history are copied first: in both they count once, in neither they would be lost.
     _copy_all(state.folder, STATE_FILES, f"{scratch}/state")
     _copy_all(memory_folder, VAULT_FILES, f"{scratch}/vault")
     for name, source in _shared_files().items():
@@ -189,7 +190,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _unpack_state(backup: Backup, target: str) -> None:
-    """The state as it was, in an empty folder. Raises StateError where a part of it cannot be used."""
+    """The state as it was, in an empty folder. Raises StateError if a part of it cannot be used."""
     source = f"{backup.folder}/state"
     for name in (
         member.removeprefix("state/") for member in backup.names if member.startswith("state/")
@@ -210,8 +211,8 @@ def _unpack_state(backup: Backup, target: str) -> None:
 
 
 def _rename_machine(db: sqlite3.Connection) -> None:
-    """Leave the name to the machine that was backed up, which may live on: two of one name would not hear each other.
-    What was read there counts as read there."""
+    """Leave the name to the machine that was backed up, which may still exist: two with one name would not notice
+    each other. Its reads are kept as reads of this machine."""
     for (name,) in db.execute("SELECT name FROM machine").fetchall():
         db.execute("UPDATE OR REPLACE counted SET machine = ? WHERE machine = ?", (name, HERE))
     db.execute("DELETE FROM machine")
@@ -220,7 +221,7 @@ def _rename_machine(db: sqlite3.Connection) -> None:
 
 def _replaced_parts(folder: str) -> list[str]:
     names = {pattern.partition("/")[0] for pattern in STATE_FILES}
-    # Those two are derived from the others, and built again.
+    # These two are derived from the others, and rebuilt.
     return sorted({*names, LEDGER, HISTORY, "memories.db", "pending.json"} & {*os.listdir(folder)})
 
 
@@ -237,7 +238,7 @@ def _move_aside(state: State, names: list[str]) -> list[str]:
 
 
 def _fill(source: str, target: str, vault: str) -> None:
-    """Put back the files of the vault that are missing. One that is there stays, and no link is followed out."""
+    """Restore missing files of the vault. Existing ones stay, and no link is followed out of it."""
     for place, _, names in os.walk(source):
         folder = os.path.normpath(os.path.join(target, os.path.relpath(place, source)))
         for name in sorted(names):
@@ -281,7 +282,7 @@ def _as_state_error(place: str) -> Iterator[None]:
 
 
 def _hashes(folder: str) -> dict[str, str]:
-    """The files of a backup. Raises OSError for a link, which would lead elsewhere."""
+    """The hashes of a backup's files. Raises OSError for a link, which would lead elsewhere."""
     hashes = {}
     for place, _, names in os.walk(folder):
         for name in names:

@@ -1,5 +1,5 @@
-"""Expectations: questions, each with words that a recall of it has to find. A page of the memory folder keeps them, in
-lines that a person can read and edit; the ledger knows which of them failed when they were last checked."""
+"""Expectations: questions, each with words that a recall must find. They are kept on a page of the memory folder, in
+lines that a person can read and edit; the ledger knows which failed the last check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
 
-CHECKED = "checked"  # the kind of a finding: what the last check was made of
+CHECKED = "checked"  # a finding's kind: the basis of the last check
 MOST = 500
 _HEAD = "What a question has to find, one a line: `- question → words`. `vaultmem expect --run` checks it."
 _ARROW = " → "
@@ -34,7 +34,7 @@ _LINK = re.compile(r"\[\[([^]|#\n]+)[^]\n]*\]\]")
 
 
 class Expectation(NamedTuple):
-    """One question, and what has to be in what is found: words, or `[[the title of a note]]`."""
+    """One question, and what its results must contain: words, or `[[the title of a note]]`."""
 
     question: str
     answer: str
@@ -47,7 +47,7 @@ class Expectation(NamedTuple):
         return _fold(self.answer) in _fold(f"{title} {path} {content}")
 
     def as_line(self) -> str:
-        """The line of the page."""
+        """Its line on the page."""
         return f"- {self.question}{_ARROW}{self.answer}"
 
 
@@ -56,21 +56,21 @@ def _fold(text: str) -> str:
 
 
 def read(text: str) -> list[Expectation]:
-    """The expectations in a page's content, each question once with each answer."""
+    """The expectations in a page's content, without duplicates."""
     lines = (_LINE.fullmatch(line) for line in text.splitlines())
     every = (Expectation(line["question"], line["answer"]) for line in lines if line)
     return list(dict.fromkeys(every))[:MOST]
 
 
 def expectations(store: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
-    """All of them, in the order of the page; and what the last check was made of."""
+    """All expectations, in page order; and the basis of the last check."""
     checked = reads.findings(store.ledger, CHECKED)
     rows = [expectation._asdict() for expectation in read(_content(store)[1])]
     return {"expectations": rows, "checked": checked[0]["subject"] if checked else ""}
 
 
 def expect(session: Session, arguments: Arguments) -> JsonObject:
-    """Add an expectation, or with `remove` drop one answer of a question, or all."""
+    """Add an expectation; with `remove`, drop one answer of a question, or all."""
     question = arguments.text("question")
     data, content = _content(session.store)
     if arguments.flag("remove"):
@@ -128,7 +128,7 @@ def _write(
 
 
 def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
-    """Remember what failed a check, and since when, for the page of pending items; and what the check was made of."""
+    """Store which expectations fail and since when, for the page of pending items; and the basis of the check."""
     lost_since = {
         finding["subject"]: finding["at"] for finding in reads.findings(store.ledger, LOST, CHECKED)
     }
@@ -138,7 +138,7 @@ def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> Json
         at = lost_since.get(text, store.now())
         rows.append({"kind": LOST, "subject": text, "said": text, "at": at})
     rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": store.now()})
-    with contextlib.suppress(StateError):  # to check is possible where nothing can be written
+    with contextlib.suppress(StateError):  # checking works even where nothing can be written
         reads.keep_findings(store.ledger, (LOST, CHECKED), rows, store.now())
     return {"lost": len(rows) - 1}
 

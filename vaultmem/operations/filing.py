@@ -74,8 +74,8 @@ def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
 
 
 def edit(session: Session, params: Arguments) -> JsonObject:
-    """Give a memory another text; with `seen`, a content_hash, only where it still has that text. What an assistant
-    changes is in its words from then on, and no longer the person's."""
+    """Replace the text of a memory; with `seen`, a content_hash, only if it still has that text. After an assistant's
+    edit the words are its own, no longer the person's."""
     memory, by = session.find(params.needed("id")), params.text("by")
     if (seen := params.text("seen")) and seen != memory.hash:
         raise NoteChangedError(f"{memory.title!r} was changed meanwhile; look at it again first")
@@ -98,8 +98,8 @@ def edit(session: Session, params: Arguments) -> JsonObject:
 
 
 def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str:
-    """The title of another text, where the old one came from the old text and no link would lose its goal; or ""."""
-    from vaultmem.dreams.memory_links import Linkers  # who lists memories does without these
+    """A title from the new text, if the old one came from the old text and no link would break; or ""."""
+    from vaultmem.dreams.memory_links import Linkers  # not needed to list memories
     from vaultmem.text import secrets
 
     before, content = secrets.text_for_title(before), secrets.text_for_title(content)
@@ -113,7 +113,7 @@ def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str
 
 
 def _with_its_time(session: Session, memory: Memory, before: str, content: str) -> tuple[str, Properties]:  # fmt: skip
-    """The words of a reminder without another time than before, and when it speaks then."""
+    """The words of a reminder without a changed time, and that new time."""
     from vaultmem.dreams.dated import other_time  # few edit reminders
 
     phrase = other_time(content, before, session.local_time) if memory.text("remind") else None

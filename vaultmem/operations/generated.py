@@ -1,4 +1,4 @@
-"""Pages of the memory folder that vaultmem writes whole: never over a note of a person, and never through a link."""
+"""Pages of the memory folder that vaultmem writes whole: never over a person's note, and never through a link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.files import decode
 from vaultmem.vault.walk import Entry as File
 
-BY = "vaultmem"  # the property `generated` of notes that are never read
+BY = "vaultmem"  # the property `generated` of notes that are never read back
 ABOUT = "vaultmem writes this page; changes made here are lost."
 _STATE_FILE = "pages.json"  # in the state folder
 _LONGEST_COPY = 10_000_000  # bytes
@@ -38,7 +38,7 @@ def is_generated(data: bytes) -> bool:
 
 
 def is_taken(store: MemoryStore, path: str) -> bool:
-    """Whether a person's note, or something that is no file, has this name."""
+    """Whether a person's note, or something that is not a file, has this name."""
     full = f"{store.vault}/{path}"
     if not os.path.lexists(full):
         return False
@@ -48,7 +48,7 @@ def is_taken(store: MemoryStore, path: str) -> bool:
 
 
 def of_others(store: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, str, float]]:
-    """Of such pages those that say something else than this machine wrote: the path, the content, and since when."""
+    """Generated pages whose content differs from what this machine wrote: path, content, and since when."""
     last = _last_texts(store)
     for file in every:
         data = store.bytes_of(file.raw, _LONGEST_COPY)
@@ -58,8 +58,8 @@ def of_others(store: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, 
 
 
 def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
-    """Write pages where nothing is, or over generated ones, if this machine has something new to say or a merge has
-    left both versions of one; how many."""
+    """Write pages where there is nothing, or over generated ones, if this machine has something new to say or a merge
+    left both versions of one. Returns how many."""
     last = _last_texts(store)
     before, written = dict(last), 0
     try:
@@ -85,7 +85,7 @@ def _last_texts(store: MemoryStore) -> dict[str, str]:
 
 
 def _remember(store: MemoryStore, last: dict[str, str]) -> None:
-    with contextlib.suppress(OSError):  # then a page is written once more than needed
+    with contextlib.suppress(OSError):  # then a page is rewritten once more than needed
         replace_private(store.state.path(_STATE_FILE), json.dumps(last))
 
 
@@ -99,7 +99,7 @@ def _replace_generated(path: str, data: bytes) -> Callable[[bytes | None], bytes
 
 
 def clear_copies(store: MemoryStore, path: str) -> None:
-    """Remove the copies that sync programs have left beside it: they say nothing that is not known."""
+    """Remove the copies that sync programs left beside it: they hold nothing new."""
     _clear(store, conflicts.copies_of(store.vault, path), conflicts.clear)
 
 
@@ -116,5 +116,5 @@ def _clear(
             data = files.content(f"{store.vault}/{path}", _LONGEST_COPY)[0]
             if is_generated(data):
                 clear(store.vault, path, store.folder, data)
-        except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
+        except (OSError, ValueError, VaultmemError) as error:  # retried by the next job
             log.warning("%s: %s", path, error)

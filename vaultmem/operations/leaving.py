@@ -1,7 +1,7 @@
 """Notices: before a job archives a fact or a preference for its age, the pending page announces it for seven days.
 
-The day on which it leaves stands in the ledger, so neither a rebuilt index nor a computer that was off cuts the notice
-short. A tick keeps the memory: it loses its end and is marked as stable.
+The day of archiving is stored in the ledger, so neither a rebuilt index nor a computer that was off shortens the
+notice. A tick keeps the memory: it loses its end and is marked as stable.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class ItemReport(TypedDict):
     """The result of an answer."""
 
     due: NotRequired[str]  # the item
-    id: NotRequired[str]  # "" of a task that is named by its line
+    id: NotRequired[str]  # "" for a task named by its line
     path: str
     text: NotRequired[str]
-    action: NotRequired[str]  # what was done
-    next: NotRequired[str]  # when it comes round again
-    reason: NotRequired[str]  # why nothing was done
+    action: NotRequired[str]  # what was carried out
+    next: NotRequired[str]  # its next occurrence
+    reason: NotRequired[str]  # why nothing was carried out
 
 
 class AnswerReport(TypedDict):
-    """What an answer to an item has changed, or would change."""
+    """The changes, or would-be changes, of an answer to an item."""
 
     id: str
     state: str
@@ -45,8 +45,8 @@ class AnswerReport(TypedDict):
     carried_out: NotRequired[list[ItemReport]]
     skipped: NotRequired[list[ItemReport]]
     asks: NotRequired[str | None]  # the id of the question whether to tick it in its note, too
-    restored: NotRequired[str | None]  # where a reminder came back to
-    gone: NotRequired[bool]  # taken back, and not due any more
+    restored: NotRequired[str | None]  # the path of a restored reminder
+    gone: NotRequired[bool]  # reopened, but no longer due
     dry_run: NotRequired[bool]
     changes: NotRequired[list[ChangeReport]]
 
@@ -58,7 +58,7 @@ class Settled:
         self.done: list[ItemReport] = []
         self.reopened: list[ItemReport] = []
         self.skipped: list[ItemReport] = []
-        self.changes: list[ChangeReport] = []  # of a dry run
+        self.changes: list[ChangeReport] = []  # in a dry run
 
     def skip(self, id_: str, path: str, reason: str) -> None:
         """The changes that could not be made."""
@@ -70,7 +70,7 @@ class Settled:
 
 
 def notices(session: Session) -> dict[str, str]:
-    """The notices in force: the day on which a memory is archived, by id. Ticked ones are kept first."""
+    """The notices in force: the day of archiving, by id. Ticked ones are handled first."""
     now = session.local_time
     answers = session.store.pending.answers(now)
     keep(session, answers, Settled())
@@ -87,7 +87,7 @@ def notices(session: Session) -> dict[str, str]:
 
 def give(session: Session, job: str, values: Mapping[str, str], items: Iterable[Finding]) -> None:
     """Record notices of memories that a job will archive soon, and drop past ones."""
-    kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
+    kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # also takes their steps
     if not kinds:
         return
     announced = {
@@ -108,7 +108,7 @@ def give(session: Session, job: str, values: Mapping[str, str], items: Iterable[
 def keep(
     session: Session, answers: Mapping[str, Answer], settled: Settled, *, dry_run: bool = False
 ) -> None:
-    """Keep what was ticked."""
+    """Keep the memories whose notice was ticked."""
     open_, done = [], len(settled.done)
     live = {other.id: other for other in session.store.collection.live()}
     for row in reads.findings(session.store.ledger, *LEAVING):

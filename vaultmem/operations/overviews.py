@@ -1,5 +1,5 @@
-"""Pages for people to leaf through; programs ask for lists: "What changed.md" tells what was done to memories in the
-last weeks, Memory.md lists them by category. Written after jobs, and only where they say something new."""
+"""Pages for people to browse (programs ask for lists): "What changed.md" shows what was done to memories in the last
+weeks, Memory.md lists them by category. Written after jobs, and only with new content."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HEADINGS = {
     CREATE: "New", EDIT: "Changed", MOVE: "Filed", TO_ARCHIVE: "Archived", RESTORE: "Brought back",
 }  # fmt: skip
 _ORDER = {action: number for number, action in enumerate(_HEADINGS)}
-# What a program alone needs to know, by dreams and decay.
+# Properties that only dreams and decay need.
 _SILENT = re.compile(r"read [\d,.]+ times?|judged: .*|reinforced")
 _SAYS_NOTHING = frozenset(["", "written"])
 _SCORES = re.compile(r"\s*\([01]\.\d+\)|\s[+-]\d+(?:\.\d+)?(?=[,;.\s]|$)")
@@ -50,12 +50,12 @@ _ABOUT_CHANGES = (
     "vaultmem writes this page after its jobs; changes made here are lost. `vaultmem undo` takes any of it back, and"
     " `vaultmem history` knows more."
 )
-_ITEM, _WEEK, _ACTION = "-", "##", "###"  # how lines of the page begin
+_ITEM, _WEEK, _ACTION = "-", "##", "###"  # line prefixes of the page
 log = logging.getLogger("vaultmem.memories")
 
 
 def _page(title: str, lines: Iterable[tuple[str, str]], style: str) -> str:
-    """Headings, items, and paragraphs, which begin with nothing, as a note or an outline."""
+    """Headings, items, and paragraphs (without prefix), as a note or an outline."""
     is_outline, before, depth = style == OUTLINE, "", 0
     text = generated.head(style) + ("" if is_outline else f"# {title}\n")
     for mark, line in lines:
@@ -77,13 +77,13 @@ class Record(NamedTuple):
     action: str  # of memories.draft
     title: str
     why: str = ""
-    category: str = ""  # where it is filed now
+    category: str = ""  # its current category
 
 
 def what_changed(
     records: Iterable[Record], today: date, living: Iterable[str], style: str = "frontmatter"
 ) -> str:
-    """Sections by week, newest first, from this week on. `living` are the titles that may be linked to."""
+    """Sections by week, newest first, starting with this week. `living` has the titles that may be linked to."""
     titles = {title.lower(): title for title in living}
     first = _monday(today) - timedelta(weeks=WEEKS - 1)
     weeks: dict[date, set[Record]] = defaultdict(set)
@@ -138,7 +138,7 @@ def _plain(text: str) -> str:
 
 
 def keep_changes(session: Session) -> bool:
-    """Write the note, if it is enabled and its content has changed. Returns whether it was written."""
+    """Write the note if it is enabled and its content has changed. Returns whether it was written."""
     store = session.store
     path = f"{store.folder}/{CHANGES}"
     generated.clear_copies(store, path)
@@ -155,18 +155,18 @@ def keep_changes(session: Session) -> bool:
     ]
     records = _without_private(store.collection, records)
     if not records and store.bytes_of(path, 1) is None:
-        return False  # with a page, the last of what it says was undone
+        return False  # the last change on the page was undone
     living = [memory.title for memory in store.collection.live()]
     text = what_changed(records, session.view.now.date(), living, store.rules.page_style(path))
     try:
         return bool(generated.keep(store, {path: text}))
-    except VaultmemError as error:  # the note only tells what was done
+    except VaultmemError as error:  # the note is only informative
         log.warning("%s", error)
         return False
 
 
 def _without_private(collection: Collection, records: list[Record]) -> list[Record]:
-    """Without those that name a private memory: the page is a note that assistants read."""
+    """Without changes that name a private memory: assistants can read the page."""
     every = (*collection.live(), *collection.archived())
     private = {memory.title for memory in every if is_private(memory.properties)}
     named = [f"“{title}”" for title in private]
@@ -199,7 +199,7 @@ def _action(change: FileChange, folder: str) -> str:
 
 
 def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
-    """The changes by vaultmem, newest first, without what was undone since, its undoing, and reads."""
+    """Changes by vaultmem, newest first, without undone ones, undos, and reads."""
     commit_ids = {entry.commit for entry in commits}
     done = (
         commit
@@ -210,15 +210,15 @@ def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
     return [pair for pair in every if not _SILENT.fullmatch(pair[1].why)]
 
 
-# Memory.md; and, once, the views that an editor has for memories.
+# Memory.md; and the editor's views of memories, written once.
 
 MOST = 100  # memories of a category
-_NAME = 40  # characters of that of an assistant
-_NOT_IN_VIEWS = frozenset("\"'\\{}\n")  # in the name of a folder: views are YAML with quoted words
+_NAME = 40  # characters of an assistant's
+_NOT_IN_VIEWS = frozenset("\"'\\{}\n")  # in a folder name: views are YAML with quoted words
 
 
 def render(memories: Iterable[Memory], style: str) -> str:
-    """The page: the same memories give the same bytes. What is private is only counted."""
+    """The page: the same memories give the same bytes. Private ones are only counted."""
     every = [
         memory for memory in memories if memory.adopted and not memory.properties.get("compressed")
     ]
@@ -241,7 +241,7 @@ def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
     for memory in memories[:MOST]:
         author = one_line(origin_of(memory.properties).writer, _NAME)
         when = stamp(memory.created)[:10]
-        if due := memory.text("remind"):  # of a reminder, when it was written says nothing
+        if due := memory.text("remind"):  # for a reminder the date of writing is irrelevant
             when = ", ".join(filter(None, (due.replace("T", " ")[:16], memory.text("repeat"))))
         by = f", by {author}" if author else ""
         lines.append(f"[[{memory.title}]] ({one_line(when, _NAME)}{by})")
@@ -251,12 +251,12 @@ def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
 
 
 def refresh(session: Session, _: Arguments) -> JsonObject:
-    """Update the page, if memories have changed. Returns whether that was needed."""
+    """Update the page if memories have changed. Returns whether that was needed."""
     return {"written": keep_index(session)}
 
 
 def keep_index(session: Session) -> bool:
-    """Write the page, if it is enabled and its content has changed. Returns whether it was written."""
+    """Write the page if it is enabled and its content has changed. Returns whether it was written."""
     store = session.store
     if store.config.text("memories.pages") == "off" or store.listed == store.version:
         return False
@@ -275,7 +275,7 @@ def keep_index(session: Session) -> bool:
             _write_views(session)
         page = render(live, store.rules.page_style(path))
         written = bool(generated.keep(store, {path: page}))
-    except (VaultmemError, OSError) as error:  # the page only lists what there is
+    except (VaultmemError, OSError) as error:  # the page is only a list
         log.warning("%s", error)
         return False
     store.listed = store.version
@@ -285,17 +285,17 @@ def keep_index(session: Session) -> bool:
 def _keep_transcripts(session: Session) -> None:
     try:
         transcript.keep(session)
-    except (VaultmemError, OSError) as error:  # the entries have all that was said
+    except (VaultmemError, OSError) as error:  # everything said is in the entries
         log.warning("%s", error)
 
 
 def _is_name_taken(session: Session, path: str) -> bool:
-    """Whether a person's note has this name, a link to which must not become ambiguous."""
+    """Whether a person's note has this name, so that links to it would become ambiguous."""
     return session.view.target(file_name(path)) is not None
 
 
 def _write_views(session: Session) -> None:
-    """Write the editor's views of memories once; after that they belong to the person."""
+    """Write the editor's views of memories once; then they belong to the person."""
     store = session.store
     if _NOT_IN_VIEWS & set(store.folder):
         return
@@ -315,4 +315,4 @@ def _clear_empty_folders(store: MemoryStore) -> None:
             try:
                 os.rmdir(f"{store.vault}/{store.folder}/{name}")
             except OSError:
-                continue  # there is something in it, or it is not there
+                continue  # not empty, or missing

@@ -1,5 +1,5 @@
-"""A person's own notes: one property is set or one task is ticked, because the person asks for it, and no other byte
-changes."""
+"""A person's own notes: sets one property or ticks one task because the person asks for it, and changes no other
+byte."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
 _MOST_NAMED = 5
-_MARKDOWN = (".md", ".markdown")  # properties are written in no other format
+_MARKDOWN = (".md", ".markdown")  # no other format has properties
 
 
 # --- Properties
@@ -99,13 +99,13 @@ def _items(form: str, value: Value) -> list[Value]:
 
 
 def place(session: Session, text: str) -> tuple[str, int] | None:
-    """The note and the line that NOTE:LINE names; None for anything else."""
+    """The note and line that NOTE:LINE names; None for anything else."""
     match = _PLACE.fullmatch(text)
     return (path_of(session, match[1]), int(match[2])) if match else None
 
 
 def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerReport:
-    """Tick the task on a line of a note. The report is like that of an answer."""
+    """Tick the task on a line of a note. Returns a report like that of an answer."""
     standing = find_task(session, path, lambda task: task.line == line)
     if standing is None:
         raise NoteNotFoundError(f"{path}:{line} is not a task; vaultmem tasks lists open ones")
@@ -124,7 +124,7 @@ def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerRep
 
 
 class Standing(NamedTuple):
-    """A task as its note has it now."""
+    """A task as currently in its note."""
 
     path: str
     data: bytes
@@ -132,11 +132,11 @@ class Standing(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is done or cancelled already."""
+        """Whether it is already done or cancelled."""
         return self.task.done or self.task.cancelled
 
     def ticked(self, session: Session, id_: str, done_at: datetime) -> Plan:
-        """Mark it done as its editor does. Raises NoteChangedError where only the editor can."""
+        """The text with it marked done, as its editor does. Raises NoteChangedError if only the editor can do that."""
         mark = codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
         at = done_at.strftime("%Y-%m-%dT%H:%M")
         done = Completion(at, recurrence.next_day, recurrence.is_over)
@@ -153,7 +153,7 @@ class Standing(NamedTuple):
 
 
 def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Standing | None:
-    """The first task of a note that fits; None when none does, or the note is gone."""
+    """The first matching task of a note; None if there is none, or the note is gone."""
     data = session.store.bytes_of(path)
     if data is None:
         return None

@@ -42,8 +42,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.memories")
 
 MOST = 1_000
-ALL = 10_000  # that are searched for some of them
-UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # how such entries begin, and their characters
+ALL = 10_000  # commits searched
+UNDO, REDO, LONGEST_WHY = (
+    "undo: ",
+    "redo: ",
+    200,
+)  # prefixes of their entries; characters of a reason
 
 
 def history(session: Session, params: Arguments) -> JsonObject:
@@ -69,7 +73,7 @@ def diff(session: Session, params: Arguments) -> CommitReport:
 
 
 def undo(session: Session, params: Arguments) -> UndoReport:
-    """Take commits back, the newest first: exact bytes, else merged, else refused with the reason."""
+    """Undo commits, newest first: exact bytes, else a merge, else refused with the reason."""
     _remember(session)
     who = header(params, "", session.now)
     candidates = iter(_chosen(session, params))
@@ -87,7 +91,7 @@ def undo(session: Session, params: Arguments) -> UndoReport:
             for answer in taking.answers
         ],
         "refused": taking.refused,
-        # What --last would take back had this not been refused.
+        # What --last would undo if this had not been refused.
         "before": next((candidate[0].commit for candidate in candidates), None),
         "changes": [],
     }
@@ -149,7 +153,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
 
 
 def _keep_decisions(session: Session, answers: Iterable[AnswerChange]) -> None:
-    """Reopen proposals whose rejection is undone, and reject them when that is redone."""
+    """Reopen proposals whose rejection is undone, and reject them again when that is redone."""
     states = {answer.id: answer.after for answer in answers if answer.after in (OPEN, DROPPED)}
     for proposal in reads.all_proposals(session.store.ledger) if states else ():
         after = states.get(item_answers.proposal_id(proposal.id))
@@ -159,10 +163,10 @@ def _keep_decisions(session: Session, answers: Iterable[AnswerChange]) -> None:
 
 
 def _refresh_pages(session: Session, vanished: str) -> None:
-    from vaultmem.operations import overviews  # the first of them reads this module
+    from vaultmem.operations import overviews  # that module imports this one
 
     if session.store.bytes_of(f"{session.store.folder}/{overviews.CHANGES}", 1) is not None:
-        overviews.keep_changes(session)  # what a job has told
+        overviews.keep_changes(session)  # reported by a job
     overviews.keep_index(session)
     if searcher := session.reader.searcher_after_writes():
         session.store.pending.refresh(searcher.catalog, session.local_time, vanished)
@@ -180,14 +184,14 @@ def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
     def archived(data: bytes) -> bytes:
         try:
             return pages.edit(style, data, sets, None)
-        except FrontMatterError as error:  # one file of many, which the report then names
+        except FrontMatterError as error:  # one of many files; the report names it
             raise NoteChangedError(str(error)) from error
 
     return archived
 
 
 def _keep_undone(session: Session, outcome: Outcome) -> None:
-    """Keep jobs from repeating what a person has just undone."""
+    """Keep jobs from repeating what a person just undid."""
     results = [session.store.collection.at(step.target) for step in outcome.done]
     rows = [
         (result.id, result.path, result.hash)
@@ -204,7 +208,7 @@ def _preview(session: Session, write: PlannedWrite) -> ChangeReport:
 
 
 def catch_up(session: Session) -> None:
-    """Update the history before it is read; where nothing can be written, it stays as it is."""
+    """Update the history before it is read; if nothing can be written, it stays as it is."""
     state = session.store.state
     try:
         with contextlib.nullcontext() if state.holds_lock() else state.lock():
@@ -225,13 +229,13 @@ def _remember(session: Session) -> None:
 
 
 def _is_by(name: str) -> Callable[[str], bool] | None:
-    """Whether a commit's author has this name, as its program spells it or as `connect` does; None for everybody."""
+    """Whether a commit's author has this name, as its program or `connect` spells it; None matches everyone."""
     writer = author(name)
     return (lambda commit: is_same(author(commit), writer)) if name else None
 
 
 def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
-    """The candidates, likeliest first: one where a commit is named, several for the last change or undo."""
+    """The candidates, likeliest first: one if a commit is named, several for the last change or undo."""
     past = session.store.history
     commit, name = params.text("commit"), params.text("name")
     is_last = params.flag("last") or params.flag("redo")
@@ -248,7 +252,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
             )
         return [[*(_effects(session, one) if params.flag("effects") else ()), one]]
     done = past.log(limit=ALL if is_last else MOST, by=_is_by(name), since=since)
-    # What people do in their editor, they undo there.
+    # People undo in the editor what they did there.
     results = [[entry for entry in done if entry.is_ours]]
     if is_last:
         results = _last(session, done, redo=params.flag("redo"))
@@ -259,7 +263,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
 
 
 def _effects(session: Session, one: Commit) -> list[Commit]:
-    """What else was done to the file of an answer at once with it, the newest first: a note has several tasks."""
+    """Other changes made to an answer's file along with it, newest first: a note has several tasks."""
     holding = item_answers.holding(session.store.history.log(limit=MOST))[0]
     later = holding[: next(at for at, each in enumerate(holding) if each.commit == one.commit)]
     paths = {file.path for file in one.files}
@@ -270,14 +274,14 @@ def _effects(session: Session, one: Commit) -> list[Commit]:
 
 
 def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Commit]]:
-    """Each change that holds, the newest first; or each undo that holds, to do again what it took back."""
-    levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
+    """The changes in effect, newest first; or the undos in effect, to redo what they reverted."""
+    levels: dict[str, int] = {}  # 0 for a change, odd for an undo, even for a redo
     for entry in reversed(done):
         levels[entry.commit] = 1 + max((levels.get(each, 0) for each in entry.undoes), default=-1)
     holding, taken_back = item_answers.holding(done)
     if redo:
         return [[entry] for entry in holding if levels[entry.commit] % 2]
-    # A turn of a chat that came in meanwhile is not what is meant.
+    # A turn of a chat that arrived meanwhile is not meant.
     ours = [entry for entry in holding if entry.is_ours and not levels[entry.commit]]
     candidates = [commit for commit in ours if not is_by_conversation(commit)]
     seen = holding[: holding.index(candidates[0])] if candidates else holding
@@ -293,12 +297,12 @@ def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Comm
 def _last_elsewhere(
     session: Session, seen: list[Commit], candidates: list[Commit], taken_back: set[str]
 ) -> list[Commit]:
-    """What vaultmem did last, if on another machine: the files it wrote there at once, as they were seen here."""
+    """What vaultmem last did, if on another machine: the files it wrote there at once, as seen here."""
     elsewhere = session.store.pending.record.written_elsewhere()
     marks = [
         (elsewhere[id_], one)
         for one in seen
-        if not one.is_beginning  # what was there before is not known
+        if not one.is_beginning  # the previous content is unknown
         for id_ in one.contents
         if id_ in elsewhere and id_ not in taken_back
     ]
@@ -306,7 +310,7 @@ def _last_elsewhere(
         return []
     last, commit = max(marks, key=lambda pair: pair[0].at)
     if candidates and last.at < stamp(candidates[0].at):
-        # Within one second what was seen here later is the later one.
+        # Within one second, the later sighting here counts.
         return []
     batch = {
         mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)
@@ -316,13 +320,13 @@ def _last_elsewhere(
 
 
 def _names(entry: Commit, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
-    """By what an undo names what it takes back: the commit, or the contents that another machine wrote."""
+    """How an undo refers to what it reverts: the commit, or the contents that another machine wrote."""
     remote_ids = () if entry.is_ours else tuple(id_ for id_ in entry.contents if id_ in elsewhere)
     return remote_ids or (entry.commit,)
 
 
 def is_by_conversation(commit: Commit) -> bool:
-    """Whether a conversation did it: a turn, what was learned from it, a summary."""
+    """Whether a conversation made it: a turn, what was learned from it, a summary."""
     return is_talk(commit.by)
 
 
@@ -351,7 +355,8 @@ def _path(session: Session, text: str) -> str:
 
 
 def _commit_to_json(record: Commit, elsewhere: Mapping[str, Written]) -> CommitReport:
-    """A commit. What came from another machine has the name of that; and who did it there, where it is all theirs."""
+    """A commit as JSON. A change from another machine has that machine's name, and its author there if it has only
+    one."""
     remote_ids = () if record.is_ours else record.contents
     marks = [elsewhere[id_] for id_ in remote_ids if id_ in elsewhere]
     authors = {mark.by for mark in marks}

@@ -1,5 +1,5 @@
-"""Where a memory comes from: the sentence that it was drawn from, what it replaced, who recalled it; and what was drawn
-from an entry of a conversation."""
+"""The origin of a memory: the sentence it was drawn from, what it replaced, who recalled it; and what was drawn from
+an entry of a conversation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from vaultmem.vault.files import decode
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
 
-LEAST = 1 / 3  # of the words of a content, that stand in its sentence
+LEAST = 1 / 3  # share of a content's words that its sentence must have
 _SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")
 _NOTE = re.compile(r"\[\[([^\[\]|#]+)[^\[\]]*\]\]|(.+\.md)(?::\d+)?", re.IGNORECASE)
-_ENTRY = "__"  # in the name of every entry's file
+_ENTRY = "__"  # in every entry's file name
 
 
 def provenance(session: Session, memory: Memory) -> JsonObject:
-    """All of it; for the person alone, since it says who reads what."""
+    """The whole origin; for the person only, since it says who reads what."""
     older = [
         {"id": other.id, "title": other.title, "path": other.path}
         for other in session.store.collection.archived()
@@ -40,7 +40,7 @@ def provenance(session: Session, memory: Memory) -> JsonObject:
 
 
 def sentence_in(text: str, content: str) -> tuple[str, int] | None:
-    """The sentence of a text that shares most words with a content, and its line; None where all share too few."""
+    """The sentence of a text that shares most words with a content, and its line; None if all share too few."""
     topic = topic_words(content)
     shared = ((len(topic & topic_words(match[0])), match) for match in _SENTENCE.finditer(text))
     most, best = max(shared, key=lambda pair: pair[0], default=(0, None))
@@ -58,7 +58,7 @@ def turn_of(fact: Entry, entries: Iterable[Entry]) -> Entry | None:
 
 
 def drawn_from(session: Session, entry: Entry) -> tuple[list[Entry], list[Memory]]:
-    """What was learned from an entry of a conversation: the facts of a turn, and the memories that facts became."""
+    """What was learned from an entry of a conversation: the facts of a turn, and the memories made of facts."""
     facts = [
         fact
         for fact in session.store.talks.entries(entry.conversation)
@@ -74,7 +74,7 @@ def drawn_from(session: Session, entry: Entry) -> tuple[list[Entry], list[Memory
 
 
 def _sources(memory: Memory) -> list[str]:
-    """The entry that a memory was made of, by its id; of one that was merged into it, there is the link to its file."""
+    """The entry from which a memory was made, by id; for one merged into it, the link to its file."""
     source_name = memory.text("drawn_from")
     return [source_name] if source_name else [name for name in memory.linked if _ENTRY in name]
 

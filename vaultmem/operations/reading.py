@@ -32,7 +32,7 @@ MOST_OF_NOTE = 100_000  # bytes of its text
 
 
 def read(session: Session, params: Arguments) -> JsonObject:
-    """One memory; each read is counted, unless the caller says otherwise."""
+    """One memory; the read is counted unless the caller says otherwise."""
     if params.flag("provenance") and session.viewer.name:
         raise UsageError("only you see who recalled a memory; leave --by out")
     try:
@@ -40,26 +40,26 @@ def read(session: Session, params: Arguments) -> JsonObject:
     except NoteNotFoundError as error:
         raise (not params.text("by") and _hint(session, params.needed("id"))) or error from None
     if params.flag("counts", default=True):
-        with contextlib.suppress(StateError):  # to read is possible of a full disk
+        with contextlib.suppress(StateError):  # reading works on a full disk
             stored = {memory.id: memory.stored_reads}
             reads.add(session.store.ledger, stored, session.now, session.viewer.name)
     fields = session.record(memory)
     answer = {**fields, **_referenced(session, fields["content"]), **_attribution(session, memory)}
     if not params.flag("provenance"):
         return answer
-    from vaultmem.operations.provenance import provenance  # to read does without
+    from vaultmem.operations.provenance import provenance  # not needed to read
 
     return {**answer, **provenance(session, memory)}
 
 
 def _referenced(session: Session, content: str) -> dict[str, str]:
-    """The "text" of a content that refers to blocks; the content stays as it is, because edits begin with it."""
+    """The "text" of a content with block references; the content itself is unchanged, because edits start from it."""
     searcher = session.reader.searcher() if "((" in content else None
     return {"text": searcher.with_references(content, session.viewer)} if searcher else {}
 
 
 def _hint(session: Session, text: str) -> NoteNotFoundError | None:
-    """An error with advice for a memory whose file was removed by hand, and for an entry of a conversation."""
+    """An error with advice for a memory whose file was removed by hand, or for an entry of a conversation."""
     gone = find_removed(session, text)
     if gone and gone.memory:
         return deleted_error(gone.memory, gone.outside)
@@ -72,7 +72,7 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
 
 
 def list_memories(session: Session, params: Arguments) -> JsonObject:
-    """Memories, the newest first."""
+    """Memories, newest first."""
     fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
     filters = MemoryFilters(
         {name: value for name, value in fields.items() if value},
@@ -95,7 +95,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     start = params.whole("offset")
     rows = []
     for memory in memories[start : start + params.whole("limit")]:
-        with contextlib.suppress(NoteNotFoundError):  # deleted just now
+        with contextlib.suppress(NoteNotFoundError):  # just deleted
             gone = by_hand.get(memory.path)
             row = record(memory, gone.content, context) if gone else session.record(memory)
             rows.append({**row, **_attribution(session, memory)})
@@ -106,7 +106,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
 def _removed_by_hand(session: Session) -> dict[str, Removed]:
     from vaultmem.operations.past import catch_up  # rarely needed
 
-    with contextlib.suppress(VaultmemError):  # then what was removed last is missing
+    with contextlib.suppress(VaultmemError):  # then the latest removals are missing
         catch_up(session)
     return {file.path: file for file in removed_files(session) if file.memory and not file.outside}
 
@@ -124,7 +124,7 @@ def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
 
 
 def _attribution(session: Session, memory: Memory) -> dict[str, str]:
-    """The author, where the words are neither the viewer's own nor approved."""
+    """The author, if the words are neither the viewer's own nor approved."""
     texts = access.attribution(access.origin(memory.properties), session.viewer)
     if not texts or session.is_approved(memory):
         return {}
@@ -132,8 +132,7 @@ def _attribution(session: Session, memory: Memory) -> dict[str, str]:
 
 
 def note(session: Session, params: Arguments) -> JsonObject:
-    """A note at a path, for the person: its text up to a size, the notes and other files that its links mean, and what
-    opens it."""
+    """A note at a path, for the person: its text up to a size, the targets of its links, and what opens it."""
     from vaultmem.index import catalog_read
     from vaultmem.notes.frontmatter import Block, locate
     from vaultmem.text.values import without_editor_lines
@@ -164,25 +163,25 @@ def note(session: Session, params: Arguments) -> JsonObject:
     }
 
 
-# Files that a person has removed: the history has their last bytes, so they are found and come back like those of the
+# Files that a person has removed: the history has their last bytes, so they are found and restored like those of the
 # archive.
 
-MOST_COMMITS = 1_000  # in which they are searched
+MOST_COMMITS = 1_000  # searched
 
 
 class Removed(NamedTuple):
-    """A file that was removed by hand, as it was."""
+    """A file removed by hand, in its last state."""
 
     path: str
     data: bytes
     content: str  # without its properties
-    memory: Memory | None  # None: it was no memory
-    outside: str = ""  # where it lies now, beside the memory folder
+    memory: Memory | None  # None: it was not a memory
+    outside: str = ""  # its current path, outside the memory folder
 
 
 def removed_files(session: Session) -> list[Removed]:
-    """All that is known of and not back yet, the last removed first; nothing where there is no history. What was only
-    moved out of the memory folder comes with its path."""
+    """All known ones that have not come back, last removed first; none without a history. A file only moved out of
+    the memory folder has its new path."""
     store = session.store
     if store.history.trouble():
         return []
@@ -212,7 +211,7 @@ _OUTSIDE = """SELECT j.value, f.path FROM json_each(?) j JOIN notes n ON instr(n
 
 
 def _outside(session: Session, ids: list[str]) -> dict[str | None, str]:
-    """The notes beside the memory folder that have one of these ids."""
+    """The notes outside the memory folder with one of these ids."""
     if not ids or (searcher := session.reader.searcher()) is None:
         return {}
     values = json.dumps(ids), *below(session.store.folder)
@@ -226,7 +225,7 @@ def _has_id(session: Session, path: str, id_: str) -> bool:
 
 
 def find_removed(session: Session, text: str) -> Removed | None:
-    """The removed memory that an id, the beginning of one, a title or a path names."""
+    """The removed memory that an id, its beginning, a title or a path names."""
     every = removed_files(session)
     memories = {file.path: file for file in every if file.memory}
     memory = named(text, session.store.folder, [file.memory for file in every if file.memory])

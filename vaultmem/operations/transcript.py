@@ -1,7 +1,7 @@
 """A conversation as one page for people: the summary on top, what was learned, then who said what.
 
-It is made of the entries, which stay what counts. A comment at the end has what a person need not see, so that records
-can be made of the page again where a sync program carries only the page.
+It is generated from the entries, which remain authoritative. A comment at its end holds what a person need not see,
+so that records can be recreated from the page if a sync program carries only the page.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.values import json_object
 from vaultmem.vault.batch_record import Header
 
-MOST = 1_000  # turns on a page, the newest
+MOST = 1_000  # newest turns on a page
 MOST_CHARACTERS = 1_000_000
 PRIVATE = "(private)"
 _NAMES = {USER: "You", ASSISTANT: "Assistant"}
-_NO_NAME = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that says nothing to a person
+_NO_NAME = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that means nothing to a person
 _SHORT = 8  # characters of such an id
 _MARKS = re.compile(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
 _KEYS = ("id", "role", "created_at", "hash")  # of each line
-_HASH = 12  # digits, by which a line knows its words
+_HASH = 12  # digits that identify a line's words
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>[]#"})
-# What follows from the others, or is for each machine to say.
+# Properties derived from others, or specific to a machine.
 _OWN = frozenset(
     ("id", "role", "phase", "category", "scope", "decay_policy", "conversation_id", "created_at", "updated_at",
      "content_hash", "compressed", "links")
@@ -48,17 +48,17 @@ _OWN = frozenset(
 
 
 class Row(NamedTuple):
-    """A turn or a fact as it stands on a page."""
+    """A turn or fact as on a page."""
 
     id: str
     role: str
     created_at: str
     content: str
-    properties: dict[str, Value]  # those that do not follow from the others
+    properties: dict[str, Value]  # properties that are not derived
 
 
 def keep(session: Session) -> int:
-    """Take in pages, write changed ones, archive pages of other names. Returns how many were written."""
+    """Read pages of other machines, write changed ones, archive pages of other names. Returns how many were written."""
     store = session.store
     but, talks = take_in(session, store.talks.talks())
     titles = {memory.id: memory.title for memory in store.collection.live()}
@@ -80,7 +80,7 @@ def keep(session: Session) -> int:
 
 
 def links_to(session: Session, conversation: str) -> list[Value]:
-    """The link to the page of a conversation, where such pages are written."""
+    """The link to the page of a conversation, if such pages are written."""
     if session.store.config.text("memories.pages") == "off":
         return []
     path = page_path(session, session.store.talks.entries(conversation))
@@ -88,7 +88,7 @@ def links_to(session: Session, conversation: str) -> list[Value]:
 
 
 def page_path(session: Session, entries: Sequence[Entry]) -> str:
-    """The path of the page of these entries. It never changes, and holds no words that may be removed later."""
+    """The path of the page for these entries. It never changes, and has no words that may be removed later."""
     day = _day(min((entry.created for entry in entries), default=0.0))
     folder = talk.folder_of(entries[0].conversation) if entries else ""
     name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
@@ -120,7 +120,7 @@ def _summary(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Iterator[str]:
-    """The facts that hold, and links to the memories that others have become."""
+    """The facts that hold, and links to the memories that others became."""
     for entry in entries:
         if not entry.is_fact:
             continue
@@ -154,11 +154,11 @@ def _turns(entries: Sequence[Entry]) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    """The text with its own headings, tasks and rules escaped, and code that an editor would run made plain."""
+    """The text with its own headings, tasks and rules escaped, and with code that an editor would run made plain."""
     return "\n".join(f"> {line}".rstrip() for line in not_run(text.strip("\n")).split("\n"))
 
 
-# What only programs read: a comment at the end, with a line for each record whose words are on the page.
+# For programs only: a comment at the end, with a line for each record whose words are on the page.
 
 
 def _comment(entries: Sequence[Entry]) -> str:
@@ -214,15 +214,16 @@ def _fact(entry: Entry) -> str:
     return not_run(quote_text(entry.content, len(entry.content)))
 
 
-# Records come back where only their page arrived, as with Obsidian Sync, which carries no hidden folders. There a page
-# says what the records would, once it has had the time to be overtaken by them.
+# Restores records if only their page arrived, as with Obsidian Sync, which skips hidden folders. There a page
+# counts for its records, once they have had time to arrive.
 
-PATIENCE = 3600.0  # seconds for which records may be on their way
+PATIENCE = 3600.0  # seconds that records may take to arrive
 _ELSEWHERE = "from its page, which another machine wrote"
 
 
 def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
-    """Make records of pages of other machines; pages to be left as they are, and all conversations then."""
+    """Make records from pages of other machines. Returns the pages to leave unchanged, and all conversations
+    afterwards."""
     store, alone, is_changed = session.store, set[str](), False
     every = (page for each in talks for page in each.pages)
     for path, text, changed in generated.of_others(store, every):

@@ -50,7 +50,7 @@ Step = Callable[[Draft, Options], None]
 
 
 def dream(session: Session, params: Arguments) -> PlanReport:
-    """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across them."""
+    """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across memories."""
     level, name = params.whole("level"), f"dream {params.whole('level')}"
     store, day, dry_run = session.store, session.view.now.date(), params.flag("dry_run")
     if _is_old_news(session, params, level):
@@ -63,7 +63,7 @@ def dream(session: Session, params: Arguments) -> PlanReport:
             report["changes"] += made["changes"]
             report["skipped"] += made["skipped"]
             report["counts"] = dict(Counter(report["counts"]) + Counter(made["counts"]))
-    # Those a model is asked are left out.
+    # Without those that a model is asked about.
     report["findings"] = [finding for finding in report["findings"] if finding["kind"] != UNSURE]
     if not dry_run and not report["changes"] and not report["left"]:
         store.dreamt[level] = (store.version, day)
@@ -85,8 +85,8 @@ _NOTICED = {
 
 
 def _keep_findings(session: Session, level: int, findings: list[Finding]) -> None:
-    """Store the findings of a dream. As only new memories are compared with the others, doubts about a category stay as
-    long as the memory exists, and contradictions as long as both memories say the same."""
+    """Store the findings of a dream. Since only new memories are compared with the others, doubts about a category
+    stay as long as the memory exists, and contradictions as long as both memories are unchanged."""
     ledger = session.store.ledger
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
     paths = {memory.id: memory.path for memory in session.store.collection.live()}
@@ -98,7 +98,7 @@ def _keep_findings(session: Session, level: int, findings: list[Finding]) -> Non
 
 
 def _with_ids(session: Session, finding: Finding) -> Finding:
-    """A finding that follows its memories under new names; a person who moves what is unsure has decided."""
+    """A finding that follows its memories to new names; a person who moves an unsure memory has decided."""
     at = session.store.collection.at
     memories = [at(path) for path in (finding["subject"], *finding["others"])]
     ids = [memory.id for memory in memories if memory]
@@ -112,7 +112,7 @@ def _place(finding: Finding) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _still_holds(session: Session, finding: Finding) -> bool:
-    """Whether a finding of an earlier dream holds, though this one may not have looked."""
+    """Whether a finding of an earlier dream holds, though this one may not have checked."""
     collection = session.store.collection
     subjects = [collection.at(path) for path in (finding["subject"], *finding["others"])]
     memories = [one for one in subjects if one is not None and not one.archived]
@@ -151,7 +151,7 @@ def consolidate(session: Session, params: Arguments) -> PlanReport:
 
 
 def old_sessions(session: Session, params: Arguments) -> JsonObject:
-    """What is to be summed up now: "id" of the summary, and "texts", without secrets; [] of what is private."""
+    """What is to be summed up now: "id" of the summary, and "texts", without secrets; [] if private."""
     if _is_old_news(session, params, DEEP):
         return {"sessions": []}
     draft = _draft(session, session.draft(), _options(session, params))
@@ -212,7 +212,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> PlanRepo
 
 
 def _draft(session: Session, draft: Draft, options: Options) -> Draft:
-    """The draft without files that a person is typing in, and memories that an undo of a job has left so."""
+    """The draft without files that a person is typing in, and without memories that the undo of a job restored."""
     leave_unquiet(draft, options.seen)
     undone = reads.undone(session.store.ledger)
     for memory in session.view.memories():
@@ -222,26 +222,26 @@ def _draft(session: Session, draft: Draft, options: Options) -> Draft:
 
 
 def _count_listed(session: Session) -> None:
-    """Count memories that were listed at a session's start, on the page or in a notification."""
+    """Count memories listed at a session's start, on the page or in a notification."""
     ledger = session.store.ledger
-    with suppress(StateError, OSError):  # then the next job does it
+    with suppress(StateError, OSError):  # left to the next job
         session.store.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
 
 
 def _hear_other_machines(session: Session) -> None:
-    """Take over reads, reinforcements and rejections of other machines; without an agent, they get ours later."""
-    with suppress(VaultmemError, OSError):  # then the next job does it
+    """Take over reads, reinforcements and rejections from other machines; without an agent, they get ours later."""
+    with suppress(VaultmemError, OSError):  # left to the next job
         session.store.pending.record.settle(None, session.now)
 
 
-# What a job asks a person before it does it, because nobody watches: age is computed by a clock that may be wrong.
+# Confirmation by a person, since nobody watches a job and its clock may be wrong.
 
-SHARE, FEW = 0.2, 5  # of all memories, archived at once
+SHARE, FEW = 0.2, 5  # share of all memories archived at once
 LATE = 14 * 86_400.0  # seconds
 
 
 def check(session: Session, job: str, plan: Plan) -> None:
-    """Raise UnconfirmedError when the job has to wait until a person has confirmed the plan."""
+    """Raise UnconfirmedError if the job must wait until a person has confirmed the plan."""
     run = session.store.ledger.runs().get(job)
     last = session.now if run is None else run.seen if run.last_ok is None else run.last_ok
     _confirm(session, job, "clock", _strange_clock(session, job, last), last)
@@ -268,14 +268,14 @@ def _too_many(session: Session, job: str, plan: Plan) -> str:
 
 
 def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) -> None:
-    """Ask, unless that was answered since the job ran last; the job that asked takes it back without a doubt."""
+    """Ask, unless answered since the last run; only the job that asked withdraws the question."""
     ledger = session.store.ledger
     halted = reads.findings(ledger, HALTED)
     mine = next((fact for fact in halted if fact["subject"] == subject), None)
     is_confirmed = mine is not None and session.store.pending.is_confirmed(mine)
     others = [fact for fact in halted if fact is not mine]
     if not doubt:
-        # Earlier versions did not write down which job had asked.
+        # Earlier versions did not record which job had asked.
         if mine and mine.get("others", [job]) == [job] and not is_confirmed:
             reads.keep_findings(ledger, [HALTED], others, session.now)
         return
@@ -293,12 +293,12 @@ def _confirm(session: Session, job: str, subject: str, doubt: str, last: float) 
     raise UnconfirmedError(f"{doubt}; it waits until you have ticked that in what is pending")
 
 
-# Jobs with the help of the language model of the settings: it sums up old sessions before a deep dream, and answers one
-# question afterwards. The vault is not locked meanwhile; without a model the job does the rest by rules.
+# Jobs with help from the configured language model: it sums up old sessions before a deep dream, and answers one
+# question afterwards. The vault is not locked meanwhile; without a model the job works by rules alone.
 
 
 def with_help(vault: MemoryVault, name: str, params: JsonObject) -> PlanReport:
-    """Dream or compress; with the help of the model, if there is one: a shallow dream needs none."""
+    """Dream or compress, with the model's help if there is one; a shallow dream needs none."""
     report: PlanReport
     is_shallow = name == "dream" and params["level"] != DEEP
     if is_shallow or not vault.config.text("llm.base_url") or params["dry_run"]:
@@ -307,7 +307,7 @@ def with_help(vault: MemoryVault, name: str, params: JsonObject) -> PlanReport:
     assistant = _Assistant(vault)
     texts = assistant.summaries(only_news=bool(params.get("only_news")))
     report = vault.ask(name, **params, summaries=texts)
-    if "proposals" in report:  # of a dream that had something new
+    if "proposals" in report:  # for a dream with something new
         assistant.advise(report)
     report["model"] = assistant.tally
     return report
@@ -331,7 +331,7 @@ class _Assistant:
         self.tally["trouble"] = self.tally["trouble"] or str(error)
 
     def summaries(self, *, only_news: bool) -> list[dict[str, str]]:
-        """Summaries of as many old sessions as there may be calls, by "id"; "" where their own sentences must do."""
+        """Summaries of as many old sessions as calls are allowed, by "id"; "" where their own sentences must do."""
         most = max(1, self._calls)
         sessions = self._vault.ask("old-sessions", limit=most, only_news=only_news)["sessions"]
         self._vault.release()
@@ -353,8 +353,8 @@ class _Assistant:
         return text
 
     def advise(self, report: PlanReport) -> None:
-        """Ask the one question; the report counts the advice among the proposals. What does not fit into it is asked
-        by the next dream."""
+        """Ask the one question; the report counts the advice among the proposals. What does not fit is asked by the
+        next dream."""
         if self._model is None or self.tally["trouble"]:
             return
         name = self._vault.config.text("llm.model")
@@ -366,7 +366,7 @@ class _Assistant:
                 result = self._vault.ask("advise", answers=answers, model=name)
                 self.tally["proposed"] = result["proposed"]
                 report["proposals"] += result["proposed"]
-        except VaultmemError as error:  # the dream itself is done
+        except VaultmemError as error:  # the dream itself has succeeded
             self._give_up(error)
 
     def _answers(self, model: Model, doubts: list[Doubt], name: str) -> list[JsonObject]:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ALIKE = 0.7  # resemblance from which a memory is named as similar
+ALIKE = 0.7  # resemblance above which a memory is reported as similar
 MOST_SIMILAR = 5
-ABOUT = 30  # memories that are compared, found by words, and as many by meaning
-ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
+ABOUT = 30  # memories compared, found by words, and as many by meaning
+ABOUT_UNSEARCHED = 200  # the same without an index
 CENTROID_LIFE = 600.0  # seconds
-SAMPLE = 1_000  # memories whose centroid is near enough to that of all, and fast enough to compute
-WEIGHED = 500  # characters of a text that are embedded, for the same reason
+SAMPLE = 1_000  # memories for an approximate centroid
+WEIGHED = 500  # characters embedded per text, for speed
 TRIES = 3
 _CALL = lazy(
     lambda: str(language().table("sentences")["remember"]).replace("\n", ""), re.IGNORECASE
@@ -54,7 +54,7 @@ class Existing(NamedTuple):
     same: Memory | None
     similar: list[tuple[Memory, float]]
     against: list[Against]
-    alike: Sequence[Memory] = ()  # that state the same in other words
+    alike: Sequence[Memory] = ()  # paraphrases
 
 
 class Against(NamedTuple):
@@ -62,13 +62,13 @@ class Against(NamedTuple):
 
     memory: Memory
     why: str
-    sure: bool  # the new one takes its place
+    sure: bool  # replaced by the new one
 
 
 def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
-    """Write a memory, unless the very same text is there in that scope; `times` are the properties of a reminder."""
+    """Write a memory, unless the same text already exists in that scope; `times` are the properties of a reminder."""
     content = session.in_its_style(_without_call(params.content()))
-    # None where an assistant writes: there they are taken out.
+    # None if an assistant writes: then they are removed.
     kinds = secrets.redact(content).kinds
     secret_kinds = {"redacted": [*params.redacted], "secrets": [*kinds]}
     scope = params.scope() or DEFAULT_SCOPE
@@ -107,14 +107,14 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
 
 
 def _without_call(content: str) -> str:
-    """Without "remember: " or "merk dir, dass ", which is meant for us."""
+    """Without "remember: " or "merk dir, dass ", which addresses us."""
     match = _CALL.match(content)
     is_call = match is not None and match[0].rstrip().lower().endswith(_CALL_ENDS)
     return (content[match.end() :] if match and is_call else "") or content
 
 
 def create(draft: Draft, new: New, why: str) -> str:
-    """Write a memory under a title that is free, its own or else one from its text; that title."""
+    """Write a memory under a free title, its own or one from its text. Returns the title."""
     title_text = new.title or secrets.text_for_title(secrets.redact(new.content).text)
     day = str(new.properties.get("remind") or stamp(draft.view.now.timestamp()))[:10]
     title = titles.free_title(title_text, day, new.id, draft.is_taken)
@@ -123,7 +123,7 @@ def create(draft: Draft, new: New, why: str) -> str:
 
 
 def find_superseded(session: Session, params: Arguments, new: New, existing: Existing) -> list[Memory]:  # fmt: skip
-    """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
+    """The memories that the new one replaces: the named one, and those about the same thing."""
     if params.text("replaces"):
         return [_find(session, params.needed("replaces"))]
     trust = session.store.config.text("recall.trust")
@@ -137,7 +137,7 @@ def find_superseded(session: Session, params: Arguments, new: New, existing: Exi
 
 
 def _replace_named(session: Session, params: Arguments, same: Memory) -> JsonObject:
-    """Of a text that is there already: the memory that was named gives its place to that one."""
+    """For a text that exists already: the named memory is replaced by that one."""
     old = _find(session, params.needed("replaces")) if params.text("replaces") else same
     if same.id in (old.id, old.text("replaced_by")):
         return {}
@@ -175,11 +175,11 @@ def new_memory(
         properties["tags"] = list(tags)
     properties.update({name: value for name in _TEXTS if (value := params.text(name))})
     if by := params.text("by"):
-        # Assistants read what an assistant wrote once a person has approved it.
+        # Assistants read an assistant's words once a person has approved them.
         properties.setdefault("agent", by)
     properties.update({key: True for key, name in _FLAGS.items() if params.flag(name)})
     if category == REMINDERS:
-        from vaultmem.dreams.classify import due, times_of  # few memories remind
+        from vaultmem.dreams.classify import due, times_of  # few memories are reminders
 
         moment = due(content, session.local_time, session.local_time)
         properties |= times or (times_of(moment) if moment else {})
@@ -206,8 +206,8 @@ def _end(session: Session, params: Arguments) -> float:
 
 
 def _reminds_alike(memory: Memory, times: Properties) -> bool:
-    """Whether it reminds at these times. A repeating one does from either day on if its rule leads from the earlier
-    to the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
+    """Whether it reminds at these times. A repeating one counts from either day if its rule leads from the earlier to
+    the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
     repeat, new, old = str(times.get("repeat", "")), str(times["remind"]), memory.text("remind")
     if memory.text("repeat") != repeat or old[10:] != new[10:]:
         return False
@@ -215,12 +215,12 @@ def _reminds_alike(memory: Memory, times: Properties) -> bool:
 
 
 def _leads(repeat: str, earlier: str, later: str) -> bool:
-    from vaultmem.text import recurrence  # only who has a rule needs it
+    from vaultmem.text import recurrence  # only needed for a rule
 
     rule = recurrence.read_rule(repeat)
     try:
         start, day = dt.date.fromisoformat(earlier), dt.date.fromisoformat(later)
-    except ValueError:  # somebody has written something else there
+    except ValueError:  # something else has been written there
         return False
     return rule is not None and recurrence.occurrences_around(rule, start, day)[0] == day
 
@@ -228,7 +228,7 @@ def _leads(repeat: str, earlier: str, later: str) -> bool:
 def look(
     session: Session, content: str, scope: str, *, contradictions: bool = True, times: Properties | None = None
 ) -> Existing:  # fmt: skip
-    """The related memories that the writer and its scope can see; for a reminder, those of the same `times`."""
+    """Related memories visible to the writer and its scope; for a reminder, those of the same `times`."""
     same = find_same(session, content, scope)
     if times is not None:
         same = [memory for memory in same if _reminds_alike(memory, times)]
@@ -245,7 +245,7 @@ def look(
 
 
 def find_same(session: Session, content: str, scope: str) -> list[Memory]:
-    """Memories of exactly this text that the writer and its scope can see, oldest first."""
+    """Memories with exactly this text, visible to the writer and its scope, oldest first."""
     same = session.store.collection.with_hash(similarity.content_hash(content))
     seen = [memory for memory in same if _is_seen(session, memory, scope)]
     return sorted(seen, key=lambda memory: (memory.created, memory.path))
@@ -258,7 +258,7 @@ def _is_seen(session: Session, memory: Memory, scope: str) -> bool:
 def _against(
     session: Session, content: str, like: Iterable[str]
 ) -> tuple[list[Against], list[Memory]]:
-    """Older memories that the text may replace, the surest first; and those that state the same."""
+    """Older memories that the text may replace, surest first; and paraphrases."""
     collection, close = session.store.collection, _near(session, content)
     words = short_texts.stems(content) | short_texts.stems(supersede.properties(content))
     indexed, recent = {*like, *close}, session.store.recent[:ABOUT]
@@ -267,9 +267,9 @@ def _against(
         memory = collection.at(path)
         if memory is None or not _states_one_thing(memory):
             continue
-        with contextlib.suppress(NoteNotFoundError):  # it is just being moved or removed
+        with contextlib.suppress(NoteNotFoundError):  # it is being moved or removed
             text = collection.text(memory)
-            # The index may not know yet what was written last: it would have found what shares a word.
+            # Recent writes may not be indexed yet: add those that share a word.
             if path in indexed or not words.isdisjoint(short_texts.stems(text)):
                 olds.append((memory, text))
     cosines = [close.get(memory.path) for memory, _ in olds]
@@ -306,7 +306,7 @@ def _near(session: Session, content: str) -> dict[str, float | None]:
 
 
 def weigh(session: Session, content: str, existing: Existing) -> float:
-    """The importance of a text beside the known memories; by words where no model is loaded."""
+    """The importance of a text given the known memories; by words if no model is loaded."""
     salience = short_texts.salience(content)
     near = _closeness_to_all(session, content)
     if near is None:
@@ -328,7 +328,7 @@ def _centroid(session: Session, store: MemoryStore) -> NDArray[np.float32] | Non
 
     if store.centroid and session.now - store.centroid[0] < CENTROID_LIFE:
         return store.centroid[1]
-    model_ = session.reader.meaning()  # for one thread at a time
+    model_ = session.reader.meaning()  # one thread at a time
     if model_ is None:
         return None
     live = store.collection.live()
@@ -343,7 +343,7 @@ def _report(session: Session, memory: Memory, existing: Existing) -> JsonObject:
 
 
 def may_merge(session: Session, one: Memory, other: Memory) -> bool:
-    """Whether a dream may make one of two memories that state the same."""
+    """Whether a dream may merge two memories that state the same."""
     trust = session.store.config.text("recall.trust")
     first, second = access.origin(one.properties), access.origin(other.properties)
     return kin(one, session.is_approved) == kin(other, session.is_approved) and (
