@@ -13,7 +13,7 @@ from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.errors import DamagedError, StateError
 from vaultmem.index import catalog_read
-from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.catalog import Catalog, catalog_errors
 from vaultmem.notes.dialects import Rulebook
 from vaultmem.search import cache
 from vaultmem.search.query import Filter
@@ -60,12 +60,12 @@ def test_readers_beside_a_writer(catalog: Catalog) -> None:
 
 
 def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
-    with pytest.raises(DamagedError, match="rebuild"), spoken():
+    with pytest.raises(DamagedError, match="rebuild"), catalog_errors():
         catalog.db.execute("SELECT * FROM nothing")
     catalog.db.execute("PRAGMA max_page_count = 1")
     with (
         pytest.raises(StateError, match="free some space") as full,
-        spoken(),
+        catalog_errors(),
         catalog.transaction(),
     ):
         catalog.set_meta("a", "x" * 1_000_000)
@@ -73,7 +73,11 @@ def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
     other = sqlite3.connect(catalog.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     catalog.db.execute("PRAGMA busy_timeout = 1")
-    with pytest.raises(StateError, match="another program"), spoken(), catalog.transaction():
+    with (
+        pytest.raises(StateError, match="another program"),
+        catalog_errors(),
+        catalog.transaction(),
+    ):
         pass
     other.close()
     catalog.close()

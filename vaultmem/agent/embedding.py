@@ -13,7 +13,7 @@ from vaultmem.agent.events import StageProgress, Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.embedding.embed import first_line
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
-from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.catalog import Catalog, catalog_errors
 from vaultmem.index.state import State
 from vaultmem.light import TypedDict
 from vaultmem.notes.dialects import Rulebook
@@ -228,7 +228,7 @@ class EmbeddingQueue(threading.Thread):
         if not notes:
             self._generation = meaning.generations()
         started = time.monotonic()
-        with spoken():
+        with catalog_errors():
             catalog = self._opened(generation)
             if catalog is None:
                 return
@@ -291,7 +291,7 @@ class EmbeddingQueue(threading.Thread):
             return
         self._cold, self._looking = False, True
         try:
-            with self._pool.by_meaning() as searcher, spoken():
+            with self._pool.by_meaning() as searcher, catalog_errors():
                 meaning.look(searcher.catalog)
         except VaultmemError as error:  # the search that needs it will report it
             log.debug("%s", error)

@@ -11,7 +11,7 @@ from vaultmem import machine
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, ModelError, UsageError
-from vaultmem.index.catalog import spoken
+from vaultmem.index.catalog import catalog_errors
 from vaultmem.index.keyword import tokenize
 from vaultmem.index.state import State
 from vaultmem.ledger.ledger import Ledger, Run, Runs
@@ -72,7 +72,7 @@ def _tidy(vault: Vault) -> str:
     except ModelError as error:
         return f"nothing to do: {error}"
     before = meaning.count()
-    with spoken():
+    with catalog_errors():
         meaning.tidy(searcher.catalog)
     count = meaning.count()
     dropped = f"{before - count:,} dropped, " if count < before else ""
@@ -145,7 +145,7 @@ def _damage(vault: Vault) -> str | None:
     """The damage of the index, or None. Ignores differences seen during a write."""
     for _ in range(LOOKS):
         searcher = vault.searcher()
-        with spoken():
+        with catalog_errors():
             before = searcher.catalog.version()
             damage = _first_damage(searcher)
             if damage is None:

@@ -20,7 +20,7 @@ from vaultmem.agent.events import Both, StageProgress, Throttle
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.index import sync
-from vaultmem.index.catalog import spoken
+from vaultmem.index.catalog import catalog_errors
 from vaultmem.index.compare import Diff, Place, Report, Work, without
 from vaultmem.index.indexer import Indexer
 from vaultmem.index.state import State
@@ -223,7 +223,7 @@ class Reconciler(threading.Thread):
         self.stage.stage("comparing", 0)
         self._guard.begin()
         try:
-            with spoken():
+            with catalog_errors():
                 indexer = self._opened()
                 report = sync.first_or_next(self._state, indexer, work)
         except DamagedError as error:
@@ -239,7 +239,7 @@ class Reconciler(threading.Thread):
         started = time.monotonic()
         self._guard.begin()
         self._close()
-        with spoken():
+        with catalog_errors():
             indexer, report = sync.rebuilt(self._state, self._config, work, self._hook)
         self._indexer = self._share_with_readers(indexer)
         self._listeners.replaced()
@@ -315,7 +315,7 @@ class Reconciler(threading.Thread):
         if self._state.generation() != indexer.generation:
             self.look_at_all()  # the full comparison covers them
         try:
-            with spoken():
+            with catalog_errors():
                 self._take_over(indexer, place, touches)
         except DamagedError as error:
             log.error("%s; reading all notes again", error)
@@ -378,7 +378,7 @@ class Reconciler(threading.Thread):
         if self._settle_due is not None and self._settle_due <= now:
             self._settle_due = None
             if self._indexer:  # otherwise the next full comparison settles it
-                with spoken():
+                with catalog_errors():
                     self._indexer.settle()
                 self._listeners.committed(())
         if self._rest_due is not None and self._rest_due <= now:

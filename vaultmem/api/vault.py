@@ -67,7 +67,7 @@ def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
         from vaultmem.recall.archive import search_archive  # rarely needed
 
         answer.results.extend(search_archive(searcher, ask)[: ask.limit - len(answer.results)])
-    if answer.results or ask.talks or not searcher.cache().spoken:
+    if answer.results or ask.talks or not searcher.cache().turn_notes:
         return answer
     if searcher.search(ask.but(semantic=False, talks=True), texts=False).results:
         answer.remarks.append("only conversations have it; --conversations searches them, too")

@@ -14,7 +14,7 @@ from vaultmem import config, paths
 from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, resolve, verb
 from vaultmem.commands.parsing import options_of, takes_value
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.index.catalog import Catalog, below, like, spoken
+from vaultmem.index.catalog import Catalog, below, catalog_errors, like
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import ASSISTANTS
@@ -261,6 +261,6 @@ def _rows(
     generation = State(root).generation()
     if generation is None:
         return []
-    with spoken(), closing(Catalog(f"{generation}/catalog.db")) as catalog:
+    with catalog_errors(), closing(Catalog(f"{generation}/catalog.db")) as catalog:
         parameters = values(config.load(root).text("memory_folder"))
         return catalog.db.execute(statement, parameters).fetchall()

@@ -207,7 +207,7 @@ def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 @contextmanager
-def spoken() -> Iterator[None]:
+def catalog_errors() -> Iterator[None]:
     """Turn SQLite's errors into a StateError, or into a DamagedError if only a rebuild helps."""
     try:
         yield

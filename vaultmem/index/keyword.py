@@ -168,7 +168,7 @@ _NO_ROOM = (
 
 
 @contextmanager
-def spoken() -> Iterator[None]:
+def keyword_errors() -> Iterator[None]:
     """Translate ValueError, which Tantivy raises for everything: tell a full disk from a damaged file."""
     try:
         yield
@@ -205,7 +205,7 @@ def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
             shutil.rmtree(gone, ignore_errors=True)
 
 
-@spoken()
+@keyword_errors()
 def _open(folder: str) -> tuple[tantivy.Index, tantivy.Searcher]:
     index = open_index(folder)
     return index, index.searcher()
@@ -227,7 +227,7 @@ def _remove_leftovers(folder: str) -> None:
 class KeywordWriter:
     """Adds and removes the blocks of notes. Nothing is visible to searches before commit()."""
 
-    @spoken()
+    @keyword_errors()
     def __init__(self, folder: str) -> None:
         _remove_leftovers(folder)
         self._folder = folder
@@ -258,13 +258,13 @@ class KeywordWriter:
             document.add_unsigned("monthday", entry.day % 10000)
         self._writer.add_document(document)
 
-    @spoken()
+    @keyword_errors()
     def commit(self) -> None:
         """Make everything since the last commit durable and visible."""
         self._writer.commit()
         self._seal()
 
-    @spoken()
+    @keyword_errors()
     def close(self) -> None:
         """Wait for merges and release the index."""
         self._writer.wait_merging_threads()

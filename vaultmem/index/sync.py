@@ -12,7 +12,7 @@ from collections.abc import Callable
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError
 from vaultmem.index import catalog_write as rows
-from vaultmem.index.catalog import spoken
+from vaultmem.index.catalog import catalog_errors
 from vaultmem.index.compare import Place, Report, Work, check_rebuild
 from vaultmem.index.indexer import KNOWN_NOTES, Indexer
 from vaultmem.index.state import State
@@ -60,7 +60,7 @@ def changes(folder: str, config: Config) -> Report:
         return Report(new, changed, gone, same, len(diff.troubles), False, 0.0)
 
 
-@spoken()
+@catalog_errors()
 def _sync_locked(state: State, config: Config, work: Work, *, rebuild: bool) -> Report:
     if rebuild:
         indexer, report = rebuilt(state, config, work)
@@ -125,7 +125,7 @@ def rebuilt(
     return indexer, report._replace(rebuilt=True)
 
 
-@spoken()
+@catalog_errors()
 def tidy_keyword(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
     """Purge removed blocks from the keyword index, so that it ranks like one built from scratch. Tantivy's own merges
     do not help, as they only estimate text lengths: all notes are indexed again in one commit, if they fit into a

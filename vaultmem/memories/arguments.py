@@ -205,8 +205,8 @@ class Arguments:
         text = self.text(name)
         at = moment(text, now, ahead=ahead)
         if at is None:
-            spoken = _spoken(text, now, ahead=ahead)
-            at = None if spoken is None else spoken.when.timestamp()
+            meant = _in_words(text, now, ahead=ahead)
+            at = None if meant is None else meant.when.timestamp()
         if at is None and ahead:
             at = self._day_in_figures(name, now)
         if at is None:
@@ -245,7 +245,7 @@ def days(
     at = moment(text, now, ahead=ahead)
     if at is not None:
         return (str(datetime.fromtimestamp(at, now.tzinfo).date()),) * 2
-    meant = _spoken(text, now, ahead=ahead)
+    meant = _in_words(text, now, ahead=ahead)
     if meant is None:
         raise UsageError(
             f"{spelled} must be a day, a month or a year, in digits (2026-11-22, 2026-11, 2026) or in words such as "
@@ -261,7 +261,7 @@ def days(
     return str(first), str(last)
 
 
-def _spoken(name: str, now: datetime, *, ahead: bool) -> Moment | None:
+def _in_words(name: str, now: datetime, *, ahead: bool) -> Moment | None:
     """The moment that words mean, if they are a single time expression; the beginning of a whole day. Looking back,
     "Friday" is the last one."""
     meant = _expression(name, now)

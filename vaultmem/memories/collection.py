@@ -26,7 +26,7 @@ _MOST_NAMED = 5
 _LONGEST_NAME = 200  # characters compared with titles
 
 
-def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
+def named(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
     """The memory that a name means, tried in the order of _ways(). Raises NoteNotFoundError if it is ambiguous."""
     name = _bare(text)
     if not name:
@@ -194,17 +194,17 @@ class Collection:
         away, live = self.archived(), self.live()
         if seen is not None:
             away, live = list(filter(seen, away)), list(filter(seen, live))
-        put_back = self._chosen(text, away) if archived else None
-        memory = put_back or self._chosen(text, live)
+        put_back = self._named(text, away) if archived else None
+        memory = put_back or self._named(text, live)
         if memory is not None:
             return memory
-        removed = None if archived else self._chosen(text, away)
+        removed = None if archived else self._named(text, away)
         if removed:
             raise deleted_error(removed)
         raise unknown(text, [*away, *live] if archived else live, archived=archived)
 
-    def _chosen(self, text: str, pool: Sequence[Memory]) -> Memory | None:
-        return chosen(text, self.folder, pool)
+    def _named(self, text: str, pool: Sequence[Memory]) -> Memory | None:
+        return named(text, self.folder, pool)
 
     def at(self, path: str) -> Memory | None:
         """The memory at a path of the vault, living or archived."""

@@ -93,7 +93,7 @@ def _version(value: Value) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 1
 
 
-def chosen(memories: Sequence[Memory], filters: MemoryFilters, context: Known) -> list[Memory]:
+def filtered(memories: Sequence[Memory], filters: MemoryFilters, context: Known) -> list[Memory]:
     """The wanted memories, newest first."""
     every = [] if filters.compressed else [memory.properties for memory in memories]
     sums = (
@@ -122,7 +122,7 @@ def _is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
 
 
 def _fits(memory: Memory, filters: MemoryFilters) -> bool:
-    if not has(memory, filters.fields):
+    if not has_values(memory, filters.fields):
         return False
     if filters.everywhere and memory.properties.get("global") is not True:
         return False
@@ -133,7 +133,7 @@ def _fits(memory: Memory, filters: MemoryFilters) -> bool:
     return has_tags and _is_in_period(memory, filters)
 
 
-def has(memory: Memory, fields: Mapping[str, str]) -> bool:
+def has_values(memory: Memory, fields: Mapping[str, str]) -> bool:
     """Whether a memory has these values."""
     return all(
         getattr(memory, name) == value

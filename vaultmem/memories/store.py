@@ -220,12 +220,12 @@ class MemoryStore:
         if not self.state.is_complete():
             return
         from vaultmem.index import sync
-        from vaultmem.index.catalog import spoken
+        from vaultmem.index.catalog import catalog_errors
         from vaultmem.index.compare import Place, Work
         from vaultmem.progress import Silent
 
         try:
-            with spoken(), sync.open_indexer(self.state, self.config) as indexer:
+            with catalog_errors(), sync.open_indexer(self.state, self.config) as indexer:
                 diff = indexer.differences(Place(frozenset(paths)))
                 indexer.apply(diff, Work(confirmed=True, progress=Silent()))
         except (VaultmemError, OSError) as error:

@@ -12,10 +12,9 @@ from vaultmem.index.catalog import below
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
-from vaultmem.memories.collection import chosen as named
-from vaultmem.memories.collection import deleted_error
+from vaultmem.memories.collection import deleted_error, named
 from vaultmem.memories.memory_file import Reader
-from vaultmem.memories.records import FILTERS, Known, MemoryFilters, chosen, record
+from vaultmem.memories.records import FILTERS, Known, MemoryFilters, filtered, record
 from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.text.sanitize import one_line
@@ -89,7 +88,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
     context = Known(session.reads, session.id_of, session.now, session.store.half_life)
-    memories = chosen(everything, filters, context)
+    memories = filtered(everything, filters, context)
     if params.flag("unapproved"):
         memories = [memory for memory in memories if _attribution(session, memory)]
     start = params.whole("offset")

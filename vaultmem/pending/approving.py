@@ -25,7 +25,7 @@ from vaultmem.memories.item_answers import (
     is_closed,
 )
 from vaultmem.memories.model import Memory
-from vaultmem.memories.records import has
+from vaultmem.memories.records import has_values
 from vaultmem.memories.store import YOU, MemoryStore, Session
 from vaultmem.pending import carrying, person_facts
 from vaultmem.pending.person_facts import Learned
@@ -125,7 +125,7 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
     filters = {key: value for key in ("agent", "source") if (value := params.text(key))}
     if not filters:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
-    return [memory for memory in session.store.collection.live() if has(memory, filters)]
+    return [memory for memory in session.store.collection.live() if has_values(memory, filters)]
 
 
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.

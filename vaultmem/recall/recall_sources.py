@@ -173,7 +173,7 @@ class Sources:
         catalog = look.searcher.catalog
         if is_talk(criteria.by):
             return []
-        if not look.searcher.cache().spoken:
+        if not look.searcher.cache().turn_notes:
             return []
         from vaultmem.pending import person_facts  # it has much to compare facts with
 

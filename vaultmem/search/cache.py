@@ -12,8 +12,7 @@ from vaultmem.index.catalog_read import ids
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.memories import access, model
 from vaultmem.notes.places import CHAT, ENTRIES, RECORDS
-from vaultmem.search import query as language
-from vaultmem.search.query import Filter
+from vaultmem.search.query import Filter, Hit
 from vaultmem.text.times import day_range
 from vaultmem.text.values import normalize_text
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def filter_notes(
-    catalog: Catalog, filters: Iterable[language.Filter], hits: Iterable[language.Hit] | None = None
+    catalog: Catalog, filters: Iterable[Filter], hits: Iterable[Hit] | None = None
 ) -> set[int]:
     """The notes that pass all filters, at least one; or of hits that are in no index the numbers of those that do."""
     conditions: list[str] = []
@@ -67,7 +66,7 @@ _INSTEAD = f"""WITH hits AS (SELECT key AS id, 0 AS mtime_ns, {_EACH} FROM json_
     tags AS (SELECT hits.id AS note, each.value AS folded FROM hits, json_each(hits.tags) each) """  # noqa: S608 - own text
 
 
-def _row(hit: language.Hit) -> list[object]:
+def _row(hit: Hit) -> list[object]:
     from vaultmem.memories.memory_file import tags_in  # few get here
 
     tags = [tag.lower() for tag in tags_in(hit.properties.get("tags"))]
@@ -85,7 +84,7 @@ _DAY = f"COALESCE(n.day, {_MTIME_DAY})"
 _DATED = {"before": ("<", 0), "after": (">", 1), "from": (">=", 0), "to": ("<=", 1)}
 
 
-def _condition(filter_: language.Filter) -> tuple[str, list[str | int]]:
+def _condition(filter_: Filter) -> tuple[str, list[str | int]]:
     folded = normalize_text(filter_.value).lower()
     if filter_.field == "tag":
         top = folded.rstrip("/")
@@ -233,7 +232,7 @@ class CatalogCache:
         )
 
     @cached_property
-    def spoken(self) -> frozenset[int]:
+    def turn_notes(self) -> frozenset[int]:
         """The notes of conversations: many short ones, which would outrank a person's own."""
         inside = below(f"{self._memory_folder}/{ENTRIES}")
         return frozenset(ids(self._catalog, _INSIDE, inside))

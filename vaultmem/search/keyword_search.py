@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
-from vaultmem.index.keyword import folded, normal, open_to_read, spoken, tokenize
+from vaultmem.index.keyword import folded, keyword_errors, normal, open_to_read, tokenize
 from vaultmem.plugins import language
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
@@ -43,7 +43,7 @@ class Question:
 class KeywordSearcher:
     """Reads one state of the index. Cheap to open; safe beside a writer in another process."""
 
-    @spoken()
+    @keyword_errors()
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._commit = self._last_commit()
@@ -51,7 +51,7 @@ class KeywordSearcher:
         self._schema = self._index.schema
         self.vocabulary = Vocabulary(self._searcher)
 
-    @spoken()
+    @keyword_errors()
     def refresh(self) -> bool:
         """Load later commits. Returns whether there were any."""
         commit = self._last_commit()
@@ -79,18 +79,18 @@ class KeywordSearcher:
             results += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
         return results
 
-    @spoken()
+    @keyword_errors()
     def frequency(self, term: str) -> int:
         """The number of blocks with a term (of a CJK pair: with its rarer character)."""
         parts = list(term) if len(term) == 2 and is_character(term[0]) else [term]
         return min(self.vocabulary.count("body", part) for part in parts)
 
-    @spoken()
+    @keyword_errors()
     def search(self, question: Question, limit: int) -> dict[int, float]:
         """The best blocks: block number -> score."""
         return self.sized(question, limit)[0]
 
-    @spoken()
+    @keyword_errors()
     def sized(self, question: Question, limit: int) -> Sized:
         """The best blocks, with their scores and how much they say. Stop words only add points to what others find,
         unless that is too little: looking at all blocks that have some takes most of the time in a large vault."""
@@ -100,7 +100,7 @@ class KeywordSearcher:
             result = self._run(self._whole(question, rank.FIELDS, question.query.words), limit)
         return result
 
-    @spoken()
+    @keyword_errors()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
         """For one note, the points of its blocks by field: {field: {block: points}}."""
         only = Question(question.text, question.query, [note])
@@ -314,7 +314,7 @@ class KeywordSearcher:
                 ]
         return queries
 
-    @spoken()
+    @keyword_errors()
     def unknown_words(self, query: Query) -> list[str]:
         """The words (stemmed) that no block has: misspelt, most likely."""
         fields = ("body", "title", "heading", "label", "tag", "path")

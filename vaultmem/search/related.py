@@ -12,11 +12,10 @@ from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.notes import dialects as matching
 from vaultmem.notes import frontmatter
 from vaultmem.notes.dialects import open_rulebook, parse_note
-from vaultmem.search import query as language
 from vaultmem.search import rank
 from vaultmem.search.cache import filter_notes
 from vaultmem.search.keyword_search import Question
-from vaultmem.search.query import Ask, Hit, Query, Term
+from vaultmem.search.query import Ask, Hit, Query, Term, parse
 from vaultmem.search.search import Searcher
 from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault import files
@@ -271,7 +270,7 @@ def _second_model(searcher: Searcher, note: int, result: Hit) -> str | None:
 
 
 def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dict[str, float]:
-    parts = searcher.keyword.parts(Question(text, language.parse(text), None), note)
+    parts = searcher.keyword.parts(Question(text, parse(text), None), note)
     places = catalog_read.note_blocks(searcher.catalog, note)
     note_blocks = {
         note << ORD_BITS | p.ordinal for p in places if result is None or p.line == result.line
@@ -287,7 +286,7 @@ def _words_by_field(
     searcher: Searcher, text: str, note: int, result: Hit | None
 ) -> dict[str, list[str]]:
     places: dict[str, list[str]] = {}
-    for term in language.parse(text).sought():
+    for term in parse(text).sought():
         for field in _fields(searcher, term.text, note, result):
             places.setdefault(field, []).append(term.text)
     return places
@@ -305,7 +304,7 @@ def _reasons_against(
     note = catalog_read.note_id(searcher.catalog, path)
     against = [
         f"{'-' if filter_.negated else ''}{filter_.field}:{filter_.value} leaves it out"
-        for filter_ in language.parse(text).filters
+        for filter_ in parse(text).filters
         if note not in filter_notes(searcher.catalog, [filter_])
     ]
     return against or ["none of its blocks has the words, or too many others fit better"]

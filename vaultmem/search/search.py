@@ -8,15 +8,14 @@ from vaultmem import now as clock
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError
 from vaultmem.index import ORD_BITS, catalog_read, refuse_if_off
-from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.catalog import Catalog, catalog_errors
 from vaultmem.index.keyword import tokenize
 from vaultmem.index.state import State
 from vaultmem.memories import access, model
 from vaultmem.search import cache, rank, snippet
-from vaultmem.search import query as language
 from vaultmem.search.cache import CatalogCache
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
-from vaultmem.search.query import Answer, Ask, Hit
+from vaultmem.search.query import Answer, Ask, Hit, Query, Term, misread_days, parse, wanted_text
 from vaultmem.search.snippet import NoteTexts, cut_lines
 from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
 
@@ -74,7 +73,7 @@ class Searcher:
         if generation is None:
             raise StateError(f"{folder} has no index yet; run vaultmem sync --vault {folder}")
         self.generation = generation
-        with spoken():
+        with catalog_errors():
             self.catalog = Catalog(f"{generation}/catalog.db")
         try:
             self.keyword = KeywordSearcher(f"{generation}/kw")
@@ -102,7 +101,7 @@ class Searcher:
             self._meaning = open_meaning(self.state, self.config)
         return self._meaning
 
-    @spoken()
+    @catalog_errors()
     def search(self, ask: Ask, *, texts: bool = True) -> Answer:
         """Find blocks, with their texts as they are in the notes now, or without. Never fails for what the text says;
         remarks say what was done differently."""
@@ -122,18 +121,18 @@ class Searcher:
             self._read(result, hits, ask.viewer)
         words, forms = frozenset(result.words), frozenset(result.forms)
         answer = Answer([hit for _, hit in hits], result.remarks, words, forms)
-        answer.remarks += language.misread_days(ask.text)
+        answer.remarks += misread_days(ask.text)
         for typed, near in result.corrected.items():
             searched = snippet.written(near, answer.results, tokenize) or near
             answer.remarks.append(f'no note has "{typed}"; searched {", ".join(searched)}')
         return answer
 
-    @spoken()
+    @catalog_errors()
     def inside(self, folder: str) -> tuple[frozenset[int], bool]:
         """The notes below a folder; or all others and True, where these are fewer. For an Ask."""
         return self.cache().inside(folder)
 
-    @spoken()
+    @catalog_errors()
     def near(self, ask: Ask) -> dict[str, float | None]:
         """The paths of the notes in the results, best first, with known cosines."""
         best = {ranked.block >> ORD_BITS: _cosine(ranked) for ranked in self._blocks(ask).blocks}
@@ -148,7 +147,7 @@ class Searcher:
             return False
 
     def _blocks(self, ask: Ask) -> _Blocks:
-        query = language.parse(ask.text)
+        query = parse(ask.text)
         cached = self.cache()
         corrected: dict[str, list[str]] = {}
         if ask.is_typed:
@@ -177,7 +176,7 @@ class Searcher:
             self._cache.half_life = self.half_life
         return self._cache
 
-    def _question(self, ask: Ask, query: language.Query, cached: CatalogCache) -> Question:
+    def _question(self, ask: Ask, query: Query, cached: CatalogCache) -> Question:
         notes = cached.notes_that_fit([*query.filters, *ask.filters])
         least = ask.min_confidence
         if least is None:
@@ -186,11 +185,12 @@ class Searcher:
         if ask.notes is None and not ask.compressed:
             faded = faded | cached.summed_up
         fields = {filter_.field for filter_ in (*query.filters, *ask.filters)}
-        if ask.notes is None and not ask.talks and not fields & {"path", "scope"} and cached.spoken:
-            faded = faded | cached.spoken
+        with_turns = ask.talks or not fields.isdisjoint(("path", "scope"))
+        if ask.notes is None and cached.turn_notes and not with_turns:
+            faded = faded | cached.turn_notes
         if ask.viewer.name:
             faded = faded | cached.hidden_from(ask.viewer).keys()
-        text = ask.meaning or language.wanted_text(ask.text, query)
+        text = ask.meaning or wanted_text(ask.text, query)
         if ask.notes is not None and ask.all_but:
             faded = faded | ask.notes
         elif ask.notes is not None:
@@ -199,9 +199,7 @@ class Searcher:
             return Question(text, query, faded or None, all_but=bool(faded))
         return Question(text, query, notes - faded if faded else notes)
 
-    def _correct_spelling(
-        self, query: language.Query, corrected: dict[str, list[str]]
-    ) -> language.Query:
+    def _correct_spelling(self, query: Query, corrected: dict[str, list[str]]) -> Query:
         """Words that no note has are searched in the nearest spelling that some note has."""
         unknown = self.keyword.unknown_words(query)
         if not unknown:
@@ -214,9 +212,9 @@ class Searcher:
             if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
                 continue  # the rest of the query finds enough, and near is not the same
             if near := self.keyword.vocabulary.corrected(word):
-                words += [language.Term("word", spelling) for spelling in near]
+                words += [Term("word", spelling) for spelling in near]
                 corrected[typed[word]] = near
-        return language.Query(words, query.must, query.excluded, query.groups, query.filters)
+        return Query(words, query.must, query.excluded, query.groups, query.filters)
 
     def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:
         """Rank by words, and in a search by meaning also by cosines."""
@@ -244,7 +242,7 @@ class Searcher:
 
     def _seats(self, question: Question, cached: CatalogCache) -> Seats | None:
         """The seats of turns, if conversations are searched."""
-        notes, turns = question.notes, cached.spoken
+        notes, turns = question.notes, cached.turn_notes
         if notes is not None:
             turns = turns.difference(notes) if question.all_but else turns.intersection(notes)
         if not turns:
@@ -346,7 +344,7 @@ class Searcher:
 
         return with_referenced_texts(self, text, viewer)
 
-    def _telling_words(self, query: language.Query) -> set[str]:
+    def _telling_words(self, query: Query) -> set[str]:
         """The content tokens of the query, without stop words."""
         terms = query.sought()
         telling = {token for term in terms for token in self.keyword.vocabulary.telling(term.text)}

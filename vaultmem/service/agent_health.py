@@ -12,7 +12,7 @@ from vaultmem import machine, paths, plugins
 from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.errors import StateError, VaultmemError
-from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.catalog import Catalog, catalog_errors
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.reminders.alarms import notification_findings
@@ -251,7 +251,7 @@ def freshness(state: State) -> JsonObject:
     generation = state.generation()
     if generation:
         place = f"{generation}/catalog.db"
-        with suppress(StateError), spoken(), closing(Catalog(place)) as catalog:
+        with suppress(StateError), catalog_errors(), closing(Catalog(place)) as catalog:
             synced = catalog.meta("synced")
     facts: JsonObject = {}
     for check in plugins.health():

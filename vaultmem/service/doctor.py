@@ -11,7 +11,7 @@ from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import LOCAL, catalog_read
-from vaultmem.index.catalog import NOTES_BELOW, below, spoken
+from vaultmem.index.catalog import NOTES_BELOW, below, catalog_errors
 from vaultmem.index.sync import rules_of
 from vaultmem.light import NamedTuple
 from vaultmem.notes.frontmatter import UNMERGED
@@ -127,7 +127,7 @@ def _index(vault: Vault) -> Iterator[Finding]:
         yield _to_run("warning", "the vault is not indexed", SYNC)
         return
     try:
-        with spoken():
+        with catalog_errors():
             catalog = vault.searcher().catalog
             sound = catalog.is_sound()
             dirty = catalog.waiting()

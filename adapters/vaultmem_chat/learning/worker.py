@@ -15,7 +15,7 @@ from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.index.catalog import spoken
+from vaultmem.index.catalog import catalog_errors
 from vaultmem.text import urls
 from vaultmem_chat.learning.learning import Learned, keep_turn, learn
 from vaultmem_chat.learning.turn_queue import FOLDER, SERVICE, Item, Turns
@@ -171,7 +171,7 @@ class Worker:
             # Of the service that the turn was sent to: it is sent to no other.
             may_ask = item.meta.get(SERVICE) in (None, "", service_of(self._vault.config))
             model = self._model(item) if may_ask else None
-            with spoken():
+            with catalog_errors():
                 limited = within_budget(vault.config, model)
                 learned = learn(vault, item, limited, self.turns.add_facts)
             is_done = self.turns.done(item)
