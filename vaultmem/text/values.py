@@ -176,8 +176,12 @@ def _without_code(text: str) -> str:
     return "".join([*parts, text[since:]])
 
 
+# A scope in front matter that cannot be read: any but that of everybody in a memory, else one that limits a note.
+# What follows a rule at the top of a note may be a sentence with a colon.
+_FRAMED = r"(?:(?!---)[^\n]*\n)*?[ \t\"']*"
+_SCOPE = rf"{_FRAMED}scope[ \t\"']*:[ \t\"']*+"
 _SCOPED = lazy(
-    r"(?i)\ufeff?---\n(?:(?!---)[^\n]*\n)*?[ \t\"']*scope[ \t\"']*:(?![ \t\"']*global\b)"
+    rf"(?i)\ufeff?---\n(?:(?={_FRAMED}id[ \t\"']*:){_SCOPE}(?!global\b)|{_SCOPE}(?:agent|conversation|user):)"
 )
 
 
