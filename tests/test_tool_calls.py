@@ -147,7 +147,10 @@ def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) 
     write("Old.md", "- [ ] long ago 📅 2020-01-01\n")
     opened.sync()
     waits = call(box, opened, "memory_pending")
-    assert "- and 1 overdue for more than two weeks" in waits.text
+    assert "- and 1 overdue for more than two weeks (offset 1)" in waits.text
+    older = call(box, opened, "memory_pending", offset=1)
+    assert [item["source"] for item in older.data["items"]] == ["Old.md:1"]  # type: ignore[attr-defined]
+    assert (older.data["count"], "- and" in older.text) == (2, False)
     item = next(one for one in waits.data["items"] if one["source"] == "Todo.md:1")  # type: ignore[attr-defined]
     assert f"- {item['id']} overdue {day}: call Ann (Todo.md:1)" in waits.text
     done = call(box, opened, "memory_done", id=item["id"])
@@ -173,7 +176,11 @@ def test_a_long_list_is_its_beginning_and_how_much_there_is(
     waits = call(box, opened, "memory_pending")
     assert waits.data["count"] == many
     assert len(waits.data["items"]) == len(looked) == memory_tools.MOST_PENDING  # type: ignore[arg-type]
-    assert waits.text.endswith("\n- and 5 more")
+    assert waits.text.endswith("\n- and 5 more (offset 50)")
+    rest = call(box, opened, "memory_pending", offset=50)
+    assert rest.data["count"] == many
+    both = [item["id"] for part in (waits, rest) for item in part.data["items"]]  # type: ignore[attr-defined]
+    assert len({*both}) == len(both) == many
     for number in range(3):
         call(box, opened, "memory_write", content=f"Ann owns {number} cups")
     listed = call(box, opened, "memory_list", limit=2)

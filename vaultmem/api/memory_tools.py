@@ -222,17 +222,19 @@ def remind(vault: Vault, call: Call) -> Outcome:
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     every = ensure_indexed(vault).pending(days=call.number("days"), by=call.client)
-    recent = [item for item in every if item["section"] != OLDER]
-    first = recent[:MOST_PENDING]  # notes are read for these alone
-    items = [item for item in first if not is_hidden(vault, _note_of(item), call.viewer)]
+    recent = sum(item["section"] != OLDER for item in every)  # the others are the last
+    offset = call.number("offset")
+    end = min(offset + MOST_PENDING, recent if offset < recent else len(every))
+    listed = every[offset:end]  # notes are read for these alone
+    items = [item for item in listed if not is_hidden(vault, _note_of(item), call.viewer)]
     lines = [_pending_line(item) for item in items]
-    if more := len(recent) - len(first):
-        lines.append(f"- and {more:,} more")
-    if older := len(every) - len(recent):
-        lines.append(f"- and {older:,} overdue for more than two weeks")
+    if more := max(recent - end, 0):
+        lines.append(f"- and {more:,} more (offset {end})")
+    if older := len(every) - max(end, recent):
+        lines.append(f"- and {older:,} overdue for more than two weeks (offset {max(end, recent)})")
     names = ("id", "section", "due", "source")
     data = [{name: item[name] for name in names if item.get(name)} for item in items]
-    count = len(items) + more + older
+    count = len(every) - len(listed) + len(items)
     return Outcome(
         listing(f"{count:,} pending", lines, "nothing is pending"), {"items": data, "count": count}
     )

@@ -79,8 +79,10 @@ VERBS = {
         ),
         run="pending.answering:pending", writes=False, apart=True, agent=True, first=True, command="reminder_views:pending",
         gives="items: list[dict[str, Any]]",
-        tool=Exposed("Tasks and reminders that are due.", {"days": ""}),
-        returns='items with "id", "section", "text", "due", "source", "title", "repeat", "author"',
+        tool=Exposed("Tasks and reminders that are due.", {
+            "days": "", "offset": Param("offset", kind="int", default=0, least=0, most=1_000_000)}, quiet="offset"),
+        returns='items with "id", "section", "text", "due", "source", "title", "repeat", "author". The tool lists 50 at a time, '
+        'the most urgent first, and says with which `offset` to go on',
     ),
     "done": Verb(
         "mark a pending item as done", REMINDED, _ANSWER, first=True, method="-", command="reminder_views:answer",
