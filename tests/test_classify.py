@@ -95,6 +95,13 @@ def test_in_german_as_in_english_code_lies_in_a_project_and_a_thing_in_a_cupboar
     assert classify("Ordner Steuer liegt im Schrank").category is None
 
 
+def test_in_chinese_what_has_a_name_like_a_persons_may_be_a_thing() -> None:
+    things = ("我们的产品叫高德", "我们公司叫华为", "产品名字叫高德", "我们的数据库是金仓")
+    assert not [text for text in things if "people" in scores(text).scores]
+    people = ("我的儿子叫高明", "我们的司机叫小王", "他的名字叫王芳", "我们的经理叫王芳")
+    assert [classify(text).category for text in people] == ["people"] * 4
+
+
 @pytest.mark.parametrize("text", ["", " ", "ok", "hm, noted", "好的", "???", "12345", "🙂"])
 def test_where_nothing_is_said_it_stays_in_the_inbox(text: str) -> None:
     assert classify(text).category is None
