@@ -124,7 +124,8 @@ class Dwindling:
         if applied:
             going = set(found.gone.values()) - set(kept)
             self.indexed -= going
-            self.losses.count(len(going), now)
+            lost = going.intersection(self.losses.missing(found))
+            self.losses.count(len(lost), now, found)
 
     def wholly(self, now: float, *, confirmed: bool = False) -> None:
         """A look at everything."""

@@ -314,7 +314,7 @@ class VanishGuard:
         self.vanished = why
 
     def expect(self, paths: Iterable[str]) -> None:
-        """Record paths that we moved away: they do not count as losses."""
+        """Record paths that we moved away, or Git did: they do not count as losses."""
         self._ours.update(paths)
 
     def missing(self, diff: Diff) -> list[str]:
@@ -332,7 +332,7 @@ class VanishGuard:
         gone = self.missing(diff)
         if gone and not self.vanished:
             try:
-                self._check(len(gone), total, now)
+                self.expect(self._check(gone, total, now))
             except VaultGoneError as error:
                 self.hold(str(error))
                 self._unconfirmed = set()
@@ -368,12 +368,11 @@ class VanishGuard:
         gone = self.missing(diff)
         try:
             check_vanished(self._folder, without(diff, self._ours))
-            if gone:
-                self._check(len(gone), len(diff.known) + len(diff.gone), now)
+            by_git = self._check(gone, len(diff.known) + len(diff.gone), now) if gone else ()
         except VaultGoneError:
             self._unconfirmed = set(gone)
             raise
-        self._going = len(gone)
+        self._going = len(gone) - len(by_git)
 
     def end(self, now: float, *, confirmed: bool) -> None:
         """End it: everything has been looked at and indexed; a person may have confirmed removals."""
@@ -386,10 +385,12 @@ class VanishGuard:
             self._lately.clear()
         self.count(self._going, now)
 
-    def _check(self, count: int, total: int, now: float) -> None:
-        """Raise VaultGoneError if these losses and those of the last minute are too many of `total` to believe."""
+    def _check(self, gone: list[str], total: int, now: float) -> set[str]:
+        """Raise VaultGoneError if these losses and those of the last minute are too many of `total` to believe. Returns
+        those that Git has removed, where they count."""
         if not self.vanished:
             while self._lately and self._lately[0][0] < now - WINDOW:
                 self._lately.popleft()
         before = sum(number for _, number in self._lately)
-        refuse_if_lost(self._folder, before + count, total + before, empty=count == total)
+        is_empty = len(gone) == total
+        return refuse_if_lost(self._folder, gone, total + before, empty=is_empty, before=before)

@@ -1,0 +1,89 @@
+"""Files that a checkout of Git removes are gone on purpose, however many they are; any others may be a lost drive."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.test_vanish_guard import Dwindling
+from vaultmem import Vault
+from vaultmem.agent.debounce import VanishGuard
+from vaultmem.errors import VaultGoneError
+from vaultmem.vault import checkout
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Sixty notes on main, of which ten are on few."""
+    folder = tmp_path / "repository"
+    for number in range(60):
+        note = folder / "notes" / f"{number:02}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"number {number}\n")
+    for command in ("init -qb main", "add .", "commit -qm 1", "checkout -qb few"):
+        git(folder, command)
+    for number in range(10, 60):
+        (folder / "notes" / f"{number}.md").unlink()
+    for command in ("commit -qam 2", "checkout -q main"):
+        git(folder, command)
+    return folder
+
+
+def git(folder: Path, words: str) -> None:
+    settings = ("user.name=A", "user.email=a@b.c", "commit.gpgsign=false")
+    who = [word for setting in settings for word in ("-c", setting)]
+    subprocess.run(["git", *who, *words.split()], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("inside", ["", "notes"])
+def test_a_checkout_may_remove_most_notes(repository: Path, inside: str) -> None:
+    """Also some checkouts ago, and where the vault is a folder of the checkout."""
+    with Vault(str(repository / inside)) as vault:
+        assert vault.sync().added == 60
+        for command in ("checkout -q few", "checkout -qb more", "commit -q --allow-empty -m 3"):
+            git(repository, command)
+        assert vault.sync().removed == 50
+        git(repository, "checkout -q main")
+        assert vault.sync().added == 50
+
+
+@pytest.mark.parametrize("before", ["", "checkout -q few", "rm -q --cached -r notes"])
+def test_what_git_has_not_removed_is_missed(repository: Path, before: str) -> None:
+    """Tracked notes, and others that it never had, whatever was checked out meanwhile."""
+    for number in range(40):
+        (repository / f"draft {number}.md").write_text(f"draft {number}\n")
+    with Vault(str(repository)) as vault:
+        vault.sync()
+        if before:
+            git(repository, before)
+        for path in repository.glob("draft *.md" if "few" in before else "notes/*.md"):
+            path.unlink()
+        with pytest.raises(VaultGoneError, match="confirm-removals"):
+            vault.sync()
+
+
+def test_losses_by_git_do_not_count_with_later_ones(repository: Path) -> None:
+    vault = Dwindling(0)
+    vault.losses = VanishGuard(str(repository))
+    vault.there = {f"notes/{number:02}.md" for number in range(60)}
+    vault.indexed = set(vault.there)
+    git(repository, "checkout -q few")
+    vault.there = {f"notes/{number:02}.md" for number in range(10)}
+    vault.partly(0.0)
+    assert (vault.losses.vanished, vault.indexed) == (None, vault.there)
+    vault.there.remove("notes/00.md")
+    vault.partly(1.0)
+    assert (vault.losses.vanished, vault.indexed) == (None, vault.there)
+
+
+def test_without_git_nothing_is_its_doing(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(repository, "checkout -q few")
+    assert checkout.removed(str(repository), ["notes/59.md", "notes/00.md"]) == {"notes/59.md"}
+    assert checkout.removed(str(repository.parent), ["notes/59.md"]) == set()
+    monkeypatch.setenv("PATH", os.devnull)
+    assert checkout.removed(str(repository), ["notes/59.md"]) == set()
