@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Stream(Protocol):
-        """The part of a text stream that is used."""
+        """The used part of a text stream."""
 
         @property
         def encoding(self) -> str | None:
@@ -43,7 +43,7 @@ class Streams:
 
 
 class Parts:
-    """A stream that collects its texts in a list, which it shares with another stream to keep their order."""
+    """A stream that collects its texts in a list, shared with another stream to keep their order."""
 
     encoding = "utf-8"
 
@@ -56,7 +56,7 @@ class Parts:
         return len(text)
 
     def flush(self) -> None:
-        """Does nothing: the texts are printed at the end."""
+        """Do nothing: the texts are printed at the end."""
 
 
 JSON_VERSION = 1  # of the output with --json; docs/json.md says when it is raised
@@ -66,7 +66,7 @@ _CODES = {
 
 
 class Output:
-    """Writes the output of a command in the chosen format, with colour where the terminal has it."""
+    """Writes the output of a command in the chosen format, in colour if the terminal supports it."""
 
     def __init__(self, form: str = "text", streams: Streams | None = None) -> None:
         self._is_own = streams is None
@@ -79,7 +79,7 @@ class Output:
         self.root = ""  # the folder of the vault, for links to its files
 
     def paint(self, text: str, *styles: str) -> str:
-        """The text in a style, where colour is used."""
+        """The text in a style, if colour is used."""
         if not (self.colour and text and styles):
             return text
         codes = ";".join(_CODES[style] for style in styles)
@@ -87,13 +87,13 @@ class Output:
         return f"\x01{_MARK};{codes}\x02{text}\x01{_MARK};0\x02"
 
     def link(self, text: str, uri: str) -> str:
-        """The text as a link, where the terminal supports links."""
+        """The text as a link, if the terminal supports links."""
         if not (self._has_links and text and _URI.fullmatch(uri)):
             return text
         return f"\x01{_MARK}|{uri}\x02{text}\x01{_MARK}|\x02"
 
     def place(self, path: str, line: object = "", *, room: int = 0, style: str = "cyan") -> str:
-        """A file of the vault and a line in it, linked to the file and shortened in the middle to `room` columns."""
+        """A file of the vault with a line number, linked to the file and shortened in the middle to `room` columns."""
         behind = f":{line}" if line else ""
         text = screen.cut_middle(path, max(room - len(behind), 12)) if room else path
         uri = f"file://{_quote(f'{self.root}/{path}')}" if self.root and self._has_links else ""
@@ -134,7 +134,7 @@ class Output:
         self._out.flush()
 
     def prompt(self, text: str) -> None:
-        """Print a question to a person at the terminal, who answers on the same line."""
+        """Print a question at the terminal; the person answers on the same line."""
         _write(self._out, text)
         self._out.flush()
 
@@ -143,7 +143,7 @@ class Output:
         _write(self._out, json_text(value, 2 if self._streams.terminal else None) + "\n")
 
     def answer(self, value: object) -> None:
-        """Print the answer of a command for a program; for a person, lines and texts are printed instead."""
+        """Print a command's answer for a program; for a person, lines and texts are printed instead."""
         if self.as_json:
             self.data(value)
 
@@ -154,16 +154,16 @@ class Output:
             self.line(line)
 
     def record(self, value: object) -> None:
-        """Print one of many JSON values at once, on a line of its own."""
+        """Print one of many JSON values at once, on its own line."""
         _write(self._out, json_text(value) + "\n")
         self._out.flush()
 
     def remark(self, text: str) -> None:
-        """Print a remark of vaultmem's on stderr."""
+        """Print a remark on stderr."""
         self.aside(f"vaultmem: {text}")
 
     def note(self, text: str) -> None:
-        """Print a remark for a person; a program has it in the data."""
+        """Print a remark for a person; for a program it is in the data."""
         if not self.as_json:
             self.remark(text)
 
@@ -174,18 +174,18 @@ class Output:
         _write(self._err, f"{text}\n")
 
     def error(self, text: str) -> None:
-        """Print an error in one line; as JSON when the data would have been JSON."""
+        """Print an error on one line; as JSON if the data would have been JSON."""
         flat = " ".join(text.split())
         line = json_text({"error": flat}) if self.as_json else f"vaultmem: {flat}"
         _write(self._err, line + "\n")
 
     def bar(self) -> Bar:
-        """A progress bar for a person at this terminal; a command that runs for a client prints none."""
+        """A progress bar for a person at this terminal; a command that runs for a client has none."""
         return Bar(visible=self._is_own)
 
 
 class Paged(Output):
-    """Collects the output and prints it at the end: in a pager if it is longer than the screen."""
+    """Collects the output and prints it at the end, in a pager if it is longer than the screen."""
 
     def __init__(self, form: str) -> None:
         self._parts: list[tuple[str, str]] = []
@@ -198,7 +198,7 @@ class Paged(Output):
         return Bar()
 
     def close(self) -> None:
-        """Print what was collected."""
+        """Print the collected output."""
         show_parts(self._parts)
 
 
@@ -235,7 +235,7 @@ def _plain(value: object) -> object:
     return getattr(value, "__dict__", None) or str(value)
 
 
-# The most pairs of words that are compared for a diff, which takes quadratic time.
+# The most pairs of words compared for a diff, which takes quadratic time.
 PAIRS = 1_000_000
 
 # A note may hold escape sequences that control the terminal, or bidirectional controls that reorder the line.
@@ -245,7 +245,7 @@ _MARK = os.urandom(4).hex()  # nothing in a note can imitate what paint() writes
 _STYLE = lazy(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
 _LINK = lazy(f"\x01{_MARK}\\|([!-~]*)\x02")
 _URI = lazy(r"[a-z][a-z+.-]*:[!-~]+")
-# Valid in JSON, but a terminal must not get them and a program must not lose them.
+# Valid in JSON, but terminals must not get them and programs must not lose them.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *TURNING)}
 
 _TO_ESCAPE = lazy(f"[{''.join(map(chr, _ESCAPED))}]")
@@ -254,7 +254,7 @@ _TO_ESCAPE = lazy(f"[{''.join(map(chr, _ESCAPED))}]")
 def json_text(value: object, indent: int | None = None) -> str:
     """A value as JSON on one line (or indented): every character as it is, except those that control a terminal."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=_plain)
-    # translate() goes character by character where anything is not ASCII, and every answer holds a "…".
+    # translate() is slow on non-ASCII text, and every answer has a "…".
     return text.translate(_ESCAPED) if _TO_ESCAPE.search(text) else text
 
 
@@ -264,7 +264,7 @@ def _bare(text: str) -> str:
 
 
 def _write(stream: Stream, text: str) -> None:
-    """Write text with control characters made harmless, in any encoding of the stream."""
+    """Write text in any encoding of the stream, with control characters made harmless."""
     safe = text.translate(_CONTROL)
     if "\x01" in safe:
         safe = _STYLE.sub("\033[\\1m", safe)
@@ -308,7 +308,7 @@ class Bar:
         rate, lately = self._done / seconds, (self._done - count) / (seconds - since)
         if seconds >= 2 * last[0]:
             self._marks = last, (seconds, self._done)
-        # The first items are often slower or faster than the rest: the remaining time is shown once the rate is
+        # The first items are often slower or faster than the rest: show the remaining time once the rate is
         # steady.
         is_known = count and self._total and 2 / 3 * lately < rate < 3 / 2 * lately
         left = f", {_span((self._total - self._done) / lately)} left" if is_known else ""
@@ -330,7 +330,7 @@ def _span(seconds: float) -> str:
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Rows as aligned columns, the last one of any width."""
+    """Rows as aligned columns; the last one is as wide as it needs."""
     listed = list(rows)
     columns = range(len(listed[0]) - 1 if listed else 0)
     widths = [max(screen.columns(row[n]) for row in listed) for n in columns]

@@ -1,6 +1,6 @@
-"""The paths of state, settings and the vault: the same as platformdirs', at a tenth of its import time.
+"""The paths of state, settings and the vault: the same as from platformdirs, in a tenth of its import time.
 
-A test compares these folders with platformdirs' on every system; docs/adr/0003 says why it is not used.
+A test compares these folders with those of platformdirs on every system; docs/adr/0003 says why it is not used.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from _thread import get_ident
 
 from vaultmem.errors import StateError, VaultNotFoundError
 
-TYPE_CHECKING = False  # as in text.values, without the price of another file
+TYPE_CHECKING = False  # as in text.values, without importing another file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-try:  # the same function; hashlib would load OpenSSL as well, a quarter of a bare start of Python
+try:  # the same function; hashlib would also load OpenSSL, a quarter of a bare Python start
     from _blake2 import blake2b as blake2b  # noqa: PLC0414 - for others, too
 except ImportError:
     from hashlib import blake2b as blake2b  # noqa: PLC0414 - the same
 
 
-# Environment variables that are not settings: only the environment sets them, or they apply to one run.
+# Environment variables that are not settings: set only in the environment, or for one run.
 NO_SETTINGS = frozenset((
     "VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_PAGER", "VAULTMEM_NOW", "VAULTMEM_TESTS",
 ))  # fmt: skip
@@ -76,7 +76,7 @@ LONGEST_SOCKET = 100  # bytes; systems allow 104 or 108, including the final zer
 
 
 def socket_path(vault: str) -> str:
-    """The path of the agent's socket for a vault, found without reading anything."""
+    """The path of the agent's socket for a vault, computed without reading anything."""
     root, real = os.fsencode(state_root()), os.fsencode(os.path.realpath(vault))
     path = os.path.join(root, b"run", _digest(real) + b".sock")
     if len(path) > LONGEST_SOCKET:
@@ -90,7 +90,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _to_make(folder: str) -> list[str]:
-    """The missing folders in a path, the outermost first; all of them become private."""
+    """The missing folders in a path, outermost first; all of them become private."""
     missing = []
     while not os.path.lexists(folder):
         missing.append(folder)
@@ -126,9 +126,9 @@ def make_private(folder: str) -> str:
 
 
 def keep_private(file: str) -> str:
-    """Make a file readable by its owner only, and create it if it does not exist, for a library to fill. Returns its
-    path. Errors are left to whoever opens it. An existing file is never opened: closing it would release all locks
-    that SQLite has on it in this process, and another process would discard its log."""
+    """Make a file readable by its owner only, creating it if it does not exist, for a library to fill. Returns its
+    path. Errors are left to the code that opens it. An existing file is never opened: closing it would release all
+    locks that SQLite has on it in this process, and another process would discard its log."""
     try:
         if not os.path.lexists(file):
             os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -142,8 +142,8 @@ def keep_private(file: str) -> str:
 def replace_private(
     path: str, content: str | bytes, *, sync: bool = False, by_way_of: str = ""
 ) -> None:
-    """Atomically replace a file that only its owner can read; durably with `sync`. The new file comes into being beside
-    it, or beside `by_way_of`. Raises OSError."""
+    """Atomically replace a file that only its owner can read; durably with `sync`. The new file is created beside it,
+    or beside `by_way_of`. Raises OSError."""
     fresh = f"{by_way_of or path}.{os.getpid()}-{get_ident()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -180,7 +180,7 @@ def flush(path: str | os.PathLike[str]) -> None:
 
 def sha256_of(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a file, in hex. Raises OSError."""
-    import hashlib  # it loads OpenSSL
+    import hashlib  # loads OpenSSL
 
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -196,12 +196,12 @@ def stamp(path: str, look: Callable[[str], os.stat_result] = os.stat) -> tuple[i
 
 
 def looks_like_vault(folder: str) -> bool:
-    """Whether a folder holds the folder of an editor or of vaultmem."""
+    """Whether a folder has an editor's or vaultmem's own folder."""
     return any(os.path.exists(os.path.join(folder, mark)) for mark in VAULT_MARKS)
 
 
 def find_vault(start: str) -> str | None:
-    """The nearest folder at or above `start` that looks like a vault, or has a state folder; None without one."""
+    """The nearest folder at or above `start` that looks like a vault, or has a state folder; None if there is none."""
     return next(
         (folder for folder in at_and_above(start)
          if looks_like_vault(folder) or os.path.isdir(state_folder(folder))), None,
@@ -232,7 +232,7 @@ def choose_vault(
 
 
 def check_vault(folder: str) -> str:
-    """The absolute path of a vault folder. Raises VaultNotFoundError or VaultGoneError when it is not a readable
+    """The absolute path of a vault folder. Raises VaultNotFoundError or VaultGoneError if it is not a readable
     folder."""
     path = os.path.abspath(os.path.expanduser(folder))
     if not os.path.exists(path):
@@ -250,12 +250,11 @@ def check_vault(folder: str) -> str:
     return path
 
 
-_OTHER_PAGES = ("expectations.md", "memory.md", "what changed.md")  # that we write too
+_OTHER_PAGES = ("expectations.md", "memory.md", "what changed.md")  # which we also write
 
 
 def inside(folder: str) -> str:
-    """A relative path that stays inside a vault, as the check of a setting; editors neither show nor sync folders
-    with a leading dot."""
+    """Check a setting: a relative path inside a vault; editors neither show nor sync folders with a leading dot."""
     parts = folder.replace("\\", "/").split("/")
     if os.path.isabs(folder) or not all(part and not part.startswith(".") for part in parts):
         raise ValueError("a visible folder inside the vault")
@@ -265,12 +264,12 @@ def inside(folder: str) -> str:
         return folder
     from unicodedata import normalize
 
-    # In the form in which the walk names it: otherwise our page would be taken for a note.
+    # In the spelling of the walk, or our page would be taken for a note.
     return normalize("NFC", folder)
 
 
 def page(path: str) -> str:
-    """The path of a page in the vault, as the check of a setting; "" and off mean none."""
+    """Check a setting: the path of a page in the vault; "" and off mean none."""
     if path in ("", "off"):
         return path
     if not path.endswith(".md"):
@@ -281,8 +280,8 @@ def page(path: str) -> str:
 
 
 def project_names(folder: str) -> list[str]:
-    """The names that the project of a folder may have in memories: of the folder, of its repository, and Claude
-    Code's name of either, the path below the home folder with dashes."""
+    """The names that a folder's project may have in memories: the folder's, its repository's, and Claude Code's name
+    of either (the path below the home folder, with dashes)."""
     home = os.path.expanduser("~")
     return [
         name

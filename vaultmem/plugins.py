@@ -1,7 +1,7 @@
 """Finds and loads what packages register by entry point: dialects, languages, sources, verbs.
 
-importlib.metadata would read all installed metadata, a quarter of the start of a short command. Only our groups in
-the files entry_points.txt matter; distributions in zip files are not found.
+importlib.metadata would read all installed metadata, which takes a quarter of a short command's start. Only our
+groups in the entry_points.txt files are read; distributions in zip files are not found.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def registered(group: str) -> dict[str, str]:
 
 
 def _search(path: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """The groups of all distributions; of two with one name, the first on the path counts."""
+    """The groups of all distributions; of two with the same name, the first on the path counts."""
     groups: dict[str, dict[str, str]] = {}
     seen: set[str] = set()
     for folder in path:
@@ -87,8 +87,8 @@ def load_each(
     failed: Callable[[str, str], object],
     only: Collection[str] = (),
 ) -> None:
-    """Load the entry points of a group by name, or `only` some, and call `use` with each. One that fails does not
-    stop the others: `failed` is called with its name and the reason, in one line."""
+    """Load the entry points of a group by name, or `only` some, and call `use` with each. A failure does not stop the
+    others: `failed` is called with its name and the reason, in one line."""
     for name in [entry for entry in registered(group) if not only or entry in only]:
         try:
             use(name, load(group, name))
@@ -96,7 +96,7 @@ def load_each(
             failed(name, " ".join(str(error).split()) or type(error).__name__)
 
 
-# Groups of which one entry counts, and groups of which all do
+# Groups in which one entry counts, and groups in which all do
 
 
 def language() -> Language:
@@ -118,7 +118,7 @@ def _only(group: str) -> Any:
 
 
 def rivals() -> list[tuple[str, ...]]:
-    """The groups of which one entry counts and that have several, each with their names, that one first."""
+    """The groups in which one entry counts but several exist, each with their names, that one first."""
     groups = ("vaultmem.languages", "vaultmem.models")
     return [(group, *names) for group in groups if len(names := registered(group)) > 1]
 
@@ -129,6 +129,6 @@ def health() -> list[Health]:
 
 
 def assistants() -> list[Assistant]:
-    """The programs that run assistants, of all packages."""
+    """The programs that run assistants, from all packages."""
     result = (load("vaultmem.assistants", name) for name in registered("vaultmem.assistants"))
     return [assistant for several in result for assistant in several]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _contextvars import ContextVar  # what contextvars is, without the price of another file
+from _contextvars import ContextVar  # what contextvars provides, without importing another file
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -18,7 +18,7 @@ class Progress(Protocol):
     """Receives the progress of a long job."""
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins; total is 0 when unknown."""
+        """Begin a stage; total is 0 if unknown."""
 
     def advance(self, count: int = 1) -> None:
         """Count items as done."""
@@ -28,10 +28,10 @@ class Silent:
     """A Progress that ignores everything."""
 
     def stage(self, name: str, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def advance(self, count: int = 1) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 # The receiver of progress for the current context, for loops at any depth.
@@ -55,7 +55,7 @@ def report_to(progress: Progress) -> Iterator[None]:
 
 
 def track(name: str, items: Sequence[_T]) -> Iterator[_T]:
-    """Yield the items, and report how many of them are done."""
+    """Yield the items, reporting how many are done."""
     heard = current_progress()
     heard.stage(name, len(items))
     for item in items:

@@ -16,7 +16,7 @@ _TICK = timedelta(microseconds=1)
 
 
 class LocalZone(tzinfo):
-    """The time zone of this computer, including changes of daylight saving time: datetime.now(LocalZone()).
+    """The time zone of this computer, including daylight saving changes: datetime.now(LocalZone()).
 
     datetime.now().astimezone() has only the current offset, which is wrong after the next change.
     """
@@ -24,7 +24,7 @@ class LocalZone(tzinfo):
     def utcoffset(self, when: datetime | None) -> timedelta:
         """The offset at a local time."""
         local = (when or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
-        # Not astimezone(): since Python 3.12 it takes a skipped hour for the one before.
+        # Not astimezone(): since Python 3.12 it maps a skipped hour to the one before.
         return local - datetime.fromtimestamp(local.timestamp(), UTC).replace(tzinfo=None)
 
     def dst(self, when: datetime | None) -> timedelta | None:  # noqa: ARG002 - as tzinfo has it
@@ -57,8 +57,8 @@ def next_time(
 
 
 def _next_by_cron(cron: Cron, start: float, timezone: tzinfo | None) -> float | None:
-    """The first matching time after `start`. Of an hour that occurs twice in autumn only the first counts, unless the
-    hour is left open; a time that is skipped in spring moves by an hour."""
+    """The first matching time after `start`. Of an hour that occurs twice in autumn, only the first counts, unless
+    the hour is left open; a time skipped in spring moves by an hour."""
     zone = timezone or LocalZone()
     trigger = _cron_trigger(cron, zone)
     due: datetime | None = datetime.fromtimestamp(start, zone)
@@ -70,7 +70,7 @@ def _next_by_cron(cron: Cron, start: float, timezone: tzinfo | None) -> float | 
 
 
 def _cron_trigger(cron: Cron, zone: tzinfo) -> BaseTrigger:
-    from apscheduler.triggers.combining import OrTrigger  # it imports asyncio
+    from apscheduler.triggers.combining import OrTrigger  # imports asyncio
     from apscheduler.triggers.cron import CronTrigger
 
     days: dict[str, str] = {"day": _listed(cron.day)}

@@ -20,7 +20,7 @@ _LINK_TERMS = ("xterm-kitty", "xterm-ghostty", "foot", "alacritty", "contour")
 
 
 def size(stream: TextIO) -> tuple[int, int]:
-    """Columns and rows of the terminal of a stream; COLUMNS and LINES win. 0 rows where they are unknown."""
+    """Columns and rows of a stream's terminal; COLUMNS and LINES take precedence. 0 rows if unknown."""
     try:
         columns, rows = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError, AttributeError):
@@ -39,7 +39,7 @@ def has_links() -> bool:
     if forced := env("FORCE_HYPERLINK"):
         return forced != "0"
     if env("TMUX") or env("STY"):
-        return False  # it may remove links, or print them
+        return False  # it may drop links, or print them raw
     vte = env("VTE_VERSION", "")
     return (
         env("TERM_PROGRAM") in _WITH_LINKS
@@ -68,7 +68,7 @@ def _of_letter(letter: str) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """The beginning of a text, ending in … where it was cut."""
+    """The beginning of a text, ending in … if it was cut."""
     if columns(text) <= most:
         return text
     head, used = "", 1
@@ -81,7 +81,7 @@ def cut(text: str, most: int) -> str:
 
 
 def cut_middle(text: str, most: int) -> str:
-    """A path or URL cut in the middle: its end says most."""
+    """A path or URL cut in the middle: its end matters most."""
     if columns(text) <= most:
         return text
     folder, slash, name = text.rpartition("/")
@@ -118,7 +118,7 @@ def wrap(words: list[tuple[str, str]], width: int, most: int) -> list[str]:
 
 
 def fold(line: str, width: int, plain: Callable[[str], str] = str) -> str:
-    """A line wrapped into several if it is too long. `plain` removes what has no width from a text."""
+    """A line wrapped into several if too long. `plain` removes zero-width parts from a text."""
     flat = plain(line)
     if columns(flat) <= width:
         return line
@@ -138,7 +138,7 @@ def fold(line: str, width: int, plain: Callable[[str], str] = str) -> str:
 
 
 def wrap_text(text: str, width: int) -> str:
-    """Running text wrapped to a width; rows of tables and examples, which are indented, stay lines of their own."""
+    """Running text wrapped to a width; indented rows of tables and examples stay separate lines."""
     lines: list[str] = []
     for line in text.split("\n"):
         runs_on = bool(lines and lines[-1]) and not {line[:1], lines[-1][:1]} & {"", " ", "-"}
@@ -150,7 +150,7 @@ def wrap_text(text: str, width: int) -> str:
 
 
 def _broken(words: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Words that fit into a line: text without blanks, such as Chinese, is broken anywhere."""
+    """Words that fit into a line: text without blanks, such as Chinese, may break anywhere."""
     parts: list[tuple[str, str]] = []
     for text, painted in words:
         rest = text
@@ -167,7 +167,7 @@ def _broken(words: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
 
 
 def page(text: str) -> bool:
-    """Show a text in the person's pager, as git does. Returns False where there is none."""
+    """Show a text in the person's pager, as git does. Returns False if there is none."""
     import re
     import shlex
     import subprocess  # only for output longer than the screen
@@ -181,7 +181,7 @@ def page(text: str) -> bool:
         process = subprocess.Popen(words, stdin=subprocess.PIPE, env=env)
     except OSError:
         return False
-    # An old less prints the escape sequences of links.
+    # An old less prints escape sequences of links.
     plain = re.sub("\033]8;;[^\033]*\033\\\\", "", text)
     try:
         process.communicate(plain.encode("utf-8", "replace"))

@@ -28,11 +28,11 @@ class Setting:
 
     @property
     def is_secret(self) -> bool:
-        """Whether a key may have been pasted here, so that a wrong value must not be repeated."""
+        """Whether a key may have been pasted here, so that an invalid value must not be repeated."""
         return self.check in (_endpoint, _key)
 
     def read(self, value: object) -> Value:
-        """The value of a setting from that in a file or in the environment. Raises ValueError that says what is
+        """The value of a setting from its text in a file or the environment. Raises ValueError that says what is
         valid."""
         if isinstance(self.default, (int, float)):
             return self._number(value)
@@ -56,8 +56,8 @@ class Setting:
 
 
 def schedule(text: str) -> str:
-    """The check of a setting that says when a job runs."""
-    # Imported only when one is set: most commands need none.
+    """Check a setting that says when a job runs."""
+    # Imported only if one is set: most commands need none.
     from vaultmem.text import times as schedules
 
     schedules.read_schedule(text)

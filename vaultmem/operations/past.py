@@ -43,11 +43,7 @@ log = logging.getLogger("vaultmem.memories")
 
 MOST = 1_000
 ALL = 10_000  # commits searched
-UNDO, REDO, LONGEST_WHY = (
-    "undo: ",
-    "redo: ",
-    200,
-)  # prefixes of their entries; characters of a reason
+UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # prefixes of their entries; characters
 
 
 def history(session: Session, params: Arguments) -> JsonObject:

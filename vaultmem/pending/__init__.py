@@ -1,1 +1,1 @@
-"""pending.md and the review: questions to the person, their answers, and what follows."""
+"""pending.md and the review: questions to the person, their answers, and the effects."""

@@ -1,4 +1,4 @@
-"""The verbs about pending items, for every door: list them, answer one, carry answers out, notify of what is due."""
+"""The verbs on pending items, for every door: list them, answer one, carry answers out, notify of due items."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 _A_YEAR = 366  # days
 _DAY = 86_400  # seconds
-LEAST = 4  # letters of an id that name an item
+LEAST = 4  # least letters of an id that name an item
 _PREFIX = "vm-"
 _MOST_NAMED = 5
 
 
-# --- Without the lock of the store: listing and notifying need not wait for a dream
+# --- Without the store's lock: listing and notifying need not wait for a dream
 
 
 def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
-    """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
+    """All pending items, the chores that these only count, and on request the facts for an assistant's start."""
     catalog, now, vanished = _catalog(reader), _now(store), params.line("vanished")
     at, to = store.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
     items = [item for item in at.items(params.whole("days")) if _may_see(item, to)]
@@ -65,7 +65,7 @@ def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject
 
 
 def notify(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
-    """Take the answers from the page, write it, and notify of what is due."""
+    """Read answers from the page, write it, and notify of due items."""
     catalog, now, waiting = _catalog(reader), _now(store), store.pending
     dry_run, vanished = params.flag("dry_run"), params.line("vanished")
     refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
@@ -106,18 +106,18 @@ def _now(store: MemoryStore) -> datetime:
 class _Target(NamedTuple):
     id: str
     text: str
-    due: Due | None  # None for a question, or what is due no more
+    due: Due | None  # None for a question, or an item no longer due
     last: Answer | None  # the last answer so far
 
 
 def settle(session: Session, params: Arguments) -> JsonObject:
-    """Carry out all answers that are not carried out yet, whatever their origin."""
+    """Carry out all answers not carried out yet, whatever their origin."""
     session.store.pending.check_vault(params.line("vanished"))
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
 
 def answer(session: Session, params: Arguments) -> AnswerReport:
-    """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
+    """Record an answer, and carry it out. A closed item is unchanged."""
     state, name = params.needed("state"), params.needed("id")
     now = _now(session.store)
     record = session.store.pending.record
@@ -141,7 +141,7 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     }  # fmt: skip
     if not changed:
         return report
-    # The page of answers is no private note.
+    # The page of answers is not a private note.
     content = one_line_or_placeholder(words_of(target.due)) if target.due else text
     answers = [Answer(target.id, state, stamp(session.now), who.by, until, content)]
     if series:  # its end is recorded under its own id
@@ -156,7 +156,7 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
 
 
 def _series(session: Session, target: _Target, state: str, params: Arguments) -> str:
-    """The id of the series that ends with this answer, or that goes on when it is taken back; "" for none."""
+    """The id of the series that ends with this answer, or continues when it is taken back; "" for none."""
     if params.flag("series") and state == DROPPED:
         due = target.due or _unanswered_due(session, target.id)
         if due is None or not due.series:
@@ -173,7 +173,7 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
 
 
 def _unanswered_due(session: Session, id_: str) -> Due | None:
-    """The due item of this id without any answer: a recurring one may have moved on since."""
+    """The due item of this id, ignoring answers: a recurring one may have moved on since."""
     dues = carrying.dues(session, {})
     rolling = [due for due in dues if due.memory and due.rolls]
     earlier = (occurrence for due in rolling for occurrence in earlier_occurrences(due, _A_YEAR))
@@ -272,7 +272,7 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
 def _id_at(session: Session, place: tuple[str, int]) -> str:
     answers = session.store.pending.record.answers()
     there = [due for due in carrying.dues(session) if (due.path, due.line) == place]
-    if there:  # of what repeats the turn that is open
+    if there:  # of a recurring item, the open occurrence
         return min(there, key=lambda due: is_over(due, answers)).id
     raise NoteNotFoundError(
         f"nothing is pending at {place[0]}:{place[1]}; vaultmem pending lists what is pending"
@@ -306,7 +306,7 @@ def _of_memory(name: str, dues: Iterable[Due]) -> str:
 
 
 def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
-    """An assistant answers for what is due, and takes back its own answers; nothing else."""
+    """Raise unless the answer is to a due item, or takes back the assistant's own answer."""
     due, name_of = target.due, f"{one_line_or_placeholder(target.text)!r} ({target.id})"
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
@@ -328,14 +328,14 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
 
 
 def _until(params: Arguments, now: datetime) -> str:
-    """The minute on the clock of `now`, or the day, for midnight and spans of days; tomorrow, if none is named."""
+    """The local minute, or the day for midnight and spans of days; tomorrow if none is named."""
     if not params.has("until"):
         return days_later(now.date(), 1)
     seconds = params.moment("until", now, ahead=True)
     at = datetime.fromtimestamp(seconds, now.tzinfo).replace(tzinfo=None)
     until = at.date().isoformat() if at.time() == time() else at.isoformat(timespec="minutes")
     span = round(seconds - now.timestamp())
-    if span % _DAY == 0:  # days of the calendar: one of them may have 23 hours
+    if span % _DAY == 0:  # calendar days, which may have 23 hours
         until = days_later(now.date(), span // _DAY)
     if until <= f"{now:%Y-%m-%dT%H:%M}"[: len(until)]:
         option = params.spelled("until")

@@ -1,4 +1,4 @@
-"""Approval by the person of what an assistant wrote, what came from elsewhere or what a conversation learned: from
+"""The person's approval of what an assistant wrote, what came from elsewhere or what a conversation learned: from
 then on assistants may read it."""
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
 
-SHORTEST_ID = 4  # characters of an id that can mean a fact
+SHORTEST_ID = 4  # least characters of an id that identify a fact
 
 
 def approve(session: Session, params: Arguments) -> JsonObject:
-    """Approve one memory, or all of one writer or source; or take that back. With `seen`, a content_hash, only what
-    still has that text."""
+    """Approve one memory, or all of one writer or source; or take that back. With `seen`, a content_hash, only if the
+    text is unchanged."""
     if params.text("by"):
         raise UsageError("only you can approve what assistants may read; leave --by out")
     undo = params.flag("undo")
@@ -75,7 +75,7 @@ def approve(session: Session, params: Arguments) -> JsonObject:
 
 
 def _fact(session: Session, text: str) -> Learned | None:
-    """The fact of a conversation that the id names; None where it names a memory."""
+    """The fact of a conversation that the id names; None if it names a memory."""
     searcher, store = session.reader.searcher(), session.store
     if searcher is None or len(text) < SHORTEST_ID:
         return None
@@ -107,7 +107,8 @@ def approved_ids(store: MemoryStore, reader: Reader, params: Arguments) -> JsonO
 
 
 def take_back(session: Session, memories: Mapping[str, str]) -> None:
-    """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
+    """Withdraw the approval of memories (titles by id) whose words change, since the person has not seen the new
+    ones."""
     record = session.store.pending.record
     answers, at = record.answers(), stamp(session.now)
     results = [
@@ -128,11 +129,11 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
     return [memory for memory in session.store.collection.live() if has_values(memory, filters)]
 
 
-# The authors of search results, where these are neither the viewer's own words nor approved by the person.
+# The authors of search results that are neither the viewer's own words nor approved by the person.
 
 
 def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
-    """The attributions of memories with these properties, by id. Most need none, and then nothing is requested."""
+    """The attributions of memories with these properties, by id. Most need none, and then nothing is read."""
     texts = {str(item["id"]): attribution(origin(item), to) for item in items if item.get("id")}
     attributed = {id_: one_line(text) for id_, text in texts.items() if text}
     if not attributed:
@@ -141,13 +142,13 @@ def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) ->
     return {id_: text for id_, text in attributed.items() if id_ not in approved}
 
 
-# How many memories there are, and how they are.
+# The number of memories, and their state.
 
-WAITING = ("contradiction", "fading")  # a person may want to do something about it
+WAITING = ("contradiction", "fading")  # a person may want to act on it
 
 
 def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
-    """The findings of dreams that still hold and are not answered, and the number of open proposals."""
+    """The findings of dreams that still hold and are unanswered, and the number of open proposals."""
     collection, answers = session.store.collection, session.store.pending.record.answers()
     minute, results = session.local_time.isoformat()[:16], []
     paths = {memory.id: memory.path for memory in collection.live()}
@@ -166,7 +167,7 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
 
 
 class Overview(TypedDict):
-    """How many memories there are; `history` says why they have none, if so."""
+    """Counts of memories; `history` says why there is none, if so."""
 
     memory_count: int
     archived: int

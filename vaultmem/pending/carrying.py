@@ -1,5 +1,5 @@
-"""Carries out what answers ask for: a reminder that is done goes to the archive, a task is ticked in its note, and what
-a conversation learned becomes a memory; and brings back what was put away when an answer is taken back."""
+"""Carries out answers: a finished reminder goes to the archive, a task is ticked in its note, a fact learned in a
+conversation becomes a memory; and restores what was archived when an answer is taken back."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ if TYPE_CHECKING:
 
     T = TypeVar("T", ItemReport, ChangeReport)
 
-# The property of an archived reminder that says by which answer it was put away.
+# The property of an archived reminder that names the answer by which it was archived.
 ANSWERED = "answered"
 
 
 def about(id_: str, reports: Iterable[T]) -> list[T]:
-    """The part of this that concerns an item, or the question whether to tick it in its note."""
+    """The part that concerns an item, or the question whether to tick it in its note."""
     return [
         report for report in reports if id_ in (report["due"], completion_id(report["path"] or ""))
     ]
 
 
 def dues(session: Session, answers: Answers | None = None) -> Sequence[Due]:
-    """All due items, answered or not; recurring ones move on once they are done or dropped."""
+    """All due items, answered or not; recurring ones move on once done or dropped."""
     searcher = session.reader.searcher()
     if searcher is None:
         return ()
@@ -71,10 +71,10 @@ def dues(session: Session, answers: Answers | None = None) -> Sequence[Due]:
 def settle(
     session: Session, *, dry_run: bool = False, more: Iterable[Answer] = (), entry: Header | None = None
 ) -> Settled:  # fmt: skip
-    """Carry out answers that are not carried out yet, one entry of the history each; or preview that."""
+    """Carry out answers not carried out yet, each as an entry of the history; or preview that."""
     pending, entries = session.store.pending, [entry] if entry else []
     if not dry_run:
-        pending.unsettled = False  # what is answered from now on is for the next time
+        pending.unsettled = False  # later answers are left for the next run
         ticked, pending.ticked = pending.ticked, []
         entries += [_entry(session, answer) for answer in ticked]
     answers = pending.record.answers()
@@ -102,13 +102,13 @@ class _Work:
         self, session: Session, answers: dict[str, Answer], entries: list[Header], *, dry_run: bool
     ) -> None:
         self.settled = Settled()
-        self.entries = entries  # of the history, until something that was done has them
+        self.entries = entries  # of the history, until recorded with an effect
         self._session, self._answers, self._dry_run = session, answers, dry_run
         self._dues = dues(session, answers)
 
     @contextmanager
     def _or_skip(self, id_: str, path: str) -> Iterator[None]:
-        """Carry out each item; an error of one does not stop the others."""
+        """Carry out each item; an error in one does not stop the others."""
         try:
             yield
         except VaultmemError as error:
@@ -116,14 +116,14 @@ class _Work:
 
     def carry_out_dues(self) -> None:
         """Archive reminders, and tick tasks."""
-        # From the last line up: the next one of what repeats is another line of its note.
+        # From the last line up: the next occurrence of a recurring task is another line of its note.
         for due in sorted(self._dues, key=lambda one: (one.path, -one.line)):
             for answer, mark in self._requested(due):
                 with self._or_skip(due.id, due.path):
                     self._settle(due, answer, mark)
 
     def move_on(self) -> None:
-        """Give reminders that repeat the day of their next occurrence, once the one that counted is done or dropped."""
+        """Give recurring reminders the day of their next occurrence, once the counted one is done or dropped."""
         rolling = {due.memory: due for due in self._dues if due.kind == REMINDER and due.rolls}
         for due in dues(self._session, {}) if rolling else ():
             following, answer = rolling.get(due.memory), self._answers.get(due.id)
@@ -145,7 +145,7 @@ class _Work:
         self._do(due, answer, plan, mark, following.at)
 
     def promote_facts(self) -> None:
-        """Make memories of the facts of conversations that the person has ticked."""
+        """Make memories of facts of conversations that the person ticked."""
         searcher, store = self._session.reader.searcher(), self._session.store
         if searcher is None:
             return
@@ -183,16 +183,16 @@ class _Work:
         return self._answers.get(due.series if is_ended else due.id)
 
     def _requested(self, due: Due) -> Iterator[tuple[Answer, str]]:
-        """The answer by which something is to be done, if there is one, and the mark of its being done."""
+        """The answer to carry out, if any, and the mark that it was carried out."""
         answers = self._answers
         answer = self._answer_to(due)
         if answer is None or answer.state not in (DONE, DROPPED):
             return
         mark, *wider = carried_out_ids(due)
-        if due.kind == REMINDER:  # what repeats is answered here only where nothing follows
+        if due.kind == REMINDER:  # a recurring item is handled here only if no occurrence follows
             others = (other for other in self._dues if other.memory == due.memory)
             if answer.id == due.series or all(is_closed(answers, other.id) for other in others):
-                yield answer, mark  # else it has another time to come
+                yield answer, mark  # otherwise it has another occurrence
         elif due.kind == TASK and answer.state == DONE:
             how = self._session.store.config.text("pending.complete_in_notes")
             consent = answer if how == "always" else answers.get(completion_id(due.path))
@@ -204,7 +204,7 @@ class _Work:
                 yield answer, mark
 
     def _settle(self, due: Due, answer: Answer, mark: str) -> None:
-        """Carry it out, unless that is done; if it is open again since, the person undid it."""
+        """Carry it out unless that was done; if it has been reopened since, the person undid it."""
         plan = self._archive_reminder(due, answer) if due.kind == REMINDER else self._ticked(due)
         if plan is not None:
             self._do(due, answer, plan, mark)
@@ -248,7 +248,7 @@ class _Work:
         return None if task.is_closed else task.ticked(self._session, due.id, self._done_at(due))
 
     def _done_at(self, due: Due) -> datetime:
-        """When the person did it; the note may hear of that days later."""
+        """When the person did it, which may be days before the note is changed."""
         now = self._session.local_time
         answer = self._answer_to(due)
         at = seconds(answer.at) if answer else None
@@ -303,7 +303,7 @@ class _Work:
 
 
 def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
-    """The properties by which a reminder has its next occurrence; {} where it has it, or several times of its own."""
+    """The properties for a reminder's next occurrence; {} if it has them already, or has several times of its own."""
     remind, repeat = memory.properties.get("remind"), memory.properties.get("repeat")
     by = memory.properties.get("due")
     if not isinstance(remind, str) or not isinstance(repeat, str):
@@ -321,23 +321,23 @@ def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
     return sets if rule == following.repeat else {**sets, "repeat": rule}
 
 
-# --- What an answer has put away
+# --- Reminders archived by an answer
 
 
 def answered_reminders(session: Session) -> dict[str, Memory]:
-    """The reminders in the archive, by the ids of the items whose answers put them there."""
+    """The archived reminders, by the id of the item whose answer archived them."""
     archived = session.store.collection.archived()
     return {str(id_): memory for memory in archived if (id_ := memory.properties.get(ANSWERED))}
 
 
 def series_of(session: Session, id_: str) -> str:
-    """The id of the series whose end has put the reminder of that item away, if it did; "" for no such reminder."""
+    """The id of the series whose end archived that item's reminder; "" if there is none."""
     memory = answered_reminders(session).get(id_)
     return series_id(memory.id) if memory else ""
 
 
 def restore_plan(session: Session, id_: str) -> Plan | None:
-    """The change that restores the reminder of that item; None when none was archived for it."""
+    """The change that restores that item's reminder; None if none was archived for it."""
     memory = answered_reminders(session).get(id_)
     if memory is None:
         return None

@@ -1,7 +1,7 @@
-"""What was pending at the last request: a file beside the index, so that the next one need not open that.
+"""What was pending at the last request: a file beside the index, so that the next request need not open the index.
 
-<state>/pending.json holds the items and what they depend on: the day, the settings, the files they were read from.
-When any of that is another, the listing counts for nothing. Light, because a start-up hook waits for it.
+<state>/pending.json holds the items and what they depend on: the day, the settings, the files they were read from. If
+any of these differs, the listing is invalid. Light, because a start-up hook waits for it.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from vaultmem.api.memory_vault import MemoryVault
 
     class Row(TypedDict):
-        """An item as it is shown: one line of text without markup."""
+        """An item as displayed: one line of text without markup."""
 
         id: str
         section: str  # a key of reminders.items.HEADINGS
         text: str
         due: str | None  # an ISO day, or day and time
-        source: str  # path:line, as it is
+        source: str  # path:line, unchanged
         place: str  # the same, as an assistant may see it
         title: str
-        scope: str  # who sees it
-        private: bool  # it is in a private note, so no assistant does
+        scope: str  # who may see it
+        private: bool  # in a private note, so hidden from assistants
         repeat: str | None
         author: str  # the assistant that wrote it; "" for the person
         memory: str
-        known: str  # of a preference, the day since when
+        known: str  # for a preference, its day
 
     class Fact(TypedDict):
         """A fact about the person or a project, in one line that is safe to show."""
 
         id: str  # of the memory
         text: str
-        day: str  # since when it is known
+        day: str  # the day it became known
         author: str  # the assistant that wrote it; "" for the person
         scope: str  # who may see it
         project: str  # "" for the person
@@ -56,7 +56,7 @@ NAME = "pending.json"
 DAYS = 31  # that a listing looks ahead
 SECTIONS = ("today", "soon", "overdue", "older", "review", "preferences")
 _MOST = 16_000_000  # bytes
-_SHORT = 40  # characters of a repetition, or of a name
+_SHORT = 40  # characters of a rule, or of a name
 
 
 @value
@@ -69,15 +69,15 @@ class Listed:
     review: int = 0  # how many things vaultmem review lists
 
 
-# --- Read
+# --- Reading
 
 
 def read(named: str | None, now: float) -> Listed | None:
-    """The stored listing of the vault; None where it is outdated or missing."""
+    """The stored listing of the vault; None if it is outdated or missing."""
     try:
         folder = vault_of(named)
     except VaultmemError:
-        return None  # opening it says why
+        return None  # opening the vault reports why
     listing = _read(os.path.join(paths.state_folder(folder), NAME))
     if listing.get("for") != _surroundings(folder, now):
         return None
@@ -86,12 +86,12 @@ def read(named: str | None, now: float) -> Listed | None:
         if (until and minute(now) >= until) or stats != _stats(stats):
             return None
         return Listed(listing["items"], listing["warnings"], listing["facts"], listing["review"])
-    except (KeyError, TypeError, AttributeError):  # of another shape, so it is gathered again
+    except (KeyError, TypeError, AttributeError):  # another shape: collect it again
         return None
 
 
 def vault_of(named: str | None) -> str:
-    """The vault that is named, or the default one. The settings are read last: that takes longest."""
+    """The named vault, or the default one. The settings are read last, as that takes longest."""
     try:
         return paths.choose_vault(named, None)
     except VaultNotFoundError:
@@ -99,7 +99,7 @@ def vault_of(named: str | None) -> str:
 
 
 def by_section(rows: list[Row], days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
-    """The items that `to` may see, by section; later ones only within `days`."""
+    """The items that `to` may see, by section; future ones only within `days`."""
     last = _days_later(now, days)
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in rows:
@@ -111,19 +111,20 @@ def by_section(rows: list[Row], days: int, now: float, to: Viewer) -> dict[str, 
 
 
 def minute(now: float) -> str:
-    """A moment on the clock on the wall: 2026-11-22T09:00."""
+    """A local time: 2026-11-22T09:00."""
     return time.strftime("%Y-%m-%dT%H:%M", time.localtime(now))
 
 
 def _days_later(now: float, days: int) -> str:
-    """The day on the calendar that many days later."""
+    """The calendar day that many days later."""
     year, month, day = time.localtime(now)[:3]
     noon = time.mktime((year, month, day + days, 12, 0, 0, 0, 0, -1))
     return minute(noon)[:10]
 
 
 def _surroundings(folder: str, now: float) -> JsonObject:
-    """What items depend on beside files, ready for JSON: the day, the settings, the zone, and who has gathered them."""
+    """What items depend on besides files, ready for JSON: the day, the settings, the zone, and the collecting
+    process."""
     signature = [None if part is None else list(part) for part in config.signature(folder)]
     return {
         "version": __version__,
@@ -156,7 +157,7 @@ def _read(path: str) -> dict[str, Any]:
         return {}
 
 
-# --- Gathered
+# --- Collecting
 
 
 def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = False) -> Listed:
@@ -177,7 +178,7 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
 
 
 def to_row(item: Mapping[str, Any]) -> Row:
-    """An item that anybody may see."""
+    """An item that anyone may see."""
     from vaultmem.reminders.items import PRIVATE, WORDS
     from vaultmem.text.sanitize import one_line, one_line_or_placeholder
     from vaultmem.text.secrets import redact
@@ -195,8 +196,7 @@ def to_row(item: Mapping[str, Any]) -> Row:
 
 
 def _files(vault: MemoryVault) -> list[str]:
-    """All that what is pending is read from. Copies of the page that a sync makes are seen by the folders they are
-    in."""
+    """All files that pending items are read from. Sync copies of the page are noticed by their folders."""
     from vaultmem.notes.places import page_path
     from vaultmem.text.values import SYNC
 
@@ -213,7 +213,7 @@ def _files(vault: MemoryVault) -> list[str]:
 
 
 def _are_settled(stats: Mapping[str, list[int]]) -> bool:
-    """Whether another change of a file would show: within one tick of its clock, it need not."""
+    """Whether another change to a file would be noticed: within one clock tick it may not be."""
     from vaultmem.vault.files import SETTLED_NS
 
     now = time.time_ns()
@@ -226,11 +226,11 @@ def _write(folder: str, listing: object) -> None:
         paths.replace_private(os.path.join(paths.make_private(folder), NAME), json.dumps(listing))
 
 
-# --- Which memories were used unasked, at the start of a session, on the page or by a notification: a file beside the
+# --- Memories used unasked, at a session's start, on the page or in a notification: a file beside the
 # ledger
 
 USED = "told"
-MOST = 1_000_000  # bytes, if no job ever comes
+MOST = 1_000_000  # bytes, if no job ever reads it
 
 
 def note(folder: str, ids: Iterable[str], now: float) -> None:
@@ -267,5 +267,5 @@ def take(folder: str) -> dict[str, float]:
 
 
 def forget(folder: str) -> None:
-    """Drop what take() returned: it is in the ledger."""
+    """Drop what take() returned, once it is in the ledger."""
     os.unlink(os.path.join(folder, f"{USED}.taken"))

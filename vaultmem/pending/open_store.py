@@ -1,7 +1,7 @@
-"""Open the store of memories of a vault together with its pending items.
+"""Opens a vault's store of memories together with its pending items.
 
-Memories know only the answers to pending items; how the items are collected, listed and answered is known here, one
-layer above. A command that needs no pending items imports nothing of them.
+Memories only know the answers to pending items; collecting, listing and answering items is the layer above. A command
+that needs no pending items imports none of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def open_store(
     state: State, config: Config, on_write: Callable[[Iterable[str]], None] | None = None
 ) -> MemoryStore:
     """The memories and pending items of one vault. `on_write` is called with the paths after each write; without it,
-    they are indexed at once. Whoever writes through the store holds the lock of the state folder."""
+    they are indexed at once. A caller that writes through the store holds the lock of the state folder."""
     return _StoreWithPending(state, config, on_write)
 
 

@@ -1,5 +1,4 @@
-"""What is pending in one vault, put together: what is due, what was answered, what is to review; the page of it, and
-the notifications."""
+"""What is pending in one vault: due items, answers and reviews; their page, and notifications."""
 
 from __future__ import annotations
 
@@ -47,14 +46,14 @@ if TYPE_CHECKING:
     from vaultmem.vault.batch_record import AnswerChange
 
 FORGET_EVERY = 3600.0  # seconds
-ROUNDS = 3  # what is answered on the page can bring something else onto it
-EACH = 1_000_000  # lines of a file, where nothing has to be put together
+ROUNDS = 3  # answers on the page can add other items to it
+EACH = 1_000_000  # lines of a file of one piece
 
 
 class Pending:
-    """What is pending. Any thread may ask; who writes the page or notifies is one at a time.
+    """What is pending. Thread-safe; one thread at a time writes the page or notifies.
 
-    `now` is always the clock on the wall, with its zone; `vanished` says why the vault cannot be believed.
+    `now` is always local time, with its zone; `vanished` says why the vault cannot be trusted.
     """
 
     def __init__(self, state: State, config: Config, rules: Rulebook, ledger: Ledger) -> None:
@@ -66,26 +65,26 @@ class Pending:
         self.record = open_record(state, config, rules, ledger)
         self._agenda = Agenda(ledger, self.folder)
         self._renames = Renames(state.path("pending.dues"))
-        # There may be answers that are not carried out: who knows what a kill has cut off.
+        # Answers may not have been carried out, as a kill may have interrupted that.
         self.unsettled = True
         self.ticked: list[AnswerChange] = []  # answers taken from the page, for the history
         self._writing = threading.Lock()
         self._planned: tuple[object, datetime, alarms.Planned] = (
             None, datetime.min.replace(tzinfo=UTC), alarms.Planned([], [], None),
         )  # fmt: skip
-        self._notifying = threading.Lock()  # beside the other one: a desktop may take its time
-        self._forgot: float | None = None  # when what is gone was forgotten last
+        self._notifying = threading.Lock()  # separate from the other lock: a desktop may be slow
+        self._forgot: float | None = None  # when obsolete entries were last dropped
 
     @cached_property
     def page(self) -> Page | None:
-        """The page, unless none is wanted."""
+        """The page, unless it is turned off."""
         if not self.path:
             return None
         return Page(self._state, self.path, self._rules.page_style(self.path), self.folder)
 
     @cached_property
     def notifier(self) -> Notifier:
-        """Who shows notifications."""
+        """Shows notifications."""
         return Notifier(self.config, self._state, self._rules)
 
     def close(self) -> None:
@@ -98,12 +97,12 @@ class Pending:
     def dues(
         self, catalog: Catalog, now: datetime, answers: Answers | None = None
     ) -> Sequence[Due]:
-        """All items with a due time, also answered ones; recurring ones move on when `answers` close them."""
+        """All items with a due time, including answered ones; recurring ones move on when `answers` close them."""
         current_answers = self.record.answers() if answers is None else answers
         return self._agenda.dues(catalog, now, current_answers)
 
     def answers(self, now: datetime) -> Answers:
-        """The answers, including those on the page that are not read yet."""
+        """The answers, including unread ones on the page."""
         answers = self.record.answers()
         ticked = self._as_answers(self.page.acks(now), now, {}) if self.page else {}
         if not ticked:
@@ -123,17 +122,17 @@ class Pending:
         return person_facts.to_promote(self.context(catalog, now), answers)
 
     def is_confirmed(self, finding: Finding) -> bool:
-        """Whether a person has ticked the question of a job that waits."""
+        """Whether a person has ticked the question of a waiting job."""
         return state_of(self.record.answers(), halted_id(finding)) == DONE
 
     def count_listed(self, use: Callable[[Mapping[str, float]], None]) -> None:
-        """Count the memories, by id and time, that were listed since the last call."""
+        """Count the memories, by id and time, listed since the last call."""
         if memories := listing.take(self._state.folder):
             use(memories)
             listing.forget(self._state.folder)
 
     def is_ours(self, path: str) -> bool:
-        """Whether what is at a path can be an answer: on the page, or from another machine."""
+        """Whether the note at a path can hold answers: the page, or one from another machine."""
         page = self.path.removesuffix(".md")
         in_folder = not path or path.startswith(f"{self.folder}/")
         return in_folder or (bool(page) and path.startswith(page))
@@ -148,7 +147,7 @@ class Pending:
         )
 
     def _page_problem(self, catalog: Catalog) -> str:
-        """Why the person does not see the page in the editor; "" where nothing is in the way."""
+        """Why the person does not see the page in the editor; "" if they do."""
         if self.page is None or not os.path.exists(f"{self.vault}/{self.path}"):
             return ""
         if problem := self.page.problem():
@@ -160,7 +159,7 @@ class Pending:
     # --- The page
 
     def refresh(self, catalog: Catalog, now: datetime, vanished: str = "") -> Refreshed:
-        """Take the answers from the page, and write it where its content changes."""
+        """Read answers from the page, and write it if its content changes."""
         with self._writing:
             so_far = Refreshed(False, {}, [])
             self.check_vault(vanished)
@@ -179,13 +178,13 @@ class Pending:
             return so_far._replace(problems=[*so_far.problems, *problems])
 
     def check_vault(self, vanished: str) -> None:
-        """Leave nothing behind in what may be an empty mount point; answers are in the ledger."""
+        """Raise rather than write into what may be an empty mount point; answers are in the ledger."""
         folder = os.path.join(self.vault, self.folder)
         self.record.ledger_only = bool(vanished) and not os.path.isdir(folder)
 
     def _refresh_page(self, catalog: Catalog, now: datetime, vanished: str) -> Refreshed:
         assert self.page is not None
-        # With what is ticked there, which the page has to know to tell the tick from the item.
+        # Including ticked items, which the page needs to recognize their ticks.
         answers = self.record.answers()
         extent = items.extent(answers, now)
         listed = self._at(catalog, now, vanished, answers).every(items.DAYS, extent)
@@ -221,7 +220,7 @@ class Pending:
         return answers
 
     def _follow_renames(self, catalog: Catalog, now: datetime) -> None:
-        """Move answers and notifications to the new names of renamed notes."""
+        """Move answers and notifications to the new paths of renamed notes."""
         answers = self.answers(now)
         dues = self.dues(catalog, now, answers)
         entries = Entries(answers, self.record.notified())
@@ -230,7 +229,7 @@ class Pending:
             self.unsettled = self.unsettled or bool(moved.answers)
             self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
         self._renames.keep(dues, entries)  # last, so that after a kill they are moved again
-        if moved.answers:  # by which another turn of what repeats may be there
+        if moved.answers:  # when a recurring item may have another occurrence
             self._follow_renames(catalog, now)
 
     def _is_there(self, path: str) -> bool:
@@ -248,11 +247,11 @@ class Pending:
         )
 
     def _answerable_ids(self, catalog: Catalog, now: datetime, vanished: str) -> set[str] | None:
-        """The ids that must not be dropped. Collecting them takes a while, so it is done rarely."""
+        """The ids that must not be dropped. Collecting them takes a while, so it is rarely done."""
         if self._forgot is not None and abs(now.timestamp() - self._forgot) < FORGET_EVERY:
             return None
         if not catalog.meta("synced"):
-            return None  # who has not seen all of the vault forgets nothing
+            return None  # drop nothing before all of the vault was seen
         self._forgot = now.timestamp()
         at = self._at(catalog, now, vanished, self.record.answers())
         return {BASELINE, *at.answerable_ids()}
@@ -262,7 +261,7 @@ class Pending:
     def notify(
         self, catalog: Catalog, now: datetime, vanished: str = "", *, dry_run: bool = False
     ) -> alarms.Planned:
-        """Send notifications for new due items. Returns them, and when to look again."""
+        """Send notifications for new due items. Returns them, and when to check again."""
         with self._notifying:
             if not dry_run:
                 self.check_vault(vanished)
@@ -300,7 +299,7 @@ class Pending:
         return planned
 
     def wake_up(self, now: datetime) -> None:
-        """Tell other machines that this one is awake and notifies if it can."""
+        """Tell other machines that this one is awake, and notifies if it can."""
         self.record.awake = stamp(now.timestamp()) if self.notifier.can_show() else ""
 
     def exchange(self, now: datetime, vanished: str) -> None:
@@ -320,9 +319,9 @@ class Pending:
         )
 
     def _sooner(self, following: datetime | None, now: datetime) -> datetime | None:
-        """When to look again, also for the next of what repeats, while the last one is not answered yet."""
+        """When to check again, also for a recurring item whose last occurrence is unanswered."""
         turn = self._agenda.next_turn(now)
-        if len(turn) <= len("2026-11-22"):  # at midnight everything is looked at
+        if len(turn) <= len("2026-11-22"):  # everything is checked at midnight
             return following
         at = datetime.fromisoformat(turn).replace(tzinfo=now.tzinfo)
         return at if following is None or at < following else following

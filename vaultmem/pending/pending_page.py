@@ -1,7 +1,7 @@
-"""The page pending.md on the disk: answers are taken from it, and it is written with what is left; no tick is lost.
+"""The page pending.md on disk: reads its answers and rewrites it with the remaining items, losing no tick.
 
-Answers are recorded before the page is written without their items. The page is written only when this machine has
-something else to say than last time, so that two machines that know different things do not write in turns.
+Answers are recorded before the page is written without their items. The page is only written when this machine has
+something new to say, so that two machines with different knowledge do not overwrite each other in turns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vaultmem.pending.ticks import Ack, Content
 from vaultmem.reminders.items import SHORT, Extent, Item, render
 from vaultmem.vault import conflicts, files, write
 
-MOST_BYTES = 4_000_000  # of a page, and of a copy of it
+MOST_BYTES = 4_000_000  # bytes of a page, and of a copy of it
 _LONGEST_MEMORY = 1_000_000  # characters
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
@@ -35,13 +35,13 @@ class Refreshed(NamedTuple):
     """The result of a refresh."""
 
     written: bool
-    acks: dict[str, Ack]  # what was answered on the page, and is recorded
+    acks: dict[str, Ack]  # answers read from the page and recorded
     problems: list[str]  # for a person
 
 
 class _Memory(NamedTuple):
-    digest: str = ""  # of its last content
-    # Answers that are recorded and still on the page, and what is begun there because its note says so.
+    digest: str = ""  # digest of its last content
+    # Recorded answers still on the page, and items begun there because their note says so.
     recorded: frozenset[str] = frozenset()
 
 
@@ -52,7 +52,7 @@ class _Copy(NamedTuple):
 
 
 class Page:
-    """The page of one vault, at `path`. Not for several threads at once."""
+    """The page of one vault, at `path`. Not thread-safe."""
 
     def __init__(self, state: State, path: str, style: str, folder: str) -> None:
         self.vault, self.path, self.style = state.vault, path, style
@@ -61,11 +61,11 @@ class Page:
         self._digest: tuple[list[Item], Extent, str] | None = None
 
     def acks(self, now: datetime) -> dict[str, Ack]:
-        """Answers on the page and its conflict copies that are not taken yet. Never raises."""
+        """New answers on the page and its conflict copies. Never raises."""
         turn = _Turn(self, (), now, self._load_memory())
         page = self._copy(self.path)
         if page is None and os.path.isfile(f"{self.vault}/{self.path}"):
-            return {}  # a note of the person
+            return {}  # a person's note
         for copy in [*([page] if page else []), *self._copies()]:
             turn.take(copy.content)
         return turn.acks
@@ -92,7 +92,7 @@ class Page:
         return Refreshed(written, turn.acks, problems)
 
     def problem(self) -> str:
-        """Why the page cannot be written: a note of the person's is in its place; "" where none is."""
+        """Why the page cannot be written: a person's note is in its place; "" if none is."""
         with contextlib.suppress(OSError, ValueError):
             try:
                 self.own_text(files.content(f"{self.vault}/{self.path}", MOST_BYTES + 1)[0])
@@ -101,7 +101,7 @@ class Page:
         return ""
 
     def own_text(self, data: bytes) -> str:
-        """The text of the page. Raises VaultmemError where it is none of ours."""
+        """The text of the page. Raises VaultmemError if it is not ours."""
         if len(data) > MOST_BYTES:
             raise VaultmemError(
                 f"{self.path} is larger than {MOST_BYTES // 1_000_000} MB, and is left alone; move your notes elsewhere"
@@ -138,7 +138,7 @@ class Page:
         return _Copy(path, data, ticks.read(text))
 
     def _put_away(self, turn: _Turn, copies: Iterable[_Copy]) -> list[str]:
-        """Remove the copies whose content the page has, and archive the others."""
+        """Remove copies whose content the page has, and archive the others."""
         problems = []
         page = self._copy(self.path)
         for copy in copies:
@@ -150,7 +150,7 @@ class Page:
             except NoteNotFoundError:
                 continue  # the sync program was faster
             late = self._copy(target) if target else None
-            if late is not None and late.data != copy.data:  # answered while it was put away
+            if late is not None and late.data != copy.data:  # answered while being archived
                 turn.take(late.content)
                 turn.record_all()
                 problems.append(f"{copy.path} is {target} now; there may be notes of yours in it")
@@ -170,7 +170,7 @@ class Page:
         if after == before:
             return
         text = "\n".join([after.digest, *sorted(after.recorded)])
-        with contextlib.suppress(OSError):  # then the page is written once more than needed
+        with contextlib.suppress(OSError):  # then the page is rewritten once more than needed
             replace_private(self._memory_file, text)
 
 
@@ -180,7 +180,7 @@ class _Turn:
     ) -> None:  # fmt: skip
         self.acks: dict[str, Ack] = {}
         self.recorded: dict[str, Ack] = {}
-        # Answers that are recorded: on the page as it was read, and as it is after this.
+        # Recorded answers: on the page as read, and as written.
         self.on_page: frozenset[str] | None = None
         self.after = frozenset[str]()
         self.typed: list[str] = []  # lines of a person on copies of the page
@@ -189,7 +189,7 @@ class _Turn:
         self._before, self._record = before, record
 
     def take(self, content: Content) -> None:
-        """Collect the answers of a page that are not recorded yet."""
+        """Collect new answers from a page."""
         items = {item.id: item for item in self._items}
         for id_, ack in ticks.acks_on(content, items, self._now).items():
             if f"{id_} {ack.state}" not in self._before.recorded:
@@ -202,7 +202,7 @@ class _Turn:
             self.recorded = dict(self.acks)
 
     def new_bytes(self, data: bytes | None) -> bytes | None:
-        """The page with the remaining items; the same where it would say nothing new. Records its answers first."""
+        """The page with the remaining items; unchanged if it would say nothing new. Records its answers first."""
         text = "" if data is None else self._page.own_text(data)
         content = ticks.read(text)
         self.take(content)
@@ -222,7 +222,7 @@ class _Turn:
         return _encode(page)
 
     def holds_all_of(self, copy: Content, page: Content) -> bool:
-        """Whether nothing that a person did on a copy would be lost with it: its answers are recorded."""
+        """Whether nothing on a copy would be lost with it: its answers are recorded."""
         is_noted = not ticks.missing_lines(page, copy.notes) and {*copy.front} <= {*page.front}
         items = {item.id: item for item in self._items}
         return is_noted and not any(ticks.typed_on(tick, items.get(tick.id)) for tick in copy.ticks)
@@ -240,7 +240,7 @@ def _answer_ids(content: Content) -> frozenset[str]:
 
 
 def _decode(data: bytes) -> str:
-    """The text of a page; a byte that is no UTF-8 stays what it was."""
+    """The text of a page; bytes that are not UTF-8 are preserved."""
     if data.startswith(_WIDE):
         return files.decode(data)[0].replace("\ufffd", "")
     return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").replace("\0", "")

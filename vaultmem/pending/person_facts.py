@@ -1,5 +1,5 @@
-"""Facts about the person: what an assistant learns when it starts, and what conversations learned and no memory says
-yet, which is proposed as a memory, one tick away."""
+"""Facts about the person: those that an assistant gets at its start, and those that conversations learned and no
+memory has yet, which are proposed as memories."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     from vaultmem.pending.listing import Fact
     from vaultmem.pending.review_items import Context
 
-_READ = 65_536  # bytes of a note that are looked at
+_READ = 65_536  # bytes examined of a note
 _NOTES = f"SELECT n.id, f.path, f.hash, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
 
 
 @value
 class Note:
-    """A note of the memory folder as the catalog has it. To read its properties takes a while."""
+    """A note of the memory folder, from the catalog. Parsing its properties takes a while."""
 
-    number: int  # in the catalog
+    number: int  # its number in the catalog
     path: str
     hash: bytes
     title: str
     dialect: str
     raw: str  # its properties, as JSON
-    folder: str  # of the memories
+    folder: str  # the memory folder
 
     @cached_property
     def own(self) -> dict[str, Value]:
@@ -73,7 +73,7 @@ class Note:
         return category_of(self.inner, self.own.get("category"))
 
     def text(self, key: str) -> str:
-        """A property that is text; "" for none."""
+        """A text property; "" if missing."""
         text = self.own.get(key)
         return text.strip() if isinstance(text, str) else ""
 
@@ -81,7 +81,7 @@ class Note:
 def notes(
     catalog: Catalog, folder: str, condition: str = "", *values: str, place: str = ""
 ) -> list[Note]:
-    """The notes of the memory folder, or of a place in it, that have properties and meet a condition in SQL."""
+    """The notes of the memory folder, or of a place in it, with properties that meet a condition in SQL."""
     rows = catalog.db.execute(f"{_NOTES} {condition}", (*below(f"{folder}{place}"), *values))
     return [Note(*(*row, folder)) for row in rows.fetchall()]
 
@@ -101,11 +101,11 @@ def _content(root: str, path: str, dialect: str, digest: bytes) -> str:  # noqa:
     return content(root, path, dialect)
 
 
-# --- What an assistant learns when it starts
+# --- Facts for an assistant's start
 
-MOST = 12  # of one subject for one reader
+MOST = 12  # per subject and reader
 OF_PERSON = ("soul", "character", "people", "habits")  # categories that are about the person
-_DOUBLED = 30.0  # days by which a memory is as good as newer, for each time its uses have doubled
+_DOUBLED = 30.0  # days that each doubling of its uses makes a memory newer
 
 
 class _Scored(NamedTuple):
@@ -116,8 +116,8 @@ class _Scored(NamedTuple):
 
 
 def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTED) -> list[Fact]:
-    """The most used and the newest facts of each subject, the person ("") or a project, that may be told: nothing
-    private, replaced or ended, and from elsewhere only what the person approved. Who sees them is in their scope."""
+    """The most used and newest facts about the person ("") or each project: not private, replaced or ended, and
+    outside content only if approved. Their scope says who sees them."""
     groups: defaultdict[tuple[str, str, str], list[_Scored]] = defaultdict(list)
     counts = use_counts(context)
     for note in notes(context.catalog, context.folder):
@@ -139,7 +139,7 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
     chosen: list[Fact] = []
     for _, _, note, fact in _most_used_and_newest(best):
         text = content(context.vault, note.path, note.dialect) or fact["text"]
-        text = one_line(redact(text).text)  # it goes to every start
+        text = one_line(redact(text).text)  # sent at every start
         chosen.append({**fact, "text": text, "author": one_line(fact["author"])})
     return chosen
 
@@ -160,13 +160,13 @@ def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
 
 
 def uses_of(properties: Properties, id_: str, counts: Mapping[str, int]) -> int:
-    """How often a memory was used, by this machine's ledger or its file."""
+    """How often a memory was used, according to this machine's ledger or its file."""
     uses = counts.get(id_, properties.get("access_count"))
     return max(0, uses) if isinstance(uses, int) else 0
 
 
 def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact | None:
-    """A memory as assistants see it; None for one that they do not."""
+    """A memory as assistants see it; None if they may not."""
     properties, category, title = note.own, note.category, note.title
     id_, project = str(properties.get("id") or ""), note.text("project")
     if not id_ or is_private(properties):
@@ -175,7 +175,7 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
         return None
     kind = properties.get("memory_type")
     if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
-        return None  # what passes, and what stands among preferences and pending items
+        return None  # passing ones, and those among preferences and pending items
     ends, now = seconds(properties.get("expires_at")), context.now.timestamp()
     # Without an end it was restored.
     is_replaced = properties.get("replaced_by") and properties.get("until")
@@ -193,7 +193,7 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
 
 @lru_cache(1024)
 def scope_for(scope: str, author: str, trust: str) -> str:
-    """The scope of those who see it; "" for none, as for memories of assistants where recall.trust is own."""
+    """The scope of its readers; "" for none, as for memories of assistants if recall.trust is own."""
     if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
         return scope
     mine = access.viewer(author)
@@ -215,21 +215,21 @@ def use_counts(context: Context) -> dict[str, int]:
     return {id_: count.number for id_, count in reads.counts(context.ledger).items()}
 
 
-# --- What conversations learned
+# --- Facts learned in conversations
 
-MOST_COMPARED = 100  # facts, the newest; answers bring up the others
-CANDIDATES = 5  # memories that each is compared with
-SHARED = 0.5  # of the words of the shorter text, from which two may say the same
-# In a chat, of the person and theirs.
+MOST_COMPARED = 100  # newest facts; the others come up as these are answered
+CANDIDATES = 5  # memories compared with each
+SHARED = 0.5  # share of the shorter text's words above which two may say the same
+# Words in a chat about the person and theirs.
 _OF_US = ("We ", "We've ", "We're ", "Our ", "我们家")
 _OF_CHATS = "AND f.path LIKE '%/facts/%' AND n.properties NOT LIKE '%compression_source%'"
 
 
 class Learned(NamedTuple):
-    """A fact of a conversation that may be remembered. Facts that say the same words are one question."""
+    """A fact of a conversation that may be remembered. Facts with the same words are one question."""
 
     id: str
-    question: str  # the id of the item that asks whether to remember it
+    question: str  # the id of the question whether to remember it
     note: int  # its number in the catalog
     path: str
     conversation: str
@@ -242,14 +242,14 @@ class Learned(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A memory or a refusal that makes a proposal unnecessary."""
+    """A memory or refusal that makes a proposal unnecessary."""
 
     content: str
     created: float
 
 
 def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
-    """All facts of conversations that are lasting, about the person and not private, the newest first."""
+    """All lasting, non-private facts about the person from conversations, newest first."""
     every: list[Learned] = []
     for note in notes(catalog, folder, _OF_CHATS, place=f"/{ENTRIES}"):
         properties = note.own
@@ -269,7 +269,7 @@ def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
 def proposed_facts(
     catalog: Catalog, root: str, folder: str, answers: item_answers.Answers, paths: Collection[str] | None = None
 ) -> list[Learned]:  # fmt: skip
-    """Facts that are not answered and not covered by a memory or a refusal; of `paths`, if there are some."""
+    """Facts without an answer and not covered by a memory or refusal; only of `paths`, if given."""
     every = learned_facts(catalog, root, folder)
     open_ = [
         fact for fact in undecided_facts(every, answers) if paths is None or fact.path in paths
@@ -290,12 +290,12 @@ def proposed_facts(
 
 
 def undecided_facts(facts: Iterable[Learned], answers: item_answers.Answers) -> list[Learned]:
-    """Those that the person has not answered."""
+    """Facts that the person has not answered."""
     return [fact for fact in facts if not item_answers.is_closed(answers, fact.question)]
 
 
 def to_promote(context: Context, answers: item_answers.Answers) -> list[Learned]:
-    """Those the person wants to be remembered, and whose file is there: the index may be late."""
+    """Facts that the person wants remembered, and whose file exists: the index may be behind."""
     every = learned_facts(context.catalog, context.vault, context.folder)
     promoted = (
         fact for fact in every if item_answers.state_of(answers, fact.question) == item_answers.DONE
@@ -311,7 +311,7 @@ def _is_worth_asking(text: str, kind: object) -> bool:
 
 
 def _says(statement: _Known, fact: Learned) -> bool:
-    """Whether what is known is likelier than not to say what a fact says, or says something newer of the same thing."""
+    """Whether the known text probably says what a fact says, or something newer about the same thing."""
     (relation,) = relations(fact.content, [statement.content])
     if paraphrase.score(statement.content, fact.content) > max(0.0, relation.replaces):
         return True
@@ -320,7 +320,7 @@ def _says(statement: _Known, fact: Learned) -> bool:
 
 
 class _Near:
-    """Memories by the words of their titles, which are what they say."""
+    """Memories by the words of their titles, which state them."""
 
     def __init__(self, catalog: Catalog, root: str, folder: str) -> None:
         self.version = catalog.version()
@@ -337,7 +337,7 @@ class _Near:
                 self._words.append(words)
 
     def known(self, fact: Learned, answers: item_answers.Answers) -> list[_Known]:
-        """Memories that may say the same as a fact, and that anybody may see."""
+        """Memories that may say the same as a fact, and that anyone may see."""
         words = topic_words(fact.content)
         shared = Counter(number for word in words for number in self._having.get(word, ()))
         near = [

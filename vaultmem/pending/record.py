@@ -1,5 +1,5 @@
-"""The record of answers and of what was notified: in the ledger, where it is safe, and in the sync logs of the memory
-folder, where other machines see it. All are read as one, and of two entries for one item the later counts."""
+"""The record of answers and notifications: in the ledger, where it is safe, and in the sync logs of the memory
+folder, where other machines see it. All are read as one; of two entries for one item, the later counts."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.reminders")
 
 DAY = 86_400.0  # seconds
-KEEP_FOR = 60 * DAY  # how long an answer to what is gone stays: another machine may not know of it
+KEEP_FOR = 60 * DAY  # how long answers to missing items are kept, for other machines
 SETTLED_FOR = 300.0  # seconds for which nothing is exchanged where nothing has changed
 
 
 class Record:
-    """The record of one vault. Any thread may ask.
+    """The record of one vault. Thread-safe.
 
-    Whatever becomes of the pages, what the ledger has stays; `problem` says why this machine's could not be written.
-    Without `pages` nothing is read from other machines, nor written for them.
+    Whatever happens to the pages, the ledger keeps its entries; `problem` says why this machine's page could not be
+    written. Without `pages`, nothing is exchanged with other machines.
     """
 
     def __init__(self, ledger: Ledger, pages: log_folder.LogFolder | None) -> None:
         self.problem = ""
         self.ledger_only = False  # the vault may not be there
-        self.awake = ""  # since when this machine is, for the agent to say
+        self.awake = ""  # since when this machine is awake, set by the agent
         self._lock = threading.RLock()
         self._ledger, self._pages = ledger, pages
-        self._silent: dict[str, str] = {}  # other machines, by their last sign of life
-        # All entries, by the version of the ledger and the pages that they were made of.
+        self._silent: dict[str, str] = {}  # other machines and their last sign of life
+        # All entries, by the version of the ledger and pages that they come from.
         self._made_of: tuple[object, log_entries.Entries] = (None, {})
         self._entries: log_entries.Entries = {}
         self._answers: Answers = {}
         self._notified: Mapping[str, Notified] = {}
         self._settled: tuple[object, float, list[str]] = (None, 0.0, [])
-        self._forgotten: set[Key] = set()  # by this process; pages of others may have them still
+        self._forgotten: set[Key] = set()  # by this process; other pages may still have them
 
     def answers(self) -> Answers:
         """All answers, by the ids of the items; the same mapping again while nothing has changed."""
@@ -57,13 +57,12 @@ class Record:
         return self._answers
 
     def notified(self) -> Mapping[str, Notified]:
-        """All that the desktop of any machine has notified of, by the ids of the items; the same mapping again while
-        nothing has changed."""
+        """All notifications shown on any machine's desktop, by item id."""
         self._all()
         return self._notified
 
     def add(self, answers: Iterable[Answer], notified: Iterable[Notified], now: float) -> None:
-        """Record answers and notifications: in the ledger first, which may raise StateError, then in the sync log."""
+        """Record answers and notifications: first in the ledger, which may raise StateError, then in the sync log."""
         with self._lock:
             if self.keep(answers, notified, now):
                 self.publish()
@@ -87,7 +86,7 @@ class Record:
             self._publish(set())
 
     def written_elsewhere(self) -> dict[str, Written]:
-        """What vaultmem has written on other machines, by the ids of the contents; of one content, the first time."""
+        """What vaultmem wrote on other machines, by content id; for each content, the first time."""
         with self._lock:
             every = (entry for page in self._others() for entry in page.entries.values())
             written = [entry for entry in every if isinstance(entry, Written)]
@@ -96,7 +95,7 @@ class Record:
             }
 
     def turn(self, now: float) -> Turn:
-        """Whether this machine is the first to notify, among those that are awake."""
+        """Whether this machine is the first to notify among those awake."""
         with self._lock:
             if self._pages is None or not self.awake:
                 return log_entries.ALONE
@@ -104,7 +103,7 @@ class Record:
             return log_entries.turn_of(page, self._pages.others(), self._silent, now)
 
     def others_were_silent(self) -> None:
-        """Stop waiting for other machines that missed their turn to notify, until they are seen again."""
+        """Stop waiting for machines that missed their turn to notify, until they are seen again."""
         with self._lock:
             self._silent |= {
                 entry.machine: log_entries.sign_of_life(entry) for entry in self._others()
@@ -145,7 +144,8 @@ class Record:
         return [] if self._pages is None else self._pages.others()
 
     def _wrong_clocks(self, now: float) -> list[str]:
-        """Machines that write in the future: they are always right. Answers do not count, they are made later."""
+        """Machines that write entries dated in the future, which always win. Answers do not count, as they are dated
+        later on purpose."""
         results = []
         for page in self._others():
             stamps = [entry.at for entry in page.entries.values() if not isinstance(entry, Answer)]
@@ -171,7 +171,7 @@ class Record:
             return self._entries
 
     def _publish(self, old: set[Key]) -> None:
-        """Write this machine's page if it lacks something, or has what is `old`."""
+        """Write this machine's page if it lacks something, or has `old` entries."""
         if self.ledger_only or self._pages is None:
             return
         problem = ""
@@ -187,7 +187,7 @@ class Record:
         self.problem = problem
 
     def _put_copies_away(self) -> None:
-        """Remove conflict copies of this machine's page that hold nothing new."""
+        """Remove conflict copies of this machine's page that have nothing new."""
         if self.ledger_only or self._pages is None:
             return
         try:
@@ -198,7 +198,7 @@ class Record:
 
 
 def open_record(state: State, config: Config, rules: Rulebook, ledger: Ledger) -> Record:
-    """The record of a vault, with other machines unless the person wants none of that."""
+    """The record of a vault, including other machines unless that is turned off."""
     if config.text("sync.log") == "off":
         return Record(ledger, None)
     folder = config.text("memory_folder")
@@ -210,7 +210,7 @@ def open_record(state: State, config: Config, rules: Rulebook, ledger: Ledger) -
 
 
 def _later_than(current: Answer | None, answer: Answer) -> Answer:
-    """The answer with a time after that of the known one, even if another machine's clock is ahead."""
+    """The answer, dated after the known one even if another machine's clock is ahead."""
     if current is None or answer.at > current.at or answer == current:
         return answer
     last = seconds(current.at)

@@ -57,12 +57,12 @@ if TYPE_CHECKING:
     from vaultmem.pending.listing import Fact
     from vaultmem.review.proposals import Proposal
 
-MOST = 3  # single lines of a kind
-MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
+MOST = 3  # single lines per kind
+MOST_QUESTIONS = 2  # questions at once about outside content, chats and dreams
 _QUESTIONS = ("approve", "remember", "proposals")  # kinds that only the person may answer
 PERSONAL = ("vanished", "page", HALTED, LOST, "complete", "leaving", *_QUESTIONS)  # no chores
 MOST_PREFERENCES = 8
-_NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
+_NOTICED = ("contradiction", "fading")  # findings that a person may want to act on
 _KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _LOST = "{} expectations are not met: vaultmem expect --run"
@@ -71,7 +71,7 @@ _COUNTED = {
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
 }
-_KEYS = {"copies": "conflict copy"}  # by which ids are made, where it is another word
+_KEYS = {"copies": "conflict copy"}  # the word in ids, where different
 CHORES = "{} to look after: vaultmem review"
 _MEMORIES = """AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
     OR f.path IN (SELECT value FROM json_each(?))
@@ -84,10 +84,10 @@ class Context(NamedTuple):
     catalog: Catalog
     ledger: Ledger
     vault: str
-    folder: str  # of the memories
-    now: datetime  # the clock on the wall, with its zone
+    folder: str  # the memory folder
+    now: datetime  # local time, with its zone
     page: str = ""  # the path of the page itself
-    asks: bool = True  # whether tasks that were done here are to be ticked in their notes
+    asks: bool = True  # whether to tick done tasks in their notes
     trust: str = CONNECTED  # the setting recall.trust
     page_problem: str = ""  # why the person does not see the page in the editor
 
@@ -105,7 +105,7 @@ def _is_foreign(memory: Note) -> bool:
 
 
 class Review:
-    """All that is due or to review at one moment. `vanished` is the reason where too many notes are gone."""
+    """Everything due or to review at one moment. `vanished` is the reason if too many notes are gone."""
 
     def __init__(
         self, context: Context, dues: Sequence[Due], answers: Answers, vanished: str = ""
@@ -114,7 +114,7 @@ class Review:
         self._answers, self._vanished = answers, vanished
 
     def every(self, days: int, extent: Extent = SHORT) -> list[Item]:
-        """All items of so many days ahead; to review, all or what the page has room for."""
+        """All items of the next days; reviews either all, or as many as fit the page."""
         wall = self.context.now.replace(tzinfo=None)
         return [
             *due_items(self._dues, self._answers, wall, days),
@@ -123,22 +123,22 @@ class Review:
         ]
 
     def items(self, days: int = DAYS) -> list[Item]:
-        """All items that a page without limit would show, this many `days` ahead."""
+        """All items that an unlimited page would show, this many `days` ahead."""
         return sorted(self.every(days), key=urgency)
 
     def facts(self) -> list[Fact]:
-        """The facts about the person and projects that an assistant gets at its start."""
+        """The facts about the person and projects for an assistant's start."""
         return person_facts.facts(self.context, self._answers, self.context.trust)
 
     def unchanged_until(self) -> str:
-        """The local minute of this day from which something else may be pending; "" for midnight."""
+        """The local minute of today at which other items may become pending; "" for midnight."""
         return unchanged_until(self._dues, self._answers, self.context.now.isoformat()[:16])
 
     def questions(self) -> list[Item]:
         """A few questions that only the person can answer, and one line that counts the rest."""
         kinds = self._kinds
         questions = interleave(*(kinds[kind] for kind in _QUESTIONS), key=lambda item: item.id)
-        # An answer brings up the next.
+        # Each answer brings up the next.
         first, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [item for kind, some in kinds.items() if kind not in PERSONAL for item in some]
         lost = _summarize_many(kinds[LOST], _LOST)
@@ -154,8 +154,8 @@ class Review:
         return self._drop_answered(listed)
 
     def chores(self) -> list[Item]:
-        """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line
-        where another command lists them."""
+        """Everything that vaultmem review lists besides proposals, most urgent kinds first; many of a kind become one
+        line if another command lists them."""
         return self._drop_answered(
             one
             for kind, items in {**self._kinds, "proposals": [], "advice": []}.items()
@@ -167,13 +167,12 @@ class Review:
         return len(self.chores()) + len(self._doable) + len(self._advice)
 
     def everything(self) -> list[Item]:
-        """All there is to review, for the expanded page."""
+        """Everything to review, for the expanded page."""
         return [*self.chores(), *self._kinds["proposals"]]
 
     def preferences(self) -> list[Item]:
-        """How a person wants things done, from filed memories: their own words and what they approved, then what
-        assistants wrote, as far as the setting recall.trust has others read it. Of many the newest that are the
-        person's own and the most used of all."""
+        """How the person wants things done, from filed memories: their own words and approved ones, then those of
+        assistants as far as recall.trust allows. If there are many, the person's newest and the most used."""
         pairs = [
             (memory, "" if is_approved(memory.id, self._answers) else origin(memory.own).writer)
             for memory in self._memories
@@ -205,7 +204,7 @@ class Review:
         return ends is not None and ends <= self.context.now.timestamp()
 
     def answerable_ids(self) -> set[str]:
-        """The ids of all that can have been answered and is there still, which must not be forgotten."""
+        """The ids of all existing items that may have been answered, which must not be dropped."""
         ids = {id_ for due in self._dues for id_ in (due.id, due.series, *carried_out_ids(due))}
         ids |= {approval_id(due.id) for due in self._dues}
         ids |= {completion_id(due.path) for due in self._dues}
@@ -220,7 +219,7 @@ class Review:
 
     @cached_property
     def _kinds(self) -> dict[str, list[Item]]:
-        """All there is to review and not answered, by kind, the most urgent first."""
+        """Everything unanswered to review, by kind, most urgent first."""
         why, page = self._vanished, self.context.page_problem
         wall = self.context.now.replace(tzinfo=None)
         kinds = {
@@ -246,7 +245,7 @@ class Review:
 
     @cached_property
     def _memories(self) -> list[Note]:
-        """Memories that live and have an id: those of the inbox, those of how to do things, and those in findings."""
+        """Living memories with an id: those in the inbox, procedural ones, and those in findings."""
         findings = self._findings
         paths = [path for row in findings for path in (row["subject"], *row.get("others", ()))]
         ids = [id_ for row in findings for id_ in row.get("ids", ())]
@@ -346,7 +345,7 @@ class Review:
         }
 
     def _inbox(self) -> list[Item]:
-        """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
+        """One line for memories in the inbox since yesterday or longer; it returns with the next one."""
         now = self.context.now
         days = [
             (_day(memory.own.get("created_at"), now.tzinfo), memory.id)
@@ -367,7 +366,7 @@ def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> 
 
 
 def _item_of(memory: Note, kind: str, id_: str, text: str) -> Item:
-    """One about a memory; of what is private the page, which assistants read, has no title."""
+    """An item about a memory; a private one has no title on the page, which assistants can read."""
     private = is_private(memory.own)
     item = _item(kind, id_, text, memory.path, "" if private else memory.title)
     item.private = private
@@ -375,7 +374,7 @@ def _item_of(memory: Note, kind: str, id_: str, text: str) -> Item:
 
 
 def _summarize_many(items: list[Item], text: str) -> list[Item]:
-    """Those of one kind, or one line that counts many; a tick on it holds until there are others."""
+    """The items of one kind, or one line that counts many; a tick on it holds until there are others."""
     if len(items) <= MOST:
         return items
     key = "\0".join(sorted(item.id for item in items))

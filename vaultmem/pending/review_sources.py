@@ -1,6 +1,6 @@
-"""Proposals for notes of the person as items of pending.md: each shows what it would change, and a tick decides.
+"""Proposals for the person's notes as items of pending.md: each shows its change, and a tick decides.
 
-What a model proposes for memories is decided with vaultmem review, where its reasons stand beside it.
+Proposals of a model for memories are decided in vaultmem review, which shows its reasons.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _PROPERTIES = (
 
 
 def doable(context: Context) -> Iterator[tuple[Proposal, str]]:
-    """The open proposals that vaultmem review lists, each with the text of its note: those whose notes still are as
-    they were proposed for, but no copies to which something links by now."""
+    """The open proposals that vaultmem review lists, each with its note's text: only those whose notes are unchanged
+    since, and no copies that are now linked to."""
     for note in review.open_for_notes(context.ledger):
         read = files.read(context.vault, note.path)
         links = catalog_read.links_to(context.catalog, note.path) if note.kind == DUPLICATE else ()
         if read.trouble or any(link.source != note.path for link in links):
             continue
-        with contextlib.suppress(NoteChangedError):  # the next deep dream looks again
+        with contextlib.suppress(NoteChangedError):  # the next deep dream checks again
             proposals.edit(note, read.text)
             yield note, read.text
 
@@ -99,7 +99,7 @@ def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) ->
 def questions(
     context: Context, doable: Iterable[tuple[Proposal, str]]
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Id, text, path and title of proposals, but for private notes: assistants read the page, too."""
+    """Id, text, path and title of proposals, except for private notes: assistants can read the page, too."""
     for proposal, text in doable:
         row = context.catalog.db.execute(_PROPERTIES, (proposal.path,)).fetchone()
         if row is not None and not is_private(json.loads(row[0] or "{}")):
@@ -107,7 +107,7 @@ def questions(
 
 
 def open_advice(context: Context, answers: Answers) -> list[str]:
-    """Ids of what a model proposes about memories and can still be followed."""
+    """Ids of a model's proposals about memories that can still be followed."""
     rows = [proposal for proposal in reads.open_proposals(context.ledger) if proposal.is_of_model]
     memory_ids = {id_ for row in rows for id_ in row.fields["memories"]}
     by_id = {memory.id: memory for memory in _memories(context, memory_ids)} if memory_ids else {}
@@ -119,7 +119,7 @@ def open_advice(context: Context, answers: Answers) -> list[str]:
 
 
 def _memories(context: Context, memory_ids: Collection[str]) -> Iterator[Memory]:
-    """Some memories as they are now, by their ids."""
+    """The current state of some memories, by id."""
     for note in person_facts.notes(context.catalog, context.folder):
         if note.id in memory_ids:
             style = partial(person_facts.style_of, note.dialect)
@@ -149,7 +149,7 @@ def _in_words(proposal: Proposal, text: str) -> str:
 def decide(
     session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
 ) -> PlanReport | Decision | None:
-    """Accept or reject an open proposal by its tick, unless another machine has done so."""
+    """Accept or reject an open proposal according to its tick, unless another machine has done so."""
     state = state_of(answers, proposal_id(proposal.id))
     if state not in (DONE, DROPPED):
         return None
@@ -161,26 +161,26 @@ def decide(
     return verb(session, Arguments({"id": proposal.id, "dry_run": dry_run}))
 
 
-# Files that a person should look at: copies of sync programs, notes that cannot be read or that no job minds.
+# Files that a person should look at: sync conflict copies, and notes that cannot be read or that no job handles.
 
 KINDS = ("copies", "unreadable", "stray")
 LEFT_ALONE = "is in no folder of a category, and is left alone"
-_OF_PROPERTIES = "front matter: "  # in the reasons of the catalog
+_OF_PROPERTIES = "front matter: "  # in the catalog's reasons
 _STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
     AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
 
 
-FileProblems = Iterator[tuple[str, str]]  # paths, and what is the matter with each
+FileProblems = Iterator[tuple[str, str]]  # paths, and the problem of each
 
 
 def file_problems(catalog: Catalog, folder: str, page: str) -> dict[str, FileProblems]:
-    """All of them, by their kinds; `folder` is that of the memories, `page` the path of pending.md."""
+    """All of them, by kind; `folder` is the memory folder, `page` the path of pending.md."""
     every = _conflict_copies(catalog, folder, page), _unreadable(catalog), strays(catalog, folder)
     return dict(zip(KINDS, every, strict=True))
 
 
 def _conflict_copies(catalog: Catalog, folder: str, page: str) -> FileProblems:
-    """Sync conflict copies, but for those of our own pages, which are read and put away by themselves."""
+    """Sync conflict copies, except those of our own pages, which are handled automatically."""
     logs = f"{folder}/{SYNC}/"
     ours = {page, *(f"{folder}/{name}" for name in GENERATED)}
     for path, original in catalog_read.conflict_pairs(catalog):
@@ -193,7 +193,7 @@ def _conflict_copies(catalog: Catalog, folder: str, page: str) -> FileProblems:
 def _unreadable(catalog: Catalog) -> FileProblems:
     for path, reason in catalog_read.troubles(catalog):
         if PLACEHOLDER in reason:
-            continue  # on purpose, and no work for anybody
+            continue  # intentional, and no work for anyone
         if reason.startswith(_OF_PROPERTIES):
             why = reason.removeprefix(_OF_PROPERTIES)
             yield path, f"this note's properties cannot be read: {why}"

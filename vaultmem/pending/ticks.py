@@ -1,6 +1,6 @@
-"""What a person did on pending.md: ticks, known by the id of their item wherever it is, and lines of their own.
+"""What a person did on pending.md: ticks, recognized by their item's id wherever it is, and lines of their own.
 
-A line that is not ours goes to the notes, whatever has become of the page.
+Lines that are not ours go to the notes, whatever happened to the page.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from vaultmem.text.values import lazy
 
 
 class Tick(NamedTuple):
-    """An item as the page has it."""
+    """An item as on the page."""
 
     id: str
     state: str  # OPEN, DONE, DROPPED or SNOOZED
-    words: str  # behind the box
-    day: str  # of an outline's DEADLINE, or ""
-    mark: str = ""  # what stands for OPEN where a person has begun: DOING, or "/" in a box
+    words: str  # after the box
+    day: str  # the day of an outline's DEADLINE, or ""
+    mark: str = ""  # the mark for OPEN once begun: DOING, or "/" in a box
 
 
 class Ack(NamedTuple):
-    """What a person decided about an item on the page."""
+    """A person's decision about an item on the page."""
 
     state: str
-    until: str | None = None  # an ISO day or time, of what is snoozed
+    until: str | None = None  # end of a snooze, an ISO day or time
 
 
 class Content(NamedTuple):
     """The content of a page. Lines keep their ends."""
 
     ticks: list[Tick]
-    notes: list[str]  # what a person wrote: below the heading Notes, then elsewhere
+    notes: list[str]  # a person's lines: below the heading Notes, then elsewhere
     front: list[str]  # properties that a person added at the top
-    end: str  # of the lines that are ours: that of the first one
-    is_whole: bool  # False: the mark is gone, or a merge has left its own
+    end: str  # indentation of our lines, from the first one
+    is_whole: bool  # False: the mark is gone, or there are merge marks
 
 
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -67,11 +67,11 @@ _STATES = {
     **dict.fromkeys([">", "LATER"], SNOOZED),
     **dict.fromkeys(["TODO", "DOING", "NOW", "WAITING", "WAIT", "IN-PROGRESS", "STARTED"], OPEN),
 }
-_HEAD = 200  # lines in which properties may stand
+_HEAD = 200  # lines that may hold properties
 
 
 def read(text: str) -> Content:
-    """What is on a page, in either style; of one with both versions between the marks of a merge, what either has."""
+    """The content of a page, in either style; if merge marks enclose both versions, everything in either."""
     lines = _LINE.findall(text)
     first, *others = map(_read, _versions(lines))
     for other in others:
@@ -83,7 +83,7 @@ def read(text: str) -> Content:
 
 
 def _versions(lines: list[str]) -> list[list[str]]:
-    """The lines, or both versions where a merge has left its marks above the notes; below, a person settles it."""
+    """The lines, or both versions if a merge left its marks above the notes; below, the person resolves it."""
     ours, theirs = list[str](), list[str]()
     into: tuple[list[str], ...] = (ours, theirs)
     last = max((at for at, line in enumerate(lines) if line.startswith(">" * 7)), default=0)
@@ -126,7 +126,7 @@ def _read(lines: list[str]) -> Content:
 
 
 def _properties(lines: list[str]) -> tuple[list[str], int]:
-    """What a person added to the properties at the top, and the number of the line below them."""
+    """A person's additions to the properties at the top, and the number of the line below them."""
     top = [_bare(line).rstrip() for line in lines[:_HEAD]]
     fenced = top[:1] == ["---"] and "---" in top[1:]
     others = (at for at, line in enumerate(top) if "::" not in line)
@@ -149,7 +149,7 @@ def _is_ours(line: str, *, marked: bool) -> bool:
 
 
 def is_page(text: str) -> bool:
-    """Whether it is our page, even a damaged or empty one, and not a person's note of that name."""
+    """Whether it is our page, even if damaged or empty, and not a person's note of that name."""
     if not text.strip("\ufeff\0 \t\r\n"):
         return True
     lines = _LINE.findall(text)
@@ -160,7 +160,7 @@ def is_page(text: str) -> bool:
 
 
 def _is_marked(lines: Sequence[str]) -> bool:
-    """Whether the mark is a line of the page, and not an example in a note that tells of such pages."""
+    """Whether the mark is a line of the page, and not an example in a note about such pages."""
     fenced = False
     for line in map(_bare, lines[:_HEAD]):
         if line.lstrip().startswith(("```", "~~~")):
@@ -171,7 +171,7 @@ def _is_marked(lines: Sequence[str]) -> bool:
 
 
 def _bare(line: str) -> str:
-    """A line without its end, and without what a wrong encoding has put between its letters."""
+    """A line without its end, and without characters that a wrong encoding inserted between its letters."""
     return line.rstrip("\r\n").replace("\0", "").replace("\ufeff", "").replace("\xa0", " ")
 
 
@@ -182,7 +182,7 @@ def _heading(line: str) -> str:
 
 
 def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
-    """The item with an id that begins at a line, the remarks of a person in its block, and the line after it."""
+    """The item with an id that begins at a line, the person's remarks in its block, and the line after it."""
     bare = _bare(lines[at])
     bullet = _BULLET.match(bare)
     if not bullet:
@@ -206,7 +206,7 @@ def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
 
 
 def _state(text: str) -> tuple[str, str, str]:
-    """The state of an item, the mark that stands for it, and its words."""
+    """The state of an item, its mark, and its words."""
     box = _BOX.match(text)
     if box:
         return _STATES.get(box[1], OPEN), box[1], text[box.end() :].strip()
@@ -216,11 +216,11 @@ def _state(text: str) -> tuple[str, str, str]:
     return OPEN, "", text.strip()
 
 
-# --- Put together
+# --- Composing
 
 
 def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
-    """Those of the lines that a person did not write on the page as well."""
+    """The lines that the person did not also write on the page."""
     there = Counter(map(_bare, content.notes))
     missing = []
     for line in lines:
@@ -234,9 +234,9 @@ def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
 def compose(
     content: Content, items: Iterable[Item], style: str, more: Sequence[str] = (), extent: Extent = SHORT
 ) -> str:  # fmt: skip
-    """The page with these items, what a person wrote on the old one, and the lines of copies that it lacks."""
+    """The page with these items, the person's lines of the old page, and lines that only copies have."""
     front = content.front
-    if style == OUTLINE:  # there, a line that is no property would end them
+    if style == OUTLINE:  # any other line would end the properties
         front = [line for line in front if "::" in line]
     more = missing_lines(content, more)
     note_lines = [*content.notes, *(line for line in content.front if line not in front), *more]
@@ -252,7 +252,7 @@ def compose(
 
 
 def _as_begun(page: str, ticks: Iterable[Tick]) -> str:
-    """The page with open items as a person marked them: what is DOING stays DOING."""
+    """The page with open items marked as the person marked them: DOING stays DOING."""
     for tick in ticks:
         if tick.state == OPEN and tick.mark:
             is_box = len(tick.mark) == 1
@@ -277,7 +277,7 @@ _DECIDED = (DONE, DROPPED, SNOOZED)  # of two copies of an item, the first of th
 
 
 def acks_on(content: Content, items: Mapping[str, Item], now: datetime) -> dict[str, Ack]:
-    """What a person decided on a page, by the ids of the items, as far as these are known."""
+    """A person's decisions on a page, by item id, for known items."""
     acks: dict[str, Ack] = {}
     for tick in content.ticks:
         if tick.state in _DECIDED:
@@ -288,7 +288,7 @@ def acks_on(content: Content, items: Mapping[str, Item], now: datetime) -> dict[
 
 
 def stronger(one: Ack | None, other: Ack) -> Ack:
-    """The more definite of two answers; of two snoozed ones the one with a day, then the later day."""
+    """The more definite of two answers; of two snoozes the one with a day, then the later day."""
     if one is None:
         return other
     first, second = _DECIDED.index(one.state), _DECIDED.index(other.state)
@@ -298,24 +298,24 @@ def stronger(one: Ack | None, other: Ack) -> Ack:
 
 
 def typed_on(tick: Tick, item: Item | None) -> str:
-    """What a person has typed into the line of an item, as far as that is known, but for when it comes back."""
+    """What a person typed into an item's line, as far as that is known, except for the snooze."""
     if item is None or tick.state == SNOOZED:
         return ""
     return re.sub("|".join(map(re.escape, page.own_words(item))), "", tick.words).strip()
 
 
 def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
-    """The day that a person typed; the one that we wrote is none, nor the day that a link to the note names."""
+    """The day that a person typed; neither the one that we wrote, nor one in a link to the note."""
     written, ours = "", [_DATED]
-    if item:  # else we cannot know whether the date is the one that we wrote
+    if item:  # otherwise the date may be the one that we wrote
         written = page.day_and_time(item.due)[0]
         ours = [*map(re.escape, page.own_words(item)), _FIELD + (written or "-")]
     text = re.sub("|".join(ours), " ", tick.words)
     until = _UNTIL.search(text)
-    # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
+    # "until [[2026-11-25]]" names a day; any other link is probably to the note, under an older name.
     typed = _WIKILINK.sub(r" . \1 . ", text[until.end() :]) if until else _WIKILINK.sub(" . ", text)
     if until or (item and text != tick.words):
-        from vaultmem.plugins import language  # the grammar is only for who snoozes in words
+        from vaultmem.plugins import language  # the grammar is only needed for snoozes in words
 
         days = [moment.iso() for moment in language().times(typed[:_LOOKED_AT], now)]
         if until and not days:  # until 12/25

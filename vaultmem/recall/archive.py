@@ -1,4 +1,5 @@
-"""Memories of the archive, which are in no index: those that answer a question, by how many of its words they have."""
+"""Memories of the archive, which are not indexed: finds those that answer a question by how many of its words they
+have."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from vaultmem.search.query import Query, Term
     from vaultmem.search.search import Searcher
 
-MOST = 300  # files that are looked at, the newest of them
-LEAST_SHARED = 0.5  # of the words that tell something, from which a memory answers
+MOST = 300  # newest files examined
+LEAST_SHARED = 0.5  # share of content words above which a memory answers
 
 
 class Question:
-    """What a query wants of a text, weighed as the index does it: words by their stems, stop words only where there is
-    nothing else."""
+    """The words that a query looks for, weighed as in the index: stems, and stop words only if there is nothing
+    else."""
 
     def __init__(self, searcher: Searcher, query: Query) -> None:
         self._terms = searcher.keyword.terms
@@ -40,7 +41,7 @@ class Question:
         self._needed = [*([term] for term in query.must), *query.groups]
 
     def share(self, text: str) -> float:
-        """The share of the query that a text has, from 0 to 1."""
+        """The share of the query that a text contains, from 0 to 1."""
         low, terms = text.casefold(), set(self._terms(text))
 
         def has(term: Term) -> float:
@@ -65,8 +66,8 @@ class Question:
 
 
 def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
-    """What age or something newer has put into the archive and answers the question, best first, marked as such. What
-    somebody deleted is left out: vaultmem list --deleted shows it."""
+    """Memories that were archived for age or replaced and answer the question, best first and marked as such. Deleted
+    ones are left out: vaultmem list --deleted shows them."""
     query = language.parse(ask.text)
     question = Question(searcher, query)
     filters = (*query.filters, *ask.filters)
@@ -82,7 +83,7 @@ def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
 
 
 def newest(searcher: Searcher) -> list[str]:
-    """The paths of the files that went to the archive last; none where it cannot be looked into."""
+    """The paths of the most recently archived files; none if the archive cannot be read."""
     try:
         with os.scandir(searcher.archive) as entries:
             files = [
@@ -90,14 +91,14 @@ def newest(searcher: Searcher) -> list[str]:
                 for entry in entries
                 if entry.name.endswith(".md")
             ]
-    except OSError:  # it is not there, or one of them is taken out just now
+    except OSError:  # it does not exist, or a file is just being restored
         return []
     inner = searcher.archive.removeprefix(f"{searcher.folder}/")
     return [f"{inner}/{name}" for _, name in sorted(files, reverse=True)[:MOST]]
 
 
 def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) -> Hit | None:
-    """A memory of the archive as a hit; None for what is no memory, or faded."""
+    """A memory of the archive as a hit; None if it is not a memory, or has faded."""
     from vaultmem.notes import pages
 
     rules = _rules(searcher.folder, searcher.config.text("dialect"))
@@ -119,7 +120,7 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
 
 
 def line_of(text: str, content: str) -> int:
-    """Where the content begins in its file; in an outline its first line stands behind a bullet."""
+    """The line at which the content begins in its file; in an outline its first line follows a bullet."""
     at = text.rfind(content)
     if at < 0:
         at = text.rfind(content.partition("\n")[0])
@@ -127,7 +128,7 @@ def line_of(text: str, content: str) -> int:
 
 
 def _mark(fields: Properties) -> str:
-    """Why it is in the archive; "" where a person or assistant put it there."""
+    """Why it is in the archive; "" if a person or assistant put it there."""
     if newer := fields.get("replaced_by"):
         return f"replaced by {str(newer)[:8]}"
     if fields.get("by") in model.FORGETTING:

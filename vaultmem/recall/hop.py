@@ -1,8 +1,8 @@
 """The second round of a recall: "where does Anne's sister live" is answered beside a name that only another line gives.
 
-Where one of the best candidates has a part of the question's words and names somebody or links to something, what
-has that name is searched for the rest of the question. Where one says that the person is called so, the question is
-asked without the name, too: of themselves, people say "I".
+If one of the best candidates has a part of the question's words and names someone or links to something, that name is
+searched for the rest of the question. If one gives the person's own name, the question is also asked without it: of
+themselves, people say "I".
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from vaultmem.search.query import plain
 from vaultmem.search.rank import telling
 from vaultmem.text.values import plural
 
-BRIDGES = 5  # candidates that may name what is searched next
-MOST_NAMED = 3  # names in one of them
-NAMES = 4  # that are searched next
-MOST_PLACES = 12  # blocks that have a name; what more have is no name that leads anywhere
-SHARE = 0.85  # of the score of the line that gives the name, for the best of what has it
-NEARER = 0.35  # cosine of what has the name and no other word of the question
-LEAST = 0.6  # of the best of the second round
-SHORT = 200  # characters of a memory that says how the person is called
+BRIDGES = 5  # candidates whose names may be followed
+MOST_NAMED = 3  # names per candidate
+NAMES = 4  # names searched next
+MOST_PLACES = 12  # blocks with a name; more frequent names lead nowhere
+SHARE = 0.85  # share of the naming line's score for the best result of the second round
+NEARER = 0.35  # least cosine of a block with the name but no other word of the question
+LEAST = 0.6  # share of the second round's best score
+SHORT = 200  # characters of a memory that gives the person's name
 _LINK = re.compile(r"\[\[([^\]|#^\n]+)")
-# Words with capitals that begin no sentence.
+# Capitalized words not at the start of a sentence.
 _NAME = re.compile(r"(?<![.!?:] )(?<=[\w,;] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*")
 _SELF = frozenset(("i", "my", "me", "we", "our", "us", "mine"))
 
 
 class Bridge(NamedTuple):
-    """A candidate that has a part of the question, and a name in it that leads on."""
+    """A candidate that matches part of the question, and a name in it to follow."""
 
     candidate: Candidate
     name: str
-    tokens: frozenset[str]  # of the name
-    rest: frozenset[str]  # what it lacks of the question
+    tokens: frozenset[str]  # words of the name
+    rest: frozenset[str]  # words of the question that it lacks
 
 
 class Step(NamedTuple):
@@ -55,7 +55,7 @@ class Step(NamedTuple):
 def followed(
     look: Look, sources: Sources, criteria: Criteria, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], str]:
-    """The candidates together with those of the second round, and a description of it."""
+    """The candidates together with those of the second round, and a description of that round."""
     step = _step(plain(criteria.query), candidates, look.searcher.keyword)
     if step is None:
         return list(candidates), "no name leads on"
@@ -68,8 +68,8 @@ def followed(
 
 
 def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
-    """The question without the person's own name, if a memory among the candidates says it and something is asked
-    beside it; else ""."""
+    """The question without the person's own name, if a candidate memory gives it and the question has other words;
+    else ""."""
     short = (
         candidate.content
         for candidate in candidates
@@ -78,7 +78,7 @@ def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
     for name in (name for content in islice(short, BRIDGES) for name in _own_names(content)):
         first, *_ = words = name.split()
         tokens = {token for word in words for token in tokenize(word)}
-        if not {*tokenize(first)} <= {*tokenize(question)}:  # a surname alone may be another's
+        if not {*tokenize(first)} <= {*tokenize(question)}:  # a surname alone may be someone else's
             continue
         pairs = ((word, telling(tokenize(word))) for word in question.split())
         rest = " ".join(
@@ -92,8 +92,8 @@ def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
 
 @lru_cache(1024)
 def _own_names(content: str) -> tuple[str, ...]:
-    """The person's own name by a memory, in lower case."""
-    from vaultmem.plugins import language  # a note alone needs none
+    """The person's own names given by a memory, in lower case."""
+    from vaultmem.plugins import language  # not needed for notes
 
     stated = language().statements(content)
     return tuple(
@@ -104,7 +104,7 @@ def _own_names(content: str) -> tuple[str, ...]:
 
 
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
-    """The second round that the best candidates suggest; None where they name nothing."""
+    """The second round that the best candidates suggest; None if they name nothing."""
     question_words = {
         token: word for word in question.split() for token in telling(tokenize(word)) - _SELF
     }
@@ -117,7 +117,7 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
             continue
         matches = (*_LINK.findall(candidate.content), *_NAME.findall(candidate.content))
         names = {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
-        if len(names) > MOST_NAMED:  # it tells of many things
+        if len(names) > MOST_NAMED:  # it is about many things
             continue
         bridged = {bridge.tokens for bridge in bridges}
         new = [
@@ -142,13 +142,13 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
 def _leads_on(
     name: str, tokens: Iterable[str], candidate: Candidate, words: KeywordSearcher
 ) -> bool:
-    """Whether a name occurs in a few other places; the target of a link has a note of its own."""
+    """Whether a name occurs in a few other places; the target of a link has its own note."""
     places = min((words.frequency(token) for token in tokens), default=MOST_PLACES + 1)
     return (f"[[{name}" in candidate.content or places > 1) and places <= MOST_PLACES
 
 
 def _reached(step: Step, results: Iterable[Candidate]) -> list[Candidate]:
-    """The results of the second round that have one of the names, scored below the candidate that names it."""
+    """Results of the second round with one of the names, scored below the candidate that names it."""
     named: list[tuple[Candidate, Bridge]] = []
     for result in results:
         there = {*tokenize(result.content), *tokenize(result.title)}
@@ -169,7 +169,7 @@ def _reached(step: Step, results: Iterable[Candidate]) -> list[Candidate]:
 
 
 def merged(candidates: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates with those of another round, each with its better score, best first."""
+    """The candidates of two rounds, each with its better score, best first."""
     result = {candidate.key: candidate for candidate in candidates}
     for candidate in more:
         before = result.get(candidate.key)

@@ -1,5 +1,5 @@
-"""The verb `recall`: what is known about a question, within a budget of tokens. It does not
-take the lock of the store, which a dream may hold for a minute."""
+"""The verb `recall`: what is known about a question, within a budget of tokens. It does not take the lock of the
+store, which a dream may hold for a minute."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _making = allocate_lock()
 
 
 def recall(store: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
-    """The answer, best first after the preferences; with `explain`, what each step did."""
+    """The answer, best first after preferences; with `explain`, what each step did."""
     criteria = criteria_of(request, store.config, store.now())
     run = recaller(store).run(store, reader, criteria)
     if request.flag("counts"):
@@ -107,7 +107,7 @@ class Recaller:
             from vaultmem.embedding.rerank import Reranker
 
             self.reranker = Reranker(setting, models, threads)
-        self._unread: list[tuple[str, dict[str, int]]] = []  # by whom; not counted yet
+        self._unread: list[tuple[str, dict[str, int]]] = []  # reads by viewer, not counted yet
         self._lock = allocate_lock()
 
     def run(self, store: MemoryStore, reader: Reader, criteria: Criteria) -> Run:
@@ -133,7 +133,7 @@ class Recaller:
     def _write_down(self, store: MemoryStore) -> None:
         with self._lock:
             unread, self._unread = self._unread, []
-        with contextlib.suppress(StateError):  # to recall is possible where nothing can be written
+        with contextlib.suppress(StateError):  # recall works even where nothing can be written
             for by, stored in unread:
                 reads.add(store.ledger, stored, store.now(), by)
 
@@ -148,13 +148,13 @@ def _searcher(reader: Reader, criteria: Criteria) -> tuple[Searcher, bool]:
 
 
 class Run:
-    """One recall, step by step; `steps` says what each did."""
+    """One recall, step by step; `steps` records what each did."""
 
     def __init__(self, recaller: Recaller, look: Look, criteria: Criteria) -> None:
         self.look, self.criteria = look, criteria
         self.steps: list[dict[str, str | int]] = []
         self.left_out: dict[str, int] = {}
-        self.held_back: list[Candidate] = []  # until the person approves it
+        self.held_back: list[Candidate] = []  # held back until the person approves it
         self.chosen = Chosen([], 0, 0)
         self._recaller, self._sources = recaller, recaller.sources
 
@@ -166,8 +166,8 @@ class Run:
         self._budget(self._with_archive(candidates))
 
     def _with_archive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """First what held at a time in the past and answers as well as the best; after that what took the place of what
-        would answer as well; last what age alone put away."""
+        """Add memories of the archive: first those that held at a past time and answer as well as the best, then the
+        replacements of those that would answer as well, then those archived only for age."""
         best = candidates[0].content if candidates else ""
         archived = self._sources.archived(self.look, self.criteria, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.criteria)
@@ -194,7 +194,7 @@ class Run:
         return [*better, *first, *as_good, *beside, *rest, *late]
 
     def _candidates(self) -> list[Candidate]:
-        """Search and filter; where filters leave too few, look further."""
+        """Search and filter; if filters leave too few, search further."""
         most = self.criteria.most
         more = self._sources.unremembered(self.look, self.criteria)
         facts = {item.path for item in more}
@@ -223,7 +223,7 @@ class Run:
         return allowed
 
     def _name_scopes(self, best: list[Candidate]) -> None:
-        """Add a remark on the scopes with further answers, which the person can name."""
+        """Add a remark on scopes with further answers, which the person can name."""
         named = {item.scope for item in best if SCOPE.fullmatch(item.scope)}
         wider = self.criteria._replace(scopes=tuple(named))
         if others := recall_candidate.only_in(wider, best, self.criteria):
@@ -247,7 +247,7 @@ class Run:
         return candidates
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
-        """The facts of conversations among the best, which the person can approve as memories."""
+        """Facts of conversations among the best, which the person can approve as memories."""
         may = {
             item.path for item in recall_candidate.filter_allowed(candidates, self.criteria)[0]
         } | facts
@@ -356,7 +356,7 @@ class Run:
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
 
     def _shorten_best(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates, the best one shortened where it alone exceeds the budget."""
+        """The candidates, with the best one shortened if it alone exceeds the budget."""
         room = self.criteria.room
         if not candidates or (size := _count(candidates[0])) <= room:
             return candidates
@@ -381,7 +381,7 @@ class Run:
 
 
 def _may_contradict(older: str, newer: str) -> bool:
-    from vaultmem.dreams.supersede import may_contradict  # only where two memories answer
+    from vaultmem.dreams.supersede import may_contradict  # only if two memories answer
 
     return may_contradict(older, newer)
 

@@ -14,16 +14,16 @@ from vaultmem.text import values
 
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
-TIMES_K = 4  # candidates for one that is wanted
-PINNED = 0.5  # of the best score: from there on a preference comes first
+TIMES_K = 4  # candidates per result
+PINNED = 0.5  # share of the best score above which a preference comes first
 STEPS = tuple("meaning filters hop fit rerank recency confidence mmr preferences budget".split())
 
 
 class Candidate(NamedTuple):
-    """A memory, or a block of a note (`note`), with what decides whether and where it is recalled."""
+    """A memory, or a block of a note (`note`), with the facts that decide whether and where it is recalled."""
 
     path: str
-    line: int  # where its words begin in the file, from 1
+    line: int  # line of its words in the file, from 1
     end_line: int
     content: str
     id: str = ""  # of a memory
@@ -34,22 +34,22 @@ class Candidate(NamedTuple):
     created: float = 0.0
     importance: float | None = None
     confidence: float = 1.0
-    compressed: bool = False  # and its summary is there
+    compressed: bool = False  # and its summary exists
     archived: bool = False
-    until: float | None = None  # when another one took its place
-    successor: str = ""  # the id of that one
-    forgotten: bool = False  # a job archived it because of its age, and nothing took its place
+    until: float | None = None  # when it was replaced
+    successor: str = ""  # the id of its replacement
+    forgotten: bool = False  # archived by a job for its age, and not replaced
     expired: bool = False
     private: bool = False
-    trusted: bool = True  # the words of the person or of who asks, or approved
+    trusted: bool = True  # words of the person or the asker, or approved
     vouched: bool = True  # the person's own words, or approved
     writer: str = ""  # the assistant that wrote it
-    outside: bool = False  # it comes from the web, or from another program
-    role: str = MEMORY  # of an entry of a conversation: memory, user, assistant
+    outside: bool = False  # from the web, or from another program
+    role: str = MEMORY  # role of an entry of a conversation: memory, user, assistant
     note: bool = False
-    turn: bool = False  # of a conversation in a note: somebody says it
-    shares: bool = True  # a telling word with the question; not looked for where it is near anyway
-    lacks: bool = False  # the only telling word of the question, and is not very near
+    turn: bool = False  # part of a conversation in a note
+    shares: bool = True  # shares a content word with the question; not checked if it is near
+    lacks: bool = False  # shares the question's only content word, and is not very near
     stored_reads: int = 0
     block: int = 0  # where the matching block begins
     score: float = 0.0
@@ -57,7 +57,7 @@ class Candidate(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What identifies it: a place in a note, or the path of a memory."""
+        """Its identity: a place in a note, or the path of a memory."""
         return f"{self.path}:{self.line}" if self.note else self.path
 
     @property
@@ -66,16 +66,16 @@ class Candidate(NamedTuple):
         return not self.note and self.vouched and self.memory_type == "procedural"
 
     def comes_first(self, least: float) -> bool:
-        """Whether it is a preference, and where meaning has judged, one that answers the question that well."""
+        """Whether it is a preference and, if ranked by meaning, answers the question well enough."""
         return self.is_preference and (self.score >= least or "similarity" not in self.parts)
 
     @property
     def is_page(self) -> bool:
-        """Whether it is a block of a note that is no turn of a conversation."""
+        """Whether it is a block of a note and not a turn of a conversation."""
         return self.note and not self.turn
 
     def echoes(self, words: frozenset[str]) -> bool:
-        """Whether it is near a question of these words and answers nothing: a question, a model's words, its own."""
+        """Whether it resembles a question in these words but answers nothing: a question, a model's words, its own."""
         asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
         return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= words)
 
@@ -86,7 +86,7 @@ class Candidate(NamedTuple):
 
 LAMBDA = 0.7
 RECENCY_WEIGHT = 0.2
-CONFIDENCE_WEIGHT = 0.1  # with the whole of it, nothing that had faded came first
+CONFIDENCE_WEIGHT = 0.1  # with all of it, faded memories never came first
 
 
 class Criteria(NamedTuple):
@@ -98,13 +98,13 @@ class Criteria(NamedTuple):
     types: tuple[str, ...] = ()  # () for all
     scopes: tuple[str, ...] = ()  # beside global
     notes: bool = True
-    min_confidence: float = 0.0  # age lowers the rank and silences nothing
+    min_confidence: float = 0.0  # age lowers the rank but hides nothing
     include_compressed: bool = False
     untrusted: bool = False
     score_threshold: float | None = None
-    without: frozenset[str] = frozenset()  # of STEPS
+    without: frozenset[str] = frozenset()  # names from STEPS
     by: str = ""  # the assistant that asks; "" for the person
-    as_of: float | None = None  # what was known before that time
+    as_of: float | None = None  # what was known before this time
     recency_weight: float = RECENCY_WEIGHT
     mmr_lambda: float = LAMBDA
 
@@ -134,14 +134,15 @@ class Criteria(NamedTuple):
         return tuple(dict.fromkeys((DEFAULT_SCOPE, self.viewer.scope, *sorted(named))))
 
     def looks_into(self, scope: str) -> bool:
-        """Whether memories of this scope are looked for: what the viewer may see. The person may see everything, and is
-        told what everybody may see and what they name: a recall is put before an assistant."""
+        """Whether to search memories of this scope: those that the viewer may see. The person may see everything, but
+        gets what is visible to all and the scopes they name, since a recall is given to an assistant."""
         if self.by:
             return self.viewer.sees(scope)
         return scope in (DEFAULT_SCOPE, *self.scopes)
 
     def finds(self, scope: str) -> bool:
-        """Whether it is looked for at all, if only to say what was left out: all but conversations, which say much."""
+        """Whether to search it at all, if only to report what was left out: everything except conversations, which
+        are long."""
         return self.looks_into(scope) or not (self.by or is_talk(scope))
 
     def may_know(self, item: Candidate) -> bool:
@@ -149,23 +150,23 @@ class Criteria(NamedTuple):
         return not self.by or (not item.private and self.viewer.sees(item.scope))
 
 
-# Which may be recalled at all, and why the others may not.
+# Which candidates may be recalled, and why the others may not.
 
 LEAST_IMPORTANCE = 0.2
-# The cosine from which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
+# The cosine above which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
-# The same where the question is one word, and something else has it: a name is near to anything.
+# The same for a one-word question that something else contains: a name is near to anything.
 VERY_NEAR = 0.4
-# Of the score of the best: what fits so much worse is no answer. It applies where meaning has judged; by words alone
+# Share of the best score: anything below is no answer. Applies if ranked by meaning; by words alone
 # a title outweighs a sentence with the same word many times.
 FLOOR = 0.4
 
 Test = Callable[[Candidate, Criteria], bool]
 
-# What nobody may switch off: whose words they are, and who may read them.
+# Filters that cannot be switched off: authorship and visibility.
 _GUARDS: dict[str, Test] = {
-    # What age alone put away may be recalled, and of a time in the past what held then.
+    # Memories archived only for age may be recalled, and for a past time those that held then.
     "archived": lambda item, criteria: (
         item.archived
         and not (
@@ -192,7 +193,7 @@ _FILTERS: dict[str, Test] = {
 
 
 def reason(item: Candidate, criteria: Criteria) -> str:
-    """The reason why it may not be recalled; "" when it may."""
+    """The reason why it may not be recalled; "" if it may."""
     tests = {**_GUARDS, **_FILTERS} if criteria.has("filters") else _GUARDS
     return next((name for name, fails in tests.items() if fails(item, criteria)), "")
 
@@ -219,13 +220,13 @@ def replaced(archived: Iterable[Candidate], criteria: Criteria) -> list[Candidat
 
 
 def only_in(other: Criteria, items: Iterable[Candidate], criteria: Criteria) -> list[Candidate]:
-    """Those of the relevant ones that would be in the answer to `other`."""
+    """Relevant candidates that would be in the answer to `other`."""
     return [item for item in items if reason(item, criteria) and not reason(item, other)]
 
 
 def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
-    """Those that share a telling word with the question, or are not far from it in meaning, and that do not fit much
-    worse than the best that is no echo, length apart. Something always comes first; that makes it no answer."""
+    """Candidates that share a content word with the question or are close in meaning, and are not much worse than the
+    best that is not an echo, ignoring length. Something always ranks first; that alone does not make it an answer."""
     results = [item for item in candidates if item.shares or _is_near(item)]
     results = [result for result in results if not result.lacks] or results
     judged = [result for result in results if "similarity" in result.parts]
@@ -240,13 +241,13 @@ def _is_near(item: Candidate) -> bool:
     return item.parts.get("similarity", -1.0) >= (NEAR_OF_PAGES if item.is_page else NEAR)
 
 
-# Which of the candidates make the answer: the best that are not all alike, as far as the budget of tokens goes.
+# Choosing the answer: the best candidates that are not too similar, within the budget of tokens.
 
 _WORDS = values.lazy(r"[^\W\d_]{2,}|\d+")
 _HAN = values.lazy(r"[\u3400-\u9fff]")
 
 Count = Callable[[Candidate], int]
-Similarities = Sequence[Sequence[float]]  # of each candidate to each, in their order
+Similarities = Sequence[Sequence[float]]  # of each candidate to each, in order
 
 
 class Chosen(NamedTuple):
@@ -254,14 +255,14 @@ class Chosen(NamedTuple):
 
     items: list[tuple[Candidate, int]]
     tokens: int
-    skipped: int = 0  # what answers the question, too, and has no place
+    skipped: int = 0  # further answers without room
 
 
 def diverse(
     candidates: Sequence[Candidate], similar: Similarities, weight: float = LAMBDA
 ) -> list[Candidate]:
-    """All candidates in the order of maximal marginal relevance: a share of the score (0.7) less the rest of the
-    similarity to the most similar that comes before. The best comes first, whatever the others are."""
+    """All candidates by maximal marginal relevance: a share of the score (0.7) minus the rest of the similarity to
+    the most similar earlier one. The best always comes first."""
     left = sorted(range(len(candidates)), key=lambda at: (-candidates[at].score, at))
     nearest = [0.0] * len(candidates)
     marginal = [weight * item.score for item in candidates]
@@ -278,7 +279,7 @@ def diverse(
 
 
 def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similarities:
-    """The same similarities, but for two blocks of pages, each of which says what only it says."""
+    """The same similarities, except between two blocks of pages, which never repeat each other."""
     pages = [item.is_page for item in candidates]
     if not any(pages):
         return similar
@@ -289,7 +290,7 @@ def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similar
 
 
 def by_words(candidates: Sequence[Candidate]) -> Similarities:
-    """Similarity where there are no vectors: the share of words that two have in common."""
+    """Similarity without vectors: the share of words that two have in common."""
     bits: dict[str, int] = {}
     words = [_words(item.content) for item in candidates]
     masks = [sum(1 << bits.setdefault(word, len(bits)) for word in tokens) for tokens in words]
@@ -310,7 +311,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
-    """The best candidates within the limits. What exceeds the budget is skipped, not cut."""
+    """The best candidates within the limits. A candidate that exceeds the budget is skipped, not cut."""
     chosen: list[tuple[Candidate, int]] = []
     left = budget
     for item in ranked:
@@ -324,8 +325,8 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
 
 
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
-    """The same with preferences first, where meaning finds no answer that is far better, and with those that may
-    contradict each other side by side, the newest first: `clash` of an older and a newer text."""
+    """The same with preferences first, unless meaning finds a far better answer, and with possible contradictions
+    side by side, newest first: `clash` of an older and a newer text."""
     least = PINNED * max((item.score for item, _ in chosen.items), default=0.0)
     first = sorted(chosen.items, key=lambda pair: not pair[0].comes_first(least))
     results: list[tuple[Candidate, int]] = []
@@ -355,7 +356,7 @@ def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) 
 
 
 def scale_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Scores by min-max: the best has 1, the worst 0; where all are equal, all have 1."""
+    """Min-max scores: the best has 1, the worst 0; if all are equal, all have 1."""
     if not candidates:
         return []
     scores = [item.score for item in candidates]
@@ -365,7 +366,7 @@ def scale_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def squash_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Scores by the logistic function, for logits of a cross-encoder: what each is worth whatever the others are."""
+    """Scores by the logistic function, for logits of a cross-encoder: each independent of the others."""
     return [item.scored(fit := 0.5 + math.tanh(item.score / 2) / 2, relevance=fit) for item in candidates]  # fmt: skip
 
 
@@ -378,8 +379,8 @@ def rerank_scores(candidates: Sequence[Candidate], logits: Sequence[float]) -> l
 def with_recency(
     candidates: Sequence[Candidate], now: float, weight: float = RECENCY_WEIGHT
 ) -> list[Candidate]:
-    """A share of the score is how recent something is: (1 - w) * relevance + w * exp(-age in days / 30). A block of a
-    page has no share in it: the day it was last edited does not make what it says fresher."""
+    """Scores including recency: (1 - w) * relevance + w * exp(-age in days / 30). Blocks of pages are exempt: the day
+    of the last edit does not make their words more current."""
     fresh = [0.0 if item.is_page else recency(item.created, now) for item in candidates]
     return best_first(
         item.scored((1 - weight) * item.score + weight * new, recency=new)
@@ -388,7 +389,7 @@ def with_recency(
 
 
 def with_confidence(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """A share of the score is how sure the memory still is: score * (1 - w + w * confidence)."""
+    """Scores including confidence: score * (1 - w + w * confidence)."""
     return best_first(
         item.scored(item.score * (1 - CONFIDENCE_WEIGHT * (1 - item.confidence)), confidence=item.confidence)
         for item in candidates)  # fmt: skip

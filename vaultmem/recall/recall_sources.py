@@ -1,4 +1,4 @@
-"""Candidates of a recall: what a search finds, as memories read from their files now, or as blocks of notes."""
+"""Candidates of a recall: search results as memories read from their current files, or as blocks of notes."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from vaultmem.memories.item_answers import Answer
     from vaultmem.pending.person_facts import Learned
 
-MOST_PAGES = 2_000  # remembered
-MOST_REPLACED = 20  # memories, each by the next
+MOST_PAGES = 2_000  # cached
+MOST_REPLACED = 20  # length of a chain of replacements
 FEW_WORDS = 24  # characters
 AROUND = 4  # lines on either side of a turn: two other turns
 _BY_ID = f"SELECT f.path {NOTES_BELOW} AND instr(n.properties, ?)"
@@ -76,11 +76,11 @@ class _Read(NamedTuple):
     aging: model.Aging
     sessions: frozenset[str]  # the conversations it comes from
     replaced: bool
-    expires: float | None  # when it ends by its own word
+    expires: float | None  # when it ends, according to its own words
 
 
 class Sources:
-    """Reads candidates of one vault. Any thread may ask."""
+    """Reads candidates of one vault. Thread-safe."""
 
     def __init__(self, vault: str, folder: str, style: Callable[[str], str]) -> None:
         self.vault, self.folder = vault, folder
@@ -90,13 +90,12 @@ class Sources:
     def search(
         self, look: Look, criteria: Criteria, most: int, more: Iterable[Learned] = ()
     ) -> list[Candidate]:
-        """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
-        into."""
+        """The best search results, with a memory's best block; examines `more` facts of conversations."""
         answer = look.searcher.search(self._ask(look, criteria, most, more), texts=False)
         look.remarks.extend(remark for remark in answer.remarks if remark not in look.remarks)
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
-        # "Where does she live?" has one word that tells something, too.
+        # "Where does she live?" has one content word, too.
         is_word = len(answer.words) == 1 == len(criteria.query.split())
         near = VERY_NEAR if is_word else NEAR
         result: dict[str, Candidate] = {}
@@ -120,8 +119,8 @@ class Sources:
         return list(result.values())[:most]
 
     def archived(self, look: Look, criteria: Criteria, best: str = "") -> list[Candidate]:
-        """Memories of the archive that share most words with the question, best first. They are in no index. The part
-        "lead" is how many more words each shares than the best answer does."""
+        """Memories of the archive, which are not indexed, that share most words with the question, best first. The
+        part "lead" is how many more words each shares than the best answer."""
         query = parse(plain(criteria.query))
         if all(look.searcher.keyword.is_weak(word) for word in query.words):
             return []
@@ -139,7 +138,7 @@ class Sources:
         return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
 
     def successor(self, look: Look, replaced: Candidate) -> Candidate | None:
-        """The living memory that finally replaced another one; None where there is none."""
+        """The living memory that finally replaced another; None if there is none."""
         candidate: Candidate | None = replaced
         for _ in range(MOST_REPLACED):
             candidate = (
@@ -152,7 +151,7 @@ class Sources:
         return None
 
     def _with_id(self, look: Look, id_: str) -> Candidate | None:
-        """A memory by its id, or one of the archive."""
+        """A memory by its id, living or archived."""
         rows = look.searcher.catalog.db.execute(_BY_ID, (*below(self.folder), id_)).fetchall()
         for paths in ([path for (path,) in rows], archive.newest(look.searcher)):
             for path, text in look.searcher.texts.read(paths).items():
@@ -162,20 +161,20 @@ class Sources:
         return None
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
-        """The hashes of the matching blocks, by the keys of the candidates."""
+        """The hashes of the matching blocks, by candidate key."""
         places = {candidate.key: (candidate.path, candidate.block) for candidate in candidates}
         digests = cache.block_hashes(look.searcher.catalog, places.values())
         return {key: digests[place] for key, place in places.items() if place in digests}
 
     def unremembered(self, look: Look, criteria: Criteria) -> list[Learned]:
-        """What conversations learned about the person, who has not answered whether to remember it, and what is not
-        looked into anyway. A conversation hears nothing of others."""
+        """Facts that conversations learned about the person, who has not answered whether to remember them, unless
+        their conversation is searched anyway. A conversation does not see those of others."""
         catalog = look.searcher.catalog
         if is_talk(criteria.by):
             return []
         if not look.searcher.cache().turn_notes:
             return []
-        from vaultmem.pending import person_facts  # it has much to compare facts with
+        from vaultmem.pending import person_facts  # loads much to compare facts
 
         facts = look.searcher.cache().once(
             "learned", lambda: person_facts.learned_facts(catalog, self.vault, self.folder)
@@ -184,7 +183,7 @@ class Sources:
         return [one for one in waiting if not criteria.looks_into(scope_of(one.conversation))]
 
     def proposed(self, look: Look, facts: Iterable[Candidate]) -> set[str]:
-        """The paths of those facts that no memory says yet."""
+        """The paths of those facts that no memory states yet."""
         paths = {fact.path for fact in facts}
         if not paths:
             return paths
@@ -223,7 +222,7 @@ class Sources:
         )
 
     def excerpts(self, criteria: Criteria, candidate: Candidate) -> Iterator[Candidate]:
-        """The same with less and less of its text around the words of the question, down to a few words."""
+        """Copies with less and less of its text around the words of the question, down to a few words."""
         marker = Marker(telling(tokenize(plain(criteria.query))), tokenize)
         width = 8 * criteria.room
         while width >= FEW_WORDS:
@@ -232,7 +231,7 @@ class Sources:
             width = width * 7 // 8
 
     def _is_ours(self, hit: Hit) -> bool:
-        """Whether it is a memory, by what the index knows. What is no entry among entries answers nothing."""
+        """Whether it is a memory, according to the index. Other files among entries answer nothing."""
         inner = hit.path[len(self.folder) + 1 :] if hit.path.startswith(self.folder + "/") else ""
         if (
             not inner
@@ -245,12 +244,12 @@ class Sources:
         return top == ENTRIES or top in CATEGORIES or bool(hit.properties.get("id"))
 
     def _memory(self, look: Look, path: str, text: str) -> Candidate | None:
-        """A memory as its file is now; None where it is gone."""
+        """A memory from its current file; None if it is gone."""
         read = self._page(path, text) if text else None
         return None if read is None else self._now(look, read)
 
     def _parse(self, path: str, text: str) -> _Read | None:
-        from vaultmem.notes import pages  # where no memory answers it is not needed
+        from vaultmem.notes import pages  # not needed if no memory answers
 
         page = pages.read(self._style(path), text)
         if page.error:
@@ -289,7 +288,7 @@ class Sources:
         return _entry(read, inner, fields) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:
-        """What also depends on the time, on what the person has approved, and on other memories."""
+        """The facts that also depend on the time, on approvals, and on other memories."""
         parsed = read.candidate
         if "((" in parsed.content:
             parsed = parsed._replace(
@@ -300,7 +299,7 @@ class Sources:
                 confidence=read.aging.confidence(look.now, look.searcher.half_life)
             )
         if read.expires is not None and read.expires <= look.now:
-            parsed = parsed._replace(expired=True)  # the job that puts it away comes once an hour
+            parsed = parsed._replace(expired=True)  # the job that archives it runs once an hour
         parsed = _with_trust(look, parsed)
         if not parsed.vouched and is_approved(parsed.id, look.answers()):
             parsed = parsed._replace(trusted=True, vouched=True)
@@ -323,7 +322,7 @@ class Sources:
             memory_type="episodic" if place.day else "semantic",
             scope=access.scope_of(fields, memory=place.path.startswith(f"{self.folder}/")),
             created=self._mtime(place.path) if day is None else day,
-            private=is_private(fields) or says_private(text),  # maybe only since the last sync
+            private=is_private(fields) or says_private(text),  # perhaps only since the last sync
             vouched=not (outside or origin.writer),
             writer=origin.writer,
             outside=outside,
@@ -345,14 +344,13 @@ def _with_trust(look: Look, candidate: Candidate) -> Candidate:
 
 
 def _says_something(content: str) -> bool:
-    """Whether a block has words of its own, besides embeds and the headings over them; a heading alone may be one."""
+    """Whether a block has words of its own besides embeds and their headings; a lone heading counts."""
     text = _FROM_ELSEWHERE.sub("", content) if "![" in content else content
     return bool(text.strip(" \n\r\t-*+>"))
 
 
 def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
-    """Whether a block has one of these words in any form, or what stands above it, or, of a turn, what is said just
-    before or after."""
+    """Whether a block, its headings or, for a turn, its neighbours have one of these words in any form."""
     above = " ".join((hit.title, *hit.headings, hit.label or ""))
     around = AROUND if hit.label else 0
     near = cut_lines(text, hit.line - around, hit.end_line + around)
@@ -370,8 +368,8 @@ def _score(candidate: Candidate, hit: Hit, is_memory: bool) -> Candidate:
 
 
 def _entry(read: _Read, inner: str, fields: Properties) -> _Read | None:
-    """An entry of a conversation. Nobody vouches for it: the conversation is told of it, and the person. None for a
-    summary, which is told in its own way, and for what is no entry."""
+    """An entry of a conversation. It is unconfirmed, so only the conversation and the person get it. None for a
+    summary, which is presented separately, and for other files."""
     conversation, role = entry_of(inner, fields)
     if not conversation or role not in (MEMORY, USER, ASSISTANT) or not fields.get("id"):
         return None
@@ -387,7 +385,7 @@ def _entry(read: _Read, inner: str, fields: Properties) -> _Read | None:
 
 def _type_of(fields: Properties, category: str) -> str:
     kind = fields.get("memory_type")
-    if category == "preferences":  # whatever it was taken for when it was written
+    if category == "preferences":  # whatever its type when it was written
         return "procedural"
     if isinstance(kind, str) and kind in TYPES:
         return kind

@@ -1,4 +1,4 @@
-"""The words of a recall: a question as plain words, and the block of memories as an assistant reads it."""
+"""The words of a recall: a question as plain words, and the block of memories that an assistant reads."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from vaultmem.memories.access import Viewer
     from vaultmem.recall.recall_candidate import Candidate
 
-MOST_NAMED = 3  # commands that let something in
+MOST_NAMED = 3  # commands that approve or include
 OPEN, CLOSE = "<memory>", "</memory>"
 _UNSEEN = "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
 _LESS_SIGNS = "<\uff1c\ufe64"
 _LESS = f"[{_LESS_SIGNS}]"
-# What models or the programs around them may take for the beginning or end of a message, a tool's answer or a block of
-# ours, whatever stands behind it: <system-reminder>, </tool_result>, <|im_start|>, <<SYS>>, [INST].
+# What models or their programs may take for the beginning or end of a message, a tool's answer or a block of
+# ours, whatever follows: <system-reminder>, </tool_result>, <|im_start|>, <<SYS>>, [INST].
 _MARKUP = (
     "system", "sys", "user", "assistant", "human", "developer", "tool", "function", "invoke", "antml",
     "instruction", "prompt", "think", "bos", "eos", "start_of_turn", "end_of_turn",
@@ -58,7 +58,7 @@ class RecallReport(TypedDict):
     memories: list[Recalled]
     tokens: int
     budget_used: float
-    skipped: int  # what answers the question, too, and has no place
+    skipped: int  # further answers without room
     left_out: dict[str, int]  # by reason
     held_back: NotRequired[list[HeldBack]]
     remarks: NotRequired[list[str]]
@@ -74,7 +74,7 @@ def held_back_json(item: Candidate) -> HeldBack:
 
 
 def _attribution(item: Candidate, to: Viewer) -> str | None:
-    """The attribution, where the person has not approved it."""
+    """The attribution, unless the person has approved it."""
     from vaultmem.memories.access import Origin, attribution
     from vaultmem.text.sanitize import one_line
 
@@ -100,8 +100,8 @@ def to_json(item: Candidate, number: int, to: Viewer) -> Recalled:
 
 
 def entry(memory: Recalled) -> tuple[str, str]:
-    """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
-    day, and both with whose words they are, if those are not the asker's own."""
+    """Type and content of a recalled item, for block(). A block of a note begins with its place, a memory with its
+    day; both name their author if that is not the asker."""
     content = memory["content"]
     whose = memory.get("attribution")
     notes = [whose] if whose else []
@@ -117,22 +117,21 @@ def entry(memory: Recalled) -> tuple[str, str]:
 
 
 def place(memory: Recalled) -> str:
-    """The place, NOTE:LINE, in one line."""
+    """The place, NOTE:LINE, on one line."""
     path = "".join(letter if letter.isprintable() else " " for letter in memory["path"])
     return f"{path}:{memory['line']}"
 
 
 def block(memories: Iterable[tuple[str, str]]) -> str:
-    """The block of the "logic" seed, section 4, from pairs of type and content. Contents stand in it as they are, but
-    for what would end it, or pass for an entry of its own."""
+    """The block of the "logic" seed, section 4, from pairs of type and content. Contents are unchanged, except what
+    would end the block or look like another entry."""
     lines = (f"[{kind.upper()}] {inert(content)}" for kind, content in memories)
     return "\n".join((OPEN, *lines, CLOSE))
 
 
 def inert(content: str) -> str:
-    """The content without anything that an assistant could take for the block's own marks, or for a message of
-    somebody's: markup anywhere, and lines after the first that begin like an entry or with a role; and without words
-    that nobody sees."""
+    """The content without anything that an assistant could take for the block's own marks or for a message: markup
+    anywhere, lines after the first that begin like an entry or with a role, and invisible words."""
     from vaultmem.text.sanitize import without_carriers
 
     text = _BRACKET_TAG.sub("(", without_carriers(content))
@@ -143,14 +142,14 @@ def inert(content: str) -> str:
 
 
 def without_roles(text: str) -> str:
-    """The text in which no line begins like a message of somebody's."""
+    """The text with no line beginning like someone's message."""
     return _ROLE.sub(
         lambda match: f"{match[1]}{match['role']}꞉" if match["role"] else f"{match[1]}(", text
     )
 
 
 def older_line(left_out: dict[str, int], *, typed: bool = True) -> str:
-    """A line that says how many older answers were replaced by newer ones, and how to see them; "" for none."""
+    """A line that counts older answers replaced by newer ones, and says how to see them; "" for none."""
     number = left_out.get("replaced")
     if not number:
         return ""
@@ -161,7 +160,7 @@ def older_line(left_out: dict[str, int], *, typed: bool = True) -> str:
 def held_back_line(
     held_back: Sequence[HeldBack], *, typed: bool = True, to_person: bool = False
 ) -> str:
-    """A line that counts what is held back, and says how to include it; "" for nothing."""
+    """A line that counts what is held back, and says how to include it; "" for none."""
     if not held_back:
         return ""
     ids = [id_[:8] for held in held_back if (id_ := held["id"])]

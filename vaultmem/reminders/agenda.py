@@ -1,4 +1,4 @@
-"""All that is due in a vault, from its index; after an edit only the notes that changed are read again."""
+"""Everything due in a vault, from its index; after an edit only changed notes are read again."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from vaultmem.text.values import EVERYBODY
 log = logging.getLogger("vaultmem.reminders")
 
 
-# --- What is written in notes about times at which something is due
+# --- Times in notes at which something is due
 
 
 class DueRow(NamedTuple):
-    """A task, a dated block, sentences of a line, or that the note is due itself."""
+    """A task, a dated block, sentences of a line, or a due note."""
 
     kind: int  # TASK, BLOCK, SAID or OPENING
     line: int
@@ -58,12 +58,12 @@ class DueNote(NamedTuple):
     journal: str
     excluded: bool
     mtime: float  # seconds since the epoch
-    hash: str  # of its content
+    hash: str  # hash of its content
     properties: dict[str, Value]
     rows: list[DueRow]
 
 
-# All in one answer: each row that SQLite hands out lets another thread of this process have its turn.
+# All in one row: each row that SQLite returns gives another thread of this process a turn.
 _NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.journal, n.excluded, f.mtime_ns,
     coalesce(hex(f.hash), ''), json(n.properties), json(w.rows))) FROM
     (SELECT t.note, json_group_array(json_array(t.is_task, t.line, json(t.task))) AS rows FROM tasks t
@@ -71,21 +71,21 @@ _NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.j
     CROSS JOIN notes n ON n.id = w.note CROSS JOIN files f ON f.id = w.note"""
 _ALL = _NOTES.format(copied=COPIED, chosen="")
 _SOME = _NOTES.format(copied=COPIED, chosen="AND t.note IN (SELECT value FROM json_each(?))")
-# With those whose tasks are done: to tick one changes the id of no other.
+# Including notes whose tasks are done, so that ticking one changes no other's id.
 _PATHS = """SELECT json_group_array(json_array(id, path)) FROM files
     WHERE id IN (SELECT note FROM tasks) {chosen}"""
 _ALL_PATHS = _PATHS.format(chosen="")
 _SOME_PATHS = _PATHS.format(chosen="AND id IN (SELECT value FROM json_each(?))")
 
-_NOTE = "note "  # with the path behind it, the key of the content of a note whose words count from some day
+_NOTE = "note "  # followed by the path: the key for the content of a note whose words count from some day
 
-# A copy whose original is gone goes by its own name.
+# A copy whose original is gone keeps its own name.
 _COPIES = """SELECT c.copy, c.original, coalesce(o.path, f.path) FROM conflicts c JOIN files f ON f.id = c.copy
     LEFT JOIN files o ON o.id = c.original"""
 
 
 def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueNote]:
-    """The notes with open tasks, dated blocks, such sentences or such properties; of all notes, or of some."""
+    """Notes with open tasks, dated blocks, such sentences or such properties; all notes, or some."""
     if among is None:
         answer = catalog.db.execute(_ALL).fetchone()
     else:
@@ -100,14 +100,14 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueN
 
 
 class _Names:
-    """The file names of the notes with tasks, and which of these notes share one."""
+    """The file names of notes with tasks, and which of these notes share one."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._notes: defaultdict[str, set[int]] = defaultdict(set)
 
     def follow(self, catalog: Catalog, changed: Iterable[int] | None) -> set[int]:
-        """Ask again for the names of some notes, or of all. Returns those that begin or cease to share theirs."""
+        """Query the names of some notes again, or of all. Returns those that begin or cease to share theirs."""
         some = None if changed is None else json.dumps(sorted(changed))
         answer = catalog.db.execute(*((_SOME_PATHS, (some,)) if some else (_ALL_PATHS,)))
         new = {id_: folded_name(path) for id_, path in json.loads(answer.fetchone()[0])}
@@ -129,11 +129,11 @@ class _Names:
         return {id_ for name in names if len(self._notes[name]) > 1 for id_ in self._notes[name]}
 
 
-# --- What these notes ask for
+# --- Schedules of these notes
 
 
 class _Entry(NamedTuple):
-    """A due in the order of all. A list of these that is sorted nearly is sorted at once."""
+    """A due in the overall order. Sorting an almost sorted list is fast."""
 
     when: str
     path: str
@@ -143,27 +143,26 @@ class _Entry(NamedTuple):
 
 
 class Agenda:
-    """Remembers what the notes of one vault ask for. Threads may share it."""
+    """Caches the schedules of one vault's notes. Thread-safe."""
 
     def __init__(self, ledger: Ledger, folder: str) -> None:
         self._ledger = ledger
-        self._folder = folder  # of the memories
+        self._folder = folder  # the memory folder
         self._lock = threading.Lock()
         self._index: tuple[str, int] | None = None
         self._seq: int | None = None
-        self._notes: dict[int, list[Schedule]] = {}  # what is not the same on every day
+        self._notes: dict[int, list[Schedule]] = {}  # schedules that depend on the day
         self._names = _Names()
-        # Conflict copies, each with its original and the path of that.
+        # Conflict copies, each with its original and its path.
         self._copies: dict[int, tuple[int | None, str]] = {}
-        self._fixed: list[_Entry] = []  # what is the same on every day, sorted
+        self._fixed: list[_Entry] = []  # schedules independent of the day, sorted
         self._met: dict[str, str] | None = None
-        self._paths: dict[str, list[str]] | None = None  # of notes that are known, by their hashes
-        # What moves, and all dues with it, at the last look: at most looks nothing has changed.
+        self._paths: dict[str, list[str]] | None = None  # paths of known notes, by hash
+        # Changing schedules, and all dues, at the last look: usually nothing has changed.
         self._listed: tuple[list[_Entry], tuple[Due, ...]] | None = None
 
     def dues(self, catalog: Catalog, now: datetime, answers: Answers) -> tuple[Due, ...]:
-        """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different. The same
-        tuple again while nothing of it has changed."""
+        """Everything due by that time, including closed items; `now` has a zone, and ids are unique."""
         snoozed = {id_: one for id_, one in answers.items() if one.state == SNOOZED}
         with self._lock:
             self._follow(catalog, now)
@@ -179,8 +178,8 @@ class Agenda:
             return self._listed[1]
 
     def _once(self, entries: list[_Entry]) -> dict[tuple[str, str], Due]:
-        """Each item once. What stands in a conflict copy, too, is listed from the original; of a memory that has other
-        words in its copy, there is one reminder at a time, and of one that repeats that of the original."""
+        """Each item once. An item also in a conflict copy is listed from the original; a memory reworded in its copy
+        has one reminder at a time, and if it repeats, the original's."""
         originals = [entry for entry in entries if entry.note not in self._copies]
         pairs = {entry.due.pair for entry in originals}
         times = {_turn(entry) for entry in originals if entry.due.due.memory}
@@ -193,13 +192,13 @@ class Agenda:
         return dues
 
     def next_turn(self, now: datetime) -> str:
-        """When the next occurrence of anything that repeats takes the place of the last: a local minute, or ""."""
+        """When the next occurrence of any recurring item replaces the last: a local minute, or ""."""
         with self._lock:
             moving = [schedule for schedules in self._notes.values() for schedule in schedules]
         return min((at for due in moving if (at := due.next_after(now))), default="")
 
     def _follow(self, catalog: Catalog, now: datetime) -> None:
-        """Ask again for the notes that changed since the last time; for all, in another index."""
+        """Query notes that changed since the last time; all of them in another index."""
         index = catalog.path, _inode(catalog.path)
         since = self._seq if index == self._index else None
         seq, changed = catalog_read.changed_notes(catalog, since)
@@ -221,7 +220,7 @@ class Agenda:
         self._index, self._seq = index, seq
 
     def _follow_copies(self, catalog: Catalog) -> set[int]:
-        """Ask again for conflict copies. Returns the notes that begin or cease to be one."""
+        """Query conflict copies again. Returns notes that begin or cease to be one."""
         before = self._copies
         self._copies = {
             copy: (original, path)
@@ -251,7 +250,7 @@ class Agenda:
         self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
     def _former_name(self, catalog: Catalog, note: DueNote) -> str:
-        """The name that the note had before: that of a note with the same content that is gone."""
+        """The former name of the note: that of a missing note with the same content."""
         met = self._met or {}
         if f"{_NOTE}{note.path}" in met:
             return ""
@@ -268,7 +267,7 @@ class Agenda:
     def _read_note(
         self, catalog: Catalog, note: DueNote, zone: tzinfo
     ) -> tuple[list[Schedule], dict[str, str]]:
-        """What a note schedules, and when it first had words whose meaning depends on that day."""
+        """The schedules of a note, and when it first had words that depend on that day."""
         assert self._met is not None
         original, path = self._copies.get(note.id, (note.id, note.path))
         name = folded_name(path)
@@ -281,7 +280,7 @@ class Agenda:
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
         author = origin_of(note.properties).writer if is_memory else ""
         asks = list(self._schedules(note, Place(note.path, note.title, foreign, written)))
-        # Of these, an id of its own may be there twice, too.
+        # Even an item's own id may occur twice.
         if self._names.is_shared(original):
             asks = [ask if ask.due.memory else ask._replace(source=path) for ask in asks]
         if private or author or scope != EVERYBODY:
@@ -294,7 +293,7 @@ class Agenda:
         return asks, written.used
 
     def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule]:
-        """Words tell when only in notes that a person means as such; memories say it in their properties."""
+        """The schedules of a note. Sentences count only in notes meant as such; memories use their properties."""
         if schedules.is_generated(note.properties) or in_conversation(note.path, self._folder):
             return
         is_memory = note.path.startswith(self._folder + "/")
@@ -320,7 +319,7 @@ class Agenda:
         return Own(memory, text, bool(note.journal), bool(memory) and category == REMINDERS)
 
     def _remember(self, used: dict[str, str], now: datetime, *, everything: bool) -> None:
-        """Keep since when words are there, and forget those that are gone."""
+        """Record since when words exist, and drop missing ones."""
         assert self._met is not None
         new = {
             key: day
@@ -337,7 +336,7 @@ class Agenda:
                 with self._ledger.writing(now.timestamp()) as db:
                     db.executemany("DELETE FROM met WHERE id = ?", [(key,) for key in gone])
                     db.executemany("INSERT OR REPLACE INTO met VALUES (?, ?)", list(new.items()))
-            except StateError as error:  # what is due is known; the next one tries again
+            except StateError as error:  # due items are known; the next call tries again
                 log.debug("since when words are there is not kept: %s", error)
             self._met = {key: day for key, day in (self._met | new).items() if key not in gone}
 
@@ -345,12 +344,12 @@ class Agenda:
 def _inode(path: str) -> int:
     try:
         return os.stat(path).st_ino
-    except OSError:  # deleted while it is open
+    except OSError:  # deleted while open
         return 0
 
 
 def _local(seconds: float, zone: tzinfo) -> datetime:
-    """The time of a file; one that no calendar knows is taken for the beginning of computers."""
+    """The local time of a file; a time outside the calendar counts as the epoch."""
     try:
         return datetime.fromtimestamp(seconds, zone)
     except (OverflowError, ValueError, OSError):

@@ -1,9 +1,9 @@
-"""When to notify of what is due, and in which words: once for each moment, not in quiet hours, late if it must be. To
-plan it is pure: who calls passes the time, in the zone of the person, and records what counts as notified.
+"""When to notify of due items, and in which words: once per moment, not in quiet hours, late if necessary. Planning
+is pure: the caller passes the time, in the person's zone, and records what counts as notified.
 
-A notification is recorded, then shown; at most once, whatever happens between. What this machine cannot show is not
-recorded, so that another machine, or this one when somebody has logged in, shows it. What fails although it looked well
-stays recorded: pending.md has it, and a person is not notified twice.
+A notification is first recorded, then shown, so at most once, whatever happens in between. What this machine cannot
+show is not recorded, so that another machine shows it, or this one once someone has logged in. A notification that
+fails unexpectedly stays recorded: pending.md has it, and the person is not notified twice.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("vaultmem.reminders")
 
-MOST_AGAIN = 3  # times that something overdue is notified again
+MOST_AGAIN = 3  # repeated notifications of an overdue item
 MOST_SINGLE = 3  # alarms at one moment; more become one
 _LATE = timedelta(minutes=10)
 _OLD = timedelta(days=1)
 _MINUTE = timedelta(minutes=1)
 _DAY_MINUTES = 1440
-_LINE = 80  # characters of one of several in a group
+_LINE = 80  # characters per item in a group
 _WALL = lazy(r"([1-9]\d{3}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::\d\d)?)?")
-_YEARS = range(1970, 9999)  # which can be reckoned with in every zone
+_YEARS = range(1970, 9999)  # safe to compute with in every zone
 
 
 class Rules(NamedTuple):
-    """When a person wants to be notified, as the settings notify.* have it."""
+    """When a person wants to be notified, from the settings notify.*."""
 
-    day_at: str = "09:00"  # what is due on a day without a time
+    day_at: str = "09:00"  # time for items due on a day
     quiet: str = "off"  # or 22:00-07:00
-    again: str = "1d"  # how long after it was due; or never
-    most_single: int = MOST_SINGLE  # more at one moment become one
-    turn: Turn = ALONE  # among the machines of the vault
+    again: str = "1d"  # interval of repeats; or never
+    most_single: int = MOST_SINGLE  # more at one moment become one notification
+    turn: Turn = ALONE  # position among the vault's machines
 
 
 class Alarm(NamedTuple):
-    """One notification. Its words are plain: nothing in them means anything to a notification server."""
+    """One notification. Its words are plain: no part of them has a meaning to a notification server."""
 
     title: str
     body: str
     urgent: bool
-    records: tuple[Notified, ...]  # of what it notifies
-    path: str = ""  # of the note; "" for several
+    records: tuple[Notified, ...]  # ids of its items
+    path: str = ""  # path of the note; "" for several
     note: str = ""  # its title
 
 
 class Planned(NamedTuple):
-    """What to notify of now, what counts as notified without a word, and when to look again."""
+    """What to notify of now, what silently counts as notified, and when to look again."""
 
     alarms: list[Alarm]
     silent: list[Notified]
-    next: datetime | None  # UTC: times of one zone are subtracted as if its clocks were never set
+    next: datetime | None  # UTC: subtracting times in one zone ignores clock changes
 
 
 class _Step(NamedTuple):
@@ -84,9 +84,9 @@ class _Step(NamedTuple):
 def plan(
     dues: Iterable[Due], answers: Answers, notified: Mapping[str, Notified], now: datetime, rules: Rules
 ) -> Planned:  # fmt: skip
-    """What to do at `now`, which knows the zone of the person (a fixed offset would not do: clocks are set).
+    """What to do at `now`, in the person's zone (a fixed offset would not do, as clocks change).
 
-    As long as there was no notification at all, what is older than a day is left in peace: it counts as notified.
+    As long as there has never been a notification, anything older than a day counts as notified.
     """
     clock = _Clock(now, rules)
     ringing = {due.id: due for due in dues if _may_ring(due, answers)}
@@ -114,7 +114,7 @@ def plan(
 
 
 def desktop_text(text: str, most: int = MOST) -> str:
-    """Words of a note as one line for a notification: no markup, no entities, no links that open."""
+    """Words of a note as one line for a notification: no markup, entities or links."""
     return one_line(text, most).replace("&", "＆").replace("://", "꞉//")
 
 
@@ -135,7 +135,7 @@ class _Clock:
         self.instant = cache(self._instant)  # many things are due on one day
 
     def _instant(self, text: str) -> datetime | None:
-        """When the clock on the wall shows it first, or would have; None for no such day or time."""
+        """When local time first reaches it, or would have; None for an invalid day or time."""
         wall = _wall(text)
         if wall is None:
             return None
@@ -151,7 +151,7 @@ class _Clock:
         return start <= at < end if start < end else at >= start or at < end
 
     def end_of_quiet(self) -> datetime:
-        """The first minute to come that is not quiet. Every minute is tried: the clock may be set meanwhile."""
+        """The next minute that is not quiet. Every minute is tried, as the clock may change meanwhile."""
         at = self.now.replace(second=0, microsecond=0)
         for _ in range(2 * _DAY_MINUTES):
             at += _MINUTE
@@ -160,11 +160,11 @@ class _Clock:
         return at
 
     def lateness(self, when: datetime) -> timedelta:
-        """How long ago it was time to notify, without the quiet hours that fell in."""
+        """How long a notification has been overdue, not counting quiet hours."""
         return self.now - self._audible(when)
 
     def speaks_at(self, when: datetime) -> datetime:
-        """From when on this machine notifies of a moment: that moment, unless others have the turn."""
+        """When this machine may notify of a moment: at that moment, unless others come first."""
         at = self.rules.turn.speaks_at(when)
         return at if at == when else self.rules.turn.speaks_at(self._audible(when))
 
@@ -189,7 +189,7 @@ def _wall(text: str) -> tuple[date, time | None] | None:
 
 
 def _may_ring(due: Due, answers: Answers) -> bool:
-    """Whether an item is open and has a time; one from outside must be a reminder or be approved."""
+    """Whether an item is open and has a time; outside content must be a reminder or be approved."""
     answer = answers.get(due.id)
     snoozed = answer is not None and answer.state == SNOOZED
     if is_over(due, answers) or not (due.at or snoozed):
@@ -200,7 +200,7 @@ def _may_ring(due: Due, answers: Answers) -> bool:
 def _next_step(due: Due, answers: Answers, last: Notified | None, clock: _Clock) -> _Step | None:
     answer = answers.get(due.id)
     if last and last.moment == due.at and (answer is None or answer.state != SNOOZED):
-        return _again(due, last, clock)  # as most are
+        return _again(due, last, clock)  # as for most
     moments = _moments(due, answer, clock)
     if last:
         since = clock.instant(last.moment) or _moment_of(last.at) or clock.now
@@ -213,7 +213,7 @@ def _next_step(due: Due, answers: Answers, last: Notified | None, clock: _Clock)
 
 
 def _moments(due: Due, answer: Answer | None, clock: _Clock) -> list[tuple[datetime, str]]:
-    """When it rings: at its time and, snoozed, at the end of that; what comes before the end is slept through."""
+    """When it rings: at its time and, if snoozed, at the end of the snooze, before which it is silent."""
     until = None
     texts = [due.at]
     if answer and answer.state == SNOOZED:
@@ -224,7 +224,8 @@ def _moments(due: Due, answer: Answer | None, clock: _Clock) -> list[tuple[datet
 
 
 def _again(due: Due, last: Notified, clock: _Clock) -> _Step | None:
-    """When to notify of something overdue once more; not of what is over with its day, or only starts on one."""
+    """When to repeat a notification of something overdue; never for items that end with their day, or only start on
+    one."""
     by = clock.instant(due.due)
     if clock.again is None or due.lapses or last.times > MOST_AGAIN or by is None:
         return None
@@ -291,25 +292,25 @@ def _day(day: date, today: date) -> str:
     return f"{day:%A} {day.day} {day:%b}{year}"
 
 
-# --- Shown
+# --- Showing
 
-FILE = "notifications.log"  # in the state folder, with the method file
-RETRY = 600.0  # seconds before the next try on a desktop that could show nothing
+FILE = "notifications.log"  # in the state folder, for the method file
+RETRY = 600.0  # seconds before retrying a desktop that could show nothing
 
 
 class Notifier:
     """Notifies one person on one machine. With `rules`, a click opens the note."""
 
     def __init__(self, config: Config, state: State, rules: Rulebook | None = None) -> None:
-        self.problem: str | None = None  # of the last notification
+        self.problem: str | None = None  # problem of the last notification
         self._method = config.text("notify.method")
         self._file = state.path(FILE)
         self._vault, self._rules = state.vault, rules
         self._page = page_path(config.text("memory_folder"), config.text("pending.path"))
-        self._unable_since: float | None = None  # the desktop (monotonic)
+        self._unable_since: float | None = None  # when to try the desktop again (monotonic)
 
     def notify(self, planned: Planned, record: Callable[[list[Notified]], object]) -> list[Alarm]:
-        """Record each alarm, then show it. Returns those that worked; one that cannot be recorded is not shown."""
+        """Record each alarm, then show it. Returns those shown; one that cannot be recorded is not shown."""
         if self._method == "none":
             return []
         if planned.silent:
@@ -329,13 +330,13 @@ class Notifier:
         return delivered
 
     def can_show(self) -> bool:
-        """Whether the person wants to be notified here, and can be."""
+        """Whether the person wants notifications here, and they work."""
         return self._method != "none" and self._is_able()
 
     @cached_property
     def desktop(self) -> Desktop:
         """The notifier."""
-        from vaultmem.reminders.desktop import open_desktop  # brings asyncio, and most need none
+        from vaultmem.reminders.desktop import open_desktop  # imports asyncio, and is rarely needed
 
         return open_desktop(self._method, self._file)
 
@@ -345,7 +346,7 @@ class Notifier:
             self.desktop.close()
 
     def _is_able(self) -> bool:
-        """Whether notifications work here; after a failure the next try comes after a while only."""
+        """Whether notifications work here; after a failure it waits before trying again."""
         since = self._unable_since
         if since is not None and timer.monotonic() - since < RETRY:
             return False
@@ -371,7 +372,7 @@ class Notifier:
 
 
 def notification_findings(config: Config, state: State) -> list[tuple[str, str]]:
-    """What keeps a person from being reminded here, and what to do about it."""
+    """What prevents reminders here, and what to do about it."""
     notifier = Notifier(config, state)
     try:
         problem = notifier.desktop.problem()

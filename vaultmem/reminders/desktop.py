@@ -1,8 +1,8 @@
 """Notifications (owner of desktop-notifier): on the desktop, in a file, or none.
 
-The library is asynchronous, slow to import, and says nothing when it fails. So it is imported for the first
-notification only, has a thread of its own, which no hanging bus can hold up for anybody else, and counts as
-failed unless it says that a notification was handed over.
+The library is asynchronous, slow to import, and silent about failures. So it is imported only for the first
+notification, runs in its own thread, where a hanging bus delays nothing else, and counts as failed unless it confirms
+that a notification was handed over.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NO_SERVER = (
     "nothing shows notifications on this desktop; install a notification server such as dunst, or "
     + _FILE
 )
-# The words come as arguments and the script on stdin: no text can become a part of the script.
+# The words are arguments and the script is on stdin, so no text can become part of the script.
 _SCRIPT = """on run argv
 display notification (item 2 of argv) with title (item 1 of argv)
 end run
@@ -53,17 +53,17 @@ _Result = TypeVar("_Result")
 
 
 class Desktop:
-    """Shows no notification, as the method none wants it; the others are below. Any thread may call."""
+    """Shows nothing, for the method none; subclasses implement the others. Thread-safe."""
 
     def problem(self) -> str | None:
-        """Why notifications do not work here and what to do, or None. Asks the server, and shows nothing."""
+        """Why notifications do not work here and what to do, or None. Asks the server without showing anything."""
         return None
 
     def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:
-        """Show a notification; a click opens `uri`, if it is one of an editor. Raises NotificationError."""
+        """Show a notification; a click opens `uri`, if it is an editor's. Raises NotificationError."""
 
     def close(self) -> None:
-        """End the connection to the desktop; clicks on notifications that are still there do nothing any more."""
+        """Close the connection to the desktop; clicks on remaining notifications then do nothing."""
 
 
 def open_desktop(method: str, file: str) -> Desktop:
@@ -74,7 +74,7 @@ def open_desktop(method: str, file: str) -> Desktop:
 
 
 class _File(Desktop):
-    """Lines in a file that only its owner can read; when it is large it becomes the old one."""
+    """Lines in a file that only its owner can read; it is rotated when large."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -107,7 +107,7 @@ class _File(Desktop):
 
 
 class _Native(Desktop):
-    """Notifications of the desktop itself, through a thread with an event loop that starts when needed."""
+    """Notifications of the desktop itself, in a thread with an event loop that starts on demand."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -127,7 +127,7 @@ class _Native(Desktop):
         with self._lock:
             fresh = self._notifier is None
             delivered = self._try(title, body, urgent=urgent, uri=uri)
-            # Perhaps the session has ended, and this is another.
+            # The session may have ended and a new one begun.
             if delivered is False and not fresh:
                 delivered = self._try(title, body, urgent=urgent, uri=uri)
         if delivered is None:
@@ -159,10 +159,10 @@ class _Native(Desktop):
         return delivered
 
     def _connect(self) -> DesktopNotifier | None:
-        """The connection; None where the library can show nothing, but the system can."""
+        """The connection; None if the library can show nothing but the system can."""
         bus = None if self._notifier is None else _bus(self._notifier)
         if bus is not None and not bus.connected:
-            self._drop()  # else the library would wait for answers
+            self._drop()  # otherwise the library would wait for answers
         if self._notifier is None:
             self._notifier = _notifier()
             if not self._run(_can_show(self._notifier)):
@@ -177,7 +177,7 @@ class _Native(Desktop):
             self._run(_hang_up(notifier))
 
     def _run(self, work: Coroutine[object, object, _Result]) -> _Result:
-        """Let the thread do it, and wait for it, but not for long."""
+        """Run it in the thread, and wait for it a short time."""
         future = asyncio.run_coroutine_threadsafe(work, self._start_loop())
         try:
             return future.result(PATIENCE)
@@ -186,7 +186,7 @@ class _Native(Desktop):
             raise NotificationError(_SILENT) from error
         except NotificationError:
             raise
-        except Exception as error:  # the border to the library, D-Bus and whatever answers there
+        except Exception as error:  # the border to the library, D-Bus and whatever answers
             raise NotificationError(_reason(error)) from error
 
     def _start_loop(self) -> asyncio.AbstractEventLoop:
@@ -215,7 +215,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _notifier() -> DesktopNotifier:
-    for name in ("desktop_notifier", "dbus_fast"):  # they would write tracebacks to stderr
+    for name in ("desktop_notifier", "dbus_fast"):  # these would print tracebacks
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = False
     _find_bus()
@@ -223,14 +223,14 @@ def _notifier() -> DesktopNotifier:
         from desktop_notifier import DesktopNotifier, Icon
 
         return DesktopNotifier(NAME, Icon(name=ICON))
-    except Exception as error:  # it asks the system while it is imported
+    except Exception as error:  # queries the system on import
         raise NotificationError(
             f"desktop-notifier cannot be loaded ({type(error).__name__}: {error}); {_FILE}"
         ) from error
 
 
 def _find_bus() -> None:
-    """Let the library find the bus of the session where only systemd says where it is, as libdbus does."""
+    """Let the library find the session bus if only systemd knows it, as libdbus does."""
     if sys.platform != "linux" or os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
         return
     folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
@@ -247,7 +247,7 @@ async def _probe(notifier: DesktopNotifier) -> bool:
 
 
 async def _can_show(notifier: DesktopNotifier) -> bool:
-    """Whether anything shows notifications. The answer comes from the notification server, or there is none."""
+    """Whether any notification server answers."""
     from desktop_notifier import Capability
 
     able = Capability.TITLE in await notifier.get_capabilities()
@@ -272,7 +272,7 @@ async def _send(
 
 
 async def _hang_up(notifier: DesktopNotifier) -> None:
-    """The library never does; each connection would stay open until the process ends."""
+    """Close the connection, which the library never does; it would stay open until the process ends."""
     bus = _bus(notifier)
     if bus is not None:
         bus.disconnect()
@@ -303,7 +303,7 @@ def _has_osascript() -> bool:
 
 
 def _osascript(title: str, body: str) -> None:
-    """Notifications on macOS for a program that is not an app. A click opens no note there."""
+    """Notifications on macOS for a program that is not an app. A click does not open a note."""
     try:
         subprocess.run(
             ["osascript", "-", title, body], input=_SCRIPT, text=True, capture_output=True, check=True,

@@ -1,5 +1,5 @@
-"""One thing in the vault that wants attention at a time, wherever it is written: a task, a property, a sentence, a
-reminder. Times are those of the clock on the wall, as notes have them: an ISO day, or day and minute."""
+"""Something in the vault that is due at a time, wherever it is written: a task, a property, a sentence, a reminder.
+Times are local, as in notes: an ISO day, or day and minute."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from vaultmem.text import recurrence
 from vaultmem.text.times import seconds
 
 NONE: Answers = {}
-_MOST_AHEAD = 400  # occurrences that may be done before their day
-TASK, NOTE, SENTENCE, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
+_MOST_AHEAD = 400  # occurrences that may be done ahead of time
+TASK, NOTE, SENTENCE, REMINDER = "task", "note", "said", "reminder"  # kinds of due items
 
 
 class Due(NamedTuple):
-    """One thing that is due; of what repeats by itself, the occurrence that counts now."""
+    """One due item; of a recurring one, the current occurrence."""
 
     id: str  # vm-…, the same on every machine
     kind: str  # TASK: a task of a note; NOTE: a note with a date; SENTENCE: a line; REMINDER: a memory
-    text: str  # as it stands in the note
-    due: str  # by when: what sorts it under overdue, today and soon; "" for what only starts
+    text: str  # as written in the note
+    due: str  # deadline, which decides between overdue, today and soon; "" if it only starts
     at: str  # when to remind; "" for never
     path: str
     line: int  # 0 for a property of the note
-    title: str  # of the note, as a link names it
+    title: str  # the note's link name
     repeat: str = ""  # in words
-    rolls: bool = False  # repeats by itself; a task does so when its editor completes it
-    lapses: bool = False  # is over with its day, done or not: a date of a note is no work
-    foreign: bool = False  # from outside; not to be believed before a person has approved it
+    rolls: bool = False  # repeats by itself; a task repeats when its editor completes it
+    lapses: bool = False  # ends with its day, done or not: a note's date is no work
+    foreign: bool = False  # outside content, not to be trusted until approved
     memory: str = ""  # the id of the memory, of a REMINDER
-    own_id: str = ""  # by which its editor knows the task, if it does
-    scope: str = "global"  # who sees it
-    private: bool = False  # the person keeps its words from assistants
+    own_id: str = ""  # the editor's own id of the task, if any
+    scope: str = "global"  # who may see it
+    private: bool = False  # hidden from assistants by the person
     author: str = ""  # the assistant that wrote it; "" for the person
-    series: str = ""  # under which id the end of what rolls is recorded, vm-…
-    task: str = ""  # its words without the time, where that would be wrong on another day
-    content: str = ""  # of a note that is due itself, by which it is the same under another name
-    begun: bool = False  # a TASK that somebody works on, as its note says
-    source: str = ""  # of its id: the name of the note, or the id of the task or memory
-    key: str = ""  # of its id, within that
+    series: str = ""  # the id that records the end of a recurring item, vm-…
+    task: str = ""  # its words without the time, if that would be wrong on another day
+    content: str = ""  # identifies a due note under another name
+    begun: bool = False  # a TASK in progress, according to its note
+    source: str = ""  # source of its id: the note's name, or the id of the task or memory
+    key: str = ""  # key of its id, within the source
 
     @property
     def words(self) -> str:
@@ -56,22 +56,22 @@ class Due(NamedTuple):
 
 
 class Identified(NamedTuple):
-    """A due that counts now, and by what its id is made: a source and a key in it."""
+    """A current due, and the source and key of its id."""
 
     due: Due
     pair: tuple[str, str]
 
 
 class Schedule(NamedTuple):
-    """When something is due, as a note has it, whatever the day is."""
+    """When something is due, as in a note, independent of the day."""
 
-    due: Due  # without id; of what repeats, the first occurrence
-    source: str  # of the id: the name of the note, or the id of the task or memory
-    rule: str = ""  # by which it repeats by itself, as languages.recurrence reads it
-    begins: bool = False  # only starts at its time, and is late for nothing
-    days: int | None = None  # after which it is over, done or not
-    key: str = ""  # by which its id is made, where that is not the time it is due
-    not_on: str = ""  # the day it was first seen: a date of that day is when it was written
+    due: Due  # without id; of a recurring item, the first occurrence
+    source: str  # source of the id: the note's name, or the id of the task or memory
+    rule: str = ""  # rule by which it repeats by itself, see text.recurrence
+    begins: bool = False  # only starts at its time, and is never late
+    days: int | None = None  # day after which it ends, done or not
+    key: str = ""  # key of its id, if not the due time
+    not_on: str = ""  # the day it was first seen: that date is when it was written
 
     @property
     def is_fixed(self) -> bool:
@@ -85,8 +85,8 @@ class Schedule(NamedTuple):
     def due_at(
         self, moment: datetime, answers: Answers, snoozed: Answers = NONE
     ) -> Iterator[Identified]:
-        """The due item at that moment. Of a recurring one, the last occurrence until it is answered, then the next.
-        `snoozed` are those of the answers that put something off."""
+        """The due item at that moment: of a recurring one, the last occurrence until it is answered, then the next.
+        `snoozed` are the answers that postpone something."""
         today = moment.date().isoformat()
         if self.rule:
             yield from self._occurrence(moment, answers, snoozed)
@@ -103,10 +103,10 @@ class Schedule(NamedTuple):
     def _turns(
         self, turn: Identified, answers: Answers, zone: tzinfo | None
     ) -> Iterator[Identified]:
-        """The item; of a task that repeats, also the turns after each that was answered and is not ticked in its note.
-        They have the ids that they will have there."""
+        """The item; for a repeating task also the occurrences after each one answered but not ticked in its note,
+        with the ids that they will have there."""
         yield turn
-        while self._repeats_in_note:  # each turn but the last has an answer
+        while self._repeats_in_note:  # each occurrence but the last has an answer
             due, closed = turn.due, _closed_on(turn, answers, zone)
             day = closed and recurrence.day_to_come(
                 due.repeat, date.fromisoformat(due.due[:10]), closed
@@ -146,7 +146,7 @@ class Schedule(NamedTuple):
                 return
 
     def _put_off(self, last: str, snoozed: Answers) -> Identified | None:
-        """The occurrence before the last one that is snoozed until after that."""
+        """The occurrence before the last one, if that is snoozed until later."""
         oldest = min((one.at for one in snoozed.values() if one.until > last), default="~")[:10]
         when, start = last, date.fromisoformat(self.due.due[:10])
         while when[:10] >= oldest:
@@ -180,7 +180,7 @@ def _closed_on(one: Identified, answers: Answers, zone: tzinfo | None) -> date |
 
 
 def with_id(due: Due, source: str, key_time: str = "") -> Identified:
-    """A due with its id, unless another begins alike."""
+    """A due with its id, lengthened if another begins alike."""
     words = " ".join(due.text.split())
     pair = source, f"{words}\0{key_time or due.due or due.at}"
     series = series_id(source, "" if due.memory else words) if due.rolls else ""
@@ -189,7 +189,7 @@ def with_id(due: Due, source: str, key_time: str = "") -> Identified:
 
 
 def series_id(source: str, words: str = "") -> str:
-    """The id under which is recorded that something repeats no more; a memory is one series, whatever it says."""
+    """The id that records the end of a series; a memory is one series, whatever it says."""
     return item_id(source, f"series\0{words}")
 
 
@@ -200,7 +200,7 @@ def occurrence_after(rule: str, start: str, when: str) -> str:
 
 
 def earlier_occurrences(due: Due, days: int) -> Iterator[Due]:
-    """Of a reminder, which was moved on since, what it may have been on each of the days before."""
+    """Possible former occurrences of a reminder that has moved on since, one for each of these days."""
     day = date.fromisoformat(due.due[:10]).toordinal()
     for number in range(day - 1, max(day - days, 1), -1):
         when = date.fromordinal(number).isoformat() + due.due[10:]
@@ -208,7 +208,7 @@ def earlier_occurrences(due: Due, days: int) -> Iterator[Due]:
 
 
 def shift(due: Due, when: str) -> Due:
-    """The occurrence of that time; one that reminds earlier than it is due does so each time."""
+    """The occurrence at that time; an advance reminder keeps its lead."""
     if not due.at or due.at == due.due:
         return due._replace(due=when, at=when and due.at and when)
     first, last = date.min.toordinal(), date.max.toordinal()
@@ -219,14 +219,14 @@ def shift(due: Due, when: str) -> Due:
 
 
 class Occurrences(NamedTuple):
-    """The last one that is past, or runs today, and the one after it; each written as the beginning is, "" for none."""
+    """The last occurrence that is past, or today, and the next; each written like the beginning, "" for none."""
 
     last: str
     next: str
 
 
 def occurrences(rule: str, start: str, now: datetime) -> Occurrences:
-    """Of what repeats by a rule since `start`: reckoned from the beginning, on the clock of the zone of `now`."""
+    """The occurrences of a rule since `start`, counted from the beginning, in the zone of `now`."""
     day, _, clock = start.partition("T")
     today = now.date()
     until = today
@@ -237,7 +237,7 @@ def occurrences(rule: str, start: str, now: datetime) -> Occurrences:
     return Occurrences(last and f"{last}{end}", following and f"{following}{end}")
 
 
-@lru_cache(maxsize=4096)  # the answer is the same for a day, and needed every minute
+@lru_cache(maxsize=4096)  # constant for a day, and needed every minute
 def _days_around(rule: str, start: date, until: date) -> tuple[str, str]:
     recurring = recurrence.read_rule(rule)
     if recurring is None:
@@ -247,11 +247,11 @@ def _days_around(rule: str, start: date, until: date) -> tuple[str, str]:
 
 
 def _is_past(day: date, clock: str, now: datetime) -> bool:
-    """Whether that time of the day is over, after the first of two; a whole day is there from its beginning."""
+    """Whether the first time of day has passed at the second; a whole day counts from its beginning."""
     if not clock:
         return True
     local = datetime.combine(day, time.fromisoformat(clock), tzinfo=now.tzinfo)
     try:
         return local.astimezone(UTC) <= now.astimezone(UTC)
-    except OverflowError:  # at the ends of the calendar
+    except OverflowError:  # at the limits of the calendar
         return local.replace(tzinfo=None) <= now.replace(tzinfo=None)

@@ -1,7 +1,7 @@
-"""Pending items: which of all that is due appears, in which section and order, what an answer has closed, and how the
-page pending.md shows them: for a person, for every assistant that starts, and for every editor to tick.
+"""Pending items: which due items appear, in which section and order, which ones an answer closes, and how pending.md
+shows them to a person, to every assistant at its start, and to every editor for ticking.
 
-The same items give the same bytes on any machine: nothing on the page says when or where it was written.
+The same items give the same bytes on any machine: the page does not say when or where it was written.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ HEADINGS = {
     "preferences": "Preferences worth knowing",
 }  # fmt: skip
 PREFERENCES = "preferences"
-OLDER = "older"  # overdue for so long that one line counts it
-DAYS = 7  # of the section "soon"
-RECENT = 14  # days for which what is overdue is listed singly
+OLDER = "older"  # long overdue, so only counted
+DAYS = 7  # days in the section "soon"
+RECENT = 14  # days for which overdue items are listed individually
 MOST_QUESTIONS = 3  # whether to tick tasks in their notes
 PRIVATE = "(private)"
 LISTED = {**HEADINGS, OLDER: "Overdue for more than two weeks"}
@@ -49,20 +49,20 @@ class Item:
 
     id: str  # vm- and six letters, or more
     section: str  # a key of HEADINGS, or OLDER
-    text: str  # as it stands in the note; it is sanitized for display
+    text: str  # as written in the note; sanitized for display
     due: str | None = None  # an ISO day, or day and time
     source: str = ""  # path:line
-    title: str = ""  # of the note it is from, as a link names it
+    title: str = ""  # its note's link name
     repeat: str | None = None  # in words
-    asks: bool = False  # only the person may answer it, and assistants do not see it
-    scope: str = "global"  # who sees it; the page itself is the person's
-    private: bool = False  # it is of a private note, so no assistant does
-    rank: int = 0  # what of one section and day comes first
+    asks: bool = False  # only for the person, hidden from assistants
+    scope: str = "global"  # who may see it; the page itself is the person's
+    private: bool = False  # in a private note, so hidden from assistants
+    rank: int = 0  # order within a section and day
     author: str = ""  # the assistant that wrote it; "" for the person
-    memory: str = ""  # the id of the memory that it tells of
-    known: str = ""  # of a preference, the day since when
-    begun: bool = False  # the note of the task says that somebody works on it
-    counts_others: bool = False  # it stands for more than the page lists
+    memory: str = ""  # the id of its memory
+    known: str = ""  # for a preference, its day
+    begun: bool = False  # a task in progress, according to its note
+    counts_others: bool = False  # represents more than the page lists
 
 
 def due_items(dues: Sequence[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
@@ -91,10 +91,10 @@ def _put_off(due: Due, answer: Answer | None) -> Due:
 
 
 def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -> list[Item]:
-    """One for each note with tasks that were done here, a few at a time and while that is not long ago."""
+    """One for each note with tasks done here, a few at a time and only for a limited time."""
     open_in_notes: dict[str, list[Due]] = {}
     for due in dues:
-        # Had it been ticked in its note, it would be due no more.
+        # Once ticked in its note, it would no longer be due.
         is_done = due.kind == TASK and state_of(answers, due.id) == DONE
         if is_done and is_listable(due, answers):
             open_in_notes.setdefault(due.path, []).append(due)
@@ -111,7 +111,7 @@ def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -
 
 
 def section_of(due: Due, today: str, last: str) -> str:
-    """Its section: today, soon, overdue or older; "" for none, as for a task that has begun and has no due day."""
+    """Its section: today, soon, overdue or older; "" for none, as for a task that has begun but has no due day."""
     day = (due.due or due.at)[:10]
     if not day or day > last or (day < today and (due.lapses or not due.due)):
         return ""
@@ -129,14 +129,14 @@ def is_over(due: Due, answers: Answers) -> bool:
 
 
 def is_listable(due: Due, answers: Answers) -> bool:
-    """Whether it is the person's own or that of an assistant, or was approved."""
+    """Whether it belongs to the person or an assistant, or was approved."""
     return is_believed(due.id, answers, foreign=due.foreign)
 
 
 def carried_out_ids(due: Due) -> tuple[str, ...]:
-    """The id of the record that the answer was carried out; the first is enough to know. A task has two more,
-    for any note and for notes of its folder: copies beside a note are ticked with it, but the README of another project
-    says the same by chance, and the person has not seen it."""
+    """The ids of the record that the answer was carried out; the first one suffices to know. A task has two more, for
+    any note and for notes of its folder: copies beside a note are ticked with it, but another project's README with
+    the same words is a coincidence, and the person has not seen it."""
     if due.kind != TASK:
         return (carried_out_id(due.id),)
     folder = due.path.rpartition("/")[0]
@@ -145,7 +145,7 @@ def carried_out_ids(due: Due) -> tuple[str, ...]:
 
 
 def place_of(due: Due) -> str:
-    """Its place: the note, and the line if it has one."""
+    """Its place: the note, with the line if it has one."""
     return f"{due.path}:{due.line}" if due.line else due.path
 
 
@@ -160,7 +160,7 @@ def title_of(due: Due) -> str:
 
 
 def open_items(items: Iterable[Item], answers: Answers, now: datetime) -> list[Item]:
-    """Without what was answered or is snoozed, each thing once."""
+    """Items neither answered nor snoozed, without duplicates."""
     minute = now.isoformat()[:16]
     remaining = {
         item.id: item
@@ -171,7 +171,7 @@ def open_items(items: Iterable[Item], answers: Answers, now: datetime) -> list[I
 
 
 def urgency(item: Item) -> tuple[int, int, str, int]:
-    """The sort key: today, the days to come, then overdue ones from yesterday back."""
+    """The sort key: today, the days ahead, then overdue ones from yesterday back."""
     day, _ = day_and_time(item.due)
     number = date.fromisoformat(day).toordinal() if day else date.max.toordinal()
     near = -number if item.section in ("overdue", OLDER) else number
@@ -179,7 +179,7 @@ def urgency(item: Item) -> tuple[int, int, str, int]:
 
 
 def day_and_time(due: str | None) -> tuple[str, str]:
-    """The day and the minute of an ISO time, each "" where there is none or no such."""
+    """The day and minute of an ISO time, each "" if missing or invalid."""
     day, _, clock = (due or "").partition("T")
     try:
         day = date.fromisoformat(day).isoformat()
@@ -192,7 +192,7 @@ def day_and_time(due: str | None) -> tuple[str, str]:
 
 
 def snoozed_until(named: str | None, now: datetime) -> str:
-    """Until when an item sleeps: the day or minute that was named, when that is to come, else tomorrow."""
+    """The end of a snooze: the day or minute named if in the future, else tomorrow."""
     today, minute = now.date().isoformat(), now.isoformat()[:16]
     if named and named > (today if len(named) == len(today) else minute):
         return named
@@ -200,15 +200,15 @@ def snoozed_until(named: str | None, now: datetime) -> str:
 
 
 def days_later(day: date, days: int) -> str:
-    """The day so many days later, at most the last day of the calendar."""
+    """The day that many days later, at most the last day of the calendar."""
     return date.fromordinal(min(day.toordinal() + days, date.max.toordinal())).isoformat()
 
 
 def unchanged_until(dues: Iterable[Due], answers: Answers, now: str) -> str:
-    """The next local minute of this day from which something else may be pending; "" for none."""
+    """The next local minute of this day at which other items may become pending; "" for none."""
     today = now[:10]
     ends = [answer.until for answer in answers.values() if answer.state == SNOOZED]
-    # What repeats keeps its time of day.
+    # Recurring items keep their time of day.
     ends += [today + clock for due in dues if due.rolls for clock in (due.due[10:], due.at[10:])]
     return min(
         (end for end in ends if end > now and end[:10] == today and len(end) > 10), default=""
@@ -225,7 +225,7 @@ def _item_of(due: Due, section: str) -> Item:
 
 
 def _completion_question(dues: Sequence[Due]) -> Item:
-    """One for all tasks of a note, also for those that will be done here later."""
+    """One for all tasks of a note, including those done here later."""
     due = dues[0]
     what = words_of(due) if len(dues) == 1 else plural(len(dues), "task")
     text = f"mark tasks of this note done there, too, from now on? {what}"
@@ -242,14 +242,14 @@ class Extent(NamedTuple):
 
     items: int
     characters: int
-    shows_older: bool  # whether what is overdue for long is listed, too
+    shows_older: bool  # whether to list long overdue items, too
 
 
 SHORT = Extent(20, 4_000, shows_older=False)
 FULL = Extent(500, 200_000, shows_older=True)
 TITLE, NOTES = "Pending", "Notes"
-MARKS = ("generated: vaultmem", "generated:: vaultmem")  # of a note, and of an outline
-# By this property the Tasks plugin takes no item for another task; a person may set it to false.
+MARKS = ("generated: vaultmem", "generated:: vaultmem")  # in a note, and in an outline
+# With this property the Tasks plugin ignores the items; a person may set it to false.
 NOT_FOR_TASKS = "TP_ignore_this_file"
 HIDDEN = f"{NOT_FOR_TASKS}: true"
 HOW_TO_ANSWER = (
@@ -259,11 +259,11 @@ HOW_TO_ANSWER_BLOCKS = (
     "Mark what is done as DONE. CANCELED drops an item, and LATER with “until friday” puts it off."
 )
 NOTHING = "Nothing is pending."
-# Boxes below the items: the one extends the page until the day is over, the other takes that back.
+# Boxes below the items: one extends the page until the day ends, the other reverts that.
 VIEWS = SHOW_ALL, SHOW_LESS = "vm-showall", "vm-showless"
-WORDS = 300  # characters of the words of an item
-_SHORT = 40  # characters of a repetition, or of a name
-_LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are
+WORDS = 300  # characters of an item's words
+_SHORT = 40  # characters of a rule, or of a name
+_LEAST_ROOM = 4  # our part has a quarter of the page, however long the person's notes
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
@@ -280,7 +280,7 @@ def extent(answers: Answers, now: datetime) -> Extent:
 
 
 def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = SHORT) -> str:
-    """The page, within its limit; when the notes of the person are long, our part has a quarter of it."""
+    """The page, within its limit; if the person's notes are long, our part gets a quarter of it."""
     every = sorted(items, key=lambda item: (*urgency(item), item.text, item.id))
     single = [item for item in every if extent.shows_older or item.section != OLDER]
     older = len(every) - len(single)
@@ -333,7 +333,7 @@ def _our_part(items: Sequence[Item], last: tuple[str, str], style: str) -> str:
 
 
 def _line(item: Item) -> str:
-    """A box to tick. Time and repetition are words, so that no plugin lists the item once more."""
+    """A box to tick. Time and repetition are words, so that no plugin lists the item again."""
     box = "" if item.section == PREFERENCES else "[/] " if item.begun else "[ ] "
     return f"- {box}{' '.join(own_words(item))} ^{item.id}\n"
 
@@ -344,7 +344,7 @@ def _block(item: Item) -> str:
 
 
 def own_words(item: Item) -> list[str]:
-    """What in the line of an item is ours: the words, when and by whom, a link. All else a person has typed."""
+    """Our part of an item's line: the words, time, author and link. The rest was typed by a person."""
     day, clock = day_and_time(item.due)
     weekday = WEEKDAYS[date.fromisoformat(day).weekday()] if day else ""
     when = " ".join(part for part in (weekday, day, clock) if part)

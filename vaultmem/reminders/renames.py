@@ -1,5 +1,5 @@
-"""Answers and notifications stay with what is only somewhere else now: in a note of another name, in a copy of it. A
-line that was reworded keeps its notification and its snooze; done it was not."""
+"""Keeps answers and notifications with items that merely moved: to a renamed note, or to a copy. A reworded line
+keeps its notification and its snooze, but not an answer of done."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from vaultmem.text.times import seconds
 if TYPE_CHECKING:
     from vaultmem.synclog.log_entries import Notified
 
-ALIKE = 0.75  # of the letters, for words to be the same ones mended
+ALIKE = 0.75  # share of letters for words to count as corrected
 KEEP_FOR = 600.0  # seconds between the two halves of a rename: sync programs delete first, or last
-_LONGEST = 200  # characters that are compared
+_LONGEST = 200  # characters compared
 _MOST = 5_000  # dues in the file
 _LONGEST_FILE = 32_000_000  # characters
 _FORM = tuple(type(field) for field in Due("", "", "", "", "", "", 0, ""))
-_LEAST = 8  # fields without which there is no due
+_LEAST = 8  # required fields of a due
 
 
 IsThere = Callable[[str], bool]  # whether there is a file at a path of the vault
@@ -62,14 +62,14 @@ NO_ARRIVALS = Arrivals({}, ())
 
 
 class Renames:
-    """What was due in one vault at the last look. Not for several threads at once."""
+    """What was due in one vault at the last look. Not thread-safe."""
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._saved: list[Due] | None = None  # what the file holds
+        self._saved: list[Due] | None = None  # content of the file
         self._kept: tuple[Sequence[Due], Entries] | None = None
         self._before: dict[str, Due] = {}
-        self._last_seen: dict[str, float] = {}  # of what is gone
+        self._last_seen: dict[str, float] = {}  # of missing dues
         self._since: dict[str, float] = {}
 
     def follow(self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere) -> Moved:
@@ -91,7 +91,7 @@ class Renames:
         self._last_seen = _recent(gone, now)
         candidates = [self._before[id_] for id_ in self._last_seen]
         for id_ in _found_again(candidates, [there[id_] for id_ in new | (fresh & there.keys())]):
-            del self._last_seen[id_]  # else the next name would be that of two
+            del self._last_seen[id_]  # otherwise two would have the next name
         self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
         self._since = {id_: self._since[id_] for id_ in self._before}
         return moved
@@ -109,7 +109,7 @@ class Renames:
         return since
 
     def keep(self, dues: Sequence[Due], entries: Entries) -> None:
-        """Store the state for the next process: what has entries, and what it could be taken for."""
+        """Store the state for the next process: dues with entries, and possible matches for them."""
         if self._kept == (dues, entries):
             return
         self._kept = dues, entries
@@ -129,7 +129,7 @@ class Renames:
             return
         rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
         since = {due.id: self._since.get(due.id, 0.0) for due in rows}
-        with contextlib.suppress(OSError):  # then a rename without an agent notifies once more
+        with contextlib.suppress(OSError):  # then a rename without an agent notifies again
             replace_private(self._file, json.dumps([*rows, since]))
             self._saved = saved
 
@@ -147,7 +147,7 @@ class Renames:
             if not isinstance(row, list) or tuple(map(type, row)) != _FORM[: max(len(row), _LEAST)]:
                 continue
             due = Due(*row)
-            # Earlier versions did not write down what the id is made of.
+            # Earlier versions did not record the source of the id.
             known = due if due.source else with_id(due, folded_name(due.path)).due
             self._before[due.id] = known._replace(id=due.id)
         self._saved = list(self._before.values())
@@ -162,8 +162,8 @@ def moved_entries(
     before: Mapping[str, Due], after: Iterable[Due], entries: Entries, is_there: IsThere,
     arrivals: Arrivals = NO_ARRIVALS,
 ) -> Moved:  # fmt: skip
-    """What of the entries goes on to those `after` that were not there `before`, or that are fresh, or in another
-    note. The consent to tick tasks in a note goes on where the note is not there any more."""
+    """The entries that carry over to dues in `after` that were not in `before`, or are `fresh`, or in another note.
+    The consent to tick tasks in a note carries over if the note is gone from its place."""
     now = {due.id: due for due in after}
     new = (now.keys() - before.keys()).union(arrivals.fresh)
     by_meaning: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
@@ -186,7 +186,7 @@ def moved_entries(
         same = by_meaning[_meaning(due)]
         gone = _gone(due, [entry for entry in same if entry.id not in now], homes, arrivals.fresh)
         mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 and not known else []
-        if len(gone) == 1:  # of two nobody knows which
+        if len(gone) == 1:  # ambiguous if there are two
             since = arrivals.since.get(gone[0].id, 0.0)
             ids = _new_ids(gone[0], due, turns[gone[0].source, gone[0].line])
             _move(moved, entries, ids, since)
@@ -195,7 +195,7 @@ def moved_entries(
             answer = entries.answers.get(entry.id)
             is_snoozed = answer is not None and answer.state == SNOOZED
             _move(moved, entries, [(entry.id, due.id)] if is_snoozed else [])
-        # Of a copy a person need not be notified again.
+        # No new notification for a copy.
         records = [entries.notified.get(entry.id) for entry in (*same, *mended)]
         record = next(filter(None, records), None)
         if record and due.id not in entries.notified:
@@ -204,7 +204,7 @@ def moved_entries(
 
 
 def _found_again(gone: Iterable[Due], new: Iterable[Due]) -> list[str]:
-    """The ids of those that are somewhere else now, or are there in other words."""
+    """The ids of dues that have moved or been reworded."""
     meanings, lines = set[tuple[object, ...]](), dict[tuple[object, ...], Due]()
     for due in new:
         meanings.add(_meaning(due))
@@ -220,8 +220,7 @@ def _found_again(gone: Iterable[Due], new: Iterable[Due]) -> list[str]:
 def _move(
     moved: Moved, entries: Entries, pairs: Iterable[tuple[str, str]], since: float = 0.0
 ) -> None:
-    """Add the entries of old ids under new ones, whose later answers stay. What is under a new id from before the old
-    one was in use is about another item, which had that name then."""
+    """Copy the entries of old ids to new ones that have none."""
     for old, new in pairs:
         answer, known = entries.answers.get(old), entries.answers.get(new)
         if answer and (known is None or answer.at > known.at):
@@ -235,8 +234,8 @@ def _move(
 def _gone(
     due: Due, gone: Sequence[Due], homes: Collection[object], fresh: Collection[str]
 ) -> list[Due]:
-    """Of those that are gone and mean the same, the one that was in the note itself, whose id is another one since a
-    note of the same name has come or gone elsewhere; else those that are in no note any more where they were."""
+    """Missing dues with the same meaning: the one in the note itself, whose id changed because a note of the same
+    name appeared or disappeared elsewhere; else those that are gone from their notes."""
     here = [entry for entry in gone if entry.path == due.path and entry.id not in fresh]
     return here or [entry for entry in gone if (entry.path, _meaning(entry)) not in homes]
 
@@ -251,15 +250,15 @@ def _meaning(due: Due) -> tuple[object, ...]:
 
 
 def _turn_of(gone: Due, due: Due) -> Due:
-    """Of what repeats by itself in a note, the turn at the time of another."""
+    """Of a recurring item in a note, the occurrence at the time of another."""
     if not gone.rolls or gone.due == due.due:
         return gone
     return with_id(shift(gone, due.due), gone.source).due
 
 
 def _new_ids(gone: Due, due: Due, turns: Iterable[Due]) -> Iterator[tuple[str, str]]:
-    """Pairs of ids, old and new; of a task that repeats also those of its turns, of which each comes up after the one
-    before it was answered."""
+    """Pairs of old and new ids; for a repeating task also those of its occurrences, each of which follows the answer
+    to the previous one."""
     yield from zip(_ids(_turn_of(gone, due)), _ids(due), strict=True)
     for turn in turns if gone.kind == TASK and gone.repeat else ():
         moved = due._replace(id=item_id(due.source, turn.key))
@@ -271,10 +270,10 @@ def _line(due: Due) -> tuple[object, ...]:
 
 
 def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
-    """The vanished due that was in this line with nearly the same words."""
+    """The missing due of this line with nearly the same words."""
     if len(gone) != 1 or not due.line:
         return []
-    from difflib import SequenceMatcher  # most lines stay where they are
+    from difflib import SequenceMatcher  # most lines do not move
 
     words = SequenceMatcher(None, gone[0].text[:_LONGEST], due.text[:_LONGEST], autojunk=False)
     return list(gone) if words.ratio() >= ALIKE else []

@@ -1,5 +1,5 @@
-"""When things are due by what a note says: its tasks, dated blocks and sentences, and its properties due, deadline,
-remind, scheduled, repeat, and the date of a reminder; or by what somebody says who sets a reminder."""
+"""When things are due according to a note: its tasks, dated blocks and sentences, its properties due, deadline,
+remind, scheduled and repeat, and the date of a reminder; or according to the words of a new reminder."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from vaultmem.text.values import lazy
 if TYPE_CHECKING:
     from vaultmem.memories.store import Session
 
-BEGAN = "began"  # under this key stands when vaultmem read the vault for the first time
-FURTHEST_DAYS = 3660  # what is further away nobody plans in words
-GRACE_DAYS = 7  # that a sentence, or a dated block that is no task, is late
+BEGAN = "began"  # key for when vaultmem first read the vault
+FURTHEST_DAYS = 3660  # nobody plans further ahead in words
+GRACE_DAYS = 7  # days that a sentence, or a dated block without a task, stays overdue
 _MOST = 50  # values of one property
 _LONGEST = 200  # characters of a value
 _ISO = lazy(
@@ -43,24 +43,24 @@ _WRITTEN_KEYS = (
 _NAME_DAY = lazy(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)")
 
 
-# --- Since when words are there: the day from which "tomorrow" is reckoned
+# --- When words were written: the day from which "tomorrow" counts
 
 
 class Written:
-    """When the words of one note were written, by what was met before (key: local day and minute).
+    """When the words of one note were written, by what was seen before (key: local day and minute).
 
-    `stem` is its name (see vault.conflicts), `day` the day that it speaks of or "", `is_own` whether that is the day of
-    a journal or in its name, so that it holds whenever the note is edited; `mtime` when it was last written, in the
-    zone of the person.
+    `stem` is its name (see vault.conflicts), `day` the day that it is about or "", `is_own` whether that is the day
+    of a journal or in its name, so that it holds whenever the note is edited; `mtime` when it was last written, in
+    the person's zone.
     """
 
     def __init__(
         self, stem: str, day: str, mtime: datetime, met: Mapping[str, str], *, is_own: bool
     ) -> None:
         self.stem = stem
-        self.former: Callable[[], str] = str  # the name that the note had before, if that is known
+        self.former: Callable[[], str] = str  # the note's former name, if known
         self._day, self._mtime, self._met, self._is_own = day, mtime, met, is_own
-        self.used: dict[str, str] = {}  # what this note has, to be remembered
+        self.used: dict[str, str] = {}  # what this note has, to be recorded
 
     @property
     def zone(self) -> tzinfo | None:
@@ -78,13 +78,13 @@ class Written:
         return moment
 
     def first_seen(self, text: str) -> str:
-        """The ISO day on which a text was there for the first time."""
+        """The ISO day on which a text was first seen."""
         seen = self._known(text) or f"{self._mtime:%Y-%m-%dT%H:%M}"
         self.used[self._key(text, self.stem)] = seen
         return seen[:10]
 
     def since(self, text: str) -> datetime:
-        """The day on which a text was written, as far as is known."""
+        """The day on which a text was written, as far as known."""
         first_seen = self._known(text)
         since = self._day_of_note() if self._day else self._mtime
         if not first_seen or (self._is_own and first_seen[:10] != self._day):
@@ -92,7 +92,7 @@ class Written:
         return self._local(first_seen) or since
 
     def _day_of_note(self) -> datetime:
-        """The day of the note, unless it was written to since we know it: words may be added to any note."""
+        """The day of the note, unless it has been edited since first seen: words may be added to any note."""
         mtime, began = self._mtime, self._met.get(BEGAN, "")
         if f"{mtime:%Y-%m-%d}" == self._day:
             return mtime
@@ -116,7 +116,7 @@ class Written:
 
 
 def names_day(path: str, day: str) -> bool:
-    """Whether the name of a note has that ISO day."""
+    """Whether a note's name has that ISO day."""
     match = _NAME_DAY.search(path.rpartition("/")[2])
     return match is not None and "-".join(match.groups()) == day
 
@@ -133,12 +133,12 @@ class Place(NamedTuple):
     written: Written
 
     def due(self, kind: str, text: str, line: int) -> Due:
-        """An item at that place, without a time yet."""
+        """An item in that place, without a time yet."""
         return Due("", kind, text, "", "", self.path, line, self.title, foreign=self.foreign)
 
 
 def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None:
-    """An open task; `plain` says whether its words may tell when, where it has no date."""
+    """An open task; `plain` says whether its words may give the time if it has no date."""
     own_id = _own_id(fields)
     due = place.due(TASK, _text(fields, "text"), _line(fields))
     due = due._replace(repeat=_repeat(fields), own_id=own_id, begun=fields.get("status") == "/")
@@ -149,14 +149,14 @@ def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None
         return _in_words(place, due, partial(language().task_time, due.text)) if plain else None
     at = remind or by or scheduled
     timed = at if "T" not in first and at.startswith(f"{first}T") else first
-    # The id is that of the day: a time that is added behind it makes no other task.
+    # The id uses the day only: adding a time does not make another task.
     key = first if timed != first else ""
     due = due._replace(due=timed, at=at)
     return Schedule(due, own_id or place.written.stem, begins=not at, key=key)
 
 
 def of_block(place: Place, fields: JsonObject) -> Schedule | None:
-    """A dated block that is no task: what is planned for a day is over with it, a deadline soon after."""
+    """A dated block that is not a task: plans for a day end with it, a deadline soon after."""
     limit = _text(fields, "due")
     first = limit or _text(fields, "scheduled")
     if not first:
@@ -188,7 +188,7 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
 
 
 def _task(text: str, moment: Moment, written: Written) -> str:
-    """What is to be done, without words such as "tomorrow"; "" where `remind` would take these words otherwise."""
+    """What is to be done, without words such as "tomorrow"; "" if `remind` would understand these words differently."""
     phrase = language().phrase(text, written.since(text))
     is_alike = phrase.moment is not None and phrase.moment.iso() == moment.iso()
     return _to_the_person(phrase.task) if is_alike and not phrase.rest else ""
@@ -226,9 +226,9 @@ class Own(NamedTuple):
     """The note as an item."""
 
     memory: str  # its id, if it is a memory
-    text: str  # how it begins
+    text: str  # its opening
     journal: bool
-    reminder: bool  # it is a memory that reminds
+    reminder: bool  # whether it is a memory that reminds
 
 
 def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Schedule]:
@@ -252,7 +252,7 @@ def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Sc
     if own.journal:
         return
     written = {due[:10] for due, _ in pairs} | _days_of_writing(place.path, folded)
-    # Of any other note, its date says when something was, or what it is about.
+    # The date of any other note says when something happened, or what it is about.
     for key in ("scheduled", "date") if own.reminder else ("scheduled",):
         for day in _moments(place, folded.get(key)):
             if day[:10] not in written:
@@ -262,7 +262,7 @@ def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Sc
 
 
 def rule_of(words: str, now: datetime) -> str:
-    """The rule that words such as "every day", "weekly" or 每周一 mean; "" for none, or where there are other words."""
+    """The rule that words such as "every day", "weekly" or 每周一 mean; "" for none, or with other words."""
     text = words[:_LONGEST]
     if not text or recurrence.read_rule(text):
         return text
@@ -282,7 +282,7 @@ def is_template(path: str) -> bool:
 
 
 def _pairs(dues: list[str], reminds: list[str]) -> list[tuple[str, str]]:
-    """By when, and when to remind. One of each belong together; of more nobody knows."""
+    """Pairs of deadline and reminder. One of each belong together; with more, that is unknown."""
     if len(dues) == 1 and len(reminds) == 1:
         return [(dues[0], reminds[0])]
     return [(due, due) for due in dict.fromkeys([*dues, *reminds])]
@@ -334,12 +334,12 @@ def _days_of_writing(path: str, folded: Properties) -> set[str]:
     return days | {"-".join(parts) for parts in _NAME_DAY.findall(path.rpartition("/")[2])}
 
 
-# --- Reminders that somebody sets: what, when, and how often
+# --- New reminders: what, when, and how often
 
 
 def remind(session: Session, params: Arguments) -> JsonObject:
-    """Write a reminder: its words, or `at` and `repeat`, say when. What is not understood is refused."""
-    from vaultmem.operations.writing import write  # what is due is read more often
+    """Write a reminder, whose words, or `at` and `repeat`, say when. Raises if the time is not understood."""
+    from vaultmem.operations.writing import write  # due items are read more often
 
     now = datetime.fromtimestamp(session.now, LocalZone())
     at = params.text("at")
@@ -356,7 +356,7 @@ def remind(session: Session, params: Arguments) -> JsonObject:
     times: dict[str, Value] = {"remind": moment.iso()}
     if repeat or moment.repeat:
         times["repeat"] = repeat or moment.repeat
-    # One that is there already has times of its own.
+    # An existing one has its own times.
     task = _to_the_person(params.content() if at else phrase.task)
     return {**times, "understood": phrase.words, **write(session, params.but(content=task), times)}
 

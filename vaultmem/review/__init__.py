@@ -1,1 +1,1 @@
-"""Proposals of dreams and models, and what a person decides about them."""
+"""Proposals of dreams and models, and the person's decisions on them."""

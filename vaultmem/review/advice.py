@@ -1,7 +1,7 @@
-"""Advice of a language model on memories that rules cannot decide about.
+"""Advice of a language model on memories that rules cannot decide.
 
-A deep dream asks one question: in which category an unsure memory belongs, and whether two memories say the same or
-contradict each other. The answers become proposals to a person; see operations.upkeep for the asking.
+A deep dream asks one question: to which category an unsure memory belongs, and whether two memories say the same or
+contradict each other. The answers become proposals to the person; see operations.upkeep for the asking.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from vaultmem.text.values import toml_table
 if TYPE_CHECKING:
     from vaultmem.memories.reports import ProposalRow
 
-NEAR = 0.75  # cosine from which two memories may say the same
-MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest
-MOST_STATEMENTS = 16  # of a memory
+NEAR = 0.75  # cosine above which two memories may say the same
+MOST_OF_A_TOPIC = 6  # newest memories on one topic that are compared
+MOST_STATEMENTS = 16  # characters of a memory
 
 Group = tuple[Memory, ...]  # one memory, or two
 ByPath = Mapping[str, Memory]
@@ -48,7 +48,7 @@ ByPath = Mapping[str, Memory]
 
 
 class Doubt(NamedTuple):
-    """A doubt for a model: about one text, or two."""
+    """A question for a model about one text, or two."""
 
     texts: tuple[str, ...]
     days: tuple[str, ...] = ()  # when each was written
@@ -57,11 +57,11 @@ class Doubt(NamedTuple):
 
 
 def doubts(session: Session, _: Arguments) -> JsonObject:
-    """The "doubts" for one question. Texts are without secrets, and cut."""
+    """The "doubts" for one question. Texts are cut, and without secrets."""
     proposed = {proposal.id for proposal in reads.all_proposals(session.store.ledger)}
     memories = {memory.path: memory for memory in _by_id(session).values()}
     contents = {path: _content(session, memory) for path, memory in memories.items()}
-    # What is still where a dream has filed it without being sure.
+    # Memories still where an unsure dream filed them.
     unsure = (finding["subject"] for finding in reads.findings(session.store.ledger, UNSURE))
     single = [(memories[path],) for path in unsure if contents.get(path, "").strip()]
     groups: list[Group] = [*_pairs(session, memories, contents), *single]
@@ -78,7 +78,7 @@ def _doubt(contents: Mapping[str, str], group: Group) -> Doubt:
 
 
 def doubt_id(group: Group) -> str:
-    """The same as long as the memories are: no question is repeated."""
+    """The same id as long as the memories are unchanged, so that no question is repeated."""
     kind = CLASSIFY if len(group) == 1 else CONTRADICTION
     keys = sorted("\0".join((memory.scope, memory.text("agent"), memory.hash)) for memory in group)
     return hashlib.sha256("\0".join((kind, *keys)).encode("utf-8", "replace")).hexdigest()[:12]
@@ -97,12 +97,12 @@ def may_be_sent(memory: Memory) -> bool:
 def _content(session: Session, memory: Memory) -> str:
     try:
         return session.view.content(memory)
-    except NoteNotFoundError:  # a person has deleted it this very moment
+    except NoteNotFoundError:  # just deleted by a person
         return ""
 
 
 def _pairs(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
-    """Pairs that speak of the same thing or are near in meaning: they may say the same, or contradict each other."""
+    """Pairs on the same topic or close in meaning, which may say the same or contradict each other."""
     newest = sorted(memories.values(), key=lambda memory: (-memory.updated, memory.path))
     near = [
         (-cosine, memory.path, other)
@@ -137,13 +137,13 @@ def _on_one_topic(
 
 
 def _side(memory: Memory) -> tuple[str, ...]:
-    """Only on one side memories can contradict each other: what came from elsewhere replaces nothing that did not."""
+    """Memories can only contradict each other on one side: outside content replaces nothing else."""
     outside = any(memory.properties.get(key) for key in ("source", "url"))
     return memory.scope, memory.text("agent"), memory.text("project"), str(outside)
 
 
 def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
-    """Pairs come first, and last of them those that a rule has noticed already."""
+    """Sort key: pairs first, and of them last those that a rule has already noticed."""
     texts = [contents[memory.path] for memory in group]
     return len(group) == 1, len(group) == 2 and language().contradiction(*texts) is not None
 
@@ -152,7 +152,7 @@ def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
 
 
 def advise(session: Session, params: Arguments) -> JsonObject:
-    """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". Changes no memory."""
+    """Store a model's answers: "answers", each with "id", "memories", "choice", "reason". Changes no memory."""
     by_id = _by_id(session)
     model = params.line("model") and one_line(params.line("model"), 80)
     rows: dict[str, tuple[str, ProposalRow]] = {}
@@ -160,7 +160,7 @@ def advise(session: Session, params: Arguments) -> JsonObject:
         ids = [*map(str, cast("list[str]", answer.get("memories") or []))]
         group, choice = _group(by_id, ids), str(answer.get("choice", ""))
         if not 1 <= len(group) <= 2 or (id_ := doubt_id(group)) != answer.get("id"):
-            continue  # it says something else by now
+            continue  # it has changed meanwhile
         kind = CLASSIFY if len(group) == 1 else MERGE if choice == SAME else CONTRADICTION
         fields: ProposalRow = {
             "kind": kind, "memories": ids, "hashes": [memory.hash for memory in group], "choice": choice,
@@ -174,7 +174,7 @@ def advise(session: Session, params: Arguments) -> JsonObject:
 
 
 def _group(by_id: Mapping[str, Memory], ids: Sequence[str]) -> Group:
-    """The memories with these ids; () unless all are there."""
+    """The memories with these ids; () unless all exist."""
     group = tuple(by_id[id_] for id_ in ids if id_ in by_id)
     return group if len(group) == len(ids) else ()
 
@@ -192,7 +192,7 @@ def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
         return choice in [memory.id for memory in group]
     memory, other = (session.view.content(memory) for memory in group)
     features = paraphrase.features(memory, other)
-    return not features["numbers differ"]  # other numbers make another fact
+    return not features["numbers differ"]  # different numbers make a different fact
 
 
 def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool]) -> bool:
@@ -209,7 +209,7 @@ def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool])
 
 
 def opinions(session: Session) -> list[Proposal]:
-    """All that are open and can be followed still, in the order of paths."""
+    """All open ones that can still be followed, by path."""
     by_id, rows = _by_id(session), reads.open_proposals(session.store.ledger)
     every = (
         (row, usable_group(row, by_id, session.is_approved)) for row in rows if row.is_of_model
@@ -219,7 +219,7 @@ def opinions(session: Session) -> list[Proposal]:
 
 
 def _as_proposal(session: Session, row: reads.StoredProposal, group: Group) -> Proposal:
-    """The proposal of a row about these memories; the one that would change most comes first."""
+    """The proposal of a row about these memories; those that change most sort first."""
     kind, reason, model = (row.fields[key] for key in ("kind", "reason", "model"))
     other = quote_text(group[-1].title)
     text = {
@@ -239,7 +239,8 @@ def _as_proposal(session: Session, row: reads.StoredProposal, group: Group) -> P
 def usable_group(
     row: reads.StoredProposal, by_id: Mapping[str, Memory], is_approved: Callable[[Memory], bool]
 ) -> Group:
-    """The memories of a proposal, of a contradiction the one that holds last; () if it can no longer be carried out."""
+    """The memories of a proposal, for a contradiction with the valid one last; () if it can no longer be carried
+    out."""
     group, kind = _unchanged_group(row, by_id), row.fields["kind"]
     if not group or not _can_be_done(kind, group, is_approved):
         return ()
@@ -248,8 +249,8 @@ def usable_group(
 
 
 def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> Group:
-    """The memories of a proposal; () when they say something else than when a model was asked, or one that it would
-    file elsewhere is where it was no more."""
+    """The memories of a proposal; () if they have changed since a model was asked, or one to be filed elsewhere is no
+    longer where it was."""
     group, fields = _group(by_id, row.fields["memories"]), row.fields
     is_filed = fields["kind"] != CLASSIFY or [memory.category for memory in group] == [
         fields["category"]
@@ -258,7 +259,7 @@ def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> 
 
 
 def forget_stale(session: Session) -> None:
-    """Drop what was proposed or asked about memories that say something else by now. Decisions of a person stay."""
+    """Drop proposals and questions about memories that have changed. The person's decisions stay."""
     by_id, ledger = _by_id(session), session.store.ledger
     rows = [proposal for proposal in reads.all_proposals(ledger) if proposal.is_of_model]
     gone = [row.id for row in rows if row.state == CONSULTED and not _unchanged_group(row, by_id)]
@@ -271,7 +272,7 @@ def forget_stale(session: Session) -> None:
 
 
 def plan(session: Session, proposal: Proposal) -> Plan:
-    """The plan for accepting it. Raises NoteChangedError when that is no longer possible."""
+    """The plan for accepting it. Raises NoteChangedError if that is no longer possible."""
     draft, choice = session.draft(), proposal.new
     memory, other = proposal.memories[0], proposal.memories[-1]
     if proposal.kind == MERGE:
@@ -290,10 +291,10 @@ def plan(session: Session, proposal: Proposal) -> Plan:
     return made
 
 
-# The one question. What a model answers is advice.
+# The one question. A model's answer is only advice.
 
 CLASSIFY, MERGE, CONTRADICTION = KINDS = ("classify", "merge", "contradiction")
-BATCH = 20  # memories and pairs of them in one question
+BATCH = 20  # memories and pairs in one question
 MOST_OF_ONE = 600  # characters of a text
 REASON = 200  # characters of a reason
 SAME, FIRST, SECOND, NONE = "same", "first", "second", "none"
@@ -323,8 +324,8 @@ def _item(doubt: Doubt) -> dict[str, str]:
 
 
 def read(answer: object, doubts: Sequence[Doubt]) -> list[JsonObject]:
-    """The answers for advise(), one for each doubt; [] where there is none to any. Of a pair the choice is the id of
-    the memory that holds. Unknown ids are left out; unknown or contradicting choices count as none."""
+    """The answers for advise(), one per doubt; [] if none was answered. For a pair the choice is the id of the valid
+    memory. Unknown ids are left out; unknown or contradicting choices count as none."""
     result: dict[int, tuple[str, str]] = {}
     for item in records(answer)[: 10 * len(doubts)]:
         place = short_id(item.get("id"))

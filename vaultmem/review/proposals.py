@@ -1,7 +1,7 @@
-"""Proposals for a person's own notes: edits that a deep dream suggests and that are made when the person accepts them.
+"""Proposals for a person's own notes: edits that a deep dream suggests and that are only made if the person accepts.
 
-Four kinds: a link to a misspelt title or to a note that has moved, a title that is mentioned without a link, a copy of
-another note, and a note without links that has near neighbours. Rather too few than too many: a wrong one costs trust.
+Four kinds: a link to a misspelt title or moved note, an unlinked mention of a title, a copy of another note, and a
+note without links that has near neighbours. Too few rather than too many: a wrong one costs trust.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ if TYPE_CHECKING:
 
 BROKEN, MENTION, DUPLICATE, ORPHAN = KINDS = "broken-link", "mention", "duplicate", "orphan"
 LARGEST = 500_000  # bytes of a note; a larger one is not read line by line
-SHORTEST = 80  # characters of a body that says something
-NEIGHBOURS = 3  # that an orphan is linked to
+SHORTEST = 80  # least characters of a meaningful body
+NEIGHBOURS = 3  # notes to which an orphan is linked
 MOST_BROKEN, MOST_MENTIONS, MOST_DUPLICATES, MOST_ORPHANS = 200, 30, 100, 10
-MOST_IN_NOTE = 3  # mentions: more would be work, not help
-MOST_READ = 300  # notes in which mentions are looked for, the ones that changed last
-MOST_ALONE = 200  # notes without links that are compared with others
+MOST_IN_NOTE = 3  # mentions: more would be a burden
+MOST_READ = 300  # most recently changed notes searched for mentions
+MOST_ALONE = 200  # notes without links compared with others
 LEAST_BODY = 200  # characters of an orphan
-LEAST_VAULT = 20  # notes; in a smaller vault a person finds all of them
-LEAST_SCORE = 0.9  # of a neighbour: words alone, without meaning, never come so far
+LEAST_VAULT = 20  # notes; in a smaller vault a person finds everything
+LEAST_SCORE = 0.9  # least score of a neighbour, unreachable by words alone
 
 
 class Proposal(NamedTuple):
     """One edit of one note that a person may accept, or what a model would do with memories."""
 
-    id: str  # the same however the words around it change, so that what was rejected stays so
+    id: str  # independent of the surrounding words, so that rejected ones stay rejected
     kind: str
     path: str
     line: int
     said: str  # one line
     evidence: Sequence[str]
-    old: str  # the text to replace; of a duplicate, the hash of its content
-    # The replacement; of a duplicate, the path of the note that stays; of a model, its choice.
+    old: str  # the text to replace; for a duplicate, the hash of its content
+    # The replacement; for a duplicate, the path of the note that stays; from a model, its choice.
     new: str
-    column: int = 0  # where in the line `old` begins
-    reason: str = ""  # that a model gives
-    memories: Sequence[Memory] = ()  # of which a model speaks
+    column: int = 0  # column of `old` in the line
+    reason: str = ""  # given by a model
+    memories: Sequence[Memory] = ()  # the model's subjects
 
 
 # The four kinds
@@ -66,8 +66,7 @@ class Proposal(NamedTuple):
 def broken_link(
     note: Note, number: int, target: str, nearest: Sequence[str], moved: str = ""
 ) -> Proposal | None:
-    """Let a link that leads nowhere lead to the nearest title, or to what is `moved`: that path, as a link of the
-    note has it."""
+    """Point a broken link to the nearest title, or to the `moved` path, written as the note's own links."""
     line, shown = note.line(number), f"[[{target}]]"
     link_to, (new, *others) = rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])", nearest or [""]
     if moved and not re.search(link_to, line):
@@ -81,12 +80,12 @@ def broken_link(
     near = [f"also near: {quote_text(', '.join(others))}"] if others else []
     evidence = (quote_text(line), *near)
     rest = [line[link.end() :], *note.text.split("\n")[number:]]
-    behind = len(re.findall(link_to, "\n".join(rest)))  # each of several same links has its id
+    behind = len(re.findall(link_to, "\n".join(rest)))  # each of several equal links has its own id
     id_ = _id(BROKEN, note.path, target, new, str(behind))
     return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
 
 
-# What destinations and properties in quotes cannot have.
+# Not allowed in destinations and quoted properties.
 _RESERVED = re.compile(r"[\s()<>\[\]#%^|\\\"']")
 
 
@@ -110,7 +109,7 @@ def mention(note: Note, name: Name) -> Proposal:
     if note.outline or name.words.lower() == name.title.lower():
         new = f"[[{name.words}]]"
     else:
-        bar = "\\|" if line.lstrip().startswith("|") else "|"  # in a table a bar ends the cell
+        bar = "\\|" if line.lstrip().startswith("|") else "|"  # a bar would end a table cell
         new = f"[[{name.title}{bar}{name.words}]]"
     text = f"“{quote_text(name.words)}” names [[{quote_text(name.title)}]] without a link"
     id_ = _id(MENTION, note.path, name.words, name.title)
@@ -133,7 +132,8 @@ def orphan(note: Note, near: Mapping[str, str]) -> Proposal | None:
 
 
 def duplicates(notes: Sequence[Note], backlinks: Mapping[str, int]) -> Iterator[Proposal]:
-    """Archive copies that nothing links to. The note with most backlinks stays, then the one with the shortest path."""
+    """Archive copies that nothing links to. The note with the most backlinks stays, then the one with the shortest
+    path."""
     keeper, *others = sorted(
         notes,
         key=lambda candidate: (-backlinks[candidate.path], len(candidate.path), candidate.path),
@@ -154,7 +154,7 @@ def _id(kind: str, path: str, *key: str) -> str:
 
 
 def edit(proposal: Proposal, text: str) -> str:
-    """The whole text of the note with the proposal carried out. Raises NoteChangedError where it has changed."""
+    """The whole text of the note with the proposal carried out. Raises NoteChangedError if the note has changed."""
     note = Note(proposal.path, text)
     before = text.split("\n")[: proposal.line - 1]
     at = sum(len(line) + 1 for line in before) + proposal.column
@@ -174,11 +174,11 @@ def edit(proposal: Proposal, text: str) -> str:
     return text[:at] + proposal.new.replace("\n", line_end) + text[end:]
 
 
-# Notes to leave alone: templates, drawings, and folders set aside for such things.
+# Notes to leave alone: templates, drawings, and folders for such files.
 
 _TEMPLATE_FOLDERS = frozenset(["templates", "template", "_templates", "模板"])
 _SET_ASIDE = frozenset("archive archives attachments assets 归档 歸檔 附件 存档".split())
-_TEMPLATES = (  # settings of the editor: a file, and a key in it
+_TEMPLATES = (  # editor settings: a file, and a key in it
     (".obsidian/templates.json", "folder"),
     (".obsidian/plugins/templater-obsidian/data.json", "templates_folder"),
 )
@@ -206,7 +206,7 @@ class Finder:
         self._daily_template = self._setting(*_DAILY).removesuffix(".md") + ".md"
 
     def broken_links(self) -> Iterator[Proposal]:
-        """Links to notes that have another name by now, and to misspelt titles."""
+        """Links to renamed notes, and to misspelt titles."""
         execute, titles = self._catalog.db.execute, Titles(self._titles)
         passed = {path for (path,) in execute("SELECT path FROM files WHERE size > ?", (LARGEST,))}
         moved = dict(execute("SELECT link, path FROM moved WHERE path IS NOT NULL").fetchall())
@@ -217,7 +217,7 @@ class Finder:
             now = self._session.view.name_of(place)
             if link.kind == "frontmatter" and {*"'\"\\"} & {*now}:
                 continue
-            # In an outline a/b is the name of a page; elsewhere the way to one.
+            # In an outline a/b is a page name; elsewhere it is a path.
             name = link.path if self._is_outline(path) else link.path.rpartition("/")[2]
             nearest = [now] if now else titles.nearest(name) if link.kind == "wikilink" else []
             if not (nearest or place) or (
@@ -232,13 +232,13 @@ class Finder:
                 yield proposal
 
     def _way(self, source: str, place: str) -> str:
-        """A path from a note to a file that its editor and others follow: from its folder, or else from the vault."""
+        """A path from a note to a file that its editor and others follow: from its folder, else from the vault."""
         files_named = partial(catalog_read.files_named, self._catalog)
         way = posixpath.relpath(place, posixpath.dirname(source))
         return way if self._session.store.rules.follow(way, source, files_named) == place else place
 
     def mentions(self) -> Iterator[Proposal]:
-        """Titles that are mentioned without a link, in the notes that changed last."""
+        """Unlinked mentions of titles, in the most recently changed notes."""
         title_names = names(self._titles)
         for path in self._paths(_NEWEST, MOST_READ):
             note = self._note(path)
@@ -308,7 +308,7 @@ class Finder:
         return self._catalog.db.execute(query, values).fetchall()
 
     def _note(self, path: str) -> Note:
-        """A note as it is now, with its own line ends; without text when it is too large."""
+        """The current note with its own line ends; without text if it is too large."""
         data = self._session.store.bytes_of(path, LARGEST + 1) or b""
         text = "" if len(data) > LARGEST else files.decode(data)[0]
         return Note(path, text, self._is_outline(path))
@@ -320,7 +320,7 @@ class Finder:
         return not note.path.lower().endswith(".org") and not self._is_template(note)
 
     def _is_template(self, note: Note) -> bool:
-        """Whether a note is a form for others, or written by a program: not text of a person."""
+        """Whether a note is a template, or written by a program: not a person's text."""
         path, front, folders = note.path, note.front, _folders(note.path)
         if path == self._daily_template or path.startswith(self._template_folders):
             return True
@@ -354,7 +354,7 @@ _NEWEST = "ORDER BY f.mtime_ns DESC, f.path"
 
 
 def collect(session: Session) -> list[Proposal]:
-    """All proposals for the notes as they are now, by path and line; none before the vault was indexed."""
+    """All proposals for the current notes, by path and line; none before the vault was indexed."""
     searcher = session.reader.searcher()
     if searcher is None:
         return []

@@ -1,4 +1,4 @@
-"""Proposals for a person's own notes, and those of a model for memories: shown with a diff, accepted or rejected one by
+"""Proposals for a person's own notes, and a model's for memories: shown with a diff, accepted or rejected one by
 one."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.ledger.ledger import Ledger
 
-MOST_DIFFS = 20  # files that a proposal is shown with
+MOST_DIFFS = 20  # files shown with a proposal
 
 
 class ProposalReport(ProposalRow):
@@ -42,7 +42,7 @@ class ProposalReport(ProposalRow):
 
 
 def propose(session: Session) -> tuple[int, PlanReport]:
-    """Look for proposals, and store them for review. The number of open ones, and what rules have made of others."""
+    """Find proposals, and store them for review. Returns the number of open ones, and what rules made of others."""
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
@@ -53,8 +53,8 @@ def propose(session: Session) -> tuple[int, PlanReport]:
 
 
 def _without_rejected(session: Session, made: Mapping[str, ProposalRow]) -> dict[str, ProposalRow]:
-    """Without what was rejected for a note that is gone, and is proposed for the one that it has become. One rejection
-    is for one proposal, and as long as it holds."""
+    """Proposals except those rejected for a note that was since renamed to this one. One rejection covers one
+    proposal, as long as it holds."""
     known = {row.id: row for row in reads.all_proposals(session.store.ledger)}
     rejected = Counter(
         _place(row.fields)
@@ -77,7 +77,7 @@ def _place(fields: ProposalRow) -> tuple[str, ...]:
 
 
 def proposals(session: Session, params: Arguments) -> JsonObject:
-    """The open proposals, or the one with an id, each with what it would change; and the rules for kinds of them."""
+    """The open proposals, or the one with an id, each with its change; and the rules for kinds of them."""
     if params.text("id"):
         rows = [_to_json(session, _find(session, params))]
     else:
@@ -98,7 +98,7 @@ class Decision(TypedDict):
 
 
 def accept(session: Session, params: Arguments) -> PlanReport | Decision:
-    """Make a proposed change. It goes into the history, and can be undone."""
+    """Make a proposed change. It is recorded in the history, and can be undone."""
     proposal = _find(session, params)
     plan = _plan(session, proposal)
     if params.flag("dry_run"):
@@ -114,7 +114,7 @@ def _make(session: Session, proposal: Proposal, plan: Plan, who: Header) -> None
 
 
 def rule(session: Session, params: Arguments) -> JsonObject:
-    """What dreams do with all their proposals of a kind from now on: make them always, never show them, or ask."""
+    """What dreams do from now on with all proposals of a kind: always make them, never show them, or ask."""
     if params.text("by"):
         raise UsageError("only you can make rules for what is proposed; leave --by out")
     kind, says = params.needed("kind"), params.needed("says")
@@ -125,7 +125,8 @@ def rule(session: Session, params: Arguments) -> JsonObject:
 
 
 def _follow_rules(session: Session) -> PlanReport:
-    """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
+    """Make the changes that the person wants always made, each as its own entry of the history, to be undone
+    separately."""
     rules, changes = reads.rules(session.store.ledger), list[Change]()
     skipped: dict[str, str] = {}  # by paths
     for proposal in _open(session):
@@ -143,7 +144,7 @@ def _follow_rules(session: Session) -> PlanReport:
 
 
 def reject(session: Session, params: Arguments) -> Decision:
-    """Never propose it again. It is in the history, as the tick is that asks for it, and can be undone."""
+    """Never propose it again. Recorded in the history, like the tick that requests it, and can be undone."""
     proposal = _find(session, params)
     if not params.flag("dry_run"):
         item_id = proposal_id(proposal.id)
@@ -161,7 +162,7 @@ def _open(session: Session) -> list[Proposal]:
 
 
 def open_for_notes(ledger: Ledger) -> list[Proposal]:
-    """The open ones that are not of a model, in the order of paths."""
+    """The open ones not from a model, by path."""
     rows: list[Any] = [
         proposal.fields for proposal in reads.open_proposals(ledger) if not proposal.is_of_model
     ]
@@ -172,7 +173,7 @@ def open_for_notes(ledger: Ledger) -> list[Proposal]:
 
 
 def to_row(proposal: Proposal) -> ProposalRow:
-    """As it is stored and shown."""
+    """As stored and displayed."""
     row = proposal._asdict()
     memories, reason = row.pop("memories"), row.pop("reason")
     if memories:
@@ -181,7 +182,7 @@ def to_row(proposal: Proposal) -> ProposalRow:
 
 
 def _doable_as_json(session: Session, every: Iterable[Proposal]) -> list[ProposalReport]:
-    """The proposals that still apply; where a note has changed, the next dream looks again."""
+    """The proposals that still apply; if a note has changed, the next dream checks again."""
     rows: list[ProposalReport] = []
     for proposal in every:
         with contextlib.suppress(VaultmemError):

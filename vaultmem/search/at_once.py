@@ -1,5 +1,5 @@
-"""Meaning at once: what a search finds by its words and has no vector yet gets one within the search, for as long as
-nobody notices. The first embedding of a large vault takes minutes, and what is searched is what somebody works on."""
+"""Embeds keyword results without a vector during the search, within a short time limit. The first embedding of a
+large vault takes minutes, and people search for what they are working on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vaultmem.search.semantic import Meaning
 from vaultmem.vault.files import Root
 
 CAP = 0.15  # seconds
-MOST = 32  # blocks, the best by their words: more do not fit into the time
+MOST = 32  # best blocks by words: more do not fit into the time
 
 
 def embed_best(
@@ -26,9 +26,9 @@ def embed_best(
     scores: Mapping[int, float],
     now: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Give the blocks with the best scores by words their vectors, as far as they lack them and time allows; how many.
+    """Embed the best blocks by words that have no vector, as far as time allows. Returns how many.
 
-    Only with a model of this process that is loaded: a service takes its own time, and sees no private note.
+    Only with a loaded model of this process: a service has its own pace, and sees no private note.
     """
     begun = now()
     if not (meaning.embedder.is_local and meaning.is_loaded()):
@@ -37,7 +37,7 @@ def embed_best(
     done = 0
     last = longest = now() - begun
     for digest, text in _texts(meaning, catalog, meaning.lacking(catalog, best)):
-        with contextlib.suppress(StateError):  # nothing can be written here
+        with contextlib.suppress(StateError):  # nothing can be written
             part = meaning.part_of(text)
             part.store.append([digest], part.embedder.embed([text]))
             done += 1
@@ -50,7 +50,7 @@ def embed_best(
 def _texts(
     meaning: Meaning, catalog: Catalog, lacking: Mapping[int, bytes]
 ) -> Iterator[tuple[bytes, str]]:
-    """The texts of blocks as their notes have them now, each with its hash; what has changed is left out."""
+    """The current texts of blocks, each with its hash; changed ones are left out."""
     if not lacking:
         return
     rules = open_rulebook(Root(meaning.folder), meaning.dialect)

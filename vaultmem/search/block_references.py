@@ -1,6 +1,6 @@
-"""References to blocks of an outline, replaced by their label or the text of the block, as its editor shows them.
+"""References to blocks of an outline, replaced by their label or the block's text, as in its editor.
 
-The id of a block tells a reader nothing. Where its note is hidden from the viewer, or is gone, the id stays.
+A block's id means nothing to a reader. If its note is hidden from the viewer or gone, the id stays.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from vaultmem.text.values import BLOCK_ID, lazy, says_private, without_editor_li
 if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
 
-DEPTH = 2  # references in a block that is referred to; then they stay, as in blocks that refer to each other
-MOST = 100  # blocks that one text refers to
+DEPTH = 2  # nested references; deeper ones stay, as in blocks that refer to each other
+MOST = 100  # blocks referenced by one text
 LONGEST = 400  # characters of a block
 
 _REFERENCE = lazy(
@@ -41,7 +41,7 @@ class _Blocks:
     def __init__(self, searcher: Searcher, viewer: Viewer) -> None:
         self._searcher, self._viewer = searcher, viewer
         self._hidden = searcher.hidden_from(viewer)
-        self._pages: dict[str, tuple[str, str]] = {}  # their texts, and those in small letters
+        self._pages: dict[str, tuple[str, str]] = {}  # their texts, also in lower case
         self._known: dict[str, str] = {}
 
     def shown(self, reference: re.Match[str]) -> str:
@@ -71,7 +71,7 @@ class _Blocks:
     def _page(self, path: str) -> tuple[str, str]:
         if path not in self._pages:
             text = "" if path in self._hidden else self._searcher.texts.read([path])[path]
-            if self._viewer.name and says_private(text):  # maybe only since the last sync
+            if self._viewer.name and says_private(text):  # perhaps only since the last sync
                 text = ""
             low = text.lower()
             self._pages[path] = text, low if len(low) == len(text) else text
@@ -84,7 +84,7 @@ def _line_around(text: str, at: int) -> tuple[int, int]:
 
 
 def _text_around(text: str, start: int, end: int) -> str:
-    """The text of the block whose line with the id is between two offsets."""
+    """The text of the block whose id line is between two offsets."""
     first = start
     while first and not _BULLET.match(text, first):
         first = text.rfind("\n", 0, first - 1) + 1

@@ -1,4 +1,5 @@
-"""What searches ask of the catalog (which notes pass, who may see them, where blocks are), kept until it changes."""
+"""A cache of searches' queries of the catalog (which notes pass, who may see them, where blocks are), kept until it
+changes."""
 
 from __future__ import annotations
 
@@ -28,14 +29,15 @@ if TYPE_CHECKING:
 def filter_notes(
     catalog: Catalog, filters: Iterable[Filter], hits: Iterable[Hit] | None = None
 ) -> set[int]:
-    """The notes that pass all filters, at least one; or of hits that are in no index the numbers of those that do."""
+    """The notes that pass all filters, at least one; or, for hits outside the index, the positions of those that
+    pass."""
     conditions: list[str] = []
     values: list[str | int] = []
     joined = ""
     for filter_ in filters:
         condition, arguments = _condition(filter_)
         if not all(isinstance(text, int) or text.isascii() for text in arguments):
-            # Right for every script, and ten times slower.
+            # Correct for every script, but ten times slower.
             condition = condition.replace("lower(", "fold(")
         if "assistant(" in condition:
             catalog.db.create_function("assistant", 1, _assistant)
@@ -51,7 +53,7 @@ def filter_notes(
 
 
 def _all_of(conditions: list[str]) -> str:
-    """The conditions joined as a flat tree: SQLite refuses one that is 1,000 deep."""
+    """The conditions joined as a flat tree: SQLite rejects a depth of 1,000."""
     if len(conditions) == 1:
         return conditions[0]
     half = len(conditions) // 2
@@ -60,14 +62,14 @@ def _all_of(conditions: list[str]) -> str:
 
 _COLUMNS = ("path", "title", "day", "category", "properties", "tags")
 _EACH = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(_COLUMNS))
-# Hits in the place of the tables that conditions speak of.
+# Hits in place of the tables in conditions.
 _INSTEAD = f"""WITH hits AS (SELECT key AS id, 0 AS mtime_ns, {_EACH} FROM json_each(?)),
     files AS (SELECT * FROM hits), notes AS (SELECT * FROM hits),
     tags AS (SELECT hits.id AS note, each.value AS folded FROM hits, json_each(hits.tags) each) """  # noqa: S608 - own text
 
 
 def _row(hit: Hit) -> list[object]:
-    from vaultmem.memories.memory_file import tags_in  # few get here
+    from vaultmem.memories.memory_file import tags_in  # rarely reached
 
     tags = [tag.lower() for tag in tags_in(hit.properties.get("tags"))]
     return [*(getattr(hit, name) for name in _COLUMNS[:-1]), tags]
@@ -80,7 +82,7 @@ def _assistant(name: str | None) -> str | None:
 _REACH = 2**63 - 1
 _MTIME_DAY = "date(f.mtime_ns / 1000000000, 'unixepoch', 'localtime')"
 _DAY = f"COALESCE(n.day, {_MTIME_DAY})"
-# field -> how the day of a note compares, and whether with the first or the last day of what was written
+# field -> comparison, and whether with the first or the last day of the span
 _DATED = {"before": ("<", 0), "after": (">", 1), "from": (">=", 0), "to": ("<=", 1)}
 
 
@@ -94,7 +96,7 @@ def _condition(filter_: Filter) -> tuple[str, list[str | int]]:
         column = "f.path" if filter_.field == "path" else "n.title"
         if (
             folded.isascii() and len(folded) < catalog_read.MOST_LIKE
-        ):  # as lower() does, in half the time
+        ):  # like lower(), in half the time
             return f"{column} LIKE ? ESCAPE '\\'", [f"%{like(folded)}%"]
         return f"instr(lower({column}), ?) > 0", [folded]
     if filter_.field == "category":
@@ -111,15 +113,15 @@ def _condition(filter_: Filter) -> tuple[str, list[str | int]]:
 
 
 def _date_clause(sign: str, day: str) -> tuple[str, list[str | int]]:
-    """Notes without a day of their own count by their files' times. Working out the local day of each
-    takes most of the time, so it is done only where the time alone does not tell."""
+    """Notes without their own day count by file time. Computing each local day takes most of the time, so it is done
+    only where the time alone does not decide."""
     from datetime import UTC, datetime
 
     year, month, number = map(int, day.split("-"))
     if not year:
         return f"{_DAY} {sign} ?", [day]
     noon = int(datetime(year, month, min(number, 28), 12, tzinfo=UTC).timestamp())
-    # As nanoseconds, as far as the database can count: to the years 1677 and 2262.
+    # As nanoseconds, within the database's range: the years 1677 to 2262.
     early, late = (max(-_REACH, min((noon + days * 86400) * 10**9, _REACH)) for days in (-2, 6))
     surely, perhaps = (early, late) if sign[0] == "<" else (late, early)
     by_time = f"f.mtime_ns {sign[0]} ? OR f.mtime_ns {sign[0]} ? AND {_MTIME_DAY} {sign} ?"
@@ -127,17 +129,17 @@ def _date_clause(sign: str, day: str) -> tuple[str, list[str | int]]:
 
 
 def newest_first(catalog: Catalog, notes: Iterable[int] | None) -> list[int]:
-    """The ids of all notes that are not hidden (or of some of them) by day, the newest first."""
+    """The ids of all notes that are not hidden (or of some of them) by day, newest first."""
     chosen, values = among("n.id", notes)
     rows = f"""SELECT n.id FROM notes n JOIN files f ON f.id = n.id WHERE n.excluded = 0 {chosen}
         ORDER BY {_DAY} DESC, f.path"""  # noqa: S608 - own text
-    # One row for all of them, because each row lets other threads have their turn.
+    # One row for all, because each row gives other threads a turn.
     whole = f"SELECT json_group_array(id) FROM ({rows})"  # noqa: S608 - own text
     result: list[int] = json.loads(catalog.db.execute(whole, values).fetchone()[0])
     return result
 
 
-# Which memories a recall looks into, and which notes are summaries, said in conversations, or not for everybody.
+# Which memories a recall searches, and which notes are summaries, parts of conversations, or not visible to all.
 
 _WEIGHT = "json_extract(n.properties, '$.importance')"
 _DULL = f"(typeof({_WEIGHT}) IN ('real', 'integer') AND {_WEIGHT} < ?)"
@@ -147,7 +149,7 @@ _SUMMARIES = """SELECT n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%compression_source%'"""
 _COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%"compressed"%'"""
-# In whatever letters: LIKE folds them.
+# In any case: LIKE folds it.
 _RESTRICTED = """SELECT n.id, f.path, n.properties FROM notes n JOIN files f ON f.id = n.id
     WHERE n.properties LIKE '%private%' OR (n.properties LIKE '%scope%'
     AND json_extract(n.properties, '$.scope') IS NOT 'global')"""
@@ -163,8 +165,8 @@ _HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = 
 def memories(
     catalog: Catalog, folder: str, looks_into: Callable[[str], bool], least: float, *, hidden: bool
 ) -> frozenset[int]:
-    """The notes of the memory folder whose scopes are looked into, and that matter at least so much; or the others,
-    which are `hidden`. Scopes are few, and each is checked once."""
+    """Notes of the memory folder whose scopes are searched and whose importance suffices; or the others, `hidden`.
+    Scopes are few, and each is checked once."""
     scope = f"CASE WHEN {_DULL} OR {_SUM} THEN NULL ELSE {_SCOPE} END"
     rows = catalog.db.execute(
         f"SELECT n.id, {scope} {NOTES_BELOW}", [least, *below(folder)]
@@ -185,9 +187,8 @@ MOST_MADE = 16  # each may be a set of all notes
 
 
 class CatalogCache:
-    """One state of the catalog, as far as it was needed. Nothing that it returns is copied:
-    it is for reading. A change in the middle does no harm: the next look at the version ends all this.
-    """
+    """One state of the catalog, loaded as needed. Returned values are not copied and must not be changed. A change in
+    between does no harm: the next version check discards everything."""
 
     half_life = model.HALF_LIFE_HOURS
 
@@ -196,7 +197,7 @@ class CatalogCache:
         self._catalog = catalog
         self._folder = folder
         self._memory_folder = memory_folder
-        self._faded: tuple[int, set[int]] = (0, set())  # so many of the oldest, and which
+        self._faded: tuple[int, set[int]] = (0, set())  # how many of the oldest, and which
         self._made: dict[object, object] = {}
 
     @cached_property
@@ -206,8 +207,8 @@ class CatalogCache:
 
     @cached_property
     def gone(self) -> frozenset[int]:
-        """Notes whose words are in the keyword index for a moment longer than they are: else they would take the
-        places of others in an answer."""
+        """Notes whose words remain in the keyword index a moment longer than the notes: they would displace others in
+        an answer."""
         return frozenset(self._catalog.orphans())
 
     @cached_property
@@ -218,7 +219,7 @@ class CatalogCache:
 
     @cached_property
     def summed_up(self) -> frozenset[int]:
-        """Memories that a summary stands for."""
+        """Memories that a summary represents."""
         rows = self._catalog.db.execute(_COMPRESSED, below(self._memory_folder)).fetchall()
         marked = [
             (int(note), fields)
@@ -238,7 +239,7 @@ class CatalogCache:
         return frozenset(ids(self._catalog, _INSIDE, inside))
 
     def hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
-        """The notes that a viewer may not see, with their paths and the reasons."""
+        """Notes that a viewer may not see, with their paths and the reasons."""
         return self.once(("hidden", viewer.name, viewer.also), lambda: self._hidden_from(viewer))
 
     def _hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
@@ -269,9 +270,9 @@ class CatalogCache:
         return result | {note for note, aging in learning if sure[aging.id] < minimum}
 
     def _aged(self, minimum: float, now: float) -> set[int]:
-        """Those that sink by age alone. The older one is, the less sure it is: only some in the middle of the row have
-        to be looked at, instead of thousands at every search."""
-        from bisect import bisect_left  # few searches leave out what has faded
+        """Memories faded by age alone. Confidence falls with age, so only some in the middle of the order must be
+        examined, instead of thousands at every search."""
+        from bisect import bisect_left  # few searches leave out faded memories
 
         row = self._oldest_first
         end = bisect_left(row, True, key=lambda pair: self._sinking(pair[1], now) >= minimum)
@@ -290,7 +291,7 @@ class CatalogCache:
         return aging.confidence(now, self.half_life)
 
     def _by_reads(self, agings: list[model.Aging], now: float) -> dict[str, float]:
-        """The same for those whose policy learns from being read, by id. Few have it, and it takes long to load."""
+        """The same for memories whose policy learns from reads, by id. Few have it, and it is slow to load."""
         from vaultmem.index.state import State
         from vaultmem.ledger import reads
         from vaultmem.ledger.ledger import Ledger
@@ -317,8 +318,8 @@ class CatalogCache:
         return [aging for aging in agings if aging[1].policy != "stable"]
 
     def uri(self, dialect: str, path: str, title: str) -> str:
-        """The link that opens a note in its editor; of what was said in a conversation, its page."""
-        from vaultmem.text.sanitize import editor_uri  # a search that finds nothing does without
+        """The link that opens a note in its editor; for an entry of a conversation, its page."""
+        from vaultmem.text.sanitize import editor_uri  # not needed if a search finds nothing
 
         talk, mark, _ = path.partition(f"/{RECORDS}/")
         if mark:
@@ -337,7 +338,7 @@ class CatalogCache:
         return self.once(key, lambda: filter_notes(self._catalog, filters))
 
     def inside(self, folder: str) -> tuple[frozenset[int], bool]:
-        """The notes below a folder; or all others and True, where these are fewer: each has to be looked at."""
+        """The notes below a folder; or all others and True, if these are fewer, as each must be examined."""
         return self.once(("inside", folder), lambda: self._inside(folder))
 
     def _inside(self, folder: str) -> tuple[frozenset[int], bool]:

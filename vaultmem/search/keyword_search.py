@@ -1,4 +1,4 @@
-"""Searching the keyword index: a parsed query becomes Tantivy queries, never through its own parser."""
+"""Searches the keyword index: a parsed query becomes Tantivy queries, without Tantivy's own parser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PHRASE_FIELDS = ("body", "title", "heading")
 _SPOKEN_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
 _SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
-# Blocks, best first: the score of each, and how much it says.
+# Blocks, best first: score and size of each.
 Sized = tuple[dict[int, float], dict[int, int]]
 _T = tantivy.Query
 _MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
@@ -32,7 +32,7 @@ _MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.M
 
 @value
 class Question:
-    """A query, its text as a person would ask it, and the notes in which (or in `all_but` which) it is searched."""
+    """A query, its text as a person would ask it, and the notes searched (or `all_but` them)."""
 
     text: str
     query: Query
@@ -64,7 +64,7 @@ class KeywordSearcher:
         return True
 
     def _last_commit(self) -> bytes:
-        """The list of the index's parts, which every commit replaces."""
+        """The list of the index's segments, which every commit replaces."""
         with open(f"{self._folder}/meta.json", "rb") as file:
             return file.read()
 
@@ -73,7 +73,7 @@ class KeywordSearcher:
         return self.vocabulary.blocks
 
     def terms(self, text: str) -> list[str]:
-        """The words of a text as they are searched for: stems, and pairs of CJK characters."""
+        """The words of a text as searched: stems, and pairs of CJK characters."""
         results = []
         for unit in _units(tokenize(text)):
             results += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
@@ -92,8 +92,8 @@ class KeywordSearcher:
 
     @keyword_errors()
     def sized(self, question: Question, limit: int) -> Sized:
-        """The best blocks, with their scores and how much they say. Stop words only add points to what others find,
-        unless that is too little: looking at all blocks that have some takes most of the time in a large vault."""
+        """The best blocks, with scores and sizes. Stop words only add points to blocks found otherwise, unless these
+        are too few: examining all blocks with stop words takes most of the time in a large vault."""
         telling, weak = self._by_weight(question.query.words)
         result = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
         if weak and len(result[0]) < limit:
@@ -115,7 +115,7 @@ class KeywordSearcher:
     def _run(self, query: tantivy.Query, limit: int) -> Sized:
         hits = self._searcher.search(query, limit, count=False).hits
         places = [place for _, place in hits]
-        column: Any = self._searcher.fast_field_values  # which every block has
+        column: Any = self._searcher.fast_field_values  # present in every block
         blocks, sizes = column("block", places), column("size", places)
         scores = dict(zip(blocks, [score for score, _ in hits], strict=True))
         return scores, dict(zip(blocks, sizes, strict=True))
@@ -142,11 +142,11 @@ class KeywordSearcher:
         return self._filter(clauses, question)
 
     def is_weak(self, term: Term) -> bool:
-        """Whether a term is made of stop words only."""
+        """Whether a term consists of stop words only."""
         return rank.STOP_WORDS.issuperset(tokenize(term.text))
 
     def _by_weight(self, words: list[Term]) -> tuple[list[Term], list[Term]]:
-        """Content words and stop words; for a query of stop words only, these count as content words."""
+        """Content words and stop words; in a query of only stop words, these count as content words."""
         weak = [word for word in words if self.is_weak(word)]
         if len(weak) == len(words):
             return words, []
@@ -155,7 +155,7 @@ class KeywordSearcher:
     def _with_dates(
         self, text: str, clauses: list[tuple[tantivy.Occur, tantivy.Query]], required: bool
     ) -> list[tuple[tantivy.Occur, tantivy.Query]]:
-        """Dates add points. A day that is named is found by itself; "when" alone finds nothing."""
+        """Dates add points. A named day matches by itself; "when" alone matches nothing."""
         if not required:
             clauses = [(_MUST, self._any([q for _, q in clauses] + self._day_clauses(text)))]
         elif day_clauses := self._day_clauses(text):
@@ -197,7 +197,7 @@ class KeywordSearcher:
         return results
 
     def _is_there(self, pattern: str) -> bool:
-        """Whether a pattern of CJK characters can find anything: to look for numbers beside them takes long."""
+        """Whether a pattern of CJK characters can match anything: searching for numbers beside them is slow."""
         return pattern.isascii() or any(
             self.vocabulary.count("body", word) for word in pattern if is_character(word)
         )
@@ -239,11 +239,11 @@ class KeywordSearcher:
         for form, share in self.vocabulary.inflected(term.text).items():
             queries += [_T.boost_query(query, share) for query in self._word(form, fields)]
         if "body" in fields and _belongs_together(tokens):
-            queries += self._phrase(tokens, ("body",))  # foo-bar, v1.2: better side by side
+            queries += self._phrase(tokens, ("body",))  # foo-bar, v1.2: adjacent is better
         return queries
 
     def _word(self, token: str, fields: Collection[str]) -> list[tantivy.Query]:
-        """BM25 for fields whose length and repetition are informative, plain presence for others."""
+        """BM25 for fields whose length and repetition are informative, presence for others."""
         weight = rank.word_weight(token)
         counts = {field: self.vocabulary.count(field, token) for field in ("body", *fields)}
         as_label = counts.get("label") or self.vocabulary.count("label", token)
@@ -259,14 +259,14 @@ class KeywordSearcher:
             if bm25:
                 queries.append(_T.boost_query(query, points * bm25))
             if presence:
-                # How rare a word is says its frequency in texts, which nearly all blocks have.
+                # Rarity is measured in the body, which nearly all blocks have.
                 count = counts["label" if field == "label" else "body"]
                 points *= rank.rarity(count, self.vocabulary.blocks)
                 queries.append(_T.const_score_query(query, points * presence))
         return queries
 
     def _by_bm25(self, field: str, tokens: Sequence[str], weight: float) -> tantivy.Query:
-        """Tokens side by side in a field, or one alone."""
+        """Adjacent tokens in a field, or a single one."""
         query = (
             _T.phrase_query(self._schema, field, list(tokens))
             if len(tokens) > 1
@@ -316,7 +316,7 @@ class KeywordSearcher:
 
     @keyword_errors()
     def unknown_words(self, query: Query) -> list[str]:
-        """The words (stemmed) that no block has: misspelt, most likely."""
+        """The (stemmed) words that no block has, probably misspelt."""
         fields = ("body", "title", "heading", "label", "tag", "path")
         tokens = [
             token
@@ -328,7 +328,7 @@ class KeywordSearcher:
 
 
 def _belongs_together(tokens: Sequence[str]) -> bool:
-    """Whether tokens of one written word are parts of a name or number, not "Anne's" or "I'm"."""
+    """Whether tokens of one written word are parts of a name or number, unlike "Anne's" or "I'm"."""
     if len(tokens) < 2 or is_character(tokens[0]):
         return False
     return all(len(t) > 1 or t.isdigit() for t in tokens) and tokens[-1] not in rank.STOP_WORDS

@@ -1,4 +1,4 @@
-"""The vectors of one model: which blocks are nearest to a question by it, and how close they are."""
+"""The vectors of one model: which blocks are nearest to a question, and how close they are."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ P = ParamSpec("P")
 def _steady(
     work: Callable[Concatenate[ModelVectors, P], T],
 ) -> Callable[Concatenate[ModelVectors, P], T]:
-    """Work that looks rows up and then reads them: done again when the rows have got other numbers in between, because
-    another thread has tidied them or had to begin anew."""
+    """Retry work that looks up rows and then reads them, if the rows were renumbered in between because another
+    thread tidied them or started over."""
 
     @wraps(work)
     def steadily(self: ModelVectors, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -47,7 +47,7 @@ def _steady(
             before = self.store.generation
             try:
                 result = work(self, *args, **kwargs)
-            except IndexError:  # there are fewer rows now
+            except IndexError:  # there are now fewer rows
                 if before == self.store.generation:
                     raise
                 continue
@@ -58,7 +58,7 @@ def _steady(
 
 
 class ModelVectors:
-    """The vectors of one model: of all blocks, or only of those in another script than Latin, or only of the rest."""
+    """The vectors of one model: for all blocks, only those in another script than Latin, or only the rest."""
 
     _shared: SharedIndex | None = None
 
@@ -74,7 +74,7 @@ class ModelVectors:
     def embed(
         self, texts: list[str], progress: Progress, goes_on: Callable[[], bool]
     ) -> set[bytes]:
-        """Give texts their vectors; the hashes of those that were embedded before it was time to stop."""
+        """Embed texts. Returns the hashes of those embedded before it had to stop."""
         stored: list[tuple[bytes, Vectors]] = []
         try:
             for indices, vectors in self.embedder.batches(texts):
@@ -94,8 +94,8 @@ class ModelVectors:
     @_steady
     def nearest(self, catalog: Catalog, query: Vectors, count: int,
                 notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
-        """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or
-        to `all_but` them."""
+        """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or to
+        `all_but` them."""
         live = self.live.look(catalog)
         some = notes is not None and not all_but
         allowed: Allowed | None = (
@@ -119,8 +119,8 @@ class ModelVectors:
         block_ids: Collection[int],
         seats: Seats | None = None,
     ) -> dict[int, rank.Closeness]:
-        """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
-        first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""
+        """How close each wanted block with a vector is, including the blocks around it and its note. A long note is
+        represented by its first FIRST_BLOCKS blocks and those near wanted ones."""
         live = self.live.look(catalog)
         notes = {block >> ORD_BITS for block in block_ids}
         blocks, rows = live.of_notes(seats.mates(notes) if seats else notes)
@@ -141,7 +141,7 @@ class ModelVectors:
 
     @_steady
     def note_vector(self, catalog: Catalog, note: int) -> Vectors | None:
-        """The mean of a note's vectors, normalised; None when it has none yet."""
+        """The mean of a note's vectors, normalised; None if it has none yet."""
         _, vectors = self.live.look(catalog).of_notes([note])
         if not len(vectors):
             return None
@@ -150,21 +150,21 @@ class ModelVectors:
         return mean / length if length else None
 
     def comparable(self, cosines: Cosines) -> Cosines:
-        """Cosines as the default model would give them: its bars and weights mean nothing to a model whose cosines all
-        lie between 0.7 and 1."""
+        """Cosines rescaled to those of the default model: its thresholds and weights mean nothing to a model whose
+        cosines all lie between 0.7 and 1."""
         if self.model.mean == MEAN:
             return cosines
         return 1 - (1 - cosines) * ((1 - MEAN) / (1 - self.model.mean))
 
     @_steady
     def vectors_of(self, hashes: Mapping[int, bytes]) -> tuple[list[int], Vectors]:
-        """The vectors of those texts that have one, with the numbers under which their hashes are given."""
+        """The existing vectors of these texts, with the positions of their hashes."""
         stored = self.store.known(dict.fromkeys(hashes.values()))
         places = [place for place, digest in hashes.items() if digest in stored]
         return places, self.store.matrix()[[stored[hashes[place]] for place in places]]
 
     def tidy(self, catalog: Catalog) -> None:
-        """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""
+        """Drop vectors of missing texts if they are the majority; build a graph if that pays off."""
         seen = len(self.store)
         some = "" if self.other is None else f"WHERE other = {self.other:d}"
         live = catalog.db.execute(f"SELECT DISTINCT hash FROM blocks {some}")  # noqa: S608 - own text
@@ -174,14 +174,14 @@ class ModelVectors:
 
     @property
     def across(self) -> float:
-        """The correction of cosines between two scripts."""
+        """The correction for cosines between two scripts."""
         return (1 - self.model.mean) / (1 - (self.model.across or self.model.mean))
 
 
 def similarities(
     parts: Sequence[ModelVectors], hashes: Sequence[bytes]
 ) -> list[list[float]] | None:
-    """See Meaning.similarities. What the last of the parts has, the first one may still have from before."""
+    """See Meaning.similarities. A vector in the last part may also remain in the first, from before."""
     cosines = np.zeros((len(hashes), len(hashes)), np.float32)
     left = dict(enumerate(hashes))
     for part in reversed(parts):

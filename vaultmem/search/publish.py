@@ -1,4 +1,4 @@
-"""The data for a shared index: the places of blocks with their metadata, and nothing of private notes."""
+"""The data for a shared index: the places of blocks with their metadata, excluding private notes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vaultmem.notes.blocks import embedded_text, text_hash
 from vaultmem.notes.dialects import Rulebook, read_note
 from vaultmem.vectors.shared_index import Fact, Place
 
-# Properties of memories that a filter or a confidence needs.
+# Properties of memories needed by filters or for confidence.
 _FACTS = (
     "agent", "created_at", "decay_policy", "expires_at", "importance", "last_reinforced_at", "memory_type", "phase",
     "project",
@@ -20,8 +20,7 @@ _FACTS = (
 
 
 def places(catalog: Catalog, notes: Iterable[int] | None = None) -> dict[bytes, Place | None]:
-    """Each text with the first place that it has; None for one that stands in a private note. Of some notes only, where
-    they are named."""
+    """Each text with its first place; None for one in a private note. Only of some notes, if named."""
     chosen, values = among("b.note", notes)
     statement = f"""SELECT b.note, b.hash, b.line, b.end_line, f.path, n.day, n.category, n.properties, n.error
         FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note
@@ -48,7 +47,7 @@ def _tags(catalog: Catalog, note: int) -> list[str]:
 def _facts(
     properties: str | None, day: str | None, category: str | None, tags: Iterable[str]
 ) -> Mapping[str, Fact] | None:
-    """The metadata by which blocks of a note are filtered; None for a private one or unreadable properties."""
+    """The metadata for filtering a note's blocks; None for a private note or unreadable properties."""
     values: Properties = json.loads(properties) if properties else {}
     if is_private(values):
         return None
@@ -66,7 +65,7 @@ def _facts(
 
 
 def text_at(rules: Rulebook, folder: str, path: str, cap: int, digest: bytes) -> str:
-    """The text with that hash in a note; "" where it has changed."""
+    """The text with that hash in a note; "" if it has changed."""
     note = read_note(rules, folder, path, None, cap)
     for block in note.blocks:
         text = embedded_text(note.note.title, block)

@@ -1,8 +1,8 @@
 """Searches and their answers, and the query language: what a person types, which is never an error.
 
-    words "a phrase" -not this OR that pre* tag:x path:x title:x category:x before:DAY after:DAY
+words "a phrase" -not this OR that pre* tag:x path:x title:x category:x before:DAY after:DAY
 
-What cannot be understood (a lone quote, an unknown field, a wrong date) is searched as words.
+Anything that cannot be understood (a lone quote, an unknown field, a wrong date) is searched as words.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Query:
     words: list[Term]  # should match
     must: list[Term]  # phrases that must match
     excluded: list[Term]  # must not match
-    groups: list[list[Term]]  # of each group, one must match
+    groups: list[list[Term]]  # one of each group must match
     filters: list[Filter]
 
     def sought(self) -> list[Term]:
@@ -64,30 +64,30 @@ class Ask:
 
     text: str
     limit: int = 10
-    semantic: bool | None = False  # None: where a model is warm, see Vault.answer
+    semantic: bool | None = False  # None: if a model is warm, see Vault.answer
     group: str = "note"
     filters: tuple[Filter, ...] = ()
     min_confidence: float | None = None  # None: as the settings say
-    notes: frozenset[int] | None = None  # in these alone,
+    notes: frozenset[int] | None = None  # only in these,
     all_but: bool = False  # or in all but these
-    compressed: bool = False  # also what a summary stands for; a search in `notes` includes it
-    talks: bool = False  # also what was said in conversations, as a filter by scope or path may
+    compressed: bool = False  # include compressed memories; a search in `notes` does
+    talks: bool = False  # include conversations, as a filter by scope or path may
     viewer: Viewer = PERSON
     is_typed: bool = True  # misspelt words are corrected
-    meaning: str = ""  # what is searched by meaning, where it is more than the words
-    is_quick: bool = False  # fewer blocks are ranked, and none is embedded first
+    meaning: str = ""  # text to search by meaning, if more than the words
+    is_quick: bool = False  # rank fewer blocks, and embed none first
 
     def but(self, **changes: object) -> Ask:
-        """A copy with other values of some fields."""
+        """A copy with some fields changed."""
         return Ask(**{**self.__dict__, **changes})
 
 
 @value
 class Hit:
-    """A block that answers, or the best block of a note. Scores compare within one answer only."""
+    """A block that answers, or the best block of a note. Scores compare only within one answer."""
 
     path: str
-    raw: str | None  # the name on disk, where it is not the UTF-8 of `path`
+    raw: str | None  # the name on disk, if it is not the UTF-8 of `path`
     title: str
     line: int
     end_line: int
@@ -96,24 +96,23 @@ class Hit:
     day: str | None
     category: str | None
     properties: dict[str, Value]
-    original: str | None  # the note of which this one is a sync conflict copy
+    original: str | None  # the original, if this is a sync conflict copy
     confidence: float
     score: float
     similarity: float | None  # cosine to the question; None without search by meaning
-    parts: dict[str, float]  # keyword and meaning points, and what else went into the score
+    parts: dict[str, float]  # keyword and meaning points, and the other parts of the score
     uri: str = ""
-    # The block as it is in the note now; of a note with nothing else, its properties.
+    # The block's current text; for a note with nothing else, its properties.
     content: str = ""
     snippet: str = ""
     marks: Sequence[tuple[int, int]] = ()  # words of the query in the snippet
-    more: Sequence[tuple[int, int]] = ()  # line ranges of other blocks of the note that answer
-    archived: str = ""  # of a memory from the archive: why it is there
+    more: Sequence[tuple[int, int]] = ()  # line ranges of the note's other matching blocks
+    archived: str = ""  # why a memory is in the archive
 
 
 @value
 class Answer:
-    """Hits, best first, remarks that a person should see, the words of the query that tell something, and these in all
-    their forms."""
+    """Hits, best first, remarks for the person, the query's content words, and these in all their forms."""
 
     results: list[Hit]
     remarks: list[str]
@@ -130,7 +129,7 @@ _TOKEN = lazy(
 
 
 def parse(text: str) -> Query:
-    """Read a query. At most MAX_CHARS characters and MAX_TERMS terms count."""
+    """Parse a query. At most MAX_CHARS characters and MAX_TERMS terms count."""
     query = Query([], [], [], [], [])
     either = False
     last: Term | None = None
@@ -204,7 +203,7 @@ _NARROW = (*TEXT_PROPERTIES, "scope", "phase", "category", "path")
 
 
 def filters_of(options: JsonObject) -> tuple[Filter, ...]:
-    """The filters that the options of a search ask for, by their names in Python; other options have no say."""
+    """The filters among the options of a search, by their Python names; other options are ignored."""
     tags = [tag.strip().lstrip("#") for tag in cast("list[str]", options.get("tags") or [])]
     texts = {name: str(options.get(name) or "") for name in ("since", "until", *_NARROW)}
     days = (("from", texts.pop("since")), ("to", texts.pop("until")))
@@ -217,9 +216,9 @@ def filters_of(options: JsonObject) -> tuple[Filter, ...]:
 
 
 def day_filter(field: str, text: str) -> Filter:
-    """A filter by a day, also in words. Raises UsageError if the text is no day."""
+    """A filter by a day, also in words. Raises UsageError if the text is not a day."""
     if not day_range(text):
-        from vaultmem.memories.arguments import days  # and the grammar, which few need
+        from vaultmem.memories.arguments import days  # and the rarely needed grammar
 
         text = days(text)[field in ("to", "after")]
     return Filter(field, text)
@@ -241,19 +240,19 @@ def wanted_text(text: str, query: Query) -> str:
     return " ".join(term.text for term in query.sought())
 
 
-# --- words that are no commands
+# --- plain words
 
 _FIELD = lazy(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
 _EXCLUDED = lazy(r"(?<!\S)-+(?=\S)")
 _PREFIX = lazy(r"\*+(?=\s|$)")
-# Assistants write of "the user", people of themselves: the word tells nothing of what is asked.
+# Assistants write "the user" for the person, so the word does not say what is asked.
 _ASKER = lazy(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
 _OR = lazy(r"(?<!\S)OR(?!\S)")
 
 
 def plain(question: str) -> str:
-    """A question whose words mean nothing but themselves: what an assistant is asked may have quotes, dashes and colons
-    in it, which are commands in the language of searches."""
+    """A question as plain words: an assistant's question may contain quotes, dashes and colons, which are operators
+    of the query language."""
     text = _FIELD.sub(r"\1 ", question.replace('"', " "))
     text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
     return _ASKER.sub(" ", text).strip() or text

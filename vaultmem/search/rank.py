@@ -1,8 +1,8 @@
 """What counts how much: field weights, word weights, and the sums that order results.
 
-The numbers come from measurements on conversations written as notes, on wikilinks of real vaults and on
-the labelled sets in benchmarks/recall; docs/adr/0006 holds the table. Parts are BM25 scores as the
-keyword engine gives them, cosines lie in [-1, 1].
+The numbers come from measurements on conversations written as notes, on wikilinks of real vaults and on the labelled
+sets in benchmarks/recall; docs/adr/0006 has the table. Parts are BM25 scores from the keyword engine, cosines are in
+[-1, 1].
 """
 
 from __future__ import annotations
@@ -16,49 +16,49 @@ from vaultmem.text.values import lazy, value
 
 # field of the keyword index -> weight of its BM25 score
 FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 0.2}
-# field -> points per unit of rarity() for a word that is there at all, however often, however long
-# the text. This rewards a block for having many different words of the question, and it does not
+# field -> points per unit of rarity() if a word is present at all, however often, however long
+# the text. This rewards a block for matching many different words of the question, and it does not
 # depend on how many blocks have the field: most blocks of a vault have no label and no neighbour text.
 PRESENCE_WEIGHTS = {"body": 1.2, "near": 0.8, "label": 3.5}
-# How often a block repeats a word that more than this share of all blocks have tells nothing, and counting
-# it costs half of the search time: only its presence counts.
+# How often a block repeats a word that more than this share of all blocks have means nothing, and counting
+# it takes half of the search time: only presence counts.
 FREQUENT = 0.25
 FREQUENT_WEIGHT = 1.5
-# The same for phrases (pairs of CJK characters, words in quotes), which only BM25 can score.
+# The same for phrases (pairs of CJK characters, quoted words), which only BM25 can score.
 PHRASE_WEIGHTS = {
     "body": 2.0, "near": 0.8, "title": 1.2, "heading": 0.3, "label": 2.0, "tag": 0.6, "path": 0.2,
 }  # fmt: skip
 # Single characters that are tokens: of Thai and Lao, Burmese, Khmer, and from the kana on.
 _CHARACTER = lazy(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\U0010ffff]")
-CHARACTER_WEIGHT = 0.3  # a CJK character alone, beside the pairs it stands in
+CHARACTER_WEIGHT = 0.3  # a single CJK character, in addition to its pairs
 FIELDS = tuple(PHRASE_WEIGHTS)
-NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he and others say
+NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
 
-DATE_WEIGHT = 8.0  # a note of the day, month or year that the question names
-WHEN_WEIGHT = 2.0  # a block that speaks of days, when the question asks for one
+DATE_WEIGHT = 8.0  # a note of the day, month or year named in the question
+WHEN_WEIGHT = 2.0  # a block that mentions days, if the question asks for one
 COSINE_WEIGHT = 12.0
 JOINED_WEIGHT = 14.0  # cosine of the block joined with the blocks before and after
-JOINED_SHARES = (0.5, 0.2)  # how much of the block before and of the block after
-BESIDE = {-1: 0.25, 1: 0.25, -2: 0.15, 2: 0.15}  # of the words of the turns around a turn
+JOINED_SHARES = (0.5, 0.2)  # weights of the block before and the block after
+BESIDE = {-1: 0.25, 1: 0.25, -2: 0.15, 2: 0.15}  # share of the word points of a turn's neighbours
 WHOLE_WEIGHT = 8.0  # mean cosine of the note's blocks
-LENGTH_WEIGHT = 3.0  # times ln(1 + words): what says little answers little
-QUESTION_COST = 3.0  # of a turn that only asks something
+LENGTH_WEIGHT = 3.0  # times ln(1 + words): short blocks answer little
+QUESTION_COST = 3.0  # a turn that only asks something
 SIZE_POINTS = [LENGTH_WEIGHT * math.log1p(size) for size in range(ASKS)]
 SIZE_POINTS += [points - QUESTION_COST for points in SIZE_POINTS]  # by the size of a block
-WORDS_SHARE = 0.7  # beside meaning, of the points for words: they grow with each word, and drown it
-CJK_SHARE = 0.25  # the same of pairs of CJK characters, of which each scores as three or four words of other scripts do
-FEW_WORDS = 2  # that many words are looked up rather than asked, and count whole
-NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model, unless filters leave nothing nearer
-NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
-NOTE_WEIGHT = 0.1  # how much of its note's score a block gets on top of its own
-# What the best block of a note has with its share, at least and at most, times its own score.
+WORDS_SHARE = 0.7  # share of word points beside meaning, which they would drown
+CJK_SHARE = 0.25  # the same for CJK pairs, each scoring like three or four words of other scripts
+FEW_WORDS = 2  # up to this many words look something up rather than ask, and count in full
+NEAR_ENOUGH = 0.25  # lower cosines mean nothing here, unless filters leave nothing nearer
+NOTE_SHARE = (1.0, 0.5, 0.25)  # weights of a note's best, second and third block
+NOTE_WEIGHT = 0.1  # share of its note's score added to a block's own
+# Bounds on a best block's score including its note's share, as factors of its own score.
 LEAST_WITH_NOTE, MOST_WITH_NOTE = 1 + NOTE_WEIGHT * NOTE_SHARE[0], 1 + NOTE_WEIGHT * sum(NOTE_SHARE)
 CONFLICT_WEIGHT = 0.5  # a sync conflict copy stays below its original
 
 STOP_WEIGHT = 0.2
-# As the analyzer gives them: stemmed where the stem differs, contractions without their apostrophe.
+# As the analyzer returns them: stemmed if the stem differs, contractions without apostrophe.
 STOP_WORDS = frozenset(
     """a about abov after again against all am an ani and are aren as at be becaus befor been below between both but
     by can could couldn d did didn do doe doesn don down dure each few for from further had hadn has hasn have haven he
@@ -66,7 +66,7 @@ STOP_WORDS = frozenset(
     onli or other out over own re s same she should shouldn so some such t than that the their them themselv then there
     these they this those through to too under until up ve veri wa was wasn were weren what when where which while who
     whom whi will with won would wouldn you your yourself""".split()
-)  # first-person words (I, my, we, our) are not in it: in one's own notes they carry meaning
+)  # without first-person words (I, my, we, our), which carry meaning in one's own notes
 _HAN_FUNCTION = frozenset(
     "的了是在有和就不都这那什么怎吗呢吧哪个与及或被把从到对于以之其而也很还没为所"
 )
@@ -87,7 +87,7 @@ def is_character(word: str) -> bool:
 
 
 def word_weight(token: str) -> float:
-    """How much a query word counts: stop words little."""
+    """The weight of a query word: little for stop words."""
     return STOP_WEIGHT if token in STOP_WORDS else 1.0
 
 
@@ -109,25 +109,25 @@ def field_weights(field: str, frequent: bool) -> tuple[float, float]:
 
 
 def spoken_weight(as_label: int, in_body: int) -> float:
-    """How much a word counts outside labels, by how many blocks have it as label and in the text.
+    """The weight of a word outside labels, by how many blocks have it as label and in the text.
 
-    People search for the name of a speaker to find what they say, not where they are greeted.
+    People search for a speaker's name to find what they say, not where they are greeted.
     """
     return 1.0 - NAME_SHARE * min(1.0, as_label / max(1, in_body))
 
 
 def pair_weight(pair: str) -> float:
-    """How much two neighbouring CJK characters count: function characters little."""
+    """The weight of two adjacent CJK characters: little for function characters."""
     return (1.0, 0.5, STOP_WEIGHT)[sum(c in _HAN_FUNCTION for c in pair)]
 
 
 def character_weight(character: str) -> float:
-    """How much a CJK character alone counts: function characters little."""
+    """The weight of a single CJK character: little for function characters."""
     return CHARACTER_WEIGHT * (STOP_WEIGHT if character in _HAN_FUNCTION else 1.0)
 
 
 def words_share(words: Collection[str]) -> float:
-    """The share of the points for words in a search that also uses meaning."""
+    """The share of word points in a search that also uses meaning."""
     characters = sum(map(is_character, words))
     if len(words) - characters / 2 <= FEW_WORDS:
         return 1.0
@@ -136,7 +136,7 @@ def words_share(words: Collection[str]) -> float:
 
 @value
 class Closeness:
-    """Cosines to the question: of a block, of it joined with the blocks beside it, of its note (the mean)."""
+    """Cosines to the question: of a block, of it joined with its neighbours, of its note (the mean)."""
 
     block: float
     joined: float
@@ -151,21 +151,21 @@ class Closeness:
         )
 
 
-# To which scores are compared; the rest depends on the order in which they were summed up.
+# Precision for comparing scores; the rest depends on the order of summation.
 DIGITS = 4
-Scored = tuple[float, int]  # minus the score, and the block: sorted, the best come first
+Scored = tuple[float, int]  # negative score and block, so that sorting puts the best first
 
 
 def in_order(
     scored: Iterable[Scored], paths: Callable[[set[int]], dict[int, str]], limit: int
 ) -> list[int]:
-    """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
-    they came into this index; `paths` gives the paths of notes. `scored` has the best first. Behind the first `limit`
-    notes come only other blocks of them: no other note counts."""
+    """The blocks, best first; ties by path and position, since note numbers only reflect the order of indexing;
+    `paths` gives the paths of notes. `scored` is sorted best first. After the first `limit` notes, only further
+    blocks of these notes follow."""
     groups: list[list[int]] = []
     best: set[int] = set()
-    first = 0  # so many groups bring new notes; 0 while more of them do
-    before, least = math.inf, 2 * 10**-DIGITS  # few are near enough to round them
+    first = 0  # number of groups with new notes; 0 while there are more
+    before, least = math.inf, 2 * 10**-DIGITS  # few are close enough to need rounding
     for lost, block in scored:
         note = block >> ORD_BITS
         if first and note not in best:
@@ -189,7 +189,7 @@ def in_order(
 
 
 def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
-    """Whether the last of the scores is as good as one of the best, so that who else has it was left to chance."""
+    """Whether the last score ties with one of the best, so that chance decided who is included."""
     if len(scores) <= limit:
         return False
     best = sorted(scores, reverse=True)
@@ -198,9 +198,9 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 
 @value
 class Facts:
-    """What a ranking knows beside words and meaning: notes that shall stand below their originals, how much each block
-    says (its size in the index), where it sits (see seats), what it has from the words of those beside it, and the
-    share of all points for words that counts, and how many notes are looked for: 0 for all."""
+    """What a ranking knows besides words and meaning: notes ranked below their originals, each block's size in the
+    index, its seat (see seats), its points from neighbours' words, the share of word points that counts, and how many
+    notes are wanted (0: all)."""
 
     copies: Collection[int] = ()
     sizes: Mapping[int, int] = {}
@@ -211,9 +211,8 @@ class Facts:
 
 
 class Ranking:
-    """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best
-    first; ties by block number. Works on plain pairs: of hundreds of blocks only a few are in the answer and need
-    their parts."""
+    """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best first; ties by
+    block number. Works on plain pairs: of hundreds of blocks only a few are in the answer and need their parts."""
 
     def __init__(
         self,
@@ -247,7 +246,7 @@ class Ranking:
         self.scored.sort()
 
     def ranked(self, block: int) -> Ranked:
-        """A block with its score and what it is made of."""
+        """A block with its score and its parts."""
         parts = self._own_parts(block)
         share = self._shares[self._facts.seat(block) >> ORD_BITS]
         score = sum(parts.values()) + share
@@ -261,7 +260,7 @@ class Ranking:
         return block >> ORD_BITS in self._facts.copies
 
     def _own_score(self, block: int) -> float:
-        """The sum of the parts, without their names: it is computed for hundreds of blocks."""
+        """The sum of the parts, without their names, as it is computed for hundreds of blocks."""
         facts = self._facts
         score = self._keyword.get(block, 0.0) + facts.around.get(block, 0.0)
         score += (facts.words - 1) * score
@@ -292,8 +291,8 @@ class Ranking:
 
 
 def _within_reach(scored: list[Scored], limit: int) -> list[Scored]:
-    """Of blocks, best first, those of notes that can be among the first `limit` when their notes' shares are added:
-    these are known to some percent of the best block, and most of hundreds of blocks stay too far below."""
+    """Of blocks, best first, those of notes that can be among the first `limit` once notes' shares are added: the
+    shares are bounded by some percent of the best block, and most of hundreds of blocks are too far below."""
     best: dict[int, float] = {}
     for lost, block in scored:
         best.setdefault(block >> ORD_BITS, lost)
@@ -316,8 +315,8 @@ def _points(close: Closeness) -> dict[str, float]:
 
 
 def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) -> dict[int, float]:
-    """The points for its meaning of each block that has the words and no vector yet: those of the nearest block that
-    fits the words no better. Else what was written just now would stand below whatever resembles it."""
+    """Estimated meaning points for each matching block without a vector: those of the nearest block that matches the
+    words no better. Otherwise new text would rank below whatever resembles it."""
     if not meaning or keyword.keys() <= meaning.keys():
         return {}
     result: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""Notes near a note (by words, by meaning, by links), where it is mentioned, and why a query ranks it as it does."""
+"""Notes related to a note (by words, meaning, links), mentions of it, and why a query ranks it as it does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORD_SHARE = 0.6
 
 @value
 class Related:
-    """A note related to another one. The score is between 0 and about 2; the reasons explain it."""
+    """A note related to another. The score is between 0 and about 2; the reasons explain it."""
 
     path: str
     title: str
@@ -109,7 +109,7 @@ def _any_of(words: list[str], notes: list[int], *, all_but: bool = False) -> Que
 def _shared_words(
     searcher: Searcher, words: dict[str, str], notes: list[int]
 ) -> dict[int, list[str]]:
-    """Which of the distinctive words each of the notes has, the most distinctive first."""
+    """Which of the distinctive words each note has, most distinctive first."""
     shared: dict[int, list[str]] = {}
     for term, written in words.items():
         hits = searcher.keyword.search(_any_of([term], notes), 200)
@@ -119,7 +119,7 @@ def _shared_words(
 
 
 def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
-    """The terms that tell a note from others, best first, each as it is written in the note."""
+    """The terms that distinguish a note, best first, as spelled in the note."""
     places = catalog_read.note_blocks(searcher.catalog, note)
     parts = _block_texts(searcher, places[0]) if places else []
     text = "\n".join([places[0].title if places else "", *parts])[:50_000]
@@ -142,7 +142,7 @@ def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
 
 
 def _block_texts(searcher: Searcher, place: BlockPlace) -> list[str]:
-    """The texts of the first blocks of a note as they are indexed: without markup that only its editor needs."""
+    """The texts of a note's first blocks as indexed: without markup that only its editor needs."""
     path = place.raw or place.path
     rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
     _, blocks = parse_note(rules, place.path, searcher.texts.read([path])[path])
@@ -160,7 +160,7 @@ def _by_links(searcher: Searcher, note: int) -> Points:
     return {other: (points[other], " and ".join(reasons[other])) for other in points}
 
 
-# Unlinked mentions: notes that name a note in their text without linking to it (R-MENTION, R-LS-20).
+# Unlinked mentions: notes that name a note in their text without a link (R-MENTION, R-LS-20).
 
 
 @value
@@ -169,11 +169,11 @@ class Mention:
 
     path: str
     line: int
-    text: str  # the name as it stands there
+    text: str  # the name as written there
 
 
 def mentions(searcher: Searcher, path: str) -> list[Mention]:
-    """Where other notes name the one at `path`, by path and line. Reads every note that may."""
+    """Where other notes name the one at `path`, by path and line. Reads every candidate note."""
     root = files.Root(searcher.folder)
     rules = open_rulebook(root, searcher.config.text("dialect"))
     cap = searcher.config.number("index.max_note_bytes")
@@ -212,7 +212,7 @@ def _readable(searcher: Searcher, path: str) -> list[tuple[str, str | None]]:
     return [(str(row[0]), row[1]) for row in rows]
 
 
-# Why a note is where it is in the results of a query: every point of its score, by name.
+# The rank of a note in a query's results: every point of its score, by name.
 
 
 @value
@@ -221,12 +221,12 @@ class Why:
 
     path: str
     title: str
-    rank: int | None  # 1 is the best note; None when it is not among the results
+    rank: int | None  # 1 is the best note; None if it is not among the results
     of: int  # how many notes match
     score: float | None
-    parts: dict[str, float]  # what the score is the sum of
-    fields: dict[str, float]  # what each field gave to the keyword part of the best block
-    words: dict[str, list[str]]  # which words of the query are in each of these fields
+    parts: dict[str, float]  # the parts that add up to the score
+    fields: dict[str, float]  # each field's share of the best block's keyword part
+    words: dict[str, list[str]]  # the query's words in each of these fields
     line: int | None
     end_line: int | None
     confidence: float | None
@@ -262,7 +262,7 @@ def why(
 
 
 def _second_model(searcher: Searcher, note: int, result: Hit) -> str | None:
-    """The name of the model for other scripts, where it has judged the block of a result."""
+    """The name of the model for other scripts, if it ranked the block of a result."""
     others = None if result.similarity is None else searcher.meaning().others
     query = "SELECT other FROM blocks WHERE note = ? AND line = ?"
     row = searcher.catalog.db.execute(query, (note, result.line)).fetchone()

@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from vaultmem.search.semantic import Meaning
 
 CANDIDATES = 200
-MOST_TIED = 2_000  # blocks that are looked at because they are equally good, as where a folder of all notes is searched
-LOOKS = 5  # at an index that changes meanwhile
+MOST_TIED = 2_000  # tied blocks examined, as in a search by folder alone
+LOOKS = 5  # retries if the index changes meanwhile
 SHORT_WORD = 4  # letters of a stem
 
 Pair = tuple[int, int]  # a note and the ordinal of a block in it
 
 
 class _Blocks:
-    """What a query finds, before notes are read: blocks, best first, and what all hits of one answer share."""
+    """What a query finds before notes are read: blocks, best first, and values shared by all hits of the answer."""
 
     def __init__(
         self, cached: CatalogCache, words: set[str], corrected: dict[str, list[str]]
     ) -> None:
         self.known = cached
-        self.words = words  # the tokens that tell something
-        self.forms = set(words)  # and other forms of them, all to mark
-        self.corrected = corrected  # by the words typed, what was searched for them
+        self.words = words  # the content tokens
+        self.forms = set(words)  # and their other forms, all to be marked
+        self.corrected = corrected  # corrected spellings, by the words typed
         self.remarks: list[str] = []
         self.blocks: list[rank.Ranked] = []
-        self.more: dict[int, list[int]] = {}  # by note, other blocks of it
+        self.more: dict[int, list[int]] = {}  # other blocks, by note
 
     def others(self, block: int) -> list[Pair]:
         """Other blocks of the note of a block."""
@@ -52,11 +52,10 @@ class _Blocks:
 
 
 class Searcher:
-    """An index opened for searching. Safe beside a sync, in this process or another one.
+    """An index opened for searching. Safe beside a sync, in this process or another.
 
-    It may stay open for days: what it remembers is looked up again when the index or a note has changed.
-    Any thread may use it, one at a time. When another generation than `generation` is in force, a new
-    searcher is needed.
+    It may stay open for days: cached values are refreshed when the index or a note has changed. One thread at a time
+    may use it. If the generation in force is no longer `generation`, a new searcher is needed.
     """
 
     def __init__(self, folder: str, config: Config) -> None:
@@ -92,7 +91,7 @@ class Searcher:
         self.keyword.refresh()
 
     def meaning(self) -> Meaning:
-        """The vectors, loaded on first use. Raises ModelError when there is no model."""
+        """The vectors, loaded on first use. Raises ModelError if there is no model."""
         if self._meaning is None:
             if not self.config.text("embedding.base_url"):
                 refuse_if_off(self.config.text("embedding.model"))
@@ -103,10 +102,10 @@ class Searcher:
 
     @catalog_errors()
     def search(self, ask: Ask, *, texts: bool = True) -> Answer:
-        """Find blocks, with their texts as they are in the notes now, or without. Never fails for what the text says;
-        remarks say what was done differently."""
-        # A note that moved is in the index before and after, and must not be missed between its words and its place:
-        # where its old words are known to be gone, the new ones may be in a commit that this searcher has not seen.
+        """Find blocks, optionally with their current texts. Never fails because of the text; remarks say what was
+        done differently."""
+        # A moved note is in the index before and after, and must not be missed between its words and its place:
+        # if its old words are gone, the new ones may be in a commit that this searcher has not seen.
         for _ in range(LOOKS):
             result = self._blocks(ask)
             blocks = {_pair(ranked.block) for ranked in result.blocks}
@@ -129,7 +128,7 @@ class Searcher:
 
     @catalog_errors()
     def inside(self, folder: str) -> tuple[frozenset[int], bool]:
-        """The notes below a folder; or all others and True, where these are fewer. For an Ask."""
+        """The notes below a folder; or all others and True, if these are fewer. For an Ask."""
         return self.cache().inside(folder)
 
     @catalog_errors()
@@ -143,7 +142,7 @@ class Searcher:
         """Whether the catalog has changed since the last refresh."""
         try:
             return self.keyword.refresh() or self.catalog.version() != cached.version
-        except StateError:  # it cannot be looked at now; what was found stays
+        except StateError:  # it cannot be read now; keep the results
             return False
 
     def _blocks(self, ask: Ask) -> _Blocks:
@@ -200,7 +199,7 @@ class Searcher:
         return Question(text, query, notes - faded if faded else notes)
 
     def _correct_spelling(self, query: Query, corrected: dict[str, list[str]]) -> Query:
-        """Words that no note has are searched in the nearest spelling that some note has."""
+        """Replace words that no note has by the nearest spelling that one has."""
         unknown = self.keyword.unknown_words(query)
         if not unknown:
             return query
@@ -210,14 +209,14 @@ class Searcher:
         typed = {token: word.text for word in query.words for token in tokenize(word.text)}
         for word in unknown:
             if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
-                continue  # the rest of the query finds enough, and near is not the same
+                continue  # the rest of the query finds enough, and similar is not the same
             if near := self.keyword.vocabulary.corrected(word):
                 words += [Term("word", spelling) for spelling in near]
                 corrected[typed[word]] = near
         return Query(words, query.must, query.excluded, query.groups, query.filters)
 
     def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:
-        """Rank by words, and in a search by meaning also by cosines."""
+        """Rank by words and, in a search by meaning, also by cosines."""
         keyword, sizes = self._keyword_hits(ask, question)
         seats = self._seats(question, result.known)
         around = seats.around(keyword) if seats else {}
@@ -254,7 +253,7 @@ class Searcher:
         return cached.once("seats", self._seating.now)
 
     def _newest(self, ask: Ask, question: Question) -> list[rank.Ranked]:
-        """With nothing to rank by, the newest notes that pass the filters."""
+        """Without anything to rank by, the newest notes that pass the filters."""
         notes = cache.newest_first(self.catalog, None if question.all_but else question.notes)
         if question.all_but:
             hidden = set(question.notes or ())
@@ -266,7 +265,7 @@ class Searcher:
         return [rank.Ranked(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
 
     def _keyword_hits(self, ask: Ask, question: Question) -> Sized:
-        """The best blocks; more of them while one long note keeps the others out, or chance those that are as good."""
+        """The best blocks; more of them if one long note crowds out the others, or if there are ties."""
         most = max(1, self.keyword.block_count())
         count = min(most, _candidates(ask))
         while True:
@@ -280,13 +279,13 @@ class Searcher:
 
     def _closeness(self, ask: Ask, question: Question, keyword: dict[int, float], around: dict[int, float],
                    seats: Seats | None) -> dict[int, rank.Closeness]:  # fmt: skip
-        """Of the blocks that have the words, and of those nearest in meaning."""
+        """The closeness of matching blocks, and of those nearest in meaning."""
         meaning = self.meaning()
         if not meaning.count() and self.keyword.block_count():
             raise ModelError("no block is embedded yet; run vaultmem sync")
         meaning.load()
         if not ask.is_quick:
-            from vaultmem.search.at_once import embed_best  # who has vectors has loaded it
+            from vaultmem.search.at_once import embed_best  # already loaded with the vectors
 
             embed_best(meaning, self.catalog, keyword)
         query = question.query
@@ -296,8 +295,8 @@ class Searcher:
         return meaning.close_to(self.catalog, question.text, compared, seats)
 
     def _nearest(self, ask: Ask, question: Question) -> set[int]:
-        """The blocks nearest in meaning; of what filters leave, the best however far they are, and more of them while
-        one long note keeps the others out."""
+        """The blocks nearest in meaning. With filters, the best however far; more of them if one long note crowds out
+        the others."""
         meaning, notes, count = self.meaning(), question.notes, _candidates(ask)
         some = None if notes is None else set(notes)
         while True:
@@ -352,7 +351,7 @@ class Searcher:
 
 
 def _candidates(ask: Ask) -> int:
-    """How many blocks are ranked, by words and as many by meaning."""
+    """How many blocks to rank, by words and as many by meaning."""
     return 2 * ask.limit if ask.is_quick else max(CANDIDATES, 4 * ask.limit)
 
 

@@ -1,4 +1,4 @@
-"""Turns of conversations side by side: each is a note of its own, and is found as if its session were one note."""
+"""Neighbouring turns of conversations: each is a note of its own, but is found as if its session were one note."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TURNS = f"""SELECT n.id, f.path, json_extract(n.properties, '$.created_at', '$.
 
 
 class Turn(NamedTuple):
-    """A turn in the catalog; in the order of the conversation."""
+    """A turn in the catalog, in the order of the conversation."""
 
     talk: str
     at: float
@@ -33,12 +33,12 @@ class Turn(NamedTuple):
 
 
 class Seats:
-    """The blocks of a session have numbers in a row, their seats. A block that is no turn has its own number."""
+    """Consecutive numbers, the seats, for the blocks of a session. A block that is not a turn keeps its own number."""
 
     def __init__(self, turns: Iterable[Turn]) -> None:
         self._first: dict[int, int] = {}  # note -> the seat of its first block
         self._block: dict[int, int] = {}  # seat -> block
-        self._sessions: dict[int, list[int]] = {}  # by the note whose number stands for the session
+        self._sessions: dict[int, list[int]] = {}  # by the note that represents the session
         before: Turn | None = None
         seat = 0
         for turn in sorted(turns):
@@ -56,13 +56,13 @@ class Seats:
         return block if first is None else first + (block & ((1 << ORD_BITS) - 1))
 
     def mates(self, notes: Iterable[int]) -> set[int]:
-        """The notes, and with each turn all of its session."""
+        """The notes, with every turn's whole session."""
         result = set(notes)
         heads = {self._first[note] >> ORD_BITS for note in result if note in self._first}
         return result.union(*(self._sessions[head] for head in heads))
 
     def around(self, scores: Mapping[int, float]) -> dict[int, float]:
-        """The points that turns get for the words of their neighbours, by the scores of these."""
+        """The points that turns get from their neighbours' words, given the neighbours' scores."""
         result: dict[int, float] = {}
         for block, score in scores.items():
             if block >> ORD_BITS not in self._first:
@@ -81,7 +81,7 @@ def _goes_on(before: Turn, turn: Turn) -> bool:
 
 
 class Seating:
-    """The seats of all turns of a vault. Only turns that were written or removed since are read again."""
+    """The seats of all turns of a vault. Only turns written or removed since are read again."""
 
     def __init__(self, catalog: Catalog, memory_folder: str) -> None:
         self._catalog = catalog
@@ -91,7 +91,7 @@ class Seating:
         self._seats = Seats(())
 
     def now(self) -> Seats:
-        """The seats as the catalog is now."""
+        """The seats for the current catalog."""
         last, changed = catalog_read.changed_notes(self._catalog, self._seen)
         gone = self._turns.keys() if changed is None else self._turns.keys() & changed
         new = {} if changed == set() else self._read(changed)
@@ -99,11 +99,11 @@ class Seating:
             remaining = {note: turn for note, turn in self._turns.items() if note not in gone}
             self._turns = remaining | new
             self._seats = Seats(self._turns.values())
-        self._seen = last  # what was written meanwhile, or could not be read, is read the next time
+        self._seen = last  # turns written meanwhile, or unreadable, are read next time
         return self._seats
 
     def _read(self, notes: set[int] | None) -> dict[int, Turn]:
-        """Some turns, or all of them."""
+        """Read some turns, or all."""
         result: dict[int, Turn] = {}
         some = None if notes is None else json.dumps([*notes])
         rows = self._catalog.db.execute(_TURNS, (*self._inside, some, some)).fetchall()

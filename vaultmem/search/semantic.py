@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from vaultmem.search.seats import Seats
     from vaultmem.vectors.shared_index import Place, SharedIndex
 
-BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
-BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
+BLOCKS_AT_ONCE = 512  # read, embed and store this many at a time
+BLOCKS_ASIDE = 128  # the same if someone may be waiting for the newest
 SAME = "same"  # the value of embedding.other_scripts for no second model
-SERVING = "serving"  # beside the vectors: the setting of the model whose vectors were complete last
+SERVING = "serving"  # file beside the vectors: the setting of the last model with complete vectors
 
 
 class Pending(NamedTuple):
@@ -59,16 +59,16 @@ class Done(NamedTuple):
     """The result of embed_pending."""
 
     blocks: int  # newly embedded
-    left: list[int]  # the notes that it did not come to, because it had to stop
+    left: list[int]  # notes not reached before it had to stop
 
 
 class Meaning(ModelVectors):
-    """The vectors of one vault under the configured model, or under that of another `setting`. Raises ModelError when
-    there is none. Blocks in other scripts than Latin may have theirs by a second model (`others`)."""
+    """The vectors of one vault under the configured model, or that of another `setting`. Raises ModelError if there
+    is none. Blocks in other scripts than Latin may use a second model (`others`)."""
 
-    successor: Meaning | None = None  # of the model that is set, while its vectors are being made
+    successor: Meaning | None = None  # of the configured model, while its vectors are being made
     others: ModelVectors | None = None
-    others_problem: str | None = None  # why there is no second model, though one is set
+    others_problem: str | None = None  # why a configured second model is missing
 
     def __init__(
         self, state: State, config: Config, threads: int | None, setting: str = ""
@@ -88,7 +88,7 @@ class Meaning(ModelVectors):
         super().__init__(state, embedder, threshold, False if second else None)
         if second:
             self.others = ModelVectors(state, second, threshold, True)
-        # No service gets a private note, unless its owner says so.
+        # No service gets a private note unless its owner allows it.
         self._tells_all = self.embedder.is_local or config.text("embedding.private") == "on"
         self._config = config
         self._shared, self._shared_problem = self._open_shared() if not setting else (None, None)
@@ -116,7 +116,7 @@ class Meaning(ModelVectors):
         return sum(len(part.store) for part in self.parts())
 
     def second(self, catalog: Catalog) -> Second | None:
-        """The second model, where one is set."""
+        """The second model, if configured."""
         name = (
             self.others.model.name if self.others else self._config.text("embedding.other_scripts")
         )
@@ -131,13 +131,13 @@ class Meaning(ModelVectors):
         return [part.store.generation for part in self.parts()]
 
     def serve(self) -> None:
-        """All blocks have their vectors: from now on searches use them."""
-        with contextlib.suppress(OSError):  # then those of the model before serve once more
+        """All blocks have their vectors: searches use them from now on."""
+        with contextlib.suppress(OSError):  # then the previous model's vectors serve again
             if not self._serving.exists() or self._serving.read_text("utf-8") != self.setting:
                 Path(paths.keep_private(str(self._serving))).write_text(self.setting, "utf-8")
 
     def _open_shared(self) -> tuple[SharedIndex | None, str | None]:
-        """The index that the settings name in place of this machine's own, or why there is none."""
+        """The shared index that the settings name in place of this machine's own, or why there is none."""
         if self._config.text("index.backend") == LOCAL:
             return None, None
         from vaultmem.vectors import shared_index  # few have one
@@ -154,14 +154,14 @@ class Meaning(ModelVectors):
         return publish.text_at(rules, self.folder, place.path, self.cap, digest)
 
     def health(self) -> Health | None:
-        """The health of the shared index; None where there is none."""
+        """The health of the shared index; None if there is none."""
         if self._shared_problem:
             return Health(self._shared_problem, 0)
         return self._shared.health() if self._shared else None
 
     def publish(self, catalog: Catalog, notes: Collection[int] | None = None) -> bool:
-        """Give the shared index what it lacks (of `notes`, if any, in a vault so large that they are worth choosing);
-        whether it has all now."""
+        """Add to the shared index what it lacks (of `notes`, if given, in a vault large enough to make that
+        worthwhile). Returns whether it is complete."""
         if self._shared is None:
             return True
         some = notes if notes and len(self.store) > self.threshold else None
@@ -169,7 +169,7 @@ class Meaning(ModelVectors):
         return self._shared.health() == Health(None, 0)
 
     def is_loaded(self) -> bool:
-        """Whether all models that have something to answer are in memory."""
+        """Whether all models with vectors to search are in memory."""
         return self.embedder.is_loaded() and all(part.is_ready() for part in self.parts())
 
     def load(self) -> None:
@@ -179,7 +179,7 @@ class Meaning(ModelVectors):
             self.others.embedder.query("")
 
     def knows(self, text: str) -> bool:
-        """Whether the model can know a text: the default one has learned texts in Latin letters."""
+        """Whether the model understands a text: the default one was trained on Latin letters."""
         return self.setting != DEFAULT or bool(self.others) or not scripts.OTHER_SCRIPT.search(text)
 
     def unload(self) -> None:
@@ -190,7 +190,7 @@ class Meaning(ModelVectors):
             self.successor.unload()
 
     def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
-        """The notes with blocks to embed (of `notes` only, if any), the most recently changed first."""
+        """The notes with blocks to embed (of `notes` only, if given), most recently changed first."""
         chosen, values = among("b.note", notes)
         statement = f"""SELECT b.note, f.path, f.raw, b.hash, b.other FROM blocks b JOIN files f ON f.id = b.note
             JOIN notes n ON n.id = b.note WHERE n.excluded = 0 {chosen}
@@ -204,7 +204,7 @@ class Meaning(ModelVectors):
         return list(result.values())
 
     def missing(self, blocks: Iterable[tuple[bytes, int]]) -> set[bytes]:
-        """The hashes without a vector, of pairs: a hash, and whether its text is in another script than Latin."""
+        """The hashes without a vector, given pairs of a hash and whether its text is in another script than Latin."""
         hashes: list[list[bytes]] = [[], []]
         for digest, other in blocks:
             hashes[other].append(digest)
@@ -214,10 +214,10 @@ class Meaning(ModelVectors):
 
     def embed_pending(self, catalog: Catalog, rules: Rulebook, progress: Progress, *,
                       notes: Iterable[int] | None = None, aside: Callable[[], bool] | None = None) -> Done:  # fmt: skip
-        """Embed what is missing (of `notes` only, if any), newest notes first.
+        """Embed what is missing (of `notes` only, if given), newest notes first.
 
-        Whatever stops it, the next call goes on. `aside` is called between two pieces of work, so that
-        others can go first; when it says False, what is done is stored and nothing more is begun.
+        After any interruption, the next call continues. `aside` is called between two pieces of work, so that others
+        can go first; if it returns False, finished work is stored and no more is begun.
         """
         pending = self.pending(catalog, notes)
         progress.stage("embedding", sum(len(note.hashes) for note in pending))
@@ -261,7 +261,7 @@ class Meaning(ModelVectors):
             yield list(texts.values())
 
     def tidy(self, catalog: Catalog) -> None:
-        """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""
+        """Drop vectors of missing texts if they are the majority; build a graph if that pays off."""
         if self._shared:
             self._shared.prepare()
             self.publish(catalog)
@@ -270,13 +270,13 @@ class Meaning(ModelVectors):
             self.others.tidy(catalog)
 
     def look(self, catalog: Catalog) -> None:
-        """Find out which block has its vector where, so that the next search does not have to: the first look takes
-        seconds in a very large vault."""
+        """Map blocks to vectors so that the next search need not: the first time takes seconds in a very large
+        vault."""
         for part in self.parts():
             part.live.look(catalog)
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
-        """Those of the blocks that have no vector yet, each with its hash."""
+        """The blocks without a vector, each with its hash."""
         block_list, result = list(blocks), dict[int, bytes]()
         for part in self.parts():
             result |= part.live.look(catalog).lacking(block_list)
@@ -293,7 +293,7 @@ class Meaning(ModelVectors):
 
     def close_to(self, catalog: Catalog, text: str, blocks: Collection[int], seats: Seats | None,
                  ) -> dict[int, rank.Closeness]:  # fmt: skip
-        """How close each wanted block is to a question, where a model has embedded it that can compare the two."""
+        """How close each wanted block is to a question, if embedded by a model that can compare the two."""
         result: dict[int, rank.Closeness] = {}
         for part, query, share in self._queries(text):
             near = part.closeness(catalog, query, blocks, seats)
@@ -301,8 +301,8 @@ class Meaning(ModelVectors):
         return result
 
     def _queries(self, text: str) -> list[tuple[ModelVectors, Vectors, float]]:
-        """The models that can compare a question with their blocks, each with its vector, and by how much a cosine of
-        two scripts is nearer to 1 than it shows."""
+        """The models that can compare a question with their blocks, each with its vector, and the correction of
+        cosines between two scripts."""
         is_other = bool(self.others) and scripts.is_other(text)
         queries: list[tuple[ModelVectors, Vectors, float]] = []
         if not is_other:
@@ -313,7 +313,7 @@ class Meaning(ModelVectors):
         return queries
 
     def near_note(self, catalog: Catalog, note: int, count: int) -> dict[int, float]:
-        """The blocks nearest to a note, as far as the same model has embedded them."""
+        """The blocks nearest to a note, as far as embedded by the same model."""
         result: dict[int, float] = {}
         for part in self.parts():
             if (vector := part.note_vector(catalog, note)) is not None:
@@ -321,13 +321,13 @@ class Meaning(ModelVectors):
         return result
 
     def similarities(self, hashes: list[bytes]) -> list[list[float]] | None:
-        """The cosine of each text to each, by their hashes; None where one has no vector yet. What two models have
-        embedded is not alike."""
+        """The cosine of each text to each, by hash; None if one has no vector yet. Texts embedded by two models are
+        not comparable."""
         return similarities(self.parts(), hashes)
 
 
 def _open_second(state: State, config: Config, threads: int, first: str) -> TextEmbedder | None:
-    """The model for other scripts, where it is not the first one."""
+    """The model for other scripts, if it is not the first one."""
     setting = config.text("embedding.other_scripts")
     if setting == SAME or config.text("index.backend") != LOCAL:
         return None
@@ -336,8 +336,8 @@ def _open_second(state: State, config: Config, threads: int, first: str) -> Text
 
 
 def open_meaning(state: State, config: Config, threads: int | None = None) -> Meaning:
-    """The vectors that searches use: those of the model that is set; while these are being made, those of the model
-    before, of which these are the successor. Raises ModelError when there is no model."""
+    """The vectors that searches use: those of the configured model or, while these are being made, those of its
+    predecessor. Raises ModelError if there is no model."""
     made = Meaning(state, config, threads)
     try:
         before = Path(state.path("vec", SERVING)).read_text("utf-8")
@@ -361,7 +361,7 @@ def open_meaning(state: State, config: Config, threads: int | None = None) -> Me
 def embed(
     searcher: Searcher, progress: Progress | None = None
 ) -> tuple[int, str | None, str | None]:
-    """Embed what is missing; blocks embedded, the model's name, and why there is none."""
+    """Embed what is missing. Returns the number of blocks, the model's name, and why there is none."""
     try:
         serving = searcher.meaning()
     except ModelError as error:

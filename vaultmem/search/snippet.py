@@ -1,4 +1,4 @@
-"""The part of a block worth showing for a query, and where the words of the query are in it."""
+"""The part of a block worth showing for a query, and the positions of the query's words in it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _WORD = lazy(r"\w+")
 _LETTERS_BEYOND_ASCII = lazy(r"[^\W\x00-\x7f]+")
 _CJK = lazy("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are their own token
-# A stemmer puts at most two other letters in the place of those it cuts off (dying, die), and never
+_DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are tokens of their own
+# A stemmer replaces what it cuts off by at most two letters (dying, die), and never
 # changes the first one.
 STEM_ENDING = 2
 
@@ -35,12 +35,12 @@ class Snippet:
 
 class Marker:
     """Finds the words of one query in texts. `stem` is the analyzer, `query_words` are its tokens: a word is marked
-    when one of its tokens is among them."""
+    if one of its tokens is among them."""
 
     def __init__(self, query_words: set[str], stem: Callable[[str], Collection[str]]) -> None:
         self._wanted, self._stem = query_words, stem
         self._beginnings = _beginnings_of(query_words)
-        self._known: dict[str, bool] = {}  # words that were looked at
+        self._known: dict[str, bool] = {}  # words examined so far
 
     def snippet(self, text: str, width: int = 240) -> Snippet:
         """The window of at most `width` characters with most of the wanted tokens."""
@@ -55,13 +55,13 @@ class Marker:
         return _window(flat, _merge_spans(marks), width)
 
     def _likely(self, flat: str) -> set[tuple[int, int]]:
-        """The places of words that may have a wanted token; others are skipped quickly."""
+        """The positions of words that may have a wanted token; others are skipped quickly."""
         low = flat.lower()
         if flat.isascii():
             return _starting(flat, low, self._beginnings)
         is_wide = max(flat) >= "\u3040"
         rest = _CJK.sub("\0", flat) if is_wide else flat  # each such character is a word of its own
-        if len(low) != len(flat):  # one of the few letters that become two: places would not fit
+        if len(low) != len(flat):  # one of the few letters that become two: offsets would not match
             alone = {match.span() for match in _CJK.finditer(flat)} if is_wide else set()
             return alone.union(match.span() for match in _WORD.finditer(rest))
         if rest == flat:
@@ -84,13 +84,13 @@ class Marker:
 def written(
     tokens: Collection[str], hits: Iterable[Hit], stem: Callable[[str], Collection[str]]
 ) -> list[str]:
-    """The spellings in hits of words with one of these tokens, of which the index has only the stem."""
+    """The spellings in hits of words with one of these tokens, for which the index only has the stem."""
     marked = (hit.snippet[start:end].lower() for hit in hits for start, end in hit.marks)
     return [word for word in dict.fromkeys(marked) if not set(tokens).isdisjoint(stem(word))]
 
 
 def _beginnings_of(tokens: set[str]) -> set[str]:
-    """How words begin that may have one of these tokens, whatever their ending is."""
+    """The possible beginnings of words with one of these tokens, whatever their ending."""
     return {token[: max(1, len(token) - STEM_ENDING)] for token in tokens}
 
 
@@ -125,7 +125,7 @@ def _beyond_ascii(flat: str) -> Iterator[tuple[int, int]]:
 
 
 def _in_word(character: str) -> bool:
-    """Whether a word goes on after this character."""
+    """Whether a word continues after this character."""
     return character.isalnum() or character == "_"
 
 
@@ -157,10 +157,10 @@ def _window(flat: str, marks: list[tuple[int, int]], width: int) -> Snippet:
 
 
 def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
-    """Where the window with most different words of the query begins."""
+    """The start of the window with the most different words of the query."""
     best, best_count = 0, 0
     words = [flat[start:end].lower() for start, end in marks]
-    inside: dict[str, int] = {}  # how often each word is among the marks from `first` to `last`
+    inside: dict[str, int] = {}  # how often each word occurs among the marks from `first` to `last`
     last, before, behind = 0, min(30, width // 8), min(40, width // 6)
     for first, (start, _) in enumerate(marks[:200]):
         while last < min(len(marks), first + 40) and marks[last][1] <= start + width - behind:
@@ -177,11 +177,11 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
     return min(best, max(0, len(flat) - width))
 
 
-# The texts of notes for showing them.
+# The texts of notes, for display.
 
 MAX_BYTES = 8_000_000
-MOST_NOTES = 2000  # remembered,
-MOST_LETTERS = 300_000  # and so many of all of them together
+MOST_NOTES = 2000  # cached notes,
+MOST_LETTERS = 300_000  # and characters of all together
 
 Signature = tuple[int, int, int, int, int]
 
@@ -196,10 +196,8 @@ def _signed(status: os.stat_result) -> Signature:
 
 
 class NoteTexts:
-    """The texts of notes as they are now. Recent ones are remembered while their files stay what they were: a search
-    in a process that lives long reads only what it has not just read. Those of several searchers take as much more, and
-    a lock.
-    """
+    """The current texts of notes. Recent ones are cached while their files are unchanged, for searches in a
+    long-lived process. Several searchers use as much memory each, and share a lock."""
 
     def __init__(
         self, folder: str, searchers: int = 1, lock: AbstractContextManager[object] | None = None
@@ -207,11 +205,11 @@ class NoteTexts:
         self._folder = folder
         self._searchers = searchers
         self._lock = lock or nullcontext()
-        self._known: dict[str, tuple[Signature, str]] = {}  # the longest unused one comes first
+        self._known: dict[str, tuple[Signature, str]] = {}  # least recently used first
         self._size = 0
 
     def read(self, paths: Iterable[str]) -> dict[str, str]:
-        """The texts of notes by path; "" for what cannot be read."""
+        """The texts of notes by path; "" if unreadable."""
         look = FileLookup(self._folder)
         with files.Inside(self._folder) as inside:
             return {path: self._read(inside, path, look) for path in dict.fromkeys(paths)}
@@ -237,7 +235,7 @@ class NoteTexts:
     def _remember(self, path: str, seen: Signature, text: str) -> None:
         most = self._searchers * MOST_LETTERS
         if len(text) > most // 4 or path in self._known:
-            return  # it would take the place of too many others, or another thread was first
+            return  # it would displace too many others, or another thread was first
         self._known[path] = seen, text
         self._size += len(text)
         while len(self._known) > self._searchers * MOST_NOTES or self._size > most:
@@ -245,7 +243,7 @@ class NoteTexts:
             self._size -= len(oldest)
 
     def _signature(self, path: str, look: FileLookup) -> Signature | None:
-        """A fingerprint of a file; None when it is missing or behind a link."""
+        """A fingerprint of a file; None if it is missing or behind a link."""
         try:
             status = os.lstat(f"{self._folder}/{path}")
         except (OSError, ValueError):

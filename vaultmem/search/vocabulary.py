@@ -1,8 +1,8 @@
 """The words of the index, and which of them a word of a query may mean: its forms and its nearest spellings.
 
-The index stems Latin letters by English rules alone, so that no text has to be sorted by language. Forms in other
-languages are looked up when they are searched: the words that begin alike and have the same stem in a language that the
-notes are written in. The index shows which ones these are, by words that are frequent in no other language.
+The index stems Latin letters by English rules only, so that texts need not be sorted by language. Forms in other
+languages are looked up at search time: words that begin alike and have the same stem in a language of the notes.
+Those languages are recognized by words that are frequent in no other language.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from vaultmem.text.values import TYPE_CHECKING
 if TYPE_CHECKING:
     import tantivy
 
-MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
+MIN_CORRECTED = 4  # letters of a stem; shorter ones resemble too many others
 MIN_INFLECTED = 4
 MOST_FORMS = 10
-# A language is written here when three of its words stand in so many of the blocks.
+# A language is in use if three of its words are in this many blocks.
 WRITTEN = 0.002
 _LANGUAGES = {
     "danish": "og af hvad blev også", "dutch": "het een niet voor zijn", "finnish": "ja että mutta niin kun",
@@ -49,7 +49,7 @@ class Vocabulary:
         self._forms: dict[str, dict[str, float]] = {}
 
     def starting(self, field: str, start: str, limit: int | None = None) -> dict[str, int]:
-        """The words of a field that begin so, and how often each comes."""
+        """The words of a field with this prefix, and their frequencies."""
         return dict(self._searcher.terms_with_prefix(field, start, limit=limit))
 
     @cached_property
@@ -66,8 +66,7 @@ class Vocabulary:
         return list(filter(None, map(without_stop_words, self._languages)))
 
     def telling(self, text: str) -> set[str]:
-        """The words of a text, as the index has them, without those that only join others in a language of the
-        notes."""
+        """The words of a text, as indexed, without stop words of the notes' languages."""
         every = words(text).lower().split() if self._stops else [text]
         return rank.telling(
             token for word in every if not self._joins(word) for token in tokenize(word)
@@ -77,8 +76,8 @@ class Vocabulary:
         return any(not stops.analyze(word) for stops in self._stops)
 
     def inflected(self, text: str) -> dict[str, float]:
-        """The other forms of the words of a text, as the index has them, each with its share of the points of the word
-        itself: as if both were one."""
+        """The other forms of a text's words, as indexed, each with its share of the word's points, as if both were
+        one."""
         if not self._languages:
             return {}
         forms = self._forms.get(text)
@@ -100,9 +99,9 @@ class Vocabulary:
         ):
             return {}
         forms: dict[str, int] = {}
-        others = rank.STOP_WORDS | {token}  # beside English, "Hasen" is no form of "has"
+        others = rank.STOP_WORDS | {token}  # beside English, "Hasen" is not a form of "has"
         for name in self._languages:
-            # The index has words without accents, and without what is an ending in English, most often an e.
+            # Indexed words have no accents, and no English ending, most often an e.
             stems = {*stemmer(name).analyze(f"{token} {folded(word)}")}
             stems.add(folded(*stemmer(name).analyze(word)))
             shortest = min(stems, key=len)
@@ -134,7 +133,7 @@ class Vocabulary:
         return nearest[:5]
 
     def _near_spellings(self, token: str, distance: int) -> list[str]:
-        """Words of the index that begin alike and have nearly the same letters, the frequent first."""
+        """Indexed words that begin alike and have nearly the same letters, frequent ones first."""
         letters = set(token)
         low, high = len(token) - distance, len(token) + distance
         counts: dict[str, int] = {}

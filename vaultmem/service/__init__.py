@@ -1,1 +1,1 @@
-"""The agent from outside: started, stopped, at login, its log and its health."""
+"""The agent from outside: starting and stopping it, starting it at login, its log and its health."""

@@ -1,4 +1,4 @@
-"""What may be wrong around the agent of a vault, and what to type: seen from outside, with or without one."""
+"""Possible problems around a vault's agent, and the command for each: seen from outside, with or without an agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DAY = 86_400
 RECENT = 2 * DAY
 MUCH_MEMORY = 1_500_000_000
 RESTART, START, INSTALL = "vaultmem restart", "vaultmem start", "vaultmem service install"
-BUSY = 2.0  # waiting processes for each processor
+BUSY = 2.0  # waiting processes per processor
 _WATCHES = "/proc/sys/fs/inotify/max_user_watches"
 
 
@@ -42,7 +42,7 @@ ModelState = TypedDict("ModelState", {"name": str, "loaded": bool, "trouble": "s
 
 
 class AgentStatus(TypedDict, total=False):
-    """How an agent is, as it says itself; one of another version may say less."""
+    """An agent's own report; one of another version may report less."""
 
     pid: int
     version: str
@@ -67,7 +67,7 @@ class AgentStatus(TypedDict, total=False):
 
 @value
 class Seen:
-    """What the rules below judge: the vault, its agent's status (None: none answers), the moment."""
+    """What the rules below judge: the vault, its agent's status (None: no answer), the moment."""
 
     vault: Vault
     agent: AgentStatus | None
@@ -81,7 +81,7 @@ class Seen:
 
 
 def examine(vault: Vault, *, readable: bool) -> list[Finding]:
-    """Everything about the agent that can be found without changing anything; `readable` is the index."""
+    """Every problem of the agent that can be found without changing anything; `readable` is the index."""
     seen = Seen(vault, _status(vault), clock.seconds(), readable and vault.is_indexed())
     rules = (
         _lock, _version, _watching, _work, _reminders, _last_error, _socket, _folders, _service, _load, _age,
@@ -90,14 +90,14 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
 
 
 def _to_type(severity: str, what: str, command: str) -> Finding:
-    """A finding that one command mends."""
+    """A finding that one command fixes."""
     return Finding(severity, what, command, command=command)
 
 
 def _status(vault: Vault) -> AgentStatus | None:
     try:
         return vault.agent()
-    except VaultmemError:  # it hangs, or ends at this moment
+    except VaultmemError:  # it hangs, or is just ending
         return None
 
 
@@ -158,7 +158,7 @@ def _work(seen: Seen) -> Iterator[Finding]:
 
 
 def _reminders(seen: Seen) -> Iterator[Finding]:
-    """Whether anybody can be reminded here; the agent has tried."""
+    """Whether reminders can be shown here, according to the agent."""
     if seen.agent is None:
         for what, advice in notification_findings(seen.vault.config, seen.vault.state):
             yield Finding("note", what, advice)
@@ -246,7 +246,7 @@ def _load(seen: Seen) -> Iterator[Finding]:
 
 
 def freshness(state: State) -> JsonObject:
-    """When the index was last compared with the notes, in seconds since 1970, and how recalls of the proxy ended."""
+    """When the index was last compared with the notes, in seconds since 1970, and how the proxy's recalls ended."""
     synced = None
     generation = state.generation()
     if generation:

@@ -1,4 +1,4 @@
-"""What is wrong with a vault's index, with the installation, or with single notes, and what to do."""
+"""Problems of a vault's index, of the installation, or of single notes, and what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vaultmem.vault import identity
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.files import on_disk
 
-# What is wrong with a note, by words of the reason: how bad it is, what is said of such notes, and what to do.
+# Problems of a note, by words of the reason: severity, description of such notes, and advice.
 KINDS = {
     "{{placeholders}}": ("note", "with properties that hold {{placeholders}}",
         "nothing to do if these are templates; exclude their folder from search if they get in the way"),
@@ -43,22 +43,22 @@ SYNC, REBUILD = "vaultmem sync", "vaultmem sync --rebuild"
 
 
 class Finding(NamedTuple):
-    """One thing to know: how bad it is, what it is, where, and what to do about it."""
+    """One problem: severity, description, places, and advice."""
 
     severity: str  # error, warning, note
     what: str
     advice: str
     places: Sequence[str] = ()
-    command: str = ""  # of the advice, what can be run as it stands
+    command: str = ""  # command from the advice that can be run as it is
 
 
 def _to_run(severity: str, what: str, command: str) -> Finding:
-    """A finding that one command mends."""
+    """A finding that one command fixes."""
     return Finding(severity, what, f"run {command}", command=command)
 
 
 def examine(vault: Vault) -> list[Finding]:
-    """Everything that can be found without changing anything, the worst first."""
+    """Everything that can be found without changing anything, worst first."""
     findings = [*_installation(vault), *_place(vault), *_room(vault)]
     findings += [*_index(vault), *_history(vault)]
     findings += [
@@ -70,7 +70,7 @@ def examine(vault: Vault) -> list[Finding]:
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
-    """The findings in the order in which they matter."""
+    """The findings, worst first."""
     order = ("error", "warning", "note")
     return sorted(findings, key=lambda finding: order.index(finding.severity))
 
@@ -176,7 +176,7 @@ def _notes(vault: Vault) -> Iterator[Finding]:
 
 
 def _of_one_name(vault: Vault) -> Iterator[str]:
-    """Pages of ours beside a note of the same name, where an editor knows pages by their names alone."""
+    """Our pages with the name of another note, if the editor identifies pages by name alone."""
     config, catalog = vault.config, vault.searcher().catalog
     folder, rules = config.text("memory_folder"), rules_of(vault.path, config)
     page = page_path(folder, config.text("pending.path"))
@@ -187,7 +187,7 @@ def _of_one_name(vault: Vault) -> Iterator[str]:
 
 
 def _original(vault: Vault, copy: str) -> str:
-    """The original of a copy where no index has it: a page of ours, such as pending.md."""
+    """The original of a copy that no index has: a page of ours, such as pending.md."""
     path = conflict_original(copy)
     return path if path and on_disk(vault.path, path) else "a note that is gone"
 
@@ -224,7 +224,7 @@ LOOKED_AT, LONGEST = 200, 4_000  # notes, and characters of one
 
 
 def languages(vault: Vault) -> Finding | None:
-    """Whether the vault is in languages that its model does not know, by a part of its notes."""
+    """Whether the vault is in languages that its model does not know, judged by a sample of its notes."""
     from vaultmem.embedding.models import DEFAULT
 
     if vault.config["embedding.model"] != DEFAULT or vault.config["embedding.base_url"]:

@@ -1,5 +1,5 @@
-"""Start and end the agent of a vault, and find out which process is it, from outside of it; and the HTTP doors that are
-open on this machine: each writes a file below the state, which ends with it."""
+"""Starting and ending a vault's agent, finding its process from outside, and the open HTTP doors of this machine:
+each writes a file below the state, which is removed with it."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from vaultmem.service import log, service
 from vaultmem.service.service import Service
 from vaultmem.text.values import value
 
-PATIENCE = 10.0  # seconds in which an agent must answer, or be gone
-SYNC_PATIENCE = 60.0  # seconds that an agent waits itself for a sync that is running
+PATIENCE = 10.0  # seconds for an agent to answer, or to end
+SYNC_PATIENCE = 60.0  # seconds that an agent itself waits for a running sync
 _STOP_TIMEOUT = 2.0  # seconds for the agent to answer the request to stop
 
 
 @value
 class Life:
-    """What became of an agent: started, running (it was before), stopped, or none (there was none)."""
+    """What happened to an agent: started, running (already), stopped, or none (there was none)."""
 
     status: str
     pid: int | None
     seconds: float
-    by: str | None  # the service that looks after it, if one does
+    by: str | None  # its service, if any
 
 
 def vault_of(named: str | None) -> str:
-    """The vault that is meant; of one whose folder is gone, the agent can be ended all the same."""
+    """The vault meant; an agent can be ended even if its vault's folder is gone."""
     try:
         return config.choose_vault(named)
     except VaultNotFoundError:
@@ -50,7 +50,7 @@ def vault_of(named: str | None) -> str:
 
 
 def ping(vault: str) -> int | None:
-    """The process number of the agent that answers for a vault."""
+    """The process id of the agent that answers for a vault."""
     try:
         reply = client.call(vault, "ping", {}, timeout=_STOP_TIMEOUT)
     except client.AgentError:
@@ -77,7 +77,7 @@ def _active_service(vault: str) -> str | None:
 
 
 def start(vault: str) -> Life:
-    """Start the agent and wait until it answers. Raises StateError with its reason when it does not."""
+    """Start the agent and wait until it answers. Raises StateError with the reason if it does not."""
     began = time.monotonic()
     state = paths.state_folder(vault)
     if (pid := _answering(vault, state)) and client.is_of_other_version(vault):
@@ -94,7 +94,7 @@ def start(vault: str) -> Life:
 
 
 def _answering(vault: str, state: str) -> int | None:
-    """The agent that runs, also one that is only just starting."""
+    """The running agent, even if it is only just starting."""
     end = time.monotonic() + PATIENCE
     while True:
         if pid := ping(vault):
@@ -123,7 +123,7 @@ def _spawn(vault: str, state: str) -> subprocess.Popen[bytes]:
 
 
 def _wait(vault: str, child: subprocess.Popen[bytes] | None, began: float) -> int:
-    """The number of the agent as soon as it answers; `child` is it, where we started it ourselves."""
+    """The agent's process id as soon as it answers; `child` is the process if we started it."""
     while time.monotonic() - began < (
         SYNC_PATIENCE if _is_held_by(vault, agent=False) else PATIENCE
     ):
@@ -136,28 +136,28 @@ def _wait(vault: str, child: subprocess.Popen[bytes] | None, began: float) -> in
             raise StateError(f"the agent ended at once: {_last_words(vault)}")
         time.sleep(0.02)
     if child is not None:
-        child.kill()  # it does not listen, and no sudden end does harm
+        child.kill()  # it does not listen, and killing it does no harm
         child.wait()
     raise StateError(f"the agent has not answered for {PATIENCE:.0f} seconds: {_last_words(vault)}")
 
 
 def _let_go(child: subprocess.Popen[bytes], answering: int) -> None:
-    """Leave the agent alone; but end ours when another one, started at the same moment, was faster."""
+    """Leave the agent running; but end ours if another one, started at the same moment, was faster."""
     if child.pid == answering:
-        child.returncode = 0  # it is to outlive us, and nobody is to wait for it
+        child.returncode = 0  # it must outlive us, and nobody waits for it
         return
     child.kill()
     child.wait()
 
 
 def _is_held_by(vault: str, *, agent: bool) -> bool:
-    """Whether an agent holds the lock, or something else, such as a sync."""
+    """Whether an agent holds the lock, and not something else such as a sync."""
     held = holder(paths.state_folder(vault))
     return held is not None and held.is_agent == agent
 
 
 def _last_words(vault: str) -> str:
-    """Why an agent ended, as far as it could still say."""
+    """Why an agent ended, as far as it could still report."""
     state = paths.state_folder(vault)
     words = log.last_line(log.out_file(state)) or log.last_line(log.log_file(state))
     words = words.removeprefix("vaultmem: ") or "no reason is in its log"
@@ -168,7 +168,7 @@ def _last_words(vault: str) -> str:
 
 
 def stop(vault: str) -> Life:
-    """End the agent and wait until it is gone. Raises StateError when it will not go."""
+    """End the agent and wait until it has ended. Raises StateError if it does not end."""
     began = time.monotonic()
     state, by, pid = paths.state_folder(vault), _active_service(vault), ping(vault)
     if pid is None or not _request_stop(vault):
@@ -190,17 +190,17 @@ def _request_stop(vault: str) -> bool:
     try:
         return client.call(vault, "stop", {}, timeout=_STOP_TIMEOUT) is not client.NO_AGENT
     except client.AgentError as error:
-        return error.code == 0  # it ended before it had answered
+        return error.code == 0  # it ended before answering
 
 
-# Who holds the lock of a state folder. A number in a file proves nothing, because numbers are used again.
+# The holder of a state folder's lock. A process id in a file proves nothing, because ids are reused.
 
 _LOOKS, _BETWEEN = 3, 0.02
 
 
 @value
 class Holder:
-    """The process that writes: its number (None when that cannot be proved), and whether it is an agent."""
+    """The writing process: its id (None if unproven), and whether it is an agent."""
 
     pid: int | None
     is_agent: bool
@@ -215,7 +215,7 @@ def holder(state: str) -> Holder | None:
         pid = _number_in(path)
         if pid is not None and machine.has_open(pid, path):
             return Holder(pid, is_agent=serves(pid))
-        time.sleep(_BETWEEN)  # it may have taken the lock and not yet written its number
+        time.sleep(_BETWEEN)  # it may have taken the lock but not written its id yet
     return Holder(None, is_agent=False)
 
 
@@ -228,7 +228,7 @@ def serves(pid: int) -> bool:
 
 
 def wait_until_free(state: str, seconds: float) -> bool:
-    """Wait for the lock to be released; False when it was not."""
+    """Wait for the lock to be released. Returns False if it was not."""
     path, end = os.path.join(state, "lock"), time.monotonic() + seconds
     while _is_held(path):
         if time.monotonic() > end:
@@ -238,7 +238,7 @@ def wait_until_free(state: str, seconds: float) -> bool:
 
 
 def send(state: str, number: signal.Signals) -> bool:
-    """Send a signal to the agent that holds the lock, and to nobody else; False when there is none."""
+    """Send a signal only to the agent that holds the lock. Returns False if there is none."""
     held = holder(state)
     if held is None or held.pid is None or not held.is_agent:
         return False
@@ -246,7 +246,7 @@ def send(state: str, number: signal.Signals) -> bool:
 
 
 def terminate(pid: int) -> bool:
-    """End a process that serves; False when it is gone, and its number another's."""
+    """End a serving process. Returns False if it is gone and its id reused."""
     return _send(pid, signal.SIGTERM, lambda: serves(pid))
 
 
@@ -258,7 +258,7 @@ def _send(pid: int, number: signal.Signals, is_meant: Callable[[], bool]) -> boo
             return meant
         handle = os.pidfd_open(pid)
         try:
-            # The handle stays with one process, so the second look is about the one that gets the signal.
+            # The handle refers to one process, so the second check is about the one that gets the signal.
             if is_meant():
                 signal.pidfd_send_signal(handle, number)
                 return True
@@ -296,17 +296,17 @@ _CONNECTION = 1.0  # seconds for a connection
 
 
 class OpenDoor(NamedTuple):
-    """A door that is open, as other programs of this user may know it. `vaults`: name in addresses -> folder."""
+    """An open door, as seen by other programs of this user. `vaults`: name in addresses -> folder."""
 
     url: str
     pid: int
     vaults: dict[str, str]
-    is_private: bool  # whether only this machine reaches it
-    until_stop: bool  # whether `vaultmem stop` ends it together with the agent
+    is_private: bool  # whether only this machine can reach it
+    until_stop: bool  # whether `vaultmem stop` also ends it
 
 
 def open_doors(vault: str) -> list[OpenDoor]:
-    """The doors of this user that serve a vault. A file that a killed one left is removed."""
+    """This user's doors that serve a vault. Files left by killed ones are removed."""
     result = []
     for name in sorted(os.listdir(_doors())):
         place = os.path.join(_doors(), name)
@@ -323,7 +323,7 @@ def open_doors(vault: str) -> list[OpenDoor]:
 
 @contextlib.contextmanager
 def announced(door: OpenDoor) -> Iterator[None]:
-    """Let others know of a door while it is open."""
+    """Announce a door while it is open."""
     place = os.path.join(_doors(), f"{door.pid}.json")
     paths.replace_private(place, json.dumps(door._asdict()))
     try:
@@ -334,7 +334,7 @@ def announced(door: OpenDoor) -> Iterator[None]:
 
 
 def end_doors(doors: list[OpenDoor]) -> None:
-    """End doors, and wait until they are gone, with the agents that they have started."""
+    """End doors and the agents that they started, and wait until they have ended."""
     until = time.monotonic() + PATIENCE
     for door in doors:
         terminate(door.pid)

@@ -1,4 +1,4 @@
-"""The log of the agent: a file in the state that is never large, stderr in the foreground, the last trouble.
+"""The agent's log: a size-limited file in the state, stderr in the foreground, the last trouble.
 
 <state>/log/agent.log      1 MB, two older ones beside it; no line holds the text of a note
 <state>/log/agent.out      what a process in the background says before its log is open, or as it dies
@@ -26,7 +26,7 @@ MAX_BYTES = 1_000_000
 FILES = 3
 LONGEST = 2_000  # characters of a message
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
-# A file name may hold anything: line breaks, escape sequences, marks that turn a line around.
+# A file name may contain anything: line breaks, escape sequences, bidirectional controls.
 _TURNING = (0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _HARMLESS = {
     **dict.fromkeys([*range(32), *range(127, 160), *_TURNING], "\ufffd"),
@@ -35,24 +35,24 @@ _HARMLESS = {
 
 
 def log_file(state: str) -> str:
-    """Where the agent of a state folder keeps its log."""
+    """The log file of an agent with this state folder."""
     return os.path.join(state, "log", "agent.log")
 
 
 def out_file(state: str) -> str:
-    """Where an agent in the background has its stdout and stderr."""
+    """The file for a background agent's stdout and stderr."""
     return os.path.join(state, "log", "agent.out")
 
 
 def open_out(state: str) -> int:
-    """The file for stdout and stderr of an agent in the background, emptied. Only its owner may read it."""
+    """The file for a background agent's stdout and stderr, emptied. Only its owner may read it."""
     make_private(os.path.join(state, "log"))
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
     return os.open(out_file(state), flags, 0o600)
 
 
 def message_of(record: logging.LogRecord) -> str:
-    """One harmless line. Of an exception from elsewhere only kind and place: its text may quote a note."""
+    """One harmless line. For a foreign exception only its type and location: its text may quote a note."""
     text = record.getMessage()
     if record.exc_info and record.exc_info[1]:
         text = f"{text}: {_spoken(record.exc_info[1])}"
@@ -75,8 +75,8 @@ def _level(record: logging.LogRecord) -> str:
 
 
 class Lines(logging.Formatter):
-    """`12:03:41 info  watching 10,000 folders`; with `day`, the date in front; as json one object a line: time (seconds
-    since 1970), level, logger, message."""
+    """`12:03:41 info watching 10,000 folders`; with `day`, preceded by the date; as JSON one object per line: time
+    (seconds since 1970), level, logger, message."""
 
     def __init__(self, form: str = "text", *, day: bool = False) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Lines(logging.Formatter):
 
 
 class LogFile(logging.handlers.RotatingFileHandler):
-    """A file that turns over when it is full. It may fail (a full disk), the agent must not."""
+    """A file that rotates when full. It may fail (a full disk), but the agent must not."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=FILES - 1, delay=True)
@@ -106,7 +106,7 @@ class LogFile(logging.handlers.RotatingFileHandler):
         return open(handle, "a", encoding="utf-8", errors="backslashreplace")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, ARG002 - the name and shape that logging calls
-        """Forget the stream with what it could not write; the next record opens it again."""
+        """Drop the stream and what it could not write; the next record reopens it."""
         stream, self.stream = self.stream, None
         if stream is not None:
             with contextlib.suppress(OSError, ValueError):
@@ -114,14 +114,14 @@ class LogFile(logging.handlers.RotatingFileHandler):
 
 
 class Stderr(logging.StreamHandler[TextIO]):
-    """The stderr of this process, as lines. Where nobody reads it, nothing stops."""
+    """The stderr of this process, as lines. If nobody reads it, nothing stops."""
 
     def __init__(self, form: str = "text") -> None:
         super().__init__(sys.stderr)
         self.setFormatter(Lines(form))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
-        """Closed, or a pipe without a reader."""
+        """Ignore a closed stream, or a pipe without a reader."""
 
 
 LastError = TypedDict("LastError", {
@@ -139,7 +139,7 @@ class LastTrouble(logging.Handler):
         self.last: LastError | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep it."""
+        """Store it."""
         self.last = {"time": record.created, "level": _level(record), "message": message_of(record)}
 
 
@@ -156,14 +156,14 @@ class Log:
 
     @property
     def last_error(self) -> LastError | None:
-        """The last, if there was one."""
+        """The last warning or error, if any."""
         return self._trouble.last
 
     def __enter__(self) -> Log:
         root = logging.getLogger()
         for handler in self._handlers:
             root.addHandler(handler)
-        root.setLevel(logging.WARNING)  # whatever libraries say below that interests nobody
+        root.setLevel(logging.WARNING)  # nobody needs what libraries log below that level
         debug = bool(os.environ.get("VAULTMEM_DEBUG"))
         logging.getLogger("vaultmem").setLevel(logging.DEBUG if debug else logging.INFO)
         return self
@@ -176,15 +176,15 @@ class Log:
 
 
 def _is_out_file(state: str) -> bool:
-    """Whether stderr is agent.out: nobody turns that file over, so the log must not go there as well."""
+    """Whether stderr is agent.out: that file is never rotated, so the log must not be duplicated there."""
     try:
         return os.path.samestat(os.fstat(sys.stderr.fileno()), os.stat(out_file(state)))
-    except (OSError, ValueError, AttributeError):  # no file behind stderr
+    except (OSError, ValueError, AttributeError):  # stderr is not a file
         return False
 
 
 def last_line(path: str) -> str:
-    """The last line of a file that says something, or nothing."""
+    """The last non-empty line of a file, if any."""
     return next((line for line in reversed(_tail(path)) if line.strip()), "").strip()
 
 
@@ -206,7 +206,7 @@ def _error_in(line: str) -> tuple[float, str] | None:
         if level != "error":
             return None
         return time.mktime(time.strptime(stamp, "%Y-%m-%d %H:%M:%S")), text
-    except (ValueError, KeyError, TypeError, OverflowError):  # a line cut in the middle
+    except (ValueError, KeyError, TypeError, OverflowError):  # an incomplete line
         return None
 
 

@@ -1,6 +1,6 @@
-"""The agent as a service of the person's own session: units of systemd, plists of launchd.
+"""The agent as a service of the person's session: systemd units, launchd plists.
 
-What is written is decided by pure functions; `write`, `run` and `uninstall` do it.
+Pure functions decide what is written; `write`, `run` and `uninstall` carry it out.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from vaultmem.text.values import file_text, value
 
 @value
 class Service:
-    """One file that makes the system start the agent of one vault, and the commands that go with it."""
+    """One file with which the system starts a vault's agent, and the related commands."""
 
     kind: str  # systemd, launchd
     name: str
     path: str
     content: bytes
     start: list[list[str]]
-    resume: list[list[str]]  # when it was stopped
+    resume: list[list[str]]  # when stopped
     stop: list[list[str]]
-    forget: list[list[str]]  # after the file is gone
+    forget: list[list[str]]  # after the file is removed
     is_active: list[str]
 
 
 def service_for(vault: str, platform: str = sys.platform) -> Service:
-    """The service of a vault on this system. Raises StateError where there is neither systemd nor launchd."""
+    """A vault's service on this system. Raises StateError without systemd and launchd."""
     if platform.startswith("linux"):
         return _systemd(vault)
     if platform == "darwin":
@@ -46,12 +46,12 @@ def service_for(vault: str, platform: str = sys.platform) -> Service:
 
 
 def agent_command(vault: str) -> list[str]:
-    """The command that runs the agent of a vault, for those who start it."""
+    """The command that runs a vault's agent, for those who start it."""
     return [sys.executable, "-P", "-m", "vaultmem", "serve", "--vault", vault]
 
 
 def service_environment(environ: dict[str, str]) -> dict[str, str]:
-    """What a service must know of this shell: where the state is, and the settings made by variables."""
+    """What a service must take over from this shell: the location of the state, and settings from variables."""
     passed_on = ("VAULTMEM_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
     left_out = (*NO_SETTINGS, "VAULTMEM_VAULT")
     variables = {
@@ -87,7 +87,7 @@ def _systemd(vault: str) -> Service:
 
 
 def plain_id(vault: str) -> str:
-    """The id of a vault in letters that any system takes for a name."""
+    """The id of a vault in characters that every system accepts in names."""
     return "".join(c if c.isascii() and (c.isalnum() or c == "-") else "-" for c in vault_id(vault))
 
 
@@ -106,17 +106,17 @@ def render_unit(command: list[str], vault: str, environment: dict[str, str]) -> 
 
 
 def exec_line(words: list[str]) -> str:
-    """The words as systemd reads them after ExecStart=."""
+    """The words as systemd parses them after ExecStart=."""
     program = words[0]
     if re.search(r"""["'\\$\x00-\x1f\x7f]""", program):
-        # systemd takes no such sign in the name of a program, but in those of its arguments.
+        # systemd rejects such characters in a program's name, but not in its arguments.
         words = ["/usr/bin/env", *words]
     first, *others = words
     return " ".join([quote_word(first), *(quote_word(word).replace("$", "$$") for word in others)])
 
 
 def quote_word(word: str) -> str:
-    """One word in double quotes: nothing in it is a quote, a specifier or an escape any more."""
+    """One word in double quotes, in which nothing acts as a quote, a specifier or an escape."""
     if "\n" in word or "\r" in word or "\0" in word:
         raise StateError(
             f"{word!r} holds a line break, which no service file can hold; rename the folder"
@@ -186,12 +186,12 @@ def render_plist(name: str, command: list[str], environment: dict[str, str], out
 
 
 def is_installed(service: Service) -> bool:
-    """Whether the file is there."""
+    """Whether the file exists."""
     return os.path.exists(service.path)
 
 
 def is_active(service: Service) -> bool:
-    """Whether the system runs the service now."""
+    """Whether the system is running the service."""
     return is_installed(service) and run([service.is_active]) is None
 
 
@@ -210,7 +210,7 @@ def interpreter(service: Service) -> str | None:
 
 
 def write(service: Service) -> None:
-    """Put the file there, whole or not at all."""
+    """Write the file, completely or not at all."""
     try:
         os.makedirs(os.path.dirname(service.path), exist_ok=True)
         replace_private(service.path, service.content.decode("utf-8"), sync=True)
@@ -219,7 +219,7 @@ def write(service: Service) -> None:
 
 
 def remove(service: Service) -> None:
-    """Remove the file, what `enable` has linked to it, and folders that are empty now."""
+    """Remove the file, what `enable` linked to it, and folders left empty."""
     folder = os.path.dirname(service.path)
     wants = os.path.join(folder, "default.target.wants")
     for path in (service.path, os.path.join(wants, service.name)):
@@ -232,14 +232,14 @@ def remove(service: Service) -> None:
 
 
 def uninstall(service: Service) -> None:
-    """Have the system stop and forget the service, as far as it can be asked to."""
+    """Have the system stop and forget the service, as far as possible."""
     run(service.stop)
     remove(service)
     run(service.forget)
 
 
 def run(commands: Iterable[list[str]]) -> str | None:
-    """Run commands one after the other; why the first one failed that did, or None."""
+    """Run commands in order. Returns why the first failing one failed, or None."""
     for command in commands:
         try:
             ended = subprocess.run(

@@ -1,1 +1,1 @@
-"""The sync log: what the machines of one vault must agree on, one page for each machine in the memory folder."""
+"""The sync log: what the machines of one vault must agree on, as one page per machine in the memory folder."""

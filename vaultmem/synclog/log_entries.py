@@ -1,7 +1,7 @@
-"""What machines must agree on, as entries of which the greater counts, and the page on which a machine writes its own.
+"""What machines must agree on, as entries ordered by rank, and the page on which a machine writes its own.
 
-Pure. A set of entries has one for each key, and merging takes the greater of two for one key. So it does not matter
-in which order pages are merged, how often, or which of them were lost meanwhile.
+Pure. A set of entries has one for each key, and merging keeps the greater of two with one key. So it does not matter
+in which order pages are merged, how often, or which of them were lost in between.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy
 
-BASELINE = "vm-firstlook"  # notified of nothing: marks that a first look was taken
-BEFORE = ""  # in the place of a machine: reads that the note itself knew of already
+BASELINE = "vm-firstlook"  # a notification of nothing: marks that a first look was taken
+BEFORE = ""  # in place of a machine: reads already counted in the note
 
 
 class Notified(NamedTuple):
-    """That the desktop has notified of an item."""
+    """The desktop has notified of an item."""
 
     id: str
     at: str  # when last, UTC
@@ -35,32 +35,32 @@ class Notified(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """How often one machine has read a memory. It only grows; the sum over all machines is what counts."""
+    """How often one machine has read a memory. It only grows; the sum over all machines counts."""
 
     id: str
     machine: str
     number: int
-    at: str  # the last one, UTC
+    at: str  # the last read, UTC
 
 
 class Written(NamedTuple):
-    """That vaultmem has written a file of this content on a machine."""
+    """vaultmem has written a file with this content on a machine."""
 
-    id: str  # the first digits of Git's name of the content
+    id: str  # the first digits of Git's id of the content
     machine: str
     at: str
     by: str
 
 
 class Reinforced(NamedTuple):
-    """When the decay of a memory was reset last."""
+    """When a memory's decay was last reset."""
 
     id: str
     at: str
 
 
 class Decided(NamedTuple):
-    """What the person has decided on a proposal."""
+    """The person's decision on a proposal."""
 
     id: str
     at: str
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 
 def key_of_entry(entry: Entry) -> Key:
-    """What an entry is about: of two with one key, one counts."""
+    """The key of an entry: of two with the same key, one counts."""
     return type(entry).__name__, entry.id, machine_of(entry)
 
 
@@ -88,14 +88,14 @@ def machine_of(entry: Entry) -> str:
 
 
 def rank(entry: Entry) -> tuple[str, str]:
-    """The greater of two counts: more reads; else the later, and in one second the line that sorts last."""
+    """The greater of two counts: more reads; otherwise the later, and within one second the line that sorts last."""
     if isinstance(entry, Reads):
         return f"{entry.number:06}", entry.at
     return entry.at, line_of(entry)
 
 
 def collect(entries: Iterable[Entry]) -> dict[Key, Entry]:
-    """Entries by their keys."""
+    """Entries by key."""
     return _greatest((key_of_entry(entry), entry) for entry in entries)
 
 
@@ -109,13 +109,14 @@ def _greatest(pairs: Iterable[tuple[Key, Entry]]) -> dict[Key, Entry]:
 
 
 def merge_entries(*several: Entries) -> dict[Key, Entry]:
-    """All of them: any two machines can put them together in any order, any number of times, and agree."""
+    """All of them merged: machines may merge them in any order, any number of times, and agree."""
     return _greatest(chain.from_iterable(entries.items() for entries in several))
 
 
 def own_entries(entries: Entries, own: Entries, others: Sequence[Entries]) -> dict[Key, Entry]:
-    """What belongs on this machine's page: what it has written there before and still holds, and what nobody else has
-    written. So nothing is lost with a page, no page repeats another, and two machines never take turns at a line."""
+    """The entries for this machine's page: those that it wrote there before and still hold, and those that no other
+    page has. So losing a page loses nothing, no page repeats another, and two machines never overwrite a line in
+    turns."""
     return {
         key: entry
         for key, entry in entries.items()
@@ -124,16 +125,16 @@ def own_entries(entries: Entries, own: Entries, others: Sequence[Entries]) -> di
 
 
 def of_kind(entries: Entries, kind: type[E]) -> dict[str, E]:
-    """The entries of one kind by id; not for reads, of which a memory has several, one for each machine."""
+    """The entries of one kind by id; not for reads, which have several per memory, one per machine."""
     return {entry.id: entry for entry in entries.values() if isinstance(entry, kind)}
 
 
 # --- Lines
 
 MACHINE = r"[a-z0-9][a-z0-9-]{2,39}"  # the name of a machine, and of its page
-_MOST_NAME = 40  # characters of the name of who answered
-_HEAD_LINES = 20  # in which a page says whose it is
-_REMEMBERED = 4_096  # answers are looked at again and again
+_MOST_NAME = 40  # characters of an answerer's name
+_HEAD_LINES = 20  # the line that names the page's machine
+_REMEMBERED = 4_096  # answers are read again and again
 _AT = r"(?P<at>2[01]\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
 _TIME = r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d)?"
 _ITEM = r"[ \t]*[-*+] (?P<id>vm-[a-z2-7]{6,60})"
@@ -160,7 +161,7 @@ _DECIDED = lazy(
 
 @lru_cache(_REMEMBERED)
 def plain(answer: Answer) -> Answer:
-    """The answer as its line says it: what both the page and the ledger keep."""
+    """The answer as its line states it, which both the page and the ledger keep."""
     name = plain_name(answer.by) or ("somebody" if answer.text else "")
     until = answer.until if re.fullmatch(_TIME, answer.until, re.ASCII) else ""
     return answer._replace(by=name, until=until, text=one_line(answer.text))
@@ -168,12 +169,12 @@ def plain(answer: Answer) -> Answer:
 
 @lru_cache(_REMEMBERED)
 def plain_name(by: str) -> str:
-    """The name of who did something, as a line has it."""
+    """The name of an author, as in a line."""
     return one_line(by.replace(":", " "), _MOST_NAME)
 
 
 def line_of(entry: Entry) -> str:
-    """An entry as a page has it."""
+    """An entry as its line on a page."""
     if isinstance(entry, Answer):
         until = f" until {entry.until}" if entry.until else ""
         text = f": {entry.text}" if entry.text else ""
@@ -199,7 +200,7 @@ def is_writable(entry: Entry) -> bool:
 
 @lru_cache(_REMEMBERED)
 def entry_of_line(line: str, machine: str) -> Entry | None:
-    """The entry that a line of a machine's page is; None for any other line."""
+    """The entry in a line of a machine's page; None for any other line."""
     for form, build in _FORMS:
         if match := form.fullmatch(line):
             fields = {name: value or "" for name, value in match.groupdict().items()}
@@ -209,7 +210,7 @@ def entry_of_line(line: str, machine: str) -> Entry | None:
 
 def _reads(fields: dict[str, str], machine: str) -> Reads | None:
     who = BEFORE if fields["before"] else machine
-    is_known = bool(who or fields["before"])  # a page that does not say whose it is counts nothing
+    is_known = bool(who or fields["before"])  # a page that does not name its machine counts nothing
     return Reads(fields["id"], who, int(fields["times"]), fields["at"]) if is_known else None
 
 
@@ -229,7 +230,7 @@ _FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
 )
 
 
-# --- The page of a machine: one line each, so that all sync programs and merges can put two copies together
+# --- The page of a machine: one line per entry, so that all sync programs and merges can combine two copies
 
 EXPLAINED = (
     "What this machine tells your other machines that share this vault: answers to the items of pending.md, what the "
@@ -247,8 +248,8 @@ _OURS = lazy(rf"[ \t]*(?:[-*+] )?(?:#+ )?(?:{TITLE}|{re.escape(EXPLAINED)}|---)[
 class Page(NamedTuple):
     """The contents of a page."""
 
-    machine: str = ""  # whose it is; "" where a merge has made one of two
-    awake: str = ""  # since when it was awake without a break, as far as it has said so
+    machine: str = ""  # its machine; "" if a merge combined two pages
+    awake: str = ""  # since when it has been awake without a break, as last reported
     entries: Entries = MappingProxyType({})
 
 
@@ -268,13 +269,13 @@ def render(page: Page, style: str) -> str:
 
 
 def read(text: str, latest: str = "") -> Page | None:
-    """What can be read of a page, of two lines for one key the greater; a merge may have left both. None for a note of
-    a person under this name. What claims to be later than `latest` is passed over: nobody could ever answer it."""
+    """The readable part of a page, with the greater of two lines for one key, as a merge may have left both. None for
+    a person's note with this name. Entries later than `latest` are ignored: nobody could ever override them."""
     lines = [line.rstrip("\r") for line in text.replace("\ufffd", "").split("\n")]
     heads = [match for line in lines[:_HEAD_LINES] if (match := _HEAD.fullmatch(line))]
     machines = {match["value"] for match in heads if match["key"] == "machine"}
     awakes = [at for match in heads if (at := match["at"]) and _is_in_time(at, latest)]
-    # Two names are of two pages that a merge has made one: whose reads these are is not known.
+    # Two names mean that a merge combined two pages: whose reads these are is unknown.
     machine = machines.pop() if len(machines) == 1 else ""
     results: list[Entry] = []
     is_marked = is_odd = False
@@ -294,9 +295,9 @@ def _is_in_time(at: str, latest: str) -> bool:
     return not latest or at <= latest
 
 
-# Whose turn it is to notify, where several machines are awake: one speaks at once, the others after ten minutes, and
-# only of what has not been notified by then. The one is whichever woke up last, for that is where the person is
-# likely to be. A machine that was silent when it was its turn is not waited for any more until it shows a sign of
+# Whose turn it is to notify if several machines are awake: one notifies at once, the others after ten minutes, and
+# only of items not notified by then. The first is the one that woke up last, as that is where the person is
+# likely to be. A machine that was silent at its turn is no longer waited for until it shows a sign of
 # life.
 
 PATIENCE = timedelta(minutes=10)
@@ -304,14 +305,14 @@ _GONE = 7 * 86_400.0  # seconds without a sign of life after which a machine is 
 
 
 class Turn(NamedTuple):
-    """When one machine may speak."""
+    """When one machine may notify."""
 
-    since: datetime | None = None  # when it woke up; None: there is nobody to wait for
+    since: datetime | None = None  # when it woke up; None: no other machine to wait for
     is_first: bool = True
 
     def speaks_at(self, moment: datetime) -> datetime:
-        """From when on it speaks of what is to be heard at a moment. What fell into its sleep somebody else may have
-        told of, so it first waits for what they have written."""
+        """When it may notify of a moment. Another machine may have notified while this one was asleep, so it first
+        waits for their pages."""
         if self.since is None or (self.is_first and self.since <= moment):
             return moment
         return max(moment, self.since) + PATIENCE
@@ -321,7 +322,7 @@ ALONE = Turn()
 
 
 def turn_of(own_page: Page, others: Iterable[Page], silent: Mapping[str, str], now: float) -> Turn:
-    """The turn of a machine that is awake; `silent` has the last sign of life of those that left theirs out."""
+    """The turn of a machine that is awake; `silent` has the last sign of life of those that missed theirs."""
     alive = [other for other in others if _is_awaited(other, silent.get(other.machine, ""), now)]
     woke = seconds(own_page.awake)
     if not alive or woke is None:
@@ -332,7 +333,7 @@ def turn_of(own_page: Page, others: Iterable[Page], silent: Mapping[str, str], n
 
 
 def _is_awaited(page: Page, silent: str, now: float) -> bool:
-    """Whether a machine can notify, and neither was silent at its last sign of life nor has been for days."""
+    """Whether a machine can notify, and was neither silent at its last sign of life nor has been for days."""
     sign = sign_of_life(page)
     return bool(page.awake) and sign != silent and abs(now - (seconds(sign) or 0.0)) < _GONE
 

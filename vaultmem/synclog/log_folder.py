@@ -1,8 +1,8 @@
-"""Where the entries of the sync log are kept: in a folder of the memory folder, the page that this machine writes and
-those that it reads; and in the ledger.
+"""Where the entries of the sync log are stored: in a folder of the memory folder, as this machine's page and those of
+the others; and in the ledger.
 
-Whatever lies there is read as text and never followed: names in it are no paths, links are not opened, and what is no
-page of ours is left alone.
+Everything there is read as text and never followed: names are not used as paths, links are not opened, and files that
+are not our pages are left alone.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.moves import refuse_links
 
-BELIEVED = 2 * 366 * 86_400.0  # seconds by which the clock of another machine may be ahead
-ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for nothing but reads
+BELIEVED = 2 * 366 * 86_400.0  # seconds by which another machine's clock may be ahead
+ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for reads alone
 _MOST_PAGES = 200
-_MOST_READS = 2_000  # memories on a page, those that were read last
-_LONGEST = 4_000_000  # bytes of a page that are read
+_MOST_READS = 2_000  # memories on a page, the most recently read
+_LONGEST = 4_000_000  # most bytes read of a page
 
 
 class LogFolder:
-    """The sync logs of one vault, for one machine. The caller sees that one thread uses it at a time."""
+    """The sync logs of one vault, for one machine. The caller ensures that one thread uses it at a time."""
 
     def __init__(self, vault: str, folder: str, style: str, name: Callable[[], str]) -> None:
         self.folder = f"{folder}/{SYNC}"
         self._vault, self._memories, self._style, self._name = vault, folder, style, name
-        self._read_at: dict[str, tuple[object, Page | None]] = {}  # by path, those that stand still
+        self._read_at: dict[str, tuple[object, Page | None]] = {}  # unchanging ones, by path
         self._pages: dict[str, Page] = {}
         self._about_items: Entries = {}
 
@@ -55,13 +55,13 @@ class LogFolder:
 
     @property
     def path(self) -> str:
-        """Where this machine's page is."""
+        """The path of this machine's page."""
         return f"{self.folder}/{self.machine}.md"
 
     # --- Reading
 
     def pages(self) -> dict[str, Page]:
-        """All pages by path, also copies that sync programs made; those are read again that have changed."""
+        """All pages by path, including copies by sync programs; only changed ones are read again."""
         there = {path: at for path in self._paths() if (at := self._stamp(path))}
         if there != {path: stat for path, (stat, _) in self._read_at.items()}:
             latest, recent = stamp(clock.seconds() + BELIEVED), time.time_ns() - files.TICK_NS
@@ -107,7 +107,7 @@ class LogFolder:
         return self._about_items
 
     def forget_stats(self) -> None:
-        """Read all pages at the next look."""
+        """Read all pages again next time."""
         self._read_at = {}
 
     def _paths(self) -> list[str]:
@@ -116,7 +116,7 @@ class LogFolder:
             names = [] if os.path.islink(full) else sorted(os.listdir(full))
         except OSError:
             names = []
-        # What sync programs are still writing has a dot in front, or another ending.
+        # Files that sync programs are still writing have a leading dot, or another ending.
         pages = [name for name in names if name.endswith(".md") and not name.startswith((".", "~"))]
         return [f"{self.folder}/{name}" for name in pages[:_MOST_PAGES]]
 
@@ -128,8 +128,8 @@ class LogFolder:
     def publish(
         self, entries: Entries, old: AbstractSet[Key] = frozenset(), awake: str = ""
     ) -> None:
-        """Write this machine's page if it lacks something of what is wanted, or has what is `old`; for nothing but
-        what is counted only now and then. Raises VaultmemError where it cannot be written."""
+        """Write this machine's page if it lacks a wanted entry or has an `old` one; for mere reads only now and then.
+        Raises VaultmemError if it cannot be written."""
         name, page_path, others = self.machine, self.path, self.others()
         of_others = [page.entries for page in others]
         is_alone = not any(page.machine for page in others)
@@ -153,8 +153,8 @@ class LogFolder:
             self.forget_stats()
 
     def _is_time(self, new: Page, there: Page, *, is_alone: bool) -> bool:
-        """Whether what has changed is worth a write now: mere reads are, once a day while it is alone. What was written
-        here is for other machines at once: until they know it, it is the person's to them."""
+        """Whether the changes are worth a write now: reads alone are, once a day while it is the only machine.
+        Written contents are announced at once, or other machines would take them for the person's."""
         changed = [entry for _, entry in new.entries.items() ^ there.entries.items()]
         if new.awake != there.awake or not all(
             isinstance(entry, Reads | Written) for entry in changed
@@ -177,7 +177,7 @@ class LogFolder:
             )
         refuse_links(self._vault, self.path)
         if os.path.isfile(full) and self._read(self.path, "") is None:
-            conflicts.archive_file(self._vault, self.path, self._memories)  # whatever it was
+            conflicts.archive_file(self._vault, self.path, self._memories)  # whatever the error
 
         def new_bytes(data: bytes | None) -> bytes:
             page = self.own() if data is None else log_entries.read(files.decode(data)[0])
@@ -186,10 +186,10 @@ class LogFolder:
         write.put(self._vault, self.path, new_bytes)
 
     def put_copies_away(self) -> list[Page]:
-        """Remove copies of this machine's page, whose entries are elsewhere already. Those that were written into since
-        they were read are archived, and returned."""
+        """Remove copies of this machine's page, whose entries are elsewhere. Copies changed since they were read are
+        archived, and returned."""
         late, name, page_path = [], self.machine, self.path
-        pages = dict(self.pages())  # as they were before the first copy goes
+        pages = dict(self.pages())  # as before the first copy is removed
         for path in self._paths():
             page = pages.get(path)
             is_copy = page is not None and page.machine == name
@@ -206,7 +206,7 @@ class LogFolder:
 
 
 def _newest(entries: Entries) -> Entries:
-    """Without the oldest of which a machine writes many."""
+    """Without the oldest entries of kinds that a machine writes often."""
     dropped: set[Key] = set()
     for kind, most in ((Reads, _MOST_READS), (Written, MOST_WRITTEN)):
         some = sorted(
@@ -216,22 +216,22 @@ def _newest(entries: Entries) -> Entries:
     return {key: entry for key, entry in entries.items() if key not in dropped}
 
 
-# The same entries in the ledger, where a machine keeps what it knows whatever becomes of the pages.
+# The same entries in the ledger, where a machine keeps them whatever happens to the pages.
 
 _MOST_NUMBER = 999_999
 
 
 def machine_name(ledger: Ledger) -> str:
-    """The name of this machine in the vault of a ledger: that of the computer and six digits, made at its first use. It
-    stands in the ledger because what is counted there is counted under it. They are lost together, and a ledger that
-    is restored gets another name."""
+    """This machine's name in the vault of a ledger: the computer's and six digits, created on first use. It is in
+    the ledger because reads there are counted under it: they are lost together, and a restored ledger gets
+    another name."""
     if names := ledger.rows("SELECT name FROM machine", _name):
         return names[0]
     host = re.sub(r"[^a-z0-9]+", "-", os.uname().nodename.partition(".")[0].lower()).strip("-")
     name = f"{host[:24].strip('-') or 'machine'}-{secrets.token_hex(3)}"
     with ledger.writing(clock.seconds()) as db:
         db.execute("INSERT OR IGNORE INTO machine VALUES (1, ?)", (name,))
-        return _name(db.execute("SELECT name FROM machine").fetchone())  # of who was faster
+        return _name(db.execute("SELECT name FROM machine").fetchone())  # of the faster process
 
 
 def _name(row: tuple[object, ...]) -> str:
@@ -239,14 +239,14 @@ def _name(row: tuple[object, ...]) -> str:
 
 
 def entries_in(ledger: Ledger, machine: str) -> Entries:
-    """All that is known, of this machine and of nobody; other machines tell of their reads themselves."""
+    """All known entries of this machine and of no machine; other machines report their own reads."""
     return log_entries.merge_entries(
         answers_in(ledger), log_entries.collect(_shared_entries(ledger, machine))
     )
 
 
 def answers_in(ledger: Ledger) -> Entries:
-    """Answers and what was notified: what has to be known at every look."""
+    """Answers and notifications, which are needed at every look."""
     answers = ledger.rows(
         "SELECT id, state, at, who, until, text FROM answers",
         lambda row: log_entries.plain(Answer(*map(str, row))),
@@ -278,7 +278,7 @@ def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
 
 
 def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
-    """Take over what pages say and the ledger does not know, or knows otherwise."""
+    """Store entries of pages that the ledger lacks or has differently."""
     add_answers(ledger, newer(heard, answers_in(ledger)), now)
     collected = log_entries.collect(_shared_entries(ledger, machine))
     fresh = newer(heard, collected)
@@ -317,7 +317,7 @@ def newer(heard: Entries, current: Entries) -> Entries:
 
 
 def add_answers(ledger: Ledger, new: Entries, now: float) -> None:
-    """Keep answers and what was notified."""
+    """Store answers and notifications."""
     answers, notified = (
         list(log_entries.of_kind(new, Answer).values()),
         list(log_entries.of_kind(new, Notified).values()),
@@ -329,7 +329,7 @@ def add_answers(ledger: Ledger, new: Entries, now: float) -> None:
 
 
 def forget_answers(ledger: Ledger, old: AbstractSet[Key], now: float) -> None:
-    """Drop answers and what was notified."""
+    """Drop answers and notifications."""
     with ledger.writing(now) as db:
         for table, kind in (("answers", Answer.__name__), ("told", Notified.__name__)):
             ids = [(id_,) for name, id_, _ in old if name == kind]

@@ -1,5 +1,5 @@
-"""JSON as text with positions: every value knows its offsets, so that one can be inserted and all other bytes
-stay."""
+"""JSON as text with positions: every value knows its offsets, so that one can be inserted without changing any other
+byte."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ class Node:
     kind: str  # object, list, text, plain
     start: int
     end: int
-    text: str  # of a text
-    items: list[Node]  # of a list, or the values of an object
-    names: list[str]  # of an object
+    text: str  # value of a text
+    items: list[Node]  # items of a list, or values of an object
+    names: list[str]  # names of an object
     starts: list[int]  # where each item begins: its name, in an object
 
     def get(self, name: str) -> Node | None:
-        """The value of a member of an object, or None. Raises ValueError when the name occurs twice."""
+        """The value of a member of an object, or None. Raises ValueError if the name occurs twice."""
         if self.names.count(name) > 1:
             raise ValueError(f"{name!r} occurs twice")
         return self.items[self.names.index(name)] if name in self.names else None
 
 
 def parse(text: str) -> Node:
-    """The value that the whole text is. Raises ValueError unless it is strict JSON."""
+    """The value of the whole text. Raises ValueError unless it is strict JSON."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
     node, end = _value(text, start, 0)
     if _skip(text, end) != len(text):
@@ -104,8 +104,7 @@ def _string(text: str, at: int) -> tuple[str, int]:
 
 def read_parts(text: str, at: int = 0) -> tuple[list[Part], int]:
     """The parts of the object or list that begins at `at`, and the offset of its end. Only this level gets positions;
-    the parts themselves are read by the decoder in C, which is far faster. Raises ValueError where the text is not
-    JSON."""
+    the parts are read by the decoder in C, which is far faster. Raises ValueError if the text is not JSON."""
     return _walk(text, _skip(text, at), _decode)
 
 
@@ -158,7 +157,7 @@ def append_item(text: str, node: Node, entry: object, name: str = "") -> str:
     outer = _line_indent(text, node.start)
     newline = _newline(text)
     blank = newline + outer + _unit(text)
-    closing = newline + outer  # remove_item() must know which blanks were there before
+    closing = newline + outer  # remove_item() must know the original blanks
     at = node.start + 1
     return text[:at] + blank + prefix + _render_entry(text, entry, blank) + closing + text[at:]
 
@@ -189,7 +188,7 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def remove_item(text: str, node: Node, number: int) -> str:
-    """The text without one item and its comma. After append_item(), this gives the original text back."""
+    """The text without one item and its comma. After append_item(), this restores the original text."""
     if number:
         return text[: node.items[number - 1].end] + text[node.items[number].end :]
     if len(node.items) > 1:

@@ -1,7 +1,7 @@
 """The next day of a repeating task, by the Tasks plugin's rules: "every month on the last Friday".
 
-The words are those of rrule's English. A plain unit is counted from the previous day and stays in the month (31
-January, every month: 28 February); with "when done" it is counted from the day of completion.
+The words are rrule's English. A plain unit counts from the previous day and stays within the month (31 January, every
+month: 28 February); with "when done" it counts from the day of completion.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHORTEST_MONTH = 28
 
 
 class Weekday(NamedTuple):
-    """A day of the week, from Monday (0) on; with `n`, only the n-th of a month or year, from the end when negative."""
+    """A day of the week, from Monday (0); with `n`, only the n-th of a month or year, from the end if negative."""
 
     weekday: int
     n: int | None = None
@@ -40,12 +40,12 @@ class Rule(NamedTuple):
     unit: int
     interval: int = 1
     weekdays: tuple[Weekday, ...] = ()
-    month_days: tuple[int, ...] = ()  # from the end when negative
+    month_days: tuple[int, ...] = ()  # from the end if negative
     months: tuple[int, ...] = ()
     when_done: bool = False
-    times: int | None = None  # how many occurrences there are, the first day included
+    times: int | None = None  # number of occurrences, including the first day
     until: date | None = None  # the last day on which it may occur
-    since: date | None = None  # its first day, where it is resumed from a later one
+    since: date | None = None  # its first day, if resumed from a later one
 
     @property
     def is_plain(self) -> bool:
@@ -56,9 +56,9 @@ class Rule(NamedTuple):
 def next_day(text: str, day: date, done_on: date) -> date | None:
     """The day after `day` on which a task with this rule is due again.
 
-    `done_on` counts instead of `day` in rules that end with "when done". None when the text is not a rule that we
-    know, or has no further day. "for 10 times" is counted from `day` each time, as the plugin does: the text of a
-    task does not tell how often it was done.
+    `done_on` counts instead of `day` in rules that end with "when done". None if the text is not a known rule, or has
+    no further day. "for 10 times" counts from `day` each time, as in the plugin: a task's text does not say how often
+    it was done.
     """
     rule = read_rule(text)
     if rule is None or rule.times == 1:
@@ -70,17 +70,17 @@ def next_day(text: str, day: date, done_on: date) -> date | None:
     return following if following and (rule.until is None or following <= rule.until) else None
 
 
-MOST_TURNS = 1_000  # until a rule is counted from the present day
+MOST_TURNS = 1_000  # until the rule is counted from the current day
 
 
 def day_to_come(text: str, day: date, done_on: date) -> date | None:
-    """The first of these days that lies after `done_on`, too."""
+    """The first of these days that is also after `done_on`."""
     following = next_day(text, day, done_on)
     for _ in range(MOST_TURNS):
         if following is None or following > done_on:
             return following
         following = next_day(text, following, done_on)
-    return next_day(text, done_on, done_on)  # of a day of long ago
+    return next_day(text, done_on, done_on)  # for a day long ago
 
 
 def is_over(text: str, day: date, done_on: date) -> bool:
@@ -92,9 +92,8 @@ def is_over(text: str, day: date, done_on: date) -> bool:
 
 
 def occurrences_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
-    """The last occurrence up to `day` and the first after it, for a rule that repeats from `start` on; the start
-    counts as one. Counted from the start, whatever was completed when: from the 31st, every month uses its last
-    day."""
+    """The last occurrence up to `day` and the first after it, for a rule that repeats from `start`, which counts as
+    one. Counted from the start, whatever was completed when: from the 31st, every month uses its last day."""
     if day < start:
         return None, start
     if rule.since is not None and rule.since < start:
@@ -109,8 +108,8 @@ def occurrences_around(rule: Rule, start: date, day: date) -> tuple[date | None,
 
 
 def for_each_month(text: str, start: date) -> str:
-    """The rule for days from `start` on; of one that names the day of the month on which it starts, shorter months have
-    the last day instead. The plugin skips them."""
+    """The rule for days from `start`; if it names the day of the month on which it starts, shorter months use their
+    last day instead. The plugin skips them."""
     rule = read_rule(text)
     if rule is None or rule.unit != MONTHLY or rule.weekdays or rule.months:
         return text
@@ -120,8 +119,8 @@ def for_each_month(text: str, start: date) -> str:
 
 
 def resume_rule(text: str, start: date) -> str:
-    """The rule in words, for resuming it from one of its later days: it names the first day where that matters, for
-    the number of occurrences and for the length of months."""
+    """The rule in words, for resuming it from a later day: it names the first day if the number of occurrences or the
+    length of months depends on it."""
     rule = read_rule(text)
     if rule is None or rule.since is not None:
         return text
@@ -132,7 +131,7 @@ def resume_rule(text: str, start: date) -> str:
 
 
 def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
-    """The same for a rule that ends: nothing follows its last day."""
+    """Like occurrences_around(), for a rule that ends: nothing follows its last day."""
     endless = rule._replace(times=None, until=None)
     end = rule.until or date.max
     if rule.times is not None:
@@ -142,7 +141,7 @@ def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date
 
 
 def _last_of(rule: Rule, start: date, times: int, today: date) -> date:
-    """The last day of a rule that repeats from `start` on; date.max while that day is still to come."""
+    """The last day of a rule that repeats from `start`; date.max while that day is in the future."""
     if rule.is_plain:
         return _steps(rule, start, times - 1) or date.max
     left = times - 1  # the start counts as one
@@ -214,7 +213,7 @@ class _Reader:
         )  # fmt: skip
 
     def _end(self) -> bool:
-        """Read how often or until when. Returns False where that is not understood."""
+        """Read how often or until when. Returns False if that is not understood."""
         if self._accept("for"):
             word = self._next()
             self.times = int(word) if word.isdigit() else _NUMBERS.get(word)
@@ -325,7 +324,7 @@ def _day(words: list[str]) -> date | None:
 
 
 def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
-    """The occurrences around `day` of a plain step, found by dividing the distance between the two days."""
+    """The occurrences around `day` of a plain step, computed by division."""
     count = _units_between(rule.unit, start, day) // rule.interval
     steps = [_steps(rule, start, count + more) for more in (-1, 0, 1, 2) if count + more >= 0]
     passed = [step for step in steps if step and step <= day]
@@ -334,7 +333,7 @@ def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date
 
 
 def _steps(rule: Rule, start: date, count: int) -> date | None:
-    """The day `count` steps from the start, in one go: step by step, the 31st would become the 28th for good."""
+    """The day `count` steps from the start, in one go: step by step, the 31st would turn into the 28th for good."""
     number = rule.interval * count
     if rule.unit in {DAILY, WEEKLY}:
         return day_after(start, number * (7 if rule.unit == WEEKLY else 1))
@@ -342,7 +341,7 @@ def _steps(rule: Rule, start: date, count: int) -> date | None:
 
 
 def _nearest(rule: Rule, start: date, day: date | None, way: int) -> date | None:
-    """The nearest day after the start that fits, searched day by day from `day`, forwards or backwards."""
+    """The nearest matching day after the start, searched day by day from `day`, forwards or backwards."""
     if day is None:
         return None
     first, last = start.toordinal(), date.max.toordinal()

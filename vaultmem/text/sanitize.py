@@ -1,6 +1,6 @@
-"""Text of notes made safe for an assistant: one short line in which nothing is markup, structure or a command.
+"""Makes text of notes safe for an assistant: one short line in which nothing is markup, structure or a command.
 
-Special characters are replaced by look-alikes without meaning, so that a person can still read the line.
+Special characters are replaced by harmless look-alikes, so that a person can still read the line.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _ZERO_WIDTH = f"\u200c{JOINER}"
 _VIRAMA = 9  # the combining class of the sign by which consonants are joined
 _FLAGS = range(0x1F1E6, 0x1F200)
 _SKINS = range(0x1F3FB, 0x1F400)
-# Vowels and finals, which are part of the syllable before them.
+# Vowels and finals, which are part of the preceding syllable.
 _LATE_JAMO = range(0x1160, 0x1200)
 _WIDE = ("W", "F")
-# Control characters, marks of direction, halves of characters.
+# Control characters, directional marks, halves of characters.
 _UNSHOWN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """The graphemes of a text: near enough to Unicode's UAX 29 to cut a title."""
+    """The graphemes of a text: close enough to Unicode's UAX 29 to cut a title."""
     if text.isascii():
         yield from text
         return
@@ -61,9 +61,9 @@ def columns(piece: str) -> int:
 
 MOST = 160  # characters
 NO_WORDS = "(no words)"
-_LOOKED_AT = 25  # times as many are read: invisible characters may precede the words
-_ROUNDS = 20  # what one step leaves may need another
-_MOST_MARKS = 4  # accents on one letter
+_LOOKED_AT = 25  # times as many are read, as invisible characters may precede the words
+_ROUNDS = 20  # the result of one step may need another
+_MOST_MARKS = 4  # accents per letter
 _ANSI = lazy(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
 )
@@ -72,7 +72,7 @@ _UNSEEN = lazy(  # invisible letters, and selectors that could carry words
 )
 _LOOKALIKES = str.maketrans({"<": "‹", ">": "›", "@": "＠", "#": "＃", "^": "ˆ", "`": "'"})
 _RUNS = "javascript|vbscript|livescript|data|file|blob|obsidian|logseq|vscode|cursor|shortcuts|ms-[a-z-]+|x-[a-z-]+"
-_BEGINS = "(?<![a-z0-9])"  # of a word, also of one that follows Chinese
+_BEGINS = "(?<![a-z0-9])"  # of a word, even one that follows Chinese
 _DATED = "📅📆🗓⏳⌛🛫➕✅❌⏰"
 # A pattern, a character that every line it matches contains, and the replacement.
 _CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
@@ -84,10 +84,10 @@ _CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         (r"::", "::", "∷"),  # a property; dataview's fields
         (r"\[\[", "[[", "⟦"),
         (r"\]\]", "]]", "⟧"),
-        (r"\](?=[(\[:])", "]", "] "),  # a link, or where one leads
+        (r"\](?=[(\[:])", "]", "] "),  # a link, or its target
         (r"!(?=[\[⟦])", "!", "! "),
         (r"\[(/?(?:inst|sys|system))\]", "[", r"(\1)"),
-        (r"\((?=\()", "((", "( "),  # a block of Logseq
+        (r"\((?=\()", "((", "( "),  # a Logseq block
         (r"\{(?=[{%])", "{", "{ "),
         (r"\}(?=\})", "}}", "} "),
         (r"%(?=%)", "%%", "% "),  # would hide the rest of the page
@@ -96,18 +96,18 @@ _CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         (r"-{3,}", "---", "—"),
     )
 )
-# Fields of a task: a date in the quoted words must not be taken for ours.
+# Fields of a task: a date in quoted words must not be taken for ours.
 _OF_TASKS = lazy(rf"(?:[{_DATED}]\ufe0f? ?)+(?=\d)|[🔁🏁🆔⛔]\ufe0f? ?(?=\w)|[🔺⏫🔼🔽⏬]\ufe0f?")
 _START = lazy(
     r"(?:[\s＃›|~—⟧]+|[-*+](?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
     r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING|WAIT|CANCELL?ED|IN-PROGRESS|STARTED)(?= |$))+"
 )
-_BROKEN_OFF = " ,;:–—-"  # no cut ends with these
+_BROKEN_OFF = " ,;:–—-"  # a cut does not end with these
 _NO_WORDS = lazy(r"[^\w ]+|_+")
 
 
 def one_line(text: str, most: int = MOST) -> str:
-    """The text in one line of at most `most` characters; one_line(one_line(x)) is one_line(x)."""
+    """The text on one line of at most `most` characters; one_line(one_line(x)) is one_line(x)."""
     line = text[: most * _LOOKED_AT]
     for _ in range(_ROUNDS):
         before, line = line, _cut(_step(line), most)
@@ -118,7 +118,7 @@ def one_line(text: str, most: int = MOST) -> str:
 
 
 def one_line_or_placeholder(text: str, most: int = MOST) -> str:
-    """The text in one line, or a placeholder where nothing is left."""
+    """The text on one line, or a placeholder if nothing is left."""
     return one_line(text, most) or NO_WORDS
 
 
@@ -134,8 +134,7 @@ def _step(line: str) -> str:
 
 
 def without_invisible(line: str) -> str:
-    """The line without control characters, direction marks and zero-width characters; joiners stay where words or
-    emoji are written with them."""
+    """The line without control characters, direction marks and zero-width characters; joiners between emoji stay."""
     if line.isascii() and line.isprintable():
         return line
     line = _UNSEEN.sub("", unicodedata.normalize("NFC", line))
@@ -152,13 +151,13 @@ def without_invisible(line: str) -> str:
                 [letter] if letters and _joins(letters[-1], letter, line[at + 1 : at + 2]) else []
             )
         elif marks > _MOST_MARKS or (marks and (not letters or letters[-1] == " ")):
-            continue  # a tower of accents reaches into other lines, one on a blank hides it
+            continue  # a stack of accents reaches into other lines; one on a blank hides it
         elif category not in _UNSHOWN:
             letters.append(letter)
     return "".join(letters)
 
 
-# But for the flags of England, Scotland and Wales, which are made of tags.
+# Except the flags of England, Scotland and Wales, which are made of tags.
 _CARRIERS = lazy(
     "(?P<flag>\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
     "|\U000e0077\U000e006c\U000e0073)\U000e007f)|[\ufe00-\ufe0d\U000e0000-\U000e0fff]+"
@@ -166,8 +165,7 @@ _CARRIERS = lazy(
 
 
 def without_carriers(text: str) -> str:
-    """The text without the characters that nobody sees and that carry whole words to a model: tags, and selectors of
-    variants."""
+    """The text without invisible characters that can carry whole words to a model: tags, and variation selectors."""
     return text if text.isascii() else _CARRIERS.sub(lambda match: match["flag"] or "", text)
 
 
@@ -187,7 +185,7 @@ def _joins(before: str, letter: str, after: str) -> bool:
 
 
 def _cut(line: str, most: int) -> str:
-    """As much of the line as fits, in whole words if they are not very long, with an ellipsis where it was cut."""
+    """As much of the line as fits, in whole words unless they are very long, with an ellipsis where it was cut."""
     if len(line) <= most:
         return line
     pieces: list[str] = []
@@ -202,7 +200,7 @@ def _cut(line: str, most: int) -> str:
     return (cut if blank < 0 else cut[:blank]).rstrip(_BROKEN_OFF) + "…"
 
 
-# Words of a note in a message of ours: short, in one line, without anything that controls a terminal or an editor.
+# A note's words in our messages: short, on one line, without anything that controls a terminal or editor.
 
 LONGEST = 120  # characters
 
@@ -213,13 +211,13 @@ def quote_text(text: str, longest: int = LONGEST) -> str:
     return _cut(" ".join(without_invisible(seen).split()), longest)
 
 
-# Code in a text that somebody else wrote, which an editor shows and does not run.
+# Code in a text by someone else, which an editor must show and not run.
 
-BEFORE = r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # of lines in lists and quotations
-# Whatever may stand before a fence or indented code: also a box, a footnote's or a callout's name.
+BEFORE = r"^(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*"  # prefixes of lines in lists and quotations
+# What may precede a fence or indented code: also a box, or a footnote's or callout's name.
 _AT = r"(?:^|(?<=\r))(?>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t]|\[[^\[\]\r\n]{0,60}\]:?)*)"
 _FENCE = r"(?:`{3,}+|~{3,}+)"
-# Dataview runs every element of code that begins with a sign of its own: code in a line, a whole block, HTML.
+# Dataview runs any code that begins with its own sign: inline code, a whole block, HTML.
 _SIGN = r"(?=\$=|=(?![=>`]))"
 _BLANK = r"[\s\ufeff>]*"
 _INDENTED = r"(?:(?<=[ ]{4})|(?<=\t)|(?<=\t[ ])|(?<=\t[ ]{2})|(?<=\t[ ]{3}))"
@@ -242,7 +240,7 @@ _QUERY = lazy(
     rf"|{_AT}(?:{_FENCE}[^\r\n]*[\r\n]{_BLANK}|{_INDENTED}{_SPACE}){_SIGN}|`{_BLANK}{_SIGN}",
     re.MULTILINE,
 )
-# Fenced blocks in any language but these. The list need not be complete: a block in another language only loses its
+# Fenced blocks in any language but these. The list need not be complete: blocks in other languages only lose their
 # colours.
 _BLOCK = lazy(
     rf"{_AT}{_FENCE}[ \t]*+(?![ \t`~\r\n]"
@@ -251,7 +249,7 @@ _BLOCK = lazy(
     r"|ruby|rb|php|perl|lua|r|julia|haskell|scala|clojure|elixir|lisp|latex|tex|math|mermaid)(?:[\s{,]|\Z))(?=.)",
     re.MULTILINE | re.IGNORECASE,
 )
-# Templater's commands and Logseq's macros, which run in code of one line, too (no name of a macro begins with a space),
+# Templater's commands and Logseq's macros, which also run in inline code (no macro name begins with a space),
 # and HTML's code. Nothing that surrounds it ends a block of code at the margin before its own last line.
 _SPACED = lazy(
     rf"(?P<code>^(?P<mark>{_FENCE})[^`\n]*\n.*?^ {{0,3}}(?P=mark))"
@@ -272,7 +270,7 @@ def not_run(text: str) -> str:
 # Links that open a note in its editor.
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-MOST_ENCODED = 4096  # cached paths: each result of a search has one
+MOST_ENCODED = 4096  # cached paths: each search result has one
 _ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
 
 
@@ -292,5 +290,5 @@ def editor_uri(template: str, vault: str, path: str, title: str) -> str:
 
 @lru_cache(MOST_ENCODED)
 def percent_encode(text: str) -> str:
-    """As urllib.parse.quote(text, safe="") does, which costs half a Python start to import."""
+    """Like urllib.parse.quote(text, safe=""), whose import takes half a Python start."""
     return "".join(map(_ENCODED.__getitem__, text.encode("utf-8", "replace")))

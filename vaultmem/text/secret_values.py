@@ -1,4 +1,4 @@
-"""Tells whether the text after a word such as "password" or "token" is a secret, or only mentions one."""
+"""Tells whether the text after a word such as "password" or "token" is a secret or merely mentions one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from vaultmem.light import NamedTuple
 from vaultmem.text.values import lazy, toml_table
 
 SHORTEST_TOKEN = 12
-_BITS = 3.0  # per letter, in random text; long words and names have less, or no digits
+_BITS = 3.0  # bits per letter in random text; long words and names have less, or no digits
 
 _MIXED_TOKEN = 16
-_CHANGES = 0.45  # of the places between two letters: 0.5 and more by chance, 0.2 to 0.4 in names of several words
+_CHANGES = 0.45  # share of letter pairs: 0.5 or more by chance, 0.2 to 0.4 in names
 
 _PLACEHOLDER = lazy(lambda: _words("placeholder"), re.IGNORECASE)
 _CODE = lazy(r"[A-Za-z_$]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+$")
@@ -62,7 +62,7 @@ def _jumps(value: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Whether it could be a password that somebody chose: a single word counts as prose."""
+    """Whether it could be a password chosen by a person: a single word counts as prose."""
     if len(value) < 6 or _speaks_of_something(value) or _MAIL.match(value):
         return False
     if value.isdigit():
@@ -95,7 +95,7 @@ def _speaks_of_something(value: str) -> bool:
 
 
 def _is_slug(value: str) -> bool:
-    """Whether it is words and short numbers with separators between them: gpt-4o-mini, user_name_2."""
+    """Whether it consists of words and short numbers with separators: gpt-4o-mini, user_name_2."""
     if _ODD.search(value):
         return False
     pieces = [piece for piece in _SEPARATOR.split(value) if piece]
@@ -126,8 +126,8 @@ def mark(kind: str) -> str:
 def _marking(
     kind_of: Callable[[re.Match[str]], str], kinds: list[str]
 ) -> Callable[[re.Match[str]], str]:
-    """A replacement function for re.sub: it puts a mark in place of the group "value" where `kind_of` says that it is
-    a secret, and adds the kind to `kinds`; "" means that it is not."""
+    """A replacement function for re.sub: it puts a mark in place of the group "value" if `kind_of` says that it is a
+    secret, and adds the kind to `kinds`; "" means that it is not."""
 
     def marked(match: re.Match[str]) -> str:
         if not (kind := kind_of(match)):
@@ -139,7 +139,7 @@ def _marking(
     return marked
 
 
-# Secrets that are recognized by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
+# Secrets recognized by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
 
 
 def _words(name: str) -> str:
@@ -181,14 +181,14 @@ _ENDS = lazy(r"[\s.,;!?。，；\"'`)*&\\]?$")
 
 
 def redact_assigned(text: str, kinds: list[str]) -> str:
-    """The text with a mark in place of each value whose name says that it is secret."""
+    """The text with a mark in place of each value whose name marks it as secret."""
     for sign, pattern in (("", _NAMED), ("--", _OPTION), ("</", _XML)):
         text = pattern.sub(_marking(_kind_beside, kinds), text) if sign in text else text
     return _BELOW.sub(_marking(_kind_below, kinds), text) if "\n" in text else text
 
 
 def _kind_beside(match: re.Match[str]) -> str:
-    """The kind of a value after a name on the same line; "" for a call or an index in code and for the next word of a
+    """The kind of a value after a name on the same line; "" for a call or index in code, and for the next word of a
     sentence."""
     after = match["after"]
     if after[:1] in _CODE_FOLLOWS and after:
@@ -199,7 +199,7 @@ def _kind_beside(match: re.Match[str]) -> str:
 
 
 def _kind_below(match: re.Match[str]) -> str:
-    """The kind of a value on a line of its own, if the line before it names a secret; else ""."""
+    """The kind of a value on its own line, if the line before names a secret; else ""."""
     at = match.start()
     name = _NAME_ABOVE.search(match.string[max(0, at - _LONGEST_NAME) : at])
     return _kind_named(name, match["value"]) if name else ""
@@ -238,7 +238,7 @@ def forms(name: str) -> tuple[Form, ...]:
 
 
 def redact_in_places(text: str, kinds: list[str]) -> str:
-    """The text with a mark in place of each secret that is recognized by its position, as in URLs."""
+    """The text with a mark in place of each secret recognized by its position, as in URLs."""
     low = text.lower()
     for form in forms("places"):
         if form.sign in low:

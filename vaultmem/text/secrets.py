@@ -1,9 +1,9 @@
-"""Secrets in a text, which no memory should hold: keys, tokens, private keys, passwords after their names.
+"""Secrets in a text, which no memory should contain: keys, tokens, private keys, passwords after their names.
 
-Everything that stores words of a person or a machine calls `redact()`. It replaces each secret by a mark that says
-what was there. A false positive costs a piece of somebody's note, so a value counts only where it has the form of a
-key, looks random after the name of one, or follows the word "password" and is not a word itself. All of it is linear
-in the text: every repetition in a pattern has a limit.
+Everything that stores words of a person or a program calls `redact()`, which replaces each secret by a mark that
+names its kind. A false positive costs a piece of a note, so a value counts only if it has the form of a key, looks
+random after the name of one, or follows the word "password" and is not a word itself. Everything is linear in the
+text: every repetition in a pattern has a limit.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from vaultmem.text.values import lazy
 
 
 def redact_known_forms(text: str, kinds: list[str]) -> str:
-    """The text with a mark in place of each key that has a form of its own. Examples from manuals are replaced as
-    well: nobody needs them, and a key with EXAMPLE in it may be a real one."""
+    """The text with a mark in place of each key with a known form. Examples from manuals are replaced as well: nobody
+    needs them, and a key containing EXAMPLE may be real."""
     for form in forms("forms"):
         if form.sign in text:
             text, count = form.pattern.subn(mark(form.kind), text)
@@ -70,7 +70,7 @@ def private_keys(text: str, kinds: list[str]) -> str:
 
 
 def _key_end(text: str, begin: int, most: int) -> int | None:
-    """The offset of the end of the key whose first line ends at `begin`; None when no key follows, as where a manual
+    """The offset of the end of the key whose first line ends at `begin`; None if no key follows, as where a manual
     shows how one begins."""
     closing = _END.search(text, begin, most)
     if closing and _is_key(text[begin : closing.start()]):
@@ -80,8 +80,7 @@ def _key_end(text: str, begin: int, most: int) -> int | None:
 
 
 def _is_key(body: str) -> bool:
-    """Whether the text between the two lines is a key, however short and however wrapped, and not words or the dots
-    of an example."""
+    """Whether the text between the two lines is a key, however short or wrapped, and not words or an example's dots."""
     runs = [run for run in _BETWEEN.split(_HEADER.sub("", body)) if run]
     solid = [run for run in runs if _LETTERS.match(run) and not _is_word(run)]
     if len(runs) == 1 and not solid and "\n" in body and _LETTERS.match(runs[0]):
@@ -96,14 +95,14 @@ def _is_word(run: str) -> bool:
     return len(run) <= 20 and run.isalpha() and (run.islower() or run.istitle())
 
 
-# The marks in a text where a secret was, and the words beside them that a title can be taken from.
+# The marks of removed secrets, and the words beside them that can make a title.
 
 _MARK = lazy(r"\[redacted: ([^\[\]\n]{1,40})\]")
 
 
 def text_for_title(text: str) -> str:
-    """The part of a text that a title can be taken from: the lines without marks, else the words around the marks,
-    else the marks themselves. A text without marks stays as it is."""
+    """The part of a text that can make a title: lines without marks, else the words around the marks, else the marks
+    themselves. A text without marks is unchanged."""
     match = _MARK.search(text)
     if match is None:
         return text
@@ -118,7 +117,7 @@ def text_for_title(text: str) -> str:
 
 
 def title_without_marks(title: str) -> str:
-    """A title without its marks; "" where nothing else is in it."""
+    """A title without its marks; "" if nothing else is in it."""
     if not _MARK.search(title):
         return title
     rest = _MARK.sub(" ", title)
@@ -126,13 +125,13 @@ def title_without_marks(title: str) -> str:
 
 
 def _says_something(line: str) -> bool:
-    """Whether it holds a word; a label such as "key:" is one."""
+    """Whether it has a word; a label such as "key:" counts as one."""
     return sum(map(str.isalpha, line)) >= 2 or any(
         "\u3400" <= letter <= "\u9fff" for letter in line
     )
 
 
-# Invisible characters between two letters of a key, as web pages leave them: they vanish when the text is displayed.
+# Invisible characters between two letters of a key, as copied from web pages.
 _UNSEEN = lazy(
     r"(?<=[\n -~])[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+(?=[\n -~])"
 )
@@ -140,7 +139,7 @@ _STEPS = (private_keys, redact_known_forms, redact_in_places, redact_assigned)
 
 
 class Redacted(NamedTuple):
-    """A text without its secrets, and the kinds of the secrets that were removed, in no particular order."""
+    """A text without its secrets, and the kinds of the removed secrets, in no particular order."""
 
     text: str
     kinds: tuple[str, ...]
@@ -159,7 +158,7 @@ def redact(text: str) -> Redacted:
 
 
 def redact_foreign(text: str) -> Redacted:
-    """Like redact(), for what the person did not write: code that an editor would run is made plain, too."""
+    """Like redact(), for text not written by the person: code that an editor would run is also made plain."""
     return redact(not_run(text))
 
 
@@ -171,7 +170,7 @@ def _redact(text: str) -> Redacted:
 
 
 def redact_property(name: str, text: str) -> Redacted:
-    """Like redact(), for one line that is the value of the property `name`: the name may say that it is a secret."""
+    """Like redact(), for the one-line value of the property `name`, which may mark it as secret."""
     result = redact(f"{name}: {text}")
     return (
         result._replace(text=result.text.partition(": ")[2]) if result.kinds else Redacted(text, ())
@@ -179,5 +178,5 @@ def redact_property(name: str, text: str) -> Redacted:
 
 
 def kinds_in_either(title: Redacted, path: Redacted) -> list[str]:
-    """The kinds of secrets in a title and in a path, each once: the title is often the name of the file."""
+    """The kinds of secrets in a title and a path, without duplicates: the title is often the file name."""
     return [*(Counter(title.kinds) | Counter(path.kinds)).elements()]

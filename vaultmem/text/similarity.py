@@ -1,8 +1,8 @@
 """How similar two contents are: equal, with the same beginning, or sharing most of their words.
 
 Sketches are one-permutation min-hashes (Li, Owen, Zhang 2012) with optimal densification (Shrivastava 2017), of which
-eight bits per value are kept (b-bit minwise hashing, Li, König 2010): a sketch is small enough that ten thousand of
-them can be kept in memory and compared one by one.
+eight bits per value are kept (b-bit minwise hashing, Li, König 2010): small enough to keep ten thousand of them in
+memory and compare them one by one.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LENT = 0xD1B54A32D192ED03
 
 
 def normal_form(content: str) -> str:
-    """The normal form of a content: NFC, line ends "\\n", without blanks at the ends of lines and empty lines around
-    it. NUL and lone surrogates, which no text file can hold, become U+FFFD."""
+    r"""The normal form of a content: NFC, line ends "\n", without trailing blanks and surrounding empty lines. NUL and
+    lone surrogates, which no text file can hold, become U+FFFD."""
     if not content.isascii():
         content = unicodedata.normalize("NFC", content)
     if "\r" in content:
@@ -75,8 +75,8 @@ def opening(content: str) -> str:
 
 
 def shingles(content: str) -> frozenset[int]:
-    """All runs of three words, or of characters where words have no blanks between them, as 32-bit hashes that are
-    the same in every process."""
+    """All runs of three words (or characters, if words have no blanks between them) as 32-bit hashes that are the
+    same in every process."""
     return frozenset(map(crc32, _runs(content)))
 
 
@@ -104,9 +104,9 @@ def resemblance(one: bytes, other: bytes) -> float:
 
 
 def resembling(row: bytes, sketch: bytes, least: float) -> list[int]:
-    """The positions of the sketches in `row` (SIZE bytes each, one after the other) whose resemblance to `sketch` is
-    about `least` or more. XOR turns equal bytes into 0: counting those takes a hundredth of a second for a hundred
-    thousand sketches; comparing them one by one takes half a second."""
+    """The positions of the sketches in `row` (SIZE bytes each, concatenated) whose resemblance to `sketch` is about
+    `least` or more. XOR turns equal bytes into 0: counting those takes a hundredth of a second for a hundred thousand
+    sketches; comparing them one by one takes half a second."""
     if not row:
         return []
     equal_values = int(SIZE * (least * (1 - 1 / _BITS) + 1 / _BITS))  # values that must be equal
@@ -117,8 +117,7 @@ def resembling(row: bytes, sketch: bytes, least: float) -> list[int]:
 
 
 def jaccard(one: str, other: str) -> float:
-    """The exact share of their shingles that two contents have in common, from 0.0 to 1.0; 0.0 when there are
-    none."""
+    """The exact share of their shingles that two contents have in common, from 0.0 to 1.0; 0.0 if there are none."""
     a, b = shingles(one), shingles(other)
     shared = len(a & b)
     return shared / (len(a) + len(b) - shared) if shared else 0.0
@@ -165,10 +164,10 @@ def _runs(content: str) -> list[bytes]:
 
 
 def _lent(lowest: list[int], place: int) -> int:
-    """The value that an empty place borrows from another one, which is the same for all contents.
+    """The value that an empty place borrows from another, the same for all contents.
 
-    Each place derives another eight bits from it. Otherwise a text of two words would have one value 32 times, and in
-    1 of 256 cases that of any other short text.
+    Each place derives another eight bits from it. Otherwise a text of two words would have one value 32 times, and
+    would match any other short text in 1 of 256 cases.
     """
     low = next(lowest[other] for other in _lenders(place) if lowest[other] != _MASK)
     return ((low ^ (place + 1) * _LENT) * _MIX & _MASK) >> 56
@@ -191,7 +190,7 @@ _STOP_WORDS = frozenset(
 
 
 def topic_words(text: str) -> frozenset[str]:
-    """The words that say what a text is about, in the form in which they are compared."""
+    """The words that say what a text is about, in their form for comparison."""
     words = (word.casefold() for word in _WORD.findall(text))
     stems = {word[:_BEGINNING] for word in words if word not in _STOP_WORDS}
     return frozenset(stems | set(_HAN.findall(text)))

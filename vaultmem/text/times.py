@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from datetime import date, datetime, tzinfo
 
 
-# A day that calendars can represent in any zone.
+# A day that exists in any zone.
 _FIRST, _LAST = -62_135_000_000.0, 253_402_000_000.0
 
 
 def stamp(seconds: float) -> str:
     """A moment in UTC, in whole seconds, in ISO 8601: "2026-11-22T10:00:00Z"."""
-    from datetime import UTC, datetime  # a search reads confidence alone, mostly of no memory
+    from datetime import UTC, datetime  # a search only reads confidence, mostly of no memory
 
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -109,7 +109,7 @@ def duration_seconds(text: str) -> int:
 
 
 def format_duration(span: float) -> str:
-    """A duration in words, by its two largest units: "1 hour 30 minutes". Weeks only where nothing is left."""
+    """A duration in words, by its two largest units: "1 hour 30 minutes". Weeks only if nothing is left over."""
     left = round(span)
     if left < 1:
         return "less than a second"
@@ -145,8 +145,8 @@ _ITEM = lazy(r"(?:(\*)|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?")
 class Cron:
     """The numbers that each field of a cron line allows. Weekdays are 0 (Sunday) to 6.
 
-    `hourly` means that the hour is left open; `either` that a day fits by its number or by its weekday, as in cron
-    where both are given.
+    `hourly` means that the hour is left open; `either` that a day matches by number or by weekday, as in cron if both
+    are given.
     """
 
     minute: list[int]
@@ -247,7 +247,7 @@ class Conditions(Protocol):
 
 
 def reason_to_wait(waits: Waits, conditions: Conditions) -> str | None:
-    """What a job waits for now, in words for a person; None when it may run."""
+    """What a job is waiting for, in words for a person; None if it may run."""
     if waits.typing and conditions.typing():
         return "you are typing"
     if waits.battery and conditions.on_battery():
@@ -270,7 +270,7 @@ LAST = -1  # the last day of a month, the last Friday of a month
 
 
 def calendar_day(year: int, month: int, number: int) -> date | None:
-    """The day of a month, or None when it does not exist. The number LAST means the last day of the month."""
+    """The day of a month, or None if it does not exist. The number LAST means the last day of the month."""
     if not (1 <= year <= 9998 and 1 <= month <= 12):
         return None
     from datetime import date
@@ -282,7 +282,7 @@ def calendar_day(year: int, month: int, number: int) -> date | None:
 
 
 def month_after(day: date, months: int) -> date | None:
-    """The same day `months` later, or the last day of that month when it is shorter; None beyond the calendar."""
+    """The same day `months` later, or the last day of that month if it is shorter; None beyond the calendar."""
     count = day.year * 12 + day.month - 1 + months
     year, month = divmod(count, 12)
     first = calendar_day(year, month + 1, 1)

@@ -15,9 +15,9 @@ from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, SYNC, 
 UNTITLED = "Untitled"
 MAX_CHARACTERS = 80
 MAX_BYTES = 180
-_COLUMNS = 60  # of a title taken from the content; a Chinese character has two
-_SHORTEST = 16  # columns: no title is cut shorter
-_LOOKED_AT = 20_000  # characters of the content
+_COLUMNS = 60  # columns of a title taken from the content; a Chinese character has two
+_SHORTEST = 16  # columns: titles are not cut shorter
+_LOOKED_AT = 20_000  # characters read of the content
 _ROUNDS = 20
 
 # --- From the content
@@ -42,7 +42,7 @@ _LOGGED = lazy(  # what "git log" prints before the message
     r"|(?:Author|Commit)?Date:[ \t]+(?:[A-Z][a-z]{2} [A-Z][a-z]{2} \d|\d{4}-\d\d-\d\d).*)"
     r"[ \t]*"
 )
-# No title that was cut ends with these.
+# A cut title does not end with these.
 _FUNCTION_WORD = lazy(
     r"(?<=\S)[\s,;:–—-]+(?:an?|the|of|and|or|but|nor|with|without|over|under|to|for|from|in|into|on|onto|at|by|as|is|are|was"
     r"|were|be|been|than|that|which|who|because|if|when|while|so|its?|this|these|those|my|our|your|his|her|their|will|would"
@@ -82,7 +82,7 @@ _RESERVED = frozenset(
 
 
 def title_of(content: str) -> str:
-    """A readable title, from the first line with words in it; "" when there is none.
+    """A readable title, from the first line that has words; "" if there is none.
 
     Emoji alone are enough. It has about 60 columns, and ends with a statement or with a word and "…".
     """
@@ -94,9 +94,9 @@ def title_of(content: str) -> str:
 
 
 def safe_title(title: str) -> str:
-    """The title as a valid file name on Windows, macOS and Linux, in Obsidian and in Logseq, that is not mistaken for
-    a sync conflict, a daily note or a file of ours. It is idempotent."""
-    for _ in range(_ROUNDS):  # what one step leaves may need another
+    """The title as a valid file name on Windows, macOS and Linux, in Obsidian and in Logseq, not mistakable for a
+    sync conflict, a daily note or a file of ours. Idempotent."""
+    for _ in range(_ROUNDS):  # the result of one step may need another
         before, title = title, _step(title)
         if title == before:
             return title
@@ -129,7 +129,7 @@ def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:
     letters = "".join(filter(str.isalnum, own_id)).lower() or "0"
     for length in dict.fromkeys(min(n, len(letters)) for n in (6, 8, 12, len(letters))):
         yield _shorten(title, f"{addition} {letters[:length]}")
-    for number in itertools.count(2):  # also where both the title and the id are taken
+    for number in itertools.count(2):  # even if both the title and the id are taken
         yield _shorten(title, f"{addition} {letters} n{number}")
 
 
@@ -139,8 +139,8 @@ def _shorten(title: str, addition: str) -> str:
 
 
 def _lines(content: str) -> Iterable[str]:
-    """The lines that a title may be taken from: first those of the text, then those of its code, of properties before
-    it and of a log of commits."""
+    """The lines from which a title may be taken: first those of the text, then those of its code, of properties
+    before it and of a log of commits."""
     lines = content.split("\n")
     begin = _front(lines)
     code: list[str] = []
@@ -200,13 +200,13 @@ def _cut_to_columns(text: str) -> str:
 
 
 def _trim_ending(cut: str, least: int) -> str:
-    """The cut text without words at its end that call for another one: "MySQL over"."""
+    """The cut text without trailing words that require another: "MySQL over"."""
     while match := _FUNCTION_WORD.search(cut, least):
         cut = cut[: match.start()]
     return cut
 
 
-@lru_cache(64)  # the next step reads what this one leaves
+@lru_cache(64)  # the next step reads this one's result
 def _step(title: str) -> str:
     title = without_invisible(title[:1_000])
     title = _PARTS.sub(" ", _BETWEEN.sub("-", title))
@@ -219,7 +219,7 @@ def _step(title: str) -> str:
 
 
 def _unmistaken(title: str) -> str:
-    """The title, changed where it could be mistaken for something else."""
+    """The title, changed if it could be mistaken for something else."""
     title = _ENDING.sub(" ", _NOTE_ENDING.sub("", title))
     if "conflict" in title.lower():
         title = _CONFLICTED.sub("conflict copy", title.replace(".sync-", " sync-"))
@@ -244,7 +244,7 @@ def _is_date(title: str) -> bool:
 
 
 def _cut(title: str, characters: int, size: int) -> str:
-    """As much of the title as fits, in whole graphemes; a grapheme that is too large for any title is left out."""
+    """As much of the title as fits, in whole graphemes; a grapheme too large for any title is left out."""
     pieces: list[str] = []
     for piece in graphemes(title):
         if len(piece) > MAX_CHARACTERS // 2:
@@ -266,7 +266,7 @@ _ODD = lazy("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufe
 
 
 def conversation_problem(conversation: str) -> str:
-    """Why this cannot be the id of a conversation, in a few words; "" when it can."""
+    """Why this cannot be a conversation's id, in a few words; "" if it can."""
     if not conversation:
         return "is empty"
     if len(conversation) > LONGEST_CONVERSATION:

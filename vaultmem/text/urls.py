@@ -29,8 +29,8 @@ def check_url(text: str) -> str:
 
 
 def endpoint(base_url: str) -> str:
-    """The base for /chat/completions and /models: without a slash at the end, and with /v1 where the URL names only a
-    host. Any other path stays as it is: some providers have no /v1."""
+    """The base for /chat/completions and /models: without a trailing slash, and with /v1 if the URL names only a
+    host. Any other path is unchanged: some providers have no /v1."""
     parts = urlsplit(check_url(base_url))
     path = parts.path.rstrip("/")
     for pasted in _PASTED:
@@ -46,7 +46,7 @@ def origin(address: str) -> str:
 
 
 def is_same_server(one: str, other: str) -> bool:
-    """Whether two addresses, as people enter them, are of one server; one that is no address is nobody's."""
+    """Whether two addresses, as entered by people, belong to one server; False for an invalid one."""
     try:
         return bool(one and other) and origin(endpoint(one)) == origin(endpoint(other))
     except ValueError:

@@ -1,5 +1,5 @@
-"""Small things that every package uses: light records, patterns and word lists that load at first use, limits, the
-names of our folders, plural forms."""
+"""Small things that every package uses: light records, lazily loaded patterns and word lists, limits, the names of
+our folders, plural forms."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ else:
         return cls
 
 
-# The id of a block of an outline, and a line in which its editor keeps the state of one.
+# The id of an outline's block, and a line in which its editor keeps the block's state.
 BLOCK_ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 EDITOR_LINE = (
     r"^[ \t]*(?:(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::"
@@ -59,7 +59,7 @@ EDITOR_LINE = (
     r"|:LOGBOOK:[ \t]*\n(?>(?:(?![ \t]*(?:-[ \t]|:(?:END|LOGBOOK):))[^\n]*\n)*)[ \t]*:END:)[^\n]*(?:\n|\Z)"
 )
 
-# Word lists and patterns: a start must not pay for hundreds of regular expressions.
+# Word lists and patterns: start-up must not pay for hundreds of regular expressions.
 
 _tables: dict[tuple[str, str], dict[str, Any]] = {}
 
@@ -82,8 +82,8 @@ def file_text(package: str, name: str) -> str:
 
 
 def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
-    """A pattern that is compiled at first use, when an error in it is raised. `source` is an expression as for
-    re.compile(), or a function that returns one."""
+    """A pattern compiled on first use, when an error in it is raised. `source` is an expression as for re.compile(),
+    or a function that returns one."""
     result: Any = _Lazy(source, flags)
     return result  # type: ignore[no-any-return] # has all that a pattern has
 
@@ -103,7 +103,7 @@ def remembers_last(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def without_editor_lines(text: str) -> str:
-    """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, its log book."""
+    """The text without an outline's editor state, which means nothing to a reader: id::, collapsed::, its log book."""
     has_state = "::" in text or ":LOGBOOK:" in text or ":PROPERTIES:" in text
     return _EDITOR_LINE.sub("", text).rstrip("\n") if has_state else text
 
@@ -132,8 +132,8 @@ class _Lazy:
 _EDITOR_LINE = lazy(f"(?im){EDITOR_LINE}")
 
 
-# The mark of a private note: in front matter, also where that cannot be read; in an outline or as an inline field, in
-# whatever block it stands; in Org. Not in a block of code that ends.
+# The mark of a private note: in front matter, even if unreadable; in an outline or as an inline field, in
+# any block; in Org. Not inside a closed code block.
 _MARKS = lazy(
     r"(?im)^(?P<inner>[ \t]*)[\"']?private[ \t\"']*:(?!:)[ \t]*(?P<front>\S*)"
     r"|(?:^[ \t>]*(?:[-*+][ \t]+)?|[\[(])private[ \t]*::[ \t]*(?P<field>\S*)"
@@ -143,19 +143,19 @@ _FENCES = lazy(r"(?m)^[ \t>]*(?:[-*+][ \t]+)?(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})(?
 
 
 def is_yes(mark: str) -> bool:
-    """Whether a mark is set: who writes anything but no means it."""
+    """Whether a mark is set: anything but "no" means yes."""
     plain = mark.strip(" \t\"',])").lower()
     return plain not in ("false", "no", "0", "none", "null", "~", "")
 
 
 def says_private(text: str, *, is_read: bool = True) -> bool:
-    """Whether the text of a note marks it as private, or a block of it: when in doubt, it does. What is below
-    a property is none, unless the properties cannot be read."""
+    """Whether the text of a note marks it, or a block of it, as private; when in doubt, it does. Marks below a
+    property do not count, unless the properties cannot be read."""
     if "private" not in text.lower():
         return False
     is_framed = text.startswith(("---", "\ufeff---"))
     end = text.find("\n---", 3) if is_framed else 0
-    if end < 0:  # it never ends
+    if end < 0:  # never closed
         end = len(text)
     return any(
         is_yes(match["front"] or match["field"] or match["org"] or "")
@@ -165,7 +165,7 @@ def says_private(text: str, *, is_read: bool = True) -> bool:
 
 
 def _without_code(text: str) -> str:
-    """The text without its blocks of code that end."""
+    """The text without its closed code blocks."""
     parts, since, mark, begin = list[str](), 0, "", 0
     for fence in _FENCES.finditer(text):
         if not mark:
@@ -186,14 +186,14 @@ _SCOPED = lazy(
 
 
 def with_privacy(properties: Mapping[str, Any], text: str) -> Mapping[str, Any]:
-    """The properties of a note, private where its text says so, or where it has a scope that cannot be read."""
+    """The properties of a note, private if its text says so, or if its scope cannot be read."""
     is_read = bool(properties)
     is_private = says_private(text, is_read=is_read) or (not is_read and _SCOPED.match(text))
     return {**properties, "private": True} if is_private else properties
 
 
 class OnError:
-    """A context manager that calls `undo` when its block raises anything: `with OnError(file.close): …`."""
+    """A context manager that calls `undo` if its block raises anything: `with OnError(file.close): …`."""
 
     def __init__(self, undo: Callable[[], object]) -> None:
         self._undo = undo
@@ -207,7 +207,7 @@ class OnError:
 
 
 def json_object(data: str | bytes) -> dict[str, Any]:
-    """The JSON object that `data` holds; {} for anything else."""
+    """The JSON object in `data`; {} for anything else."""
     import json
 
     try:
@@ -219,12 +219,12 @@ def json_object(data: str | bytes) -> dict[str, Any]:
 
 # Limits of one request, the same for every interface.
 
-RESULTS = 1_000_000  # of a search or a list
-TOKENS, MEMORIES = 1_000_000, 1_000  # of a recall
+RESULTS = 1_000_000  # in a search or list
+TOKENS, MEMORIES = 1_000_000, 1_000  # in a recall
 DAYS = 36_500  # ahead
 
 
-# The memory folder: its folders by category, those beside them, and the pages we write there, whose names no title
+# The memory folder: its folders by category, other folders, and the pages we write there, whose names no title
 # may have.
 
 CATEGORIES = {
@@ -244,20 +244,20 @@ CATEGORIES = {
     "reminders": "what is to be remembered at a time",
 }
 INBOX, REMINDERS = "inbox", "reminders"
-# Properties of a memory that are a short text: each is written, listed and searched by its name.
+# Properties of a memory with a short text: each is written, listed and searched by its name.
 TEXT_PROPERTIES = ("source", "agent", "personality", "project", "type")
 EVERYBODY = "global"  # the default scope
-ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders beside those of the categories
-RECORDS = ".records"  # in the folder of a conversation, hidden from editors
+ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders other than categories
+RECORDS = ".records"  # in a conversation's folder, hidden from editors
 GENERATED = (  # written by us in the memory folder; not memories
     "pending.md", "What changed.md", "expectations.md", "Memory.md",
-    "Memories.md",  # of queries, where an editor has them
+    "Memories.md",  # of queries, if an editor has them
 )  # fmt: skip
 
 
 def normalize_text(text: str) -> str:
-    """A text in the form that an index and a model expect: NFC (macOS stores file names in another form), and without
-    the lone surrogates that bytes that are not UTF-8 leave."""
+    """A text in the form that an index and a model expect: NFC (macOS stores file names in another form), without the
+    lone surrogates left by bytes that are not UTF-8."""
     if text.isascii():
         return text
     from unicodedata import normalize
@@ -269,7 +269,7 @@ def normalize_text(text: str) -> str:
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """The suggestion " (did you mean …?)" with the known word closest to `word`; "" where none is close."""
+    """The suggestion " (did you mean …?)" with the known word closest to `word`; "" if none is close."""
     from difflib import get_close_matches  # rarely needed, and slow to import
 
     near = get_close_matches(word, candidates, 1)
@@ -296,8 +296,8 @@ LEAST_LISTED = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
 def fit_sections(
     sections: Mapping[str, list[T]], most: int, least: Mapping[str, int]
 ) -> dict[str, list[T]]:
-    """The first items of each section, at most `most` in all; each leaves the room that `least` reserves for those
-    after it."""
+    """The first items of each section, at most `most` in all; each section leaves the room that `least` reserves for
+    later ones."""
     left, room = most, {name: min(len(rows), least.get(name, 0)) for name, rows in sections.items()}
     result: dict[str, list[T]] = {}
     for name, rows in sections.items():

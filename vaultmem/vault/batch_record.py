@@ -32,7 +32,7 @@ class AnswerChange(NamedTuple):
 class Header(NamedTuple):
     """The author of a batch, and the reason."""
 
-    by: str  # the name of an assistant or a job, say
+    by: str  # such as the name of an assistant or job
     kind: str  # assistant, job or person
     why: str  # one line
     at: float  # seconds since the epoch

@@ -339,7 +339,7 @@ class Recovery:
             raise NoteChangedError(f"{path} was changed since")
 
     def _held(self, path: str | None) -> bytes | None:
-        """The bytes of a file; None when there is none."""
+        """The bytes of a file; None if there is none."""
         if path is None or on_disk(self._vault, path) is None:
             return None
         return newest(self._vault, path)

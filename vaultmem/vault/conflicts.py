@@ -1,8 +1,8 @@
-"""Recognise the copies that sync programs leave beside a note (R-FILE-6).
+"""Recognises the copies that sync programs leave beside a note (R-FILE-6).
 
 A copy takes no part in memory jobs and ranks below its original, so a wrong guess hides a note. Hence names that no
-person writes count by themselves; names that a person might write count only beside their original, and the most
-common ones only if the texts are two versions of one note.
+person would choose count by themselves; names that a person might choose count only beside their original, and the
+most common ones only if the texts are two versions of one note.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ _MOST = 1_000  # names of one file
 
 def copies_of(vault: str, path: str) -> list[str]:
     """The paths of possible copies of a page, by their names; only their contents show whether they are."""
-    from vaultmem.vault.walk import nfc  # most only look at names
+    from vaultmem.vault.walk import nfc  # most callers only look at names
 
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0].casefold()
@@ -221,7 +221,7 @@ def copies_of(vault: str, path: str) -> list[str]:
 
 def archive_file(vault: str, path: str, folder: str) -> str:
     """Move a file into the archive of the memory folder, under a free name. Returns its new path."""
-    from vaultmem.vault.moves import move, refuse_links  # most only look at names
+    from vaultmem.vault.moves import move, refuse_links  # most callers only look at names
 
     stem, ending = os.path.splitext(path.rpartition("/")[2])
     for number in itertools.islice(itertools.count(1), _MOST):

@@ -55,8 +55,8 @@ def check(vault: str) -> None:
 
 
 def follow(vault: str) -> None:
-    """Take the state along when the folder of a vault was renamed. It has none where it is now, and is no longer where
-    it was; a folder that can be reached by two paths has two states."""
+    """Move the state along when a vault's folder was renamed: it has no state at its new path and is gone from the
+    old one; a folder reachable by two paths has two states."""
     state_path, now = state_folder(vault), identity(vault)
     if now is None or os.path.isdir(state_path):
         return
@@ -72,7 +72,7 @@ def follow(vault: str) -> None:
 
 
 def _path_of(state: str) -> str:
-    """Where the vault of a state folder was; "" where that is not known."""
+    """The former path of a state folder's vault; "" if unknown."""
     try:
         with open(f"{state}/manifest.json", encoding="utf-8") as file:
             return str(json.load(file)["vault"])
@@ -128,7 +128,7 @@ def _read_record(folder: str) -> _Known | None:
 
 
 def id_in(vault: str, marker: str) -> str:
-    """The ids in the marker at a path of a vault, usually one, separated by spaces; "" where there is none."""
+    """The ids in the marker at a path of a vault, usually one, separated by spaces; "" if there is none."""
     try:
         text = (Root(vault).read(marker) or b"")[:_LONGEST].decode("ascii")
     except ValueError:
@@ -152,7 +152,7 @@ def _unite(vault: str, marker: str) -> None:
 
 
 def _make_marker(vault: str, memory_folder: str) -> str:
-    """Create a marker. Returns its path in the vault; "" where it cannot be written."""
+    """Create a marker. Returns its path in the vault; "" if it cannot be written."""
     folder = Root(vault).inside(memory_folder)
     if folder is None or not os.path.isdir(folder):
         return ""

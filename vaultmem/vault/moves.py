@@ -48,13 +48,13 @@ _UNABLE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EP
 
 
 def rename_to_free(source: str, place: str) -> bool:
-    """Rename a file atomically. Raises FileExistsError when the path is taken. Returns False where the system cannot
-    do it."""
+    """Rename a file atomically. Raises FileExistsError if the path is taken. Returns False if the system cannot do
+    it."""
     return _rename(source, place, _FREE)
 
 
 def exchange(one: str, other: str) -> bool:
-    """Exchange two files atomically. Returns False where the system cannot do it."""
+    """Exchange two files atomically. Returns False if the system cannot do it."""
     return _rename(one, other, _EXCHANGE)
 
 
@@ -70,7 +70,7 @@ def _rename(source: str, place: str, flag: int) -> bool:
 
 @cache
 def _system_rename() -> Callable[[bytes, bytes, int], int] | None:
-    """The system's rename with flags, as a function that returns 0 or an error number; None where there is none."""
+    """The system's rename with flags, as a function that returns 0 or an error number; None if there is none."""
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
@@ -86,14 +86,14 @@ def _system_rename() -> Callable[[bytes, bytes, int], int] | None:
     return rename_with_flag
 
 
-# Where in the vault a file may be written: never outside it, never through a link that leads out of it, and nowhere
+# Where in the vault a file may be written: never outside it, never through a link that leads out of it, and never
 # while another folder is in its place.
 
 
 @contextlib.contextmanager
 def anchored(root: str, real: str) -> Iterator[str]:
-    """A path to the same file that stays in its folder, where the system has paths by handles (Linux): a folder may
-    be swapped for a link in the middle of a write. Raises OSError when one is on the way already."""
+    """A path to the same file that stays in its folder, if the system has paths by handles (Linux): a folder may be
+    swapped for a link during a write. Raises OSError if one is already on the way."""
     folder, _, name = real.rpartition("/")
     vault = os.path.realpath(root)
     with Inside(vault) as inside:

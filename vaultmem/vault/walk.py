@@ -42,7 +42,7 @@ class Trouble(NamedTuple):
     folder: bool = False
 
 
-_FOLDS_CASE = sys.platform in ("darwin", "win32")  # there a name finds files of other spellings
+_FOLDS_CASE = sys.platform in ("darwin", "win32")  # there a name finds files with other spellings
 
 
 def walk(root: str, troubles: list[Trouble], below: str = "") -> Iterator[Entry]:
@@ -182,7 +182,7 @@ def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -
     except OSError as error:
         if not folder:
             raise VaultGoneError(f"the vault {root} cannot be read: {error.strerror}") from error
-        if not isinstance(error, FileNotFoundError):  # else gone since its parent was listed
+        if not isinstance(error, FileNotFoundError):  # otherwise gone since its parent was listed
             reason = f"cannot be listed: {error.strerror}"
             troubles.append(Trouble(nfc(folder), reason, folder=True))
     return entries
@@ -251,8 +251,8 @@ def nfc(text: str) -> str:
 
 
 def has_one_spelling(text: str) -> bool:
-    """Whether a text has no other Unicode form, as "é" has with "e" and an accent: then no file on disk has this name
-    in other bytes, and the folder need not be listed to find it."""
+    """Whether a text has no other Unicode form (unlike "é", which is also "e" with an accent): then no file on disk
+    has this name in other bytes, and the folder need not be listed to find it."""
     return text.isascii() or unicodedata.normalize("NFD", text) == text
 
 

@@ -76,8 +76,8 @@ class Watcher:
         self._renewed = -_NEVER
 
     def start(self) -> None:
-        """Start watching; returns when all folders are watched. Calls blind() where that fails; where the folder does
-        not exist, is_alive() is false."""
+        """Start watching; returns when all folders are watched. Calls blind() if that fails; if the folder does not
+        exist, is_alive() is false."""
         self.stop()
         self._is_ending = self._is_broken = False
         self._due = _NEVER
@@ -185,7 +185,7 @@ class Watcher:
         with self._opening:
             self._is_renewing = True
             self._close()
-            self._is_broken = False  # what the old ones lost until they ended is looked at below
+            self._is_broken = False  # events lost by the old ones are made up for below
             self._open()
             self._is_renewing = False
         self._renewed = time.monotonic()

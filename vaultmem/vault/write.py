@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # Whether some program has a file open for writing, as far as the system knows.
 
 PAUSE = 0.002  # seconds between checks
-UNKNOWN = 0.01  # what is waited where the system does not tell: an editor opens, writes and closes at once
+UNKNOWN = 0.01  # wait if the system cannot tell: an editor opens, writes and closes at once
 _LEASES = hasattr(fcntl, "F_SETLEASE")  # Linux
 _F_SETSIG = 10  # of fcntl(2); Python has no name for it
 
@@ -156,8 +156,8 @@ def create(root: str, path: str, data: bytes) -> None:
 
 
 def put(root: str, path: str, edit: Callable[[bytes | None], bytes | None]) -> bool:
-    """Write a page that is ours: what `edit` makes of its newest bytes, or of None where there is no file, which stays
-    so if it returns None. Whether anything was written. No link is followed."""
+    """Write a page of ours: what `edit` returns for its newest bytes, or for None if there is no file; None writes
+    nothing. Returns whether anything was written. No link is followed."""
     refuse_links(root, path)
     full = f"{root}/{path}"
     sweep(os.path.dirname(full))
@@ -169,7 +169,7 @@ def put(root: str, path: str, edit: Callable[[bytes | None], bytes | None]) -> b
                 return change(root, path, lambda data: edit(data) or data, part=True)
             if (new := edit(None)) is not None:
                 create(root, path, new)
-        except (NoteChangedError, NoteNotFoundError):  # it came or went since that look
+        except (NoteChangedError, NoteNotFoundError):  # it appeared or disappeared since that look
             if not left:
                 raise
         else:

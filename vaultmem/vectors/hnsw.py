@@ -31,7 +31,7 @@ BUILD_EFFORT = 100  # ef_construction: 20,000 rows in 2.6 s, twice that adds not
 SEARCH_EFFORT = 128  # ef; hnswlib takes k instead when that is more
 NARROW = 10_000  # up to this many allowed rows exact search is as fast
 NARROW_SHARE = 20  # and below one allowed row in this many the graph would mostly find others
-SPARE = 2  # factor by which more rows are requested when there is a filter
+SPARE = 2  # factor by which more rows are requested with a filter
 STALE_SHARE = 10  # a tail of more than one row in this many is added to the graph
 ADDED_AT_ONCE = 4_096
 

@@ -1,4 +1,4 @@
-"""Maps the blocks of the vault to the rows of their vectors, and is updated by what has changed."""
+"""Maps the blocks of the vault to the rows of their vectors, and is updated from changes."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Mirror:
     def _candidates(
         self, query: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None, total: int
     ) -> NDArray[np.int64] | None:
-        """At least `k` allowed rows near the query according to the server; None where comparing here is better."""
+        """At least `k` allowed rows near the query according to the server; None if comparing here is better."""
         count = total if rows is None else len(rows)
         fits = query.shape == (self._store.dimensions,) and k > 0
         if not fits or count <= self._narrow or count * NARROW_SHARE < total:

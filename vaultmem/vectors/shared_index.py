@@ -108,7 +108,7 @@ class Setup(NamedTuple):
     store: VectorStore
     config: Config
     vault: str  # the name of the vault there, the same on all machines
-    text: Callable[[Place, bytes], str]  # the text at a place; "" where it is gone
+    text: Callable[[Place, bytes], str]  # the text at a place; "" if it is gone
 
 
 def open_server(config: Config, model: str, patience: float = ANSWER) -> Server:
