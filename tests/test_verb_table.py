@@ -105,7 +105,7 @@ def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
 def row(one: Param) -> str:
     """A parameter in the reference."""
     limits = [f"{resolve(one.least):,} or more" if one.least is not None else "", f"at most {resolve(one.most):,}" if one.most is not None else ""]  # fmt: skip
-    choices = ", ".join(map(str, resolve(one.choices)))
+    choices = "" if "{known}" in one.help else ", ".join(map(str, resolve(one.choices)))
     default = f"default {one.default}" if one.default not in (None, False, "") else ""
     about = one.help.replace("{default}", str(one.default)).replace(
         "{known}", ", ".join(map(str, resolve(one.known))) if "{known}" in one.help else ""

@@ -34,7 +34,7 @@ NOTE = Param("note", "a path, title, file name or alias", place="1", metavar="NO
 LIMIT = Param("limit", "how many (default {default})", kind="int", flag="-n", least=1, most=f"{_LIMITS}RESULTS")
 JOB_LIMIT = LIMIT.but(help="how many memories to change at most", most=1_000_000)
 TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2", known=f"{_TYPED}tags")
-CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES")
+CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES", known=f"{_MEMORY}CATEGORIES")
 MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; guessed if left out", choices=f"{_MEMORY}TYPES")
 GLOBAL = flag("everywhere", "memories marked as global", spelling="global")
 PRIVATE = flag("private", "let no assistant see it")
@@ -61,6 +61,7 @@ HOW = (
          section="(how)"),
     flag("keyword", "by words alone", section="(how)"),
 )
+_TEXT_FILTERS = _narrow("source", "agent", "personality", "project", "type")  # by text.values.TEXT_PROPERTIES
 _NARROW = "narrow the search down"
 _QUERY = Param("query", needed=True)
 _NOTES = Param("notes", kind="switch", default=True)
@@ -105,8 +106,7 @@ _READ = (
 )
 _WRITE = (
     WORDS.but(help="the text; - reads it from stdin"), TAGS,
-    CATEGORY.but(help="soul, character, people, project, date, knowledge, feedback, preferences, decisions, lessons, "
-                 "habits, skills, reminders or inbox (the default)"),
+    CATEGORY.but(help="{known}; the inbox, if left out"),
     Param("scope", _WHO_SEES), SOURCE, AGENT, ROLE, PROJECT, TYPE, MEMORY_TYPE, DECAY,
     Param("expires", "when it ends: a day or a time, also in words (tomorrow), or a span such as 7d"),
     TITLE, GLOBAL.but(help="mark it as global"), PRIVATE, REPLACES, *WRITES,
@@ -135,7 +135,7 @@ VERBS = {
             flag("batch", "many queries from stdin, see below", doors=COMMAND),
             *(param.but(section=_NARROW) for param in (
                 TAGS.but(help="notes that have all these tags"), Param("path", "notes with this text in their path"), FROM, TO,
-                *_narrow("source", "agent", "personality", "project", "type", "scope", "phase", "category"), GLOBAL,
+                *_TEXT_FILTERS, *_narrow("scope", "phase", "category"), GLOBAL,
                 Param("min_confidence", "leave out faded memories (default 0.3, a setting)", kind="float", least=0, most=1),
                 flag("conversations", "also what was said in conversations"),
                 COMPRESSED.but(help="also memories that a summary stands for"), VIEWER,
@@ -205,7 +205,7 @@ VERBS = {
         "list memories, the newest first", REMEMBER,
         (
             *(param.but(choices=param.known) for param in _narrow("phase", "category")),
-            *_narrow("scope", "source", "agent", "personality", "project", "type"), GLOBAL,
+            *_narrow("scope"), *_TEXT_FILTERS, GLOBAL,
             TAGS.but(help="memories that have all these tags"),
             FROM.but(help="written on this day or later, such as 2026-11, yesterday or last week", kind="text"),
             TO.but(help="written on this day or earlier", kind="text"), LIMIT.but(default=100),
