@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.cli_run import ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_renames import in_process
 from vaultmem.pending import pending_page
-from vaultmem.reminders import alarms, items, renames
+from vaultmem.reminders import agenda, alarms, items, renames
 from vaultmem.synclog import log_folder
 from vaultmem.synclog.log_folder import LogFolder
 
@@ -79,3 +80,19 @@ def test_many_notifications_are_told_to_other_machines_at_once(
     assert work["publish"] <= 2
     [page] = (vault / "vaultmem" / "sync").iterdir()
     assert page.read_text("utf-8").count(" told 2026") == 21, "and that there was a first look"
+
+
+def test_notify_without_the_agent_reads_what_is_due_once(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("Tasks.md", "- [ ] task 📅 2026-11-22\n")
+    reads = []
+    real = agenda.notes_with_times
+
+    def counted(*arguments: Any) -> list[agenda.DueNote]:
+        reads.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(agenda, "notes_with_times", counted)
+    assert ran("notify", "--vault", str(vault)).code == 0
+    assert len(reads) == 1

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vaultmem.exchange.importing import ImportReport
     from vaultmem.index.compare import Report as SyncReport
     from vaultmem.memories.reports import PlanReport
+    from vaultmem.memories.store import MemoryStore
     from vaultmem.operations.leaving import AnswerReport
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
@@ -53,6 +54,7 @@ class MemoryVault(Methods):
         self.config = settings.load(self.path)
         self.state = State(self.path)
         self._searcher: Searcher | None = None
+        self._store: MemoryStore | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -64,6 +66,7 @@ class MemoryVault(Methods):
 
     def close(self) -> None:
         """Close all files."""
+        self._store = None
         if self._searcher:
             self._searcher.close()
             self._searcher = None
@@ -71,6 +74,15 @@ class MemoryVault(Methods):
     def is_indexed(self) -> bool:
         """Whether there is an index that was complete at least once."""
         return self.state.is_complete()
+
+    def store(self) -> MemoryStore:
+        """The memories, for a verb that runs in this process; any file may have changed since the last one."""
+        from vaultmem.pending.open_store import open_store
+
+        if self._store is None:
+            self._store = open_store(self.state, self.config)
+        self._store.touched_all()
+        return self._store
 
     def settled(self) -> Self:
         """The vault; in the agent, including the latest edits."""

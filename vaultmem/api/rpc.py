@@ -216,10 +216,7 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
 
 
 def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
-    from vaultmem.pending.open_store import open_store
-
-    reader = Reader(vault)
-    store = open_store(vault.state, vault.config)
+    reader, store = Reader(vault), vault.store()
     if only_reads(name) and not store.is_unfinished():
         return vault.mended(lambda: carry_out(store, reader, name, params))
     with vault.state.lock():
