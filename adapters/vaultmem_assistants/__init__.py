@@ -1,4 +1,4 @@
-"""The programs that run assistants: hooks, skills, MCP registration, and their own memories; and the verbs of them."""
+"""The programs that run assistants: hooks, skills, MCP registration, and their own memories; and the verbs for them."""
 
 from __future__ import annotations
 

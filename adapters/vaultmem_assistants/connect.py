@@ -174,7 +174,7 @@ class Connecting:
             raise VaultmemError(f"{path} was left alone: {error}. {advice}") from error
 
     def skill(self) -> Edited | None:
-        """The skill. A foreign one of that name, or one that the person has changed, stays."""
+        """The skill. One of that name that is not ours, or that the person has changed, stays."""
         harness, remove = self._harness, self._args.remove
         path = harness.skill()
         text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")

@@ -63,7 +63,7 @@ def context(
 
 
 def holding(facts: Iterable[Fact], projects: Collection[str], to: Viewer, now: str) -> list[Fact]:
-    """The valid facts about the person and the project of a session that its assistant may see."""
+    """The valid facts about the person and the session's project that its assistant may see."""
     lasting = (fact for fact in facts if not fact["ends"] or fact["ends"] > now)
     visible = [fact for fact in lasting if to.sees(fact["scope"])]
     person = [fact for fact in visible if not fact["project"]]
@@ -92,7 +92,7 @@ def _block(name: str, lines: list[str], room: int) -> list[str]:
 
 
 def _waiting(result: Mapping[str, list[Row]], review: int) -> list[str]:
-    """The due items. Items to review may stem from anybody, and are only counted."""
+    """The due items. Items to review may come from anyone, so they are only counted."""
     lines: list[str] = []
     for section, title in SECTIONS.items():
         rows = result.get(section, [])
@@ -165,7 +165,7 @@ def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dic
 
 _MARK = re.compile(r"^((?:  |// )vaultmem: sha256-)([0-9a-f]*)$", re.MULTILINE)
 _DIGITS = 16
-# The first skill held no hash: this is that of its text, without the vault.
+# The first skill had no hash: this is the hash of its text, without the vault.
 _FIRST = "1fe8c68b94616df88c3e61446a547d978165dc20d205bb5ab1434a23907b814c"
 _VAULT = re.compile(r"(`vaultmem (?!connect)[a-z]+) --vault (?:'[^`]*'|[^\s`]+)")
 
@@ -190,7 +190,7 @@ def is_ours(text: str) -> bool:
 
 
 def installed(before: str, text: str) -> str:
-    """The new content of the file. Raises VaultmemError when it holds a foreign text."""
+    """The new content of the file. Raises VaultmemError if it holds a text that is not ours."""
     if before and not is_ours(before):
         raise VaultmemError(_THEIRS)
     return text

@@ -1,5 +1,5 @@
 """vaultmem setup: from an installed program to a connected assistant. Each change is shown as a diff before it is
-made; the steps are recorded, and --undo reverts them, the last first."""
+made; the steps are recorded, and --undo reverts them, last first."""
 
 from __future__ import annotations
 
@@ -306,8 +306,8 @@ def _serve_at_login(vault: str) -> Done:
 
 
 def _undo(output: Output, *, dry_run: bool) -> int:
-    """Undo the recorded steps, the last first; what a person has changed since stays. A step that cannot be
-    undone stays recorded. Returns the exit code."""
+    """Undo the recorded steps, last first; later changes by a person stay. A step that cannot be undone stays
+    recorded. Returns the exit code."""
     steps, taken = recorded_steps(), []
     for step in reversed([*steps]):
         if not dry_run:

@@ -1,6 +1,6 @@
 """Our hook in the settings of a harness: recognized by its command, added at the end, removed without a trace.
 
-That a list existed and was empty could not be seen later, so the command of the hook says it: --was event.
+That a list existed and was empty could not be detected later, so the command of the hook records it: --was event.
 """
 
 from __future__ import annotations

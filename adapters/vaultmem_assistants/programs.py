@@ -78,12 +78,12 @@ class Harness:
     # The environment variable that moves that folder; "" where none is documented.
     variable: str
     file: str  # in that folder
-    event: str  # "" where the file is a plugin of ours
+    event: str  # "" if the file is our plugin
     grouped: bool  # whether hooks are in groups with a matcher: {"hooks": [...]}
     command: str  # the field that holds the command
     fields: Json  # further fields of a hook
     scaffold: Json  # what a new file needs besides its hooks
-    advice: str  # what else a person has to do
+    advice: str  # what else a person must do
     servers: Servers
     own_skills: bool = False  # whether it ignores the shared folder of skills
     context: str = ""  # the field of its hook's answer; "" for the form of Claude Code

@@ -1,4 +1,4 @@
-"""The record of what `vaultmem setup` did, in <state root>/setup.json, and how it puts a line of the settings back."""
+"""The record of what `vaultmem setup` did, in <state root>/setup.json, and how it restores a line of the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Done(NamedTuple):
     vault: str = ""
     name: str = ""  # of the assistant
     parts: tuple[str, ...] = ()  # parts of its integration that were added
-    # Lines of the settings: before ("" where there was none), and now.
+    # Lines of the settings: before ("" if there was none), and now.
     lines: tuple[tuple[str, str], ...] = ()
 
 
@@ -27,7 +27,7 @@ def _record_file() -> str:
 
 
 def recorded_steps() -> list[Done]:
-    """The steps of earlier runs that were not undone, the first first."""
+    """The steps of earlier runs that were not undone, first to last."""
     try:
         with open(_record_file(), encoding="utf-8") as file:
             steps = json.load(file)["steps"]

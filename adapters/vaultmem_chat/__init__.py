@@ -1,4 +1,4 @@
-"""Conversations with language models: requests, turns, facts learned, summaries; and the verbs of them."""
+"""Conversations with language models: requests, turns, learned facts, summaries; and the verbs for them."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 from vaultmem.text.json_text import Part, read_parts
 from vaultmem_chat.llm.replies import sound, text_of
 
-# Where a message is inserted: before the last message of the user, or first of all.
+# Where a message is inserted: before the user's last message, or first of all.
 TURN, START = "turn", "start"
-# How questions begin that programs ask for themselves: for titles and tags; what assistants ask to sum up or propose,
-# which may stand behind words of the person.
+# Beginnings of questions that programs ask for themselves: for titles and tags; requests to sum up or propose,
+# which may follow words of the person.
 _TASK = re.compile(
     r"\A\s*(?:### Task:|Generate a title for this conversation|Here is the conversation so far:\s*<conversation>)"
     r"|^(?:CRITICAL: Respond with TEXT ONLY|You are performing a CONTEXT CHECKPOINT|\[SUGGESTION MODE:)",
@@ -36,7 +36,7 @@ _RESULT = "tool_result"
 _REMINDER = re.compile(r"<(system-reminder|current_datetime)>(?:(?!<\1>).)*?</\1>\s*", re.DOTALL)
 _ELEMENTS = r"(?:(?>\s*<({})>(?s:.)*?</\1>))+\s*"
 _CONTINUED = "This session is being continued from a previous conversation (?s:.)*"
-# A part of a message that is nothing but elements, as of a command that it ran for the person, or of the editor around
+# A part of a message consisting only of elements, as of a command that it ran for the person, or of the editor around
 # it; or its own summary. People write elements, too, so of a message that has no other part only its own are left out.
 _ADDED, _OWN = (
     re.compile(f"{_ELEMENTS.format(names)}|{_CONTINUED}")
@@ -58,7 +58,7 @@ class Chat(NamedTuple):
     """A parsed request."""
 
     question: str  # the text of the last message of the user; "" if it has none
-    is_turn: bool  # that message is the last of all; else a tool's result goes on with the turn
+    is_turn: bool  # that message is the last of all; otherwise a tool's result continues the turn
     earlier: tuple[str, ...]  # the texts of all messages
     digest: str  # a digest of the messages up to the question
     model: str
@@ -67,7 +67,7 @@ class Chat(NamedTuple):
     places: tuple[int, int]  # offsets in bytes of the first message, and of the question
     end: int = 0  # offset in bytes of the end of an input that is one text
     previous: str = ""  # the id of the response that it continues
-    is_aside: bool = False  # a program asks for itself
+    is_aside: bool = False  # asked by a program for itself
     session: str = ""  # of an assistant; several of them may share a conversation
 
     def at(self, place: str) -> int:
@@ -76,7 +76,7 @@ class Chat(NamedTuple):
 
 
 def read(body: bytes) -> Chat | None:
-    """Parse the body of a chat completion or of a message. Returns None where it is not a chat in plain UTF-8 JSON, or
+    """Parse the body of a chat completion or of a message. Returns None if it is not a chat in plain UTF-8 JSON, or
     is ambiguous."""
     return _read(body, _completion)
 

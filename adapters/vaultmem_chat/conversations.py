@@ -156,8 +156,8 @@ def promote(session: Session, request: Arguments) -> JsonObject:
 
 
 def forget(session: Session, request: Arguments) -> JsonObject:
-    """Put an entry away, together with the summaries that repeat it; they are written again without it. With
-    `derived`, also the facts and memories derived from it."""
+    """Put an entry away, together with the summaries that repeat it; they are rewritten without it. With `derived`,
+    also the facts and memories derived from it."""
     chosen = _living(session, request)
     who = header(
         request, f"forget an entry of conversation {chosen.conversation}"[:200], session.now

@@ -214,7 +214,7 @@ class _Batch:
         fields = talk.basic_properties(new.id, self._conversation, new.role) | {
             "created_at": fine_stamp(new.created), "updated_at": fine_stamp(self._session.now),
         }  # fmt: skip
-        if new.role == SUMMARY:  # in each conversation, a level has one summary of each name
+        if new.role == SUMMARY:  # a level of a conversation has one summary of each name
             fields["title"] = f"{talk.folder_of(self._conversation)} {new.name.replace('/', ' ')}"
         fields |= new.own_hash()
         by = self._params.text("by")

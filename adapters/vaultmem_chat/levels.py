@@ -18,7 +18,7 @@ NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
 
 
 class _Size(NamedTuple):
-    least: int  # tokens of a conversation from which the level applies
+    least: int  # tokens of a conversation at which the level begins
     share: float  # share of them that its summary may have
     longest: int  # tokens of a summary
 
@@ -121,7 +121,7 @@ def sentence(
     facts: Sequence[str], texts: Iterable[str], most: int, count: Callable[[str], int]
 ) -> str:
     """The most informative sentence of at most `most` tokens: a fact if one fits (of similar ones the newest), else a
-    sentence of the texts, but no question."""
+    sentence of the texts, but not a question."""
     for group in (sentences(" ".join(fact.split()) for fact in reversed(facts)), sentences(texts)):
         for statement in rank(statements(group)):
             if count(statement) <= most:

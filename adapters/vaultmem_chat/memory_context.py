@@ -40,12 +40,12 @@ _UNSEEN = dict.fromkeys(
 
 
 class Limits(NamedTuple):
-    """The limits of a context, from the settings, and for whom it is."""
+    """The limits of a context, from the settings, and its reader."""
 
     top_k: int
     budget: int  # tokens of memories and summary together
     notes: bool
-    client: str = ""  # an assistant, who has its own memories beside those of the conversation
+    client: str = ""  # an assistant, which has its own memories besides those of the conversation
     hurried: bool = False  # a few, by words alone
 
 
@@ -95,7 +95,7 @@ def recall(vault: Vault, conversation: str, question: str, limits: Limits) -> li
 
 
 def _summary(vault: Vault, conversation: str, budget: int) -> str:
-    """The summary of a whole conversation, as far as it fits; "" where it, or something in it, is private."""
+    """The summary of a whole conversation, as far as it fits; "" if it, or something in it, is private."""
     try:
         result = vault.entries(conversation, kinds=[SUMMARIES])
     except VaultmemError as error:

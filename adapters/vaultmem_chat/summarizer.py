@@ -31,7 +31,7 @@ Record = dict[str, object]
 MODEL, EXTRACTIVE = "model", "sentences"  # who wrote a summary
 MOST_AT_ONCE = 2  # chunks, groups and sessions per round
 LINKED = 12  # facts that the summary of a short conversation links to
-LATELY = 12_000  # characters of new turns that go into the summary of all
+LATELY = 12_000  # characters of new turns that go into the overall summary
 
 
 class Limits(NamedTuple):
@@ -303,7 +303,7 @@ class _Round:
         if not summaries.is_other(summary, left):
             return
         self._retire.append({"id": summary.id})
-        if left:  # under another id: that of the one put away stays known
+        if left:  # under another id: the old one stays known
             self._new.append(self._session(str(summary.properties.get("source_session_id")), left))
 
     def _session(self, id_: str, turns: Sequence[Entry]) -> Record:

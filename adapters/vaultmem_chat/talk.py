@@ -112,7 +112,7 @@ class _Talk:
 
     def sit(self) -> None:
         """Chat until the person ends it: Ctrl-C at once, otherwise after learning from the last message."""
-        # Enables line editing, where the system has it.
+        # Enables line editing, if available.
         with contextlib.suppress(ImportError):
             import readline  # noqa: F401 - its import does it
         with contextlib.suppress(KeyboardInterrupt):
@@ -146,7 +146,7 @@ class _Talk:
                 for line in () if pieces else self._client.context.lines:
                     if not line.startswith(
                         " "
-                    ):  # of each memory its first line; a note may have a page of them
+                    ):  # the first line of each memory; a note may have a page of them
                         self._output.aside(self._output.paint(f"recalled: {line}", "dim"))
                 pieces.append(piece)
                 self._output.exact(piece)

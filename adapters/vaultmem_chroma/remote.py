@@ -24,7 +24,7 @@ from vaultmem.text import urls
 from vaultmem.vectors.shared_index import Fact, Near, Record, UnavailableError
 
 AT_ONCE = 1_000  # records in one answer
-# Higher than the server's defaults, so that it finds what an exact search would find.
+# Higher than the server's defaults, so that it finds what an exact search would.
 _GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 Json = dict[str, object]
 
@@ -59,7 +59,7 @@ class Address(NamedTuple):
 
 
 class Remote:
-    """See Server. The collection is looked up when it is first needed."""
+    """See Server. The collection is looked up on first use."""
 
     def __init__(
         self, address: Address, model: str, patience: float, *, texts: bool = False

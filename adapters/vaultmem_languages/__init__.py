@@ -52,7 +52,7 @@ METHODS = {
 
 
 class _PlainLanguage:
-    """Loads the module of a method at its first use: a search loads no grammar of times."""
+    """Loads a method's module on first use: a search loads no time grammar."""
 
     def table(self, name: str) -> Mapping[str, Any]:
         """See vaultmem.adapter.Language."""

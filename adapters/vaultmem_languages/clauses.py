@@ -129,7 +129,7 @@ def facts(clause: Clause) -> list[Fact]:
 
 
 def _split_at(form: re.Pattern[str], text: str) -> tuple[str, str]:
-    """The text before and after the first match; all of it and "" where there is none."""
+    """The text before and after the first match; all of it and "" if there is none."""
     match = form.search(text)
     return (text[: match.start()], text[match.end() :]) if match else (text, "")
 
@@ -223,8 +223,8 @@ def _copula(match: re.Match[str]) -> list[Fact]:
 
 
 def _age(subject: str, value: str, negated: bool) -> list[Fact]:
-    """The age of somebody; [] where it is not stated, or the subject may be ambiguous: "my son" need not be the only
-    one. A bare number is the user's age."""
+    """Someone's age; [] if it is not stated, or the subject may be ambiguous: "my son" need not be the only one. A
+    bare number is the user's age."""
     match = _AGE.match(_DROPPED.sub("", value))
     is_user = slots.canonical_subject(subject) == "user"
     is_one = is_user or slots.slot(subject) is not None or _NAMED.match(subject) is not None

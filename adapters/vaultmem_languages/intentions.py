@@ -129,7 +129,7 @@ def _is_imperative(before: str, after: str) -> bool:
 # Sentences of notes, outside of tasks, that clearly ask for something at a time: "remind me to call Bob tomorrow".
 
 MOST = 50  # sentences of one note
-_MOST_PLACES = 2_000  # of such words that are read
+_MOST_PLACES = 2_000  # of such words, examined
 _LONGEST = 300  # characters of a sentence on each side of the word
 _NAMES = f"{_MONTHS}|mon|tue|wed|thu|fri|sat|sun|tomorrow|tonight|today|noon|midnight|next|this|end|eo[dwmy]"
 # Each begins with letters, so that the engine can skip to them.
@@ -166,8 +166,7 @@ _CLOCK_ALONE = lazy(
 
 
 def sentences(note: Note, text: str) -> dict[int, list[str]]:
-    """Sentences of text and lists that may say when something is to be done, by line number. Fast where there is
-    none."""
+    """Sentences of text and lists that may say when something is to be done, by line number. Fast if there are none."""
     low = text.lower()
     if len(low) != len(text):  # a letter became two
         low = "".join(letter.lower()[:1] or letter for letter in text)
@@ -259,7 +258,7 @@ def moment(sentence: str, written: datetime) -> Moment | None:
 
 
 def task_moment(text: str, written: datetime) -> Moment | None:
-    """When an open task is due that names a time in plain words; None without a time."""
+    """When an open task that names a time in plain words is due; None without a time."""
     return next(iter(_times(text, written)), None)
 
 

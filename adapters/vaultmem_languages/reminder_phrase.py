@@ -289,7 +289,7 @@ def _words(text: str, spans: Iterable[Span]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(text[start:end].split()) for start, end in spans))
 
 
-# Words of time that stand beside a time and belong to it, in English, Chinese and Japanese, and that no reading takes
+# Time words beside a time that belong to it, in English, Chinese and Japanese, and that no reading takes
 
 _NTH = rf"(?:{'|'.join(ORDINAL_WORDS)}|last|\d{{1,2}}(?:st|nd|rd|th))"
 
@@ -302,7 +302,7 @@ _SHAPES = _pattern("shapes")  # a clock or a date by its form
 _FEASTS = _pattern("feasts")
 _ANYWHERE = _pattern("anywhere")  # of how often something happens, anywhere
 _OF_A_RULE, _OF_A_YEAR = _pattern("of_a_rule"), _pattern("of_a_year")  # anywhere
-_BEHIND, _BEHIND_RULE = _pattern("behind"), _pattern("behind_rule")  # where they touch a time
+_BEHIND, _BEHIND_RULE = _pattern("behind"), _pattern("behind_rule")  # if they touch a time
 _BEFORE, _BEFORE_RULE = _pattern("before"), _pattern("before_rule")
 _NOUN = _pattern("noun")
 _OFTEN = _pattern("often")

@@ -258,7 +258,7 @@ _COMPOUND = lazy(
 )
 _HAN_MOVED = pattern("slots", "han_moved")
 _GERMAN_HOME = pattern("slots", "german_home", 0, place=_NAME)
-# Somebody who moved recently still lives there; "last month" alone is past.
+# Someone who moved recently still lives there; "last month" alone is past.
 _MOVES = lazy(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
 _LATELY = pattern("slots", "lately")
 _HAN_NO_PLACE = pattern("slots", "han_no_place")
@@ -327,7 +327,7 @@ def _residence(clause: str) -> Fact | None:
 
 
 def is_no_place(name: str) -> bool:
-    """Whether a name is that of something nobody lives in: "Apple Music", "Team Blue", "Node.js"."""
+    """Whether it names something that nobody lives in: "Apple Music", "Team Blue", "Node.js"."""
     words = re.split(r"[\s'’.-]+", name.removeprefix("the "))
     if any(_COMPOUND.match(word) for word in words):
         return True

@@ -1,7 +1,7 @@
 """Extracts facts (subject, property, value) from a short text, and decides whether two of them contradict each other.
 
 Precision before recall: the past, suppositions, questions, and sentences about "her" and "it" give no statement, and
-two statements contradict each other only where a subject has one value at a time or one negates the other.
+two statements contradict each other only if a subject has one value at a time or one negates the other.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _is_opposed(one: Statement, other: Statement) -> bool:
 
 
 def contradiction(one: str, other: str) -> str | None:
-    """Why two texts contradict each other, in one line for a person; None when they do not."""
+    """Why two texts contradict each other, in one line for a person; None if they do not."""
     theirs = statements(other)
     if not theirs:
         return None

@@ -1,6 +1,6 @@
 """Time expressions in notes, for all languages in one grammar, relative to the day they were written.
 
-Pieces are read from left to right and joined where they belong to one time: "next Friday" and "at 9am". The week goes
+Pieces are read from left to right and joined if they belong to one time: "next Friday" and "at 9am". The week runs
 from Monday to Sunday, a bare weekday is the next one after today, "next" is in the following week, "morning" is 9:00,
 "evening" 20:00; "at 3" is in the afternoon, 3:00 is in the night.
 """
@@ -91,7 +91,7 @@ def _to_come(text: str, now: datetime, fits: Callable[[str, int, int], bool]) ->
 def absolute(text: str, written: datetime) -> str:
     """The text with each relative time followed by the day it meant: tomorrow (2026-11-22).
 
-    A bare "Friday" may be the last or the next: its day is added only where intent is plain.
+    A bare "Friday" may be the last or the next: its day is added only if the intent is plain.
     """
     for _ in range(_ROUNDS):  # an added bracket may split what was one unusual word: 0:00年底
         resolved = _with_days(text, written)

@@ -51,7 +51,7 @@ class Sense(NamedTuple):
     at: datetime | None = None
     shift: int | None = None  # offset in days from an adjacent day
     repeat: Repeat | None = None
-    since: date | None = None  # of what repeats: from when, until when, how often, or how long
+    since: date | None = None  # for a repetition: from when, until when, how often, or how long
     until: date | None = None
     times: int = 0
     length: tuple[float, str] | None = None  # number of days, weeks, months or years
@@ -251,7 +251,7 @@ def day_range(first: int, last: int) -> tuple[int, ...]:
     return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
 
 
-# By month, where a shorter one has its last day instead: who pays on the 31st pays in April, too.
+# By month, using the last day of shorter ones: someone who pays on the 31st pays in April, too.
 _LAST_DAYS = {None: 31, 2: 29}
 
 

@@ -164,7 +164,7 @@ _LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
 
 
 def normalize(text: str) -> str:
-    """The same text, character for character: half width, lower case, simplified Chinese, and Japanese words of time in
+    """The same text, character for character: half width, lower case, simplified Chinese, and Japanese time words in
     the Chinese ones of the same length."""
     text = text.translate(_TABLE)
     is_chinese = text.isascii() or _JAPANESE.isdisjoint(text)

@@ -59,7 +59,7 @@ def complete(path: str, text: str, task: Task, done: Completion) -> str | None:
 
 
 def _open_block(path: str, text: str, task: Task) -> Block | None:
-    """The block as it is in the text now; None when it has changed."""
+    """The block in the current text; None if it has changed."""
     for block in _blocks(path, text):
         if block.line == task.line:
             result, _ = tasks.tasks([block])
@@ -78,7 +78,7 @@ def _blocks(path: str, text: str) -> Iterable[Block]:
 
 def _parts(repeater: str) -> tuple[str, str, str]:
     match = _REPEATER.fullmatch(repeater)
-    assert match is not None  # tasks.stamps() takes no other
+    assert match is not None  # tasks.stamps() accepts no other
     return match[1], match[2], match[3]
 
 

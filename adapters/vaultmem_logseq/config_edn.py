@@ -57,7 +57,7 @@ class _Form:
 
 
 def read_edn(text: str) -> Edn:
-    """The first form of the text; None when there is none or the brackets do not match.
+    """The first form of the text; None if there is none or the brackets do not match.
 
     Sets and lists become lists, characters and symbols strings; tagged literals lose their tag.
     Map keys other than keywords, symbols and strings are left out.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Completion, FrontMatter, Note, Task
     from vaultmem_logseq.page import PageReader
 
-_READING = "4"  # raised when the same page is read differently
+_READING = "4"  # raise it when pages are parsed differently
 _FORMATS = (".md", ".markdown", ".org")
 _NOT_PAGES = ("logseq/bak/", "logseq/version-files/")
 # A real page wins over an alias: links look for the page first. Page names begin with no slash.
@@ -113,7 +113,7 @@ class LogseqRules:
         return complete(path, text, task, done)
 
     def is_mirror(self, path: str) -> bool:
-        """Whether Logseq writes the page out of its database."""
+        """Whether Logseq writes the page from its database."""
         return path.startswith(MIRROR)
 
     def views(self) -> Mapping[str, str]:

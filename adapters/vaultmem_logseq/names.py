@@ -48,7 +48,7 @@ def _decode(name: str) -> str:
 
 DEFAULT_TITLE = "MMM do, yyyy"
 DEFAULT_FILE = "yyyy_MM_dd"
-# Logseq takes these for journal days whatever the user's own format is.
+# Logseq takes these for journal days, whatever the user's own format.
 _ALWAYS = (DEFAULT_TITLE, "yyyy-MM-dd", "yyyy_MM_dd")
 
 _MONTHS = (

@@ -178,7 +178,7 @@ class Body:
         self.in_logbook = False
 
     def read(self, raw: str, shape: str, line: int, offset: int) -> None:
-        """All lines after the first: as they stand, and with code and comments blanked out."""
+        """All lines after the first: unchanged, and with code and comments blanked out."""
         if not self.special.search(raw):
             self.rows = [self.unindented(row) for row in raw.split("\n")]
             self.numbers = list(range(line, line + len(self.rows)))
@@ -240,7 +240,7 @@ _LONG = 1_000  # characters; a block up to this size stays whole
 _STEP = re.compile(r"^[ \t]*+(```|~~~)|\n(?>(?:[ \t]*+\n)+)", re.MULTILINE)  # fence or gap
 _TITLE_LIMIT = 200
 _WORD = re.compile(r"[^\W\d_]{2}")
-# Words of markup: the ends of a container, macros, and the ids of blocks that are referred to.
+# Words of markup: the ends of a container, macros, and the ids of referenced blocks.
 _MARKUP = re.compile(
     rf"(?<=#\+)(?:BEGIN|END)_\w++|(?<=\{{\{{)(?:embed|query)\b|(?<=\(\(){UUID}(?=\)\))",
     re.IGNORECASE,
@@ -263,7 +263,7 @@ def pieces(blocks: Iterable[Block]) -> tuple[Piece, ...]:
 
 
 def _without_markup(piece: Piece) -> Piece:
-    """The piece without words that are none of its text; what is left of them keeps its lines."""
+    """The piece without words that are not part of its text; the remaining text keeps its lines."""
     is_plain = not ("#+" in piece.text or "{{" in piece.text or "((" in piece.text)
     return piece if is_plain else piece._replace(text=_MARKUP.sub("", piece.text))
 
@@ -275,7 +275,7 @@ def _below(headings: tuple[str, ...], text: str) -> tuple[str, ...]:
 
 def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
     kind = "list" if block.bullet and not block.heading else "text"
-    if not block.level:  # its properties are those of the page
+    if not block.level:  # its properties are the page's
         return _paragraphs(block, headings, kind) if block.text else []
     fields = [field for field in block.properties if _says_more(field)]
     if len(block.text) <= _LONG:
@@ -286,7 +286,7 @@ def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
 
 
 def _says_more(field: Property) -> bool:
-    """Whether a person may search for a property of a block: it has words and is not one of Logseq's own."""
+    """Whether a person may search for a block's property: it has words and is not one of Logseq's own."""
     return bool(_WORD.search(field.value)) and not properties.is_own(field.key)
 
 

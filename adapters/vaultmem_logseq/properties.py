@@ -53,7 +53,7 @@ def is_quoted(value: str) -> bool:
 
 
 def list_names(value: str) -> list[str]:
-    """The names in the value of `alias::`, `tags::` and the like, in order, each once."""
+    """The names in the value of `alias::`, `tags::` and the like, in order and without duplicates."""
     names: dict[str, None] = {}
     for item in _ITEM.finditer(value):
         _add_names(item[0].strip(), names)
@@ -72,7 +72,7 @@ def _add_names(item: str, names: dict[str, None]) -> None:
 
 
 def parse_value(value: str, references: Iterable[str]) -> Value:
-    """The value of a property that is not a list by its key; `references` are those found in it."""
+    """The value of a property that is not a list; `references` are those found in it."""
     if is_quoted(value):
         return value
     if value in {"true", "false"}:
@@ -98,7 +98,7 @@ class YamlProperty(NamedTuple):
 
 
 def yaml_properties(block: str, parsed: Properties) -> list[YamlProperty]:
-    """The properties of a YAML block: as parsed, or line by line where YAML cannot be read.
+    """The properties of a YAML block: as parsed, or line by line if YAML cannot be read.
 
     Logseq itself reads lines only; lists work here because people expect them to.
     """
@@ -138,7 +138,7 @@ def _source(value: Value) -> str:
 
 
 def _item(value: Value) -> str:
-    # An unquoted [[A]] is a list in a list for YAML and a page for everybody who types it.
+    # An unquoted [[A]] is a list in a list for YAML and a page for anyone who types it.
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], (str, int)):
         return f"[[{value[0]}]]"
     text = _source(value)

@@ -108,7 +108,7 @@ def _task(block: Block) -> Task:
 
 
 def _with_properties(task: Task, block: Block, day: Callable[[str], str | None]) -> Task:
-    """The task with the times in its properties, where it has no date lines."""
+    """The task with the times in its properties, if it has no date lines."""
     moments: dict[str, str] = {}
     for field in block.properties:
         key = _TIMES.get(field.key)

@@ -39,7 +39,7 @@ def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def _pattern(source: str) -> re.Pattern[str] | None:
-    """A JavaScript expression; None when Python cannot read it or would take too long with it."""
+    """A JavaScript expression; None if Python cannot read it or would take too long with it."""
     if len(source) > _LONGEST:
         return None
     if _is_one_branch(source):

@@ -67,7 +67,7 @@ def iso_day(text: str) -> str | None:
 
 
 def day_format(written: str, folder: str) -> re.Pattern[str] | None:
-    """A format of moment.js as a pattern of a path without `.md`; None when no day can be read from it."""
+    """A format of moment.js as a pattern of a path without `.md`; None if no day can be read from it."""
     parts: list[str] = []
     fields: set[str] = set()
     for literal, name, _, other in _TOKEN.findall(unicodedata.normalize("NFC", written)[:200]):

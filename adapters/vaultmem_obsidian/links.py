@@ -95,8 +95,8 @@ def find_links(
 
 
 def _tokens(plain: str, start: int) -> Iterator[re.Match[str]]:
-    """Yield the tokens at each unescaped bracket. Plain search is faster than a pattern that looks at every
-    character; where no closing bracket follows, there are no links."""
+    """Yield the tokens at each unescaped bracket. Plain search is faster than a pattern that examines every
+    character; without a following closing bracket, there are no links."""
     opening, closing = plain.find("[", start), plain.find("]", start)
     while closing >= 0:
         at = opening if 0 <= opening < closing else closing
@@ -137,7 +137,7 @@ def property_links(text: str, front: FrontMatter) -> list[Link]:
 
 
 def split_wikilink(inner: str) -> tuple[str, str | None, str | None] | None:
-    """The path, subpath and display text of a wikilink's content; None when it has no target."""
+    """The path, subpath and display text of a wikilink's content; None if it has no target."""
     target, bar, display = inner.partition("|")
     if bar and target.endswith("\\"):
         target = target[:-1]  # in a table the bar is written \| (R-LINK-20)
@@ -145,7 +145,7 @@ def split_wikilink(inner: str) -> tuple[str, str | None, str | None] | None:
 
 
 def split_destination(written: str, text: str) -> tuple[str, str | None, str | None] | None:
-    """The same for a Markdown link; None when it leads out of the vault."""
+    """The same for a Markdown link; None if it leads out of the vault."""
     if not written or _SCHEME.match(written):
         return None
     if "\\" in written:
@@ -267,7 +267,7 @@ def find_tags(plain: str, body: int, links: list[tuple[int, int]]) -> list[str]:
 
 
 def merge_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Each tag once, without case, in its first spelling."""
+    """The tags without duplicates, ignoring case, in their first spelling."""
     first: dict[str, str] = {}
     for tag in tags:
         first.setdefault(tag.lower(), tag)
@@ -306,6 +306,6 @@ def _texts(value: Value) -> list[str]:
 
 
 def _valid(tag: str) -> str:
-    """The tag without a trailing slash, or "" when it is only digits."""
+    """The tag without a trailing slash, or "" if it has only digits."""
     tag = tag.rstrip("/")
     return "" if tag.isascii() and tag.isdigit() else tag

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from vaultmem_obsidian.habits import Settings
 
 NO_PLUGIN = Habits()
-_VERSION = 2  # raise it when the same note is read differently
+_VERSION = 2  # raise it when notes are parsed differently
 _LINKABLE = frozenset(
     [
         *["canvas", "base", "pdf", "avif", "bmp", "gif", "jpeg", "jpg", "png", "svg", "webp"],
@@ -112,11 +112,11 @@ class ObsidianDialect:
     home: tuple[str, ...] = ()
 
     def claims(self, root: Folder) -> int:
-        """2 where Obsidian's folder exists, else 1: it can read any notes."""
+        """2 if Obsidian's folder exists, else 1: it can read any notes."""
         return 2 if root.exists(".obsidian") else 1
 
     def open(self, root: Folder) -> ObsidianRules:
-        """The rules of this vault by the settings in its `.obsidian`."""
+        """The rules of this vault, with the settings in its `.obsidian`."""
         rules = ObsidianRules(read_settings(root), read_habits(root))
         rules.is_used = root.exists(".obsidian")
         return rules

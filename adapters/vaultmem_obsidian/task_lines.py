@@ -34,7 +34,7 @@ class Reminder(NamedTuple):
 
 
 def moment(day: str, time: str | None) -> str | None:
-    """Day and time in ISO form; None when there is no such day."""
+    """Day and time in ISO form; None if there is no such day."""
     if not iso_day(day):
         return None
     return f"{day}T{time:0>5}" if time else day

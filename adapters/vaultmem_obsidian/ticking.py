@@ -25,14 +25,14 @@ _BODY = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 # The date that the next occurrence is counted from: the first that exists.
 _MOVING = ("due", "scheduled", "start")
-_LEFT_OUT = ("id", "dependsOn", "created", "completed", "cancelled_on")  # of the next one
+_LEFT_OUT = ("id", "dependsOn", "created", "completed", "cancelled_on")  # of the next occurrence
 _MARKED = {"🆔": "id", "⛔": "dependsOn"}
 
 
 class _Piece(NamedTuple):
     """A field at the end of a task, and its position in the line."""
 
-    name: str  # "" for one that stays unchanged
+    name: str  # "" if unchanged
     start: int
     end: int
     is_emoji: bool
@@ -43,7 +43,7 @@ class _Place(NamedTuple):
 
     line: str  # without the line end
     box: int  # offset of the character in the box
-    end: int  # of its words and fields, before a block id
+    end: int  # end of its words and fields, before a block id
     pieces: list[_Piece]
 
 
@@ -88,7 +88,7 @@ class Ticking:
         return [*(f"{line}{ending}" for line in results[:-1]), f"{results[-1]}{last}"]
 
     def _open_task(self, text: str, task: Task) -> Task | None:
-        """The open task as it is in the text now; None when it has changed."""
+        """The open task in the current text; None if it has changed."""
         text = text.replace("\r\n", "\n")
         head = _BODY.match(text)
         body = head.end() if head else 0
@@ -124,7 +124,7 @@ class Ticking:
         return f"  [completion:: {day}]" if dataview else f" ✅ {day}"
 
     def _next(self, place: _Place, task: Task, done: Completion) -> str | None:
-        """The line of the next occurrence; "" when there is none, None when its rule is not understood."""
+        """The line of the next occurrence; "" if there is none, None if its rule is not understood."""
         assert task.recurrence is not None
         today = date.fromisoformat(done.at[:10])
         first = self._counted_from(task)

@@ -1,4 +1,4 @@
-"""The HTTP door: assistants and programs on other machines reach a vault's agent through it, each with its token.
+"""The HTTP door: assistants and programs on other machines reach a vault's agent through it, each with its own token.
 
 The verb `token` admits them; `door` opens it, `http_app` answers requests, `rest` has the verbs as JSON, `streamable` the
 Model Context Protocol.

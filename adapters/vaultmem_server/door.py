@@ -51,8 +51,8 @@ class Door:
     beside: list[Callable[[], contextlib.AbstractAsyncContextManager[None]]] = field(
         default_factory=list
     )
-    left_out: dict[str, str] = field(default_factory=dict)  # that could not be mounted, and why
-    is_closing: bool = False  # streams end then: nothing else would stop while a page is open
+    left_out: dict[str, str] = field(default_factory=dict)  # could not be mounted, and why
+    is_closing: bool = False  # then streams end: otherwise nothing would stop while a page is open
 
     def __post_init__(self) -> None:
         self.links = {name: Link(folder) for name, folder in self.vaults.items()}

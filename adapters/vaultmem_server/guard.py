@@ -1,8 +1,8 @@
 """Who may use the proxy: programs on this machine, but no web page in its browsers; with proxy.key only clients that
 send it.
 
-A page can send requests to 127.0.0.1, also under a name of its own that resolves to it. It cannot hide that: browsers
-send the name (Host) and the page (Origin). Our own page would have the name that it requests; where we listen at all
+A page can send requests to 127.0.0.1, also under its own name that resolves to it. It cannot hide that: browsers send
+the name (Host) and the page (Origin). Our own page would have the name that it requests; if we listen at all
 addresses, other machines may serve pages under any other name or address.
 """
 
@@ -112,7 +112,7 @@ class Guard:
         return self._key is not None and self._key.matches(value)
 
     def _is_ours(self, raw: str) -> bool:
-        """Whether a Host header means us. Where we listen at all addresses every address does, but not every name: a
+        """Whether a Host header means us. If we listen at all addresses, every address does, but not every name: a
         page can have a name that resolves to us, but no address other than its own."""
         name, port = split_host(raw.lower())
         if port != str(self._port):

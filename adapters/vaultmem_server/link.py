@@ -19,8 +19,8 @@ from vaultmem.api.verbs import JSON
 from vaultmem.errors import VaultmemError
 
 MOST_OPEN = 24  # connections to one agent, which accepts 110 in all
-SEARCHES = 1  # of one agent at once: in its one interpreter two of them take turns, at the price of a third more work
-CROWD = 6  # keyword searches of one vault at once, from which a second process takes over some
+SEARCHES = 1  # of one agent at once: two would take turns in its one interpreter, for a third more work
+CROWD = 6  # keyword searches of one vault at once, above which a second process takes some
 PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
@@ -39,7 +39,7 @@ def of_memories(verb: str, params: JsonObject) -> JsonObject:
 
 
 def inside(value: object, *names: str) -> object:
-    """The value at a path of names in nested JSON objects; None where one is missing."""
+    """The value at a path of names in nested JSON objects; None if one is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
@@ -161,7 +161,7 @@ class Link:
             self._searching -= 1
 
     async def _beside(self, line: bytes, came: float) -> bytes:
-        """The reply of the second process, which sees earlier writes; b"" where there is none."""
+        """The reply of the second process, which sees earlier writes; b"" without one."""
         if not self.reader.wake():
             return b""
         self.reader.is_busy = True

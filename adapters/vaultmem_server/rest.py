@@ -289,8 +289,9 @@ async def merged_search(
     """The best results of all vaults, each with its vault; `missing` says why a vault has not answered. Raises the
     LinkError of the first vault if none has answered.
 
-    With many vaults each has few of the best results: each is first asked for a few, and for all only where an
-    omitted one could be among the best."""
+    With many vaults each has few of the best results: each is first asked for a few, and for all only if an omitted
+    one could be among the best.
+    """
     named = params.get("limit")
     limit = named if isinstance(named, int) else _LIMIT
     few = 2 * -(-limit // len(vaults))

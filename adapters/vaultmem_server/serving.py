@@ -17,7 +17,7 @@ from vaultmem.errors import VaultmemError
 
 LAST_BYTES = 5  # seconds for streams to end at shutdown
 HALF = 10.0  # seconds within which an incomplete request must make progress
-LEAST = 1_000  # bytes that count as going on: one byte every few seconds holds a connection, and asks nothing
+LEAST = 1_000  # bytes that count as progress: a byte now and then would hold a connection
 _BACKLOG = 512
 
 
@@ -91,7 +91,7 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Handle signals, where that is possible."""
+        """Handle signals, where possible."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

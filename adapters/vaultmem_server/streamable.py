@@ -230,7 +230,7 @@ class _Endpoint:
             return self._sessions.named(id_, caller, vault)
         if method == "initialize":
             return self._sessions.begin(caller, vault)
-        if inside(message, "params", "_meta", _ENVELOPE) in ENVELOPES:  # it says its version itself
+        if inside(message, "params", "_meta", _ENVELOPE) in ENVELOPES:  # it names its own version
             return Session("", caller.token.key, vault)
         raise HTTPException(400, f"{SESSION} is missing: initialize first")
 

@@ -87,12 +87,12 @@ class TokenStore:
         self._tokens: dict[str, Token] = {}  # by key
 
     def all(self) -> list[Token]:
-        """All tokens, sorted by name. Raises StateError when the file cannot be read."""
+        """All tokens, sorted by name. Raises StateError if the file cannot be read."""
         self._refresh()
         return sorted(self._tokens.values(), key=lambda token: token.name)
 
     def named(self, name: str) -> Token:
-        """The token with a name. Raises UsageError where there is none."""
+        """The token with a name. Raises UsageError if there is none."""
         tokens = self.all()
         for token in tokens:
             if token.name == name:
@@ -101,7 +101,7 @@ class TokenStore:
         raise UsageError(f"there is no token {name!r}; known: {names}")
 
     def check(self, name: str, scope: str, agent: str = "") -> None:
-        """Raise UsageError where such a token cannot be created."""
+        """Raise UsageError if such a token cannot be created."""
         if not _NAME.fullmatch(name):
             raise UsageError(
                 "the name of a token has up to 40 letters, digits, dots, dashes and underscores"
@@ -129,14 +129,14 @@ class TokenStore:
         return f"{PREFIX}_{key}_{secret}"
 
     def revoke(self, name: str) -> Token:
-        """Remove a token and return it. Raises UsageError where there is none of that name."""
+        """Remove a token and return it. Raises UsageError if there is none of that name."""
         with self._locked():
             gone = self.named(name)
             self._write([token for token in self.all() if token.name != name])
         return gone
 
     def holder(self, text: str) -> Token | None:
-        """The token of a request; None where it is unknown or expired. Takes the same time for every wrong secret."""
+        """The token of a request; None if it is unknown or expired. Takes the same time for every wrong secret."""
         self._refresh()
         prefix, _, rest = text.partition("_")
         key, _, secret = rest.partition("_")

@@ -70,7 +70,7 @@ def _escape(value: str) -> str:
 
 
 class Audit:
-    """The audit log of writes through the door: a line of JSON for each, in a file that only the user can read. If it
+    """The audit log of writes through the door: one JSON line for each, in a file that only the user can read. If it
     cannot be written, the entry goes to the server's log and the request continues."""
 
     def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:

@@ -59,7 +59,7 @@ async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
-    """Call a verb on each of some memories."""
+    """Call a verb on each of several memories."""
     verb, text, fields = _EACH[name]
     params = {field: kind(_needed(form, field)) for field, kind in fields.items()}
     answers, refused = await _for_each(form, lambda id_, _: reader.ask(verb, id=id_, **params))
@@ -71,8 +71,8 @@ async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
 async def _for_each(
     form: Form, ask: Callable[[str, str], Awaitable[Record]]
 ) -> tuple[dict[str, Record], list[str]]:
-    """Ask for each of some memories, by its id and the hash of the text that was seen. Returns the answers by id, and
-    why others were refused. Raises VaultmemError if all were."""
+    """Ask for each of several memories, by id and hash of the text that was seen. Returns the answers by id, and why
+    others were refused. Raises VaultmemError if all were."""
     answers: dict[str, Record] = {}
     refused: list[str] = []
     for id_, seen in _chosen(form):
@@ -106,7 +106,7 @@ async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _check_seen(reader: Reader, id_: str, seen: str) -> None:
-    """Raise VaultmemError for a memory that has another text by now."""
+    """Raise VaultmemError if a memory's text has changed."""
     record = await reader.ask("read", id=id_, counts=False)
     if record["content_hash"] != seen:
         raise VaultmemError(f"{record['title']!r} was changed meanwhile; look at it again first")

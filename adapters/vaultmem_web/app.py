@@ -244,7 +244,8 @@ def _script(request: http.Request) -> str:
 
 
 def _cookie(request: http.Request) -> str:
-    """The name of its cookie has the port: cookies know none, and the page of another vault has a session of its own."""
+    """The name of its cookie includes the port: cookies ignore ports, and the page of another vault has its own
+    session."""
     return f"{COOKIE}_{request.url.port}"
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vaultmem_server.door import Door
 
 Record = Mapping[str, Any]  # an answer as JSON
-News = asyncio.Queue[list[str]]  # the kinds of changes, one set after the other
+News = asyncio.Queue[list[str]]  # kinds of changes, one set at a time
 
 
 def named(memory: Record) -> Record:

@@ -40,7 +40,7 @@ async def _due(visit: Visit) -> h.Node:
     due = await visit.reader.ask("pending")
     sections: dict[str, dict[str, Record]] = {}
     for item in (*due["items"], *due["chores"]):
-        # Preferences are not due; items that one line only counts are listed here.
+        # Preferences are not due; items that a line only counts are listed here.
         if (section := headings.get(item["section"])) and not item["counts_others"]:
             sections.setdefault(section, {})[item["id"]] = item
     return [

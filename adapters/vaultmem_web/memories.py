@@ -20,7 +20,7 @@ _FILED = {name: name for name in CATEGORIES if name != "inbox"}
 
 
 def _category(visit: Visit, chosen: str = "inbox") -> h.Element:
-    """A choice of the category to file under; in the inbox, the default is the one that the text suggests."""
+    """A choice of category to file under; in the inbox, the default is the one that the text suggests."""
     t = visit.t
     by_text = {LIKELIEST: t("by its text")} if chosen == "inbox" else {}
     return views.select("category", t("category"), {**by_text, **_FILED}, chosen)

@@ -31,7 +31,7 @@ _EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in
 # A subject and a statement about it.
 _STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
 _QUESTION = form("question")
-# A question that a small model has turned round: "Where my sister lives".
+# A question that a small model has inverted: "Where my sister lives".
 _TURNED = lazy(
     r"(?:where|what|who|whom|whose|when|why|how|which|wo|wer|wann|warum|wie|welche[mnrs]?)\b",
     re.IGNORECASE,
@@ -82,7 +82,7 @@ def read(answer: object) -> list[str]:
 
 
 def plausible(facts: list[str], message: str) -> list[str]:
-    """The facts that can stem from the message: small models repeat their prompt, or general knowledge."""
+    """The facts that can come from the message: small models repeat their prompt, or general knowledge."""
     there = keys(message)
     about = [fact for fact in facts if keys(fact) & there and _STATEMENT.search(fact)]
     asks = _QUESTION.search(message) or "?" in message or "？" in message

@@ -139,7 +139,7 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
 
 
 def _current_words(vault: Vault, item: Item) -> str | None:
-    """The user's words in the current note of the turn; None where they deleted it."""
+    """The user's words in the turn's current note; None if they deleted it."""
     if not item.user.strip():
         return item.user
     for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True):

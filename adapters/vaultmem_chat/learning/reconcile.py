@@ -125,8 +125,8 @@ def decisions(
 def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
     """The decisions without a model: known facts are kept, and a new fact replaces one that it contradicts.
 
-    Two facts contradict each other where a subject has one such value at a time, or one denies the other. Facts that
-    would need more knowledge of the world are added.
+    Two facts contradict each other if a subject has only one such value at a time, or one denies the other. Facts
+    that would need more knowledge of the world are added.
     """
     adds: list[str] = []
     updates: dict[str, str] = {}
@@ -202,8 +202,8 @@ def _already_known(
     listed: Sequence[Decision], new: Sequence[str], first: int | None
 ) -> tuple[set[str], set[str]]:
     """The new facts that are known according to the model: those that it names, by words or number, and those that it
-    may mean by keeping an existing fact. The former count where an existing fact may say the same, the latter where
-    one does."""
+    may mean by keeping an existing fact. The former count if an existing fact may say the same, the latter if one
+    does."""
     left = [decision for decision in listed if decision.event == "NONE"]
     named = {key(decision.text) for decision in left}
     if first is None:

@@ -30,8 +30,8 @@ from vaultmem.paths import make_private, replace_private
 log = logging.getLogger("vaultmem.turns")
 
 FACTS = "facts"  # in an item's meta: the facts in the user's words
-NOTED = "noted"  # in an item's meta: the ids of those sides of it that were written as notes
-SERVICE = "service"  # in an item's meta: the origin of the model's service that it was sent to
+NOTED = "noted"  # in an item's meta: the ids of its sides that were written as notes
+SERVICE = "service"  # in an item's meta: the origin of the model service that it was sent to
 FOLDER = "turns"  # in the state folder
 OPEN_FOR = 600.0  # seconds after which no answer is expected
 LATEST = 9e9  # tolerance for a wrong clock
@@ -71,7 +71,7 @@ class Item(NamedTuple):
 
 
 class Turns:
-    """The queue in a folder. Any thread of any process may use it. Raises StateError when it cannot be written."""
+    """The queue in a folder. Any thread of any process may use it. Raises StateError if it cannot be written."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -156,8 +156,7 @@ class Turns:
         return [f"{self.folder}/{name}" for name in self._list_files() if name.endswith(_BROKEN)]
 
     def claim(self, *, wait: bool = False) -> AbstractContextManager[None] | None:
-        """Become the only worker until the end of the block. Returns None where there is another one, unless
-        `wait`."""
+        """Become the only worker until the end of the block. Returns None if there is another one, unless `wait`."""
         handle = self._opened("worker")
         is_ours = False
         try:
@@ -313,7 +312,7 @@ OUTCOMES = (RECALLED, NOTHING, "slow", "busy", "failed")
 
 
 class ChatCounts:
-    """The counts of one proxy. Any thread may use it."""
+    """The counts of one proxy. Thread-safe."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -338,7 +337,7 @@ class ChatCounts:
 
 
 def read_counts(folder: str) -> dict[str, int] | None:
-    """The counts of the latest proxy; None where there was none."""
+    """The counts of the latest proxy; None if there was none."""
     try:
         with open(f"{folder}/{COUNTS}", encoding="ascii") as file:
             result = json.load(file)

@@ -29,7 +29,7 @@ REST = 30.0  # seconds before a failed turn is tried again
 AFTER = 0.3
 TRIES = 3  # attempts before it is set aside
 YIELD = 2.0  # most seconds for which a turn waits for requests
-# Errors of the turn itself, which will recur. Other errors are of the vault, the settings or the agent: they may be
+# Errors of the turn itself, which will recur. Other errors concern the vault, the settings or the agent: they may be
 # fixed some day, and the user's words are kept until then.
 _HOPELESS = (UsageError, NoteNotFoundError)
 
@@ -37,7 +37,7 @@ ModelFor = Callable[[Item], Model | None]
 
 
 def service_of(config: Config) -> str:
-    """The origin of the service; "" where none is set."""
+    """The origin of the service; "" if none is set."""
     address = config.text("llm.base_url")
     return urls.origin(urls.endpoint(address)) if address else ""
 
@@ -75,7 +75,7 @@ class _Loop:
             try:
                 if not self.ending.is_set():
                     self._work()
-            except Exception:  # the last resort of the thread: the turn stays in the queue
+            except Exception:  # the thread's last resort: the turn stays in the queue
                 log.exception("the thread %s has failed", self._name)
 
 
@@ -94,7 +94,7 @@ class Worker:
         self._notes = _Notes(vault, self.turns, lambda: self.current, self.step_aside)
         self.current = ""  # the id of the current turn
         self.remembered = 0  # turns learned by this worker
-        self._failed: dict[str, tuple[int, float]] = {}  # by item: how often, and when at last
+        self._failed: dict[str, tuple[int, float]] = {}  # by item: failures, and the last time
 
     def start(self) -> None:
         """Start the threads."""
@@ -168,7 +168,7 @@ class Worker:
     def _learn(self, vault: Vault, item: Item) -> bool:
         """Learn from one turn. Returns whether it is done."""
         try:
-            # Of the service that the turn was sent to: it is sent to no other.
+            # The service that the turn was sent to: it is sent to no other.
             may_ask = item.meta.get(SERVICE) in (None, "", service_of(self._vault.config))
             model = self._model(item) if may_ask else None
             with catalog_errors():
@@ -254,7 +254,7 @@ class _Notes:
 
 
 def _open(vault: Vault) -> Vault:
-    """The same vault once more, for another thread."""
+    """A second open instance of the same vault, for another thread."""
     result = Vault(vault.path)
     result.config = vault.config
     return result

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_model(settings: Settings) -> Model | None:
-    """The language model of the settings, None where none is set."""
+    """The language model of the settings; None if none is set."""
     from vaultmem_chat.llm import llm
 
     return llm.open_model(settings)
@@ -49,8 +49,8 @@ def local_models(servers: dict[str, int] | None = None) -> list[Nearby]:
 def find_local_model(
     model: str | None, wants: Callable[[str], bool] | None, form: str
 ) -> tuple[str | None, str | None]:
-    """The address and name of a local model that the person accepts; None without one. Raises ConfigError where there
-    is one and nobody can be asked; `form` shows the options to type."""
+    """The address and name of a local model that the person accepts; None if there is none. Raises ConfigError if
+    there is one and nobody can be asked; `form` shows the options to type."""
     from vaultmem.errors import ConfigError
 
     for candidate in local_models():
@@ -66,7 +66,7 @@ def find_local_model(
 
 
 def _names(port: int) -> list[str]:
-    """The models of the server at a port; empty where no such server listens."""
+    """The models of the server at a port; empty if no such server listens."""
     from vaultmem.errors import LlmError
     from vaultmem_chat.llm.replies import model_names
     from vaultmem_chat.llm.wire import Wire

@@ -54,7 +54,7 @@ class Service(NamedTuple):
 
 
 def service_of(settings: Settings) -> Service:
-    """The service of the settings. Raises ModelError where no model is named."""
+    """The service of the settings. Raises ModelError if no model is named."""
     name = settings.text("embedding.model")
     if name == times.OFF:
         raise ModelError("Search by meaning is switched off. Set embedding.model to a model.")
@@ -97,11 +97,11 @@ class ServiceEmbedder(TextEmbedder):
         self.model = Model(key, service.model, length, folder, "")
 
     def is_loaded(self) -> bool:
-        """Whether it did not just fail."""
+        """Whether it has not just failed."""
         return self._trouble() is None
 
     def unload(self) -> None:
-        """Does nothing: there is no model in memory."""
+        """Do nothing: there is no model in memory."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         """As in TextEmbedder, with as many texts as a request may hold."""

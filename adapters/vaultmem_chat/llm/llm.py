@@ -24,7 +24,7 @@ from vaultmem_chat.llm.wire import MOST_BYTES, MOST_STREAMED, Events, Reply, Unr
 
 CHAT = "/chat/completions"
 PASSING = (408, 409, 429)  # and all from 500
-LONGEST_WAIT = 30.0  # seconds: when a service names a longer wait, we give up
+LONGEST_WAIT = 30.0  # seconds: if a service names a longer wait, we give up
 LONGEST_PAUSE = 8.0
 LOOK = 3.0  # seconds to check whether a service is running
 MOST_WORDS = 200  # characters of an error message of a service
@@ -191,7 +191,7 @@ class Budget:
 
 
 def within_budget(settings: Settings, model: Model | None) -> Model | None:
-    """The model, if there is one, limited to the number of calls in the settings; None where they allow none."""
+    """The model, if there is one, limited to the number of calls in the settings; None if they allow none."""
     calls = settings.number("llm.calls")
     return Budget(model, calls) if model and calls else None
 
@@ -343,7 +343,7 @@ def request_body(model: str, question: Question, form: Form) -> dict[str, object
     request: dict[str, object] = {"model": model}
     if question.schema is not None:
         schema = question.schema
-        if schema.get("type") != "object":  # services take nothing else at the root
+        if schema.get("type") != "object":  # services accept nothing else at the root
             schema = object_schema({WRAPPED: schema})
         if form.schema == JSON_SCHEMA:
             name = _NO_NAME.sub("-", question.purpose)[:64] or WRAPPED
@@ -365,7 +365,7 @@ def request_body(model: str, question: Question, form: Form) -> dict[str, object
 
 
 def _with_schema(messages: tuple[Message, ...], schema: Schema) -> tuple[Message, ...]:
-    """The messages with the schema in words, in the one system message that every template takes: the first."""
+    """The messages with the schema in words, in the one system message that every template accepts: the first."""
     words = (
         "Answer with one JSON value that fits this JSON Schema, and with nothing else:\n"
         + json.dumps(schema, ensure_ascii=False)

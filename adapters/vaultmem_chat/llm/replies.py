@@ -14,10 +14,10 @@ from vaultmem.adapter import JsonObject, services
 from vaultmem.adapter.services import Schema
 from vaultmem.text.values import json_object
 
-MOST = 100_000  # characters that are read
+MOST = 100_000  # characters read
 MOST_REPAIRED = 8_000  # json_repair may take quadratic time
 DEEPEST = 64  # levels of a value
-MOST_TEXT = 1_000_000  # characters of an answer that are collected
+MOST_TEXT = 1_000_000  # characters collected of an answer
 WRAPPED = "answer"  # the key around a value that is not an object
 DONE = "[DONE]"
 _THOUGHTS = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
@@ -25,7 +25,7 @@ _THOUGHTS = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECAS
 _OPENING = re.compile(
     r"""\{\s{0,9}(?:["'}]|\w{1,40}\s{0,9}:)|\[\s{0,9}(?:["'“\[{\]\d.+-]|(?:true|false|null)\b)"""
 )
-_END = "zQ8end"  # marks the end of a text to repair, and so whatever was unfinished
+_END = "zQ8end"  # marks the end of a text to repair, and so anything unfinished
 _RUN_TOGETHER = re.compile(r"""["'”]\s{0,9}[,，]\s{0,9}["'“]""")
 _ERROR_KEYS = ("error", "message", "detail")
 _DECLINED = ("refusal", "content_filter")  # reasons: what was written before is not an answer
@@ -33,7 +33,7 @@ _TEXT_PARTS = ("text", "input_text", "output_text", None)
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
-# JSON in the text of a model
+# JSON in a model's text
 
 
 def parse_json(text: str, schema: Schema | None = None) -> object:
@@ -47,7 +47,7 @@ def parse_json(text: str, schema: Schema | None = None) -> object:
         result = list(_values(without_thoughts(text)))
     values = [_bound(value) for value in result if value is not None]
     if kind == "array" and len(values) > 1 and all(isinstance(value, dict) for value in values):
-        return values  # one object a line
+        return values  # one object per line
     if not values:
         raise ValueError("no JSON")
     shaped = [shape(value, kind) for value in values]
@@ -81,7 +81,7 @@ def _repair(text: str) -> object:
 
 def _drop_unfinished(value: object, end: str) -> tuple[object, bool]:
     """A repaired value without unfinished parts, which hold `end`, and whether there were none. Unfinished objects in
-    a list are left out; texts that were joined at a comma are separated."""
+    a list are left out; texts joined at a comma are separated."""
     if isinstance(value, str):
         return value, end not in value
     if isinstance(value, list):
@@ -232,7 +232,7 @@ class Answer:
         self.is_begun = False  # an event has arrived
         self.is_done = False  # the server has ended the stream
         self.is_broken = False  # the server has sent an error instead
-        self.is_declined = False  # by the model or a filter: nothing of it is kept
+        self.is_declined = False  # by the model or a filter: none of it is kept
         self.error = ""  # the message of that error
 
     @property

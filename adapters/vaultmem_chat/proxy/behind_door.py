@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from vaultmem_server.tokens import Caller
 
 PLACE = "/v1"
-VAULT = "x-vaultmem-vault"  # the header that selects the vault, where a token opens several
+VAULT = "x-vaultmem-vault"  # the header that selects the vault if a token opens several
 SCOPE = "write"  # turns are stored
 _OURS = (b"authorization", VAULT.encode())
 _FORWARDED = {"/models": "GET", "/messages/count_tokens": "POST"}  # as they are
 
 
 def mount(door: Door) -> list[BaseRoute]:
-    """The routes, if they are enabled. Raises VaultmemError where no model is set."""
+    """The routes, if they are enabled. Raises VaultmemError if no model is set."""
     if not door.has_chats:
-        return []  # then the proxy is not imported, either, which takes 10 MB
+        return []  # then the proxy, which takes 10 MB, is not imported either
     from vaultmem_chat.proxy.chats import FORMS
     from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
     from vaultmem_chat.proxy.proxy_app import MOST_BODY

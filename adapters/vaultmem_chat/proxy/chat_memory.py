@@ -55,8 +55,7 @@ class _Newest:
 
 class ChatTurns:
     """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `earlier` returns the last turn of a
-    conversation that this process has not seen yet; `service` is the one that answers, see learning.worker.
-    """
+    conversation that this process has not seen yet; `service` is the one that answers, see learning.worker."""
 
     def __init__(
         self, queue: Turns, nudge: Callable[[], None], earlier: Callable[[str], LastTurn | None],
@@ -67,7 +66,7 @@ class ChatTurns:
         self._lock = threading.Lock()
 
     def begin(self, conversation: str, chat: Chat) -> Turn | None:
-        """Durably store the user's words. Returns None where that fails, which stops no request."""
+        """Durably store the user's words. Returns None if that fails, which stops no request."""
         newest, abandoned = self._place(conversation, chat)
         try:
             if abandoned is not None:
@@ -87,10 +86,10 @@ class ChatTurns:
         return Turn(self, newest, item)
 
     def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
-        """The turn of a chat, and the previous one if its answer will not arrive any more."""
+        """The turn of a chat, and the previous one if its answer will no longer arrive."""
         key = conversation, chat.session
         last = None if key in self._newest else self._earlier(conversation)
-        words = truncate(chat.question).strip()  # as its note has them
+        words = truncate(chat.question).strip()  # as in its note
         with self._lock:
             newest = self._newest.get(key)
             if newest is None and last is not None and last.words == words:
@@ -178,7 +177,7 @@ class Learners:
             self._keys.pop(turn, None)
 
     def model(self, item: Item) -> Model | None:
-        """The model for a turn; None where there is none or it does not answer: then rules extract facts."""
+        """The model for a turn; None if there is none or it does not answer: then rules extract facts."""
         try:
             return self._open(self._keys.get(item.id), item.model)
         except VaultmemError as error:
@@ -216,8 +215,7 @@ class Recalled(NamedTuple):
 
 
 class RecallPool:
-    """Recalls in threads of its own; `opened` opens the vault for each. A request waits at most `patience`
-    seconds."""
+    """Recalls in its own threads; `opened` opens the vault for each. A request waits at most `patience` seconds."""
 
     def __init__(self, opened: Callable[[], Vault], limits: Limits, patience: float) -> None:
         self._opened, self._limits, self.patience = opened, limits, patience
@@ -242,7 +240,7 @@ class RecallPool:
     async def recall(
         self, conversation: str, question: str, earlier: tuple[str, ...], client: str = ""
     ) -> Recalled:
-        """The context of a question; empty, with the reason, where that fails or takes too long."""
+        """The context of a question; empty, with the reason, if that fails or takes too long."""
         if len(self._waiting) >= MOST_WAITING:
             return Recalled(dropped=BUSY, why="too many requests wait for recall")
         late = monotonic() + HURRY * self.patience

@@ -25,9 +25,9 @@ from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")
 
-LARGE = 500_000  # bytes from which a body is parsed in a thread, so that streams continue meanwhile
+LARGE = 500_000  # bytes; larger bodies are parsed in a thread, so that streams continue
 HEADER = b"x-vaultmem-recall"  # response header: what was recalled, or why nothing was
-# Request headers of Claude Code, Codex and opencode where an agent asks that they started.
+# Request headers of Claude Code, Codex and opencode on requests by agents that they started.
 SUBAGENT = (b"x-claude-code-agent-id", b"x-openai-subagent", b"x-parent-session-id")
 # Statuses of an invalid request. Memory may be the reason: the prompt is too long, or the model's template allows no
 # such message.
@@ -63,10 +63,10 @@ class Parts(NamedTuple):
     turns: ChatTurns
     learners: Learners
     counts: ChatCounts
-    place: str  # where memory is put: turn or start
+    place: str  # where memory is inserted: turn or start
     conversation: str  # of requests that name none
     client: str = ""  # the assistant in whose name memories are recalled; "" for the person
-    # The owner of the conversations, where there are several clients, who cannot name another's.
+    # The owner of the conversations if there are several clients, who cannot name another's.
     holder: str = ""
 
 

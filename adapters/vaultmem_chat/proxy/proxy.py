@@ -152,7 +152,7 @@ class Chatting:
             self._learning.close()
 
     def _on_learned(self, learned: Learned) -> None:
-        """Log what was learned, and update the index where no agent does: the next question may be about it."""
+        """Log what was learned, and update the index if no agent does: the next question may be about it."""
         self._learners.end(learned.turn)
         counts = [
             plural(len(learned.added), "new fact"), f"{len(learned.updated)} replaced",
@@ -177,7 +177,7 @@ class Chatting:
                 return
             vault.sync()
             done, total, _ = vault.embedded()
-            if total - done <= FEW:  # all of a vault takes minutes, in which nothing is learned
+            if total - done <= FEW:  # a whole vault takes minutes, in which nothing is learned
                 vault.embed()
 
 

@@ -61,7 +61,7 @@ class Reply:
         self.headers = end_to_end(response.headers.raw)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield its bytes as they arrive. Raises UpstreamError where they end early."""
+        """Yield its bytes as they arrive. Raises UpstreamError if they end early."""
         try:
             async for piece in self._response.aiter_raw():
                 yield piece
@@ -75,7 +75,7 @@ class Reply:
 
 
 class Upstream:
-    """The upstream server. `key` is added where a client has none."""
+    """The upstream server. `key` is added if a client has none."""
 
     def __init__(self, address: str, key: Key | None = None) -> None:
         self._root = endpoint(address)
