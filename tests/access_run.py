@@ -1,4 +1,4 @@
-"""A vault of several owners."""
+"""A vault with several owners."""
 
 from collections.abc import Iterator
 from pathlib import Path

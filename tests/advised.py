@@ -1,4 +1,4 @@
-"""A vault that a scripted model advises about."""
+"""A vault about which a scripted model gives advice."""
 
 import json
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json
 from vaultmem import Vault
 from vaultmem_chat.llm import llm
 
-ODD = "zzz qqq xyzzy"  # no rule can be sure what that is
+ODD = "zzz qqq xyzzy"  # no rule can be sure about that
 
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch, scripted_llm: ScriptedLlm) -> ScriptedLlm:
-    """The model of the settings, which advises nothing unless it is told to."""
+    """The configured model, which gives no advice unless told to."""
     llm._forms.clear()
     for name, value in (
         ("BASE_URL", scripted_llm.url),
@@ -36,7 +36,7 @@ def items_of(asked: Arguments) -> list[dict[str, str]]:
 def advice(
     text: str = "none", pair: str = "none", reason: str = "because"
 ) -> Callable[[Arguments], Reply]:
-    """A model that chooses this of every text, and that of every pair, that it is asked about."""
+    """A model that chooses `this` for every text and `that` for every pair it is asked about."""
 
     def answer(asked: Arguments) -> Reply:
         choices = {one["id"]: pair if "first" in one else text for one in items_of(asked)}

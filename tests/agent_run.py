@@ -1,4 +1,4 @@
-"""Run a real agent process on a vault, talk to it, and see to it that it never outlives the test."""
+"""Runs a real agent process on a vault, talks to it, and ensures that it never outlives the test."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.index_dump import contents, differences, rebuilt
 from vaultmem import client, paths
 from vaultmem.service.log import log_file
 
-# seconds; nothing that works takes as long
+# seconds; nothing that works takes this long
 PATIENCE = float(os.environ.get("VAULTMEM_PATIENCE", "60"))
 PATCHED = "import sys; from vaultmem import cli; {}; cli.entry()"
-_SOON = 0.05  # who asks all the time holds the agent up
+_SOON = 0.05  # constant polling slows the agent down
 
 
 def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "") -> Any:
-    """Wait for a condition, and give what it gave."""
+    """Wait for a condition, and return its value."""
     deadline = time.monotonic() + seconds
     while True:
         if value := holds():
@@ -35,13 +35,13 @@ def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = ""
 
 
 def _dies_with_us() -> None:
-    """In the child: whoever kills the tests kills their agents."""
+    """In the child: die with the test process."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Agent:
-    """A `vaultmem serve` that this process has started."""
+    """A `vaultmem serve` started by this process."""
 
     def __init__(self, vault: Path, process: subprocess.Popen[bytes], stderr: Path) -> None:
         self.vault, self.process, self.stderr = vault, process, stderr
@@ -56,7 +56,7 @@ class Agent:
         return client.call(str(self.vault), method, params, timeout=PATIENCE)
 
     def command(self, command: str, *words: str) -> Ran:
-        """What a command says that the agent carries out."""
+        """The output of a command that the agent carries out."""
         ended = self.call("run", **client._request(command, [*words, "--format", "json"]))
         out, err = (
             "".join(text for name, text in ended["parts"] if name == one) for one in ("out", "err")
@@ -64,7 +64,7 @@ class Agent:
         return Ran(ended["code"], out, err)
 
     def pid(self) -> int | None:
-        """Who answers, if somebody does."""
+        """The process that answers, if any."""
         try:
             answer = client.call(str(self.vault), "ping", {}, timeout=PATIENCE)
         except client.AgentError:
@@ -80,7 +80,7 @@ class Agent:
         assert self.process.poll() is None, (self.process.returncode, self.err())
 
     def err(self) -> str:
-        """What stands on its stderr, which has its log."""
+        """The contents of its stderr, which has its log."""
         return self.stderr.read_text("utf-8", "replace")
 
     def log(self) -> str:
@@ -93,7 +93,7 @@ class Agent:
         return {one["path"] for one in self.call("search", query=words, limit=100)["results"]}
 
     def status(self) -> Any:
-        """How it says it is."""
+        """Its own report of its state."""
         return self.call("status")["agent"]
 
     def is_current(self) -> bool:
@@ -102,13 +102,13 @@ class Agent:
         return bool(now["current"] and not now["waiting"] and not now["indexing"])
 
     def watches(self) -> Agent:
-        """Wait until it has read all there is, and hears of changes."""
+        """Wait until it has read everything and notices changes."""
         until(lambda: self.status()["watching"] and self.status()["watching"]["whole"])
         until(self.is_current, what="it never became current")
         return self
 
     def finds(self, words: str, *paths: str) -> None:
-        """Wait until a search finds these notes, and no others."""
+        """Wait until a search finds exactly these notes."""
         wanted = set(paths)
         deadline = time.monotonic() + PATIENCE
         while (paths := self.search(words)) != wanted:
@@ -116,7 +116,7 @@ class Agent:
             time.sleep(_SOON)
 
     def settles(self, scratch: Path) -> None:
-        """Wait until the index is one that is built from nothing, and stays so."""
+        """Wait until the index equals one built from scratch, and stays so."""
         deadline = time.monotonic() + PATIENCE
         while differing := self._differing(scratch):
             assert time.monotonic() < deadline, (differing, self.err())
@@ -126,12 +126,12 @@ class Agent:
         return differing(self.vault, scratch) if self.is_current() else ["it is at work"]
 
     def ends(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal and wait for the end; the exit code."""
+        """Send a signal and wait for the end. Returns the exit code."""
         self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
     def numbers(self) -> tuple[int, int, int]:
-        """Its open files, its threads, and the bytes it holds in memory."""
+        """Its open files, its threads, and its memory in bytes."""
         proc = Path(f"/proc/{self.process.pid}")
         pages = int((proc / "statm").read_text().split()[1])
         files, threads = len([*(proc / "fd").iterdir()]), len([*(proc / "task").iterdir()])
@@ -139,8 +139,7 @@ class Agent:
 
 
 def differing(vault: Path, scratch: Path) -> list[object]:
-    """In what the index differs from one that is built from nothing. What stands in the way of a walk is
-    reported by walks only."""
+    """How the index differs from one built from scratch. Problems of a walk are only reported by walks."""
     all_of = differences(contents(vault), rebuilt(vault, scratch))
     return [each for each in all_of if each[0] != "troubles"]
 
@@ -148,7 +147,7 @@ def differing(vault: Path, scratch: Path) -> list[object]:
 def launched(
     vault: Path, stderr: Path, patch: str = "", words: tuple[str, ...] = (), **environ: str
 ) -> Agent:
-    """Start one and do not wait; `patch` is Python that it runs before, `words` are more of its options."""
+    """Start one without waiting; `patch` is Python that it runs first, `words` are further options."""
     start = ["-c", PATCHED.format(patch)] if patch else ["-m", "vaultmem"]
     with stderr.open("wb") as err:
         process = subprocess.Popen(
@@ -171,7 +170,7 @@ def agent_on(
 
 @contextlib.contextmanager
 def ending(agent: Agent) -> Iterator[Agent]:
-    """Whatever happens, it is gone in the end."""
+    """Ensure that it has ended after the block, whatever happens."""
     try:
         yield agent
     finally:

@@ -1,4 +1,4 @@
-"""A vault of both editors that an agent keeps, and somebody who searches it all the time."""
+"""A vault of both editors that an agent watches, and a constant searcher."""
 
 import contextlib
 import threading
@@ -14,7 +14,7 @@ from vaultmem import client, paths
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A state root for the agents of this module."""
+    """A state root for this module's agents."""
     root = tmp_path_factory.mktemp("agents")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VAULTMEM_STATE", str(root / "state"))
@@ -41,8 +41,8 @@ def put(file: Path, text: str | bytes) -> Path:
 
 @pytest.fixture(scope="module")
 def live(own: Path) -> Iterator[Agent]:
-    """One agent for all that people and editors do to notes."""
-    with agent_on(fill(own / "vault", 400)) as agent:  # a few may go without a question
+    """One agent for everything that people and editors do to notes."""
+    with agent_on(fill(own / "vault", 400)) as agent:  # a few may be deleted without confirmation
         yield agent.watches()
 
 
@@ -52,7 +52,7 @@ def scratch(tmp_path: Path) -> Path:
 
 
 class Reader(threading.Thread):
-    """Searches all the time, and keeps what it saw."""
+    """Searches constantly, and records the results."""
 
     def __init__(self, agent: Agent, words: str) -> None:
         super().__init__(daemon=True)
@@ -70,19 +70,19 @@ class Reader(threading.Thread):
                 self.remarks.update(said.get("remarks") or [])
             except Exception as error:  # noqa: BLE001 - whatever it is, the test shall say it
                 self.errors.append(repr(error))
-            time.sleep(0.03)  # the index is to get on meanwhile
+            time.sleep(0.03)  # let indexing proceed meanwhile
 
 
 @pytest.fixture(autouse=True)
 def no_settings(own: Path) -> Iterator[None]:  # noqa: ARG001 - its settings are meant
-    """What one test sets does not reach the next."""
+    """Settings of one test do not reach the next."""
     yield
     Path(paths.config_file()).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def reading(agent: Agent, words: str) -> Iterator[Reader]:
-    """Somebody searches during the block, and never gets an error."""
+    """Search constantly during the block, and never get an error."""
     reader = Reader(agent, words)
     reader.start()
     try:
@@ -95,7 +95,7 @@ def reading(agent: Agent, words: str) -> Iterator[Reader]:
 
 
 def schedule(agent: Agent) -> object:
-    """When the first job runs; nothing while the agent begins anew."""
+    """When the first job runs; nothing while the agent restarts."""
     with contextlib.suppress(client.AgentError, TypeError):
         return next((job["schedule"] for job in agent.status()["jobs"]), None)
     return None

@@ -43,18 +43,18 @@ class Bench:
         return self.ask("answer", id=id_, state=state, **params)
 
     def later(self, minutes: int = 1) -> None:
-        """Time goes on, and the index hears of what happened in the vault."""
+        """Advance the time, and index what happened in the vault."""
         self.at += dt.timedelta(minutes=minutes)
         synced(self.folder)
         self.store.touched_all()
 
     def id(self, words: str) -> str:
-        """The id of what is due now and has these words."""
+        """The id of the due item with these words."""
         with self.store.session(Reader(self.vault), writes=False) as session:
             return next(due.id for due in carrying.dues(session) if words in due.text)
 
     def words(self) -> list[str]:
-        """What waits."""
+        """What is pending."""
         return [one.text for one in self.items()]
 
     def items(self, days: int = DAYS) -> list[Item]:
@@ -73,7 +73,7 @@ Open = Callable[..., Bench]
 
 @pytest.fixture
 def bench(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Open:
-    """Makes a bench over a vault with two tasks; how their notes are to be ticked is a setting."""
+    """Makes a bench over a vault with two tasks; how their notes are ticked is a setting."""
 
     def opened(complete: str = "ask") -> Bench:
         write("Tasks.md", TASKS)

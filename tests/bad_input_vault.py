@@ -1,4 +1,4 @@
-"""A vault that syncs as a command, and whose bytes stay."""
+"""A vault that is synced by the command, and whose bytes must not change."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def untouched(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
-    """The vault has the same bytes after a test as when the test called this first."""
+    """The vault has the same bytes after a test as when the test first called this."""
     hashes: list[tuple[Path, str]] = []
 
     def mark() -> None:

@@ -1,5 +1,5 @@
-"""A real Chromium on the page of a real door. Skipped where Playwright or Chromium is missing; CI installs both and sets
-TESTS_NEED_BROWSER, where a skip is a failure."""
+"""A real Chromium on the page of a real door. Skipped without Playwright or Chromium; CI installs both and sets
+TESTS_NEED_BROWSER, which turns a skip into a failure."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if not (NEEDED or (sync_playwright and CHROMIUM)):
     pytest.skip("there is no Playwright with a Chromium", allow_module_level=True)
 
 
-PROBLEMS: list[str] = []  # what browsers said of our pages
+PROBLEMS: list[str] = []  # messages of browsers about our pages
 
 
 @pytest.fixture(autouse=True)
 def nothing_objected_to() -> Iterator[None]:
-    """No script failed, and nothing was forbidden by the policy."""
+    """No script failed, and the policy blocked nothing."""
     PROBLEMS.clear()
     yield
     assert not PROBLEMS
@@ -56,7 +56,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def entered(context: BrowserContext, door: Door) -> Page:
-    """A page of the vault `home`; what the browser objects to fails the test."""
+    """A page of the vault `home`; any objection of the browser fails the test."""
     page = context.new_page()
     page.on("pageerror", lambda error: PROBLEMS.append(str(error)))
     page.on("console", lambda message: PROBLEMS.append(f"{message.type}: {message.text}"))

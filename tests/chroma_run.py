@@ -1,6 +1,6 @@
 """A real Chroma server for tests: `chroma run` of the package chromadb, named by TESTS_CHROMA or found on the path.
 
-Without it its tests are skipped, and say so; .ci/run installs one where the package index has it.
+Without it its tests are skipped with a message; .ci/run installs one if the package index has it.
 """
 
 import os
@@ -83,7 +83,7 @@ PLACE = Place("Note.md", 1, 2, {"scope": "global"})
 def shared(
     store: VectorStore, server: Server, collection: str, narrow: int = 0, **settings: str
 ) -> Iterator[Mirror]:
-    """The shared index of a store that is made up."""
+    """The shared index of a made-up store."""
     chosen = {"url": server.url, "collection": collection, **settings}
     config = Config({f"index.chroma.{name}": value for name, value in chosen.items()})
     setup = Setup(store, config, "a-vault", lambda place, digest: f"{place.path} {digest.hex()}")

@@ -1,4 +1,4 @@
-"""Run a command line as a person would: in this process for speed, or as a process of its own."""
+"""Runs a command line as a person would: in this process for speed, or in a separate one."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ from vaultmem import cli
 
 
 class Ran(NamedTuple):
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -49,7 +49,7 @@ def ran(*words: str, stdin: bytes = b"") -> Ran:
 
 
 def on(vault: Path | str, command: str, *more: str, stdin: bytes = b"") -> Ran:
-    """The same on a vault."""
+    """Like ran(), on a vault."""
     name, *options = command.split()
     return ran(name, "--vault", str(vault), *options, *more, stdin=stdin)
 
@@ -60,14 +60,14 @@ def as_text(vault: Path | str, command: str, *more: str) -> Ran:
 
 
 def done(vault: Path | str, command: str, *more: str, stdin: bytes = b"") -> Any:
-    """The JSON of a command that succeeds."""
+    """The JSON of a successful command."""
     ended = on(vault, command, "--format", "json", *more, stdin=stdin)
     assert ended.code == 0, ended.err
     return ended.data
 
 
 def process(*words: str, stdin: bytes = b"", **environ: str) -> Ran:
-    """Run a command in a process of its own."""
+    """Run a command in a separate process."""
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-m", "vaultmem", *words],
         input=stdin, capture_output=True, timeout=180, check=False, env={**os.environ, **environ},
@@ -77,7 +77,7 @@ def process(*words: str, stdin: bytes = b"", **environ: str) -> Ran:
 
 @contextlib.contextmanager
 def started(command: list[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """A process that is gone at the end of the block, whatever happens: nobody waits for one that was not told to end."""
+    """A process that has ended after the block, whatever happens; one that was not told to end is killed."""
     with subprocess.Popen(command, **options) as running:
         try:
             yield running
@@ -92,8 +92,8 @@ def at_terminal(
     apart: bool = False,
     **environ: str,
 ) -> Ran:
-    """A command at a terminal of so many rows and columns, and what a person types there. `out` is all that it shows;
-    errors are not shown there, but kept `apart`, if so wished."""
+    """A command at a terminal of this size, and what a person types there. `out` is everything displayed; with
+    `apart`, errors are kept separately."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     own = {name: one for name, one in os.environ.items() if name not in ("COLUMNS", "LINES")}

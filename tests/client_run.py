@@ -1,4 +1,4 @@
-"""A vault with an index, and agents that are strange."""
+"""A vault with an index, and misbehaving agents."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ def indexed(vault: Path, write: Write) -> Path:
 
 @contextlib.contextmanager
 def strange_agent(vault: Path, handle: Handle) -> Iterator[list[bytes]]:
-    """Something that listens where the agent of a vault would; what it is told, and what it does to clients."""
+    """Something that listens in place of a vault's agent; what it receives, and what it does to clients."""
     path = paths.socket_path(str(vault))
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     listener = socket.socket(socket.AF_UNIX)

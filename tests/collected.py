@@ -1,4 +1,4 @@
-"""A memory folder, and what is known of it."""
+"""A memory folder, and the collection that reads it."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ OLD = 1_750_000_000
 
 
 class Folder:
-    """A vault with a memory folder, and what is known of it."""
+    """A vault with a memory folder, and the collection that reads it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root / "vault"

@@ -1,4 +1,4 @@
-"""What all tests share: state and settings of their own, small vaults, the sample vault."""
+"""Shared by all tests: separate state and settings, small vaults, the sample vault."""
 
 import contextlib
 import ctypes
@@ -32,11 +32,11 @@ __all__ = ["real_llm", "scripted_llm"]  # fixtures of all tests
 SAMPLE = Path(__file__).parents[1] / "sample-vault"
 
 Write = Callable[..., Path]
-IN_MEMORY = "/dev/shm"  # a disk that has to be sure of each write is most of what tests wait for
-SPARING = {"MALLOC_ARENA_MAX": "2"}  # of who runs tests, one after the other: there are several
+IN_MEMORY = "/dev/shm"  # most of the time, tests would wait for a disk to confirm writes
+SPARING = {"MALLOC_ARENA_MAX": "2"}  # kept per user, for one run after another
 
 
-# Run first, so that no long one is left for the end while the other processor has nothing to do.
+# Run first, so that no long file is left for the end while the other processor is idle.
 LONG = (
     "test_life", "test_real_harnesses", "test_web_browser", "test_agent_ends", "test_agent_process", "test_benchmarks",
     "test_agent_kill", "test_planted_bugs", "test_bad_input", "test_proxy_process", "test_embed", "test_demo",
@@ -52,7 +52,8 @@ LONG = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """To look at one row of a table, see tests/tables.py, and to see that no test needs another."""
+    """Options to run each row of a table separately, see tests/tables.py, and to check that no test depends on
+    another."""
     parser.addoption("--rows", action="store_true", help="each row of a table is a test of its own")
     parser.addoption(
         "--shuffle",
@@ -64,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_pycollect_makemodule(
     module_path: Path, parent: pytest.Collector
 ) -> pytest.Module | None:
-    """A table is one test."""
+    """Make each table one test."""
     if parent.config.getoption("rows"):
         return None
     return tables.Module.from_parent(parent, path=module_path)
@@ -72,7 +73,8 @@ def pytest_pycollect_makemodule(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """In a fresh copy each worker would compile every file: each begins with its share, and finds the others' compiled."""
+    """In a fresh copy each worker would compile every file: each starts with its share, and finds the others'
+    compiled."""
     given = getattr(session.config, "workerinput", None)
     if given is None or session.config.args != session.config.getini("testpaths"):
         return
@@ -86,7 +88,7 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    """What was chosen: the long files before the others, the rows of a table together."""
+    """Order the selected tests: long files first, rows of a table together."""
     yield
     rank = {name: float(number) for number, name in enumerate(LONG)}
     if not config.getoption("rows"):
@@ -99,7 +101,7 @@ def pytest_collection_modifyitems(
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Rows of a table."""
+    """Run the rows of a table."""
     if not isinstance(item, tables.Table):
         return None
     tables.run(item, nextitem)
@@ -107,22 +109,22 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_finish() -> None:
-    """What stays to the end is not looked through each time that somebody collects garbage."""
+    """Exempt what lives until the end from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sockets have short paths, and tests that run side by side have their folders one level deeper. Children can be
-    interrupted, although a shell that starts us in the background would have us all deaf to it."""
+    """Use short paths for sockets, as parallel tests have folders one level deeper. Let children be interrupted even
+    if a shell started us in the background, ignoring signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Of a thousand processes each would compile all that it imports.
+    # Otherwise each of a thousand processes would compile all its imports.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # For all laws: wall time says nothing, see tests/effort.py. Examples are new each time; who needs more asks for them.
+    # For all laws: wall time means nothing, see tests/effort.py. Examples are new each time; a law may ask for more.
     settings.register_profile("patient", deadline=None, max_examples=examples(90))
     settings.load_profile("patient")
-    if os.environ.get("VAULTMEM_ANY_FAILURE"):  # whoever wants to know only whether something fails
+    if os.environ.get("VAULTMEM_ANY_FAILURE"):  # to learn only whether something fails
         settings.register_profile(
             "any", phases=[Phase.explicit, Phase.generate], database=None, deadline=None
         )
@@ -137,12 +139,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _has_room(folder: str) -> bool:
-    """Whether all that tests write fits in, which is less than half of this."""
+    """Whether everything that tests write fits, which is less than half of this."""
     return os.access(folder, os.W_OK | os.X_OK) and shutil.disk_usage(folder).free > 4 << 30
 
 
 def _not_installed() -> list[str]:
-    """The entry points of pyproject.toml that the installed package does not have, or has elsewhere."""
+    """Entry points of pyproject.toml that the installed package lacks, or has elsewhere."""
     project = tomllib.loads((SAMPLE.parent / "pyproject.toml").read_text("utf-8"))["project"]
     installed = {
         (point.group, point.name): point.value for point in distribution("vaultmem").entry_points
@@ -156,7 +158,7 @@ def _not_installed() -> list[str]:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Says so, and what to type, where the checkout has moved on since it was installed."""
+    """Say so, and what to type, if the checkout has moved on since it was installed."""
     if not hasattr(session.config, "workerinput") and (missing := _not_installed()):
         pytest.exit(
             f"install again: pip install --no-deps -e . (entry points: {', '.join(missing)})", 4
@@ -165,24 +167,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Nothing that a test does reaches the state or the settings of whoever runs it."""
+    """No test reaches the state or settings of the person running it."""
     root = tmp_path_factory.mktemp("own")
     kept = dict(os.environ)
-    for name in ("COLUMNS", "LINES", *SPARING):  # a runner of tests may set them
+    for name in ("COLUMNS", "LINES", *SPARING):  # a test runner may set them
         os.environ.pop(name, None)
     for name in [*os.environ]:
         if name.startswith("VAULTMEM_") or name in ("NO_COLOR", "FORCE_COLOR"):
             del os.environ[name]
     os.environ["VAULTMEM_STATE"] = str(root / "state")
     os.environ["XDG_CONFIG_HOME"] = str(root / "config")
-    os.environ["VAULTMEM_NOTIFY_METHOD"] = "none"  # nor pops up on a desktop
+    os.environ["VAULTMEM_NOTIFY_METHOD"] = "none"  # and none shows desktop notifications
     yield root
     os.environ.clear()
     os.environ.update(kept)
 
 
 def _sockets() -> set[int]:
-    """The sockets that this process has open, by inode."""
+    """The open sockets of this process, by inode."""
     found = set()
     for name in os.listdir("/dev/fd"):
         with contextlib.suppress(OSError):  # the listing's own
@@ -194,8 +196,8 @@ def _sockets() -> set[int]:
 
 @pytest.fixture(scope="module", autouse=True)
 def memory_given_back() -> Iterator[None]:
-    """What the tests of a file took: models, trees of code, notes of megabytes. What stays is not looked through by the
-    collections of later ones."""
+    """Free what the tests of a file took: models, syntax trees, notes of megabytes. What stays is exempt from later
+    garbage collections."""
     yield
     gc.collect()
     gc.freeze()
@@ -205,8 +207,8 @@ def memory_given_back() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_socket_left() -> Iterator[None]:
-    """A socket that a test leaves unclosed fails that test, and not the one in which it happens to be collected. To
-    collect after each test would take longer than the tests."""
+    """A socket left open by a test fails that test, and not one in which it happens to be collected. Collecting after
+    each test would take longer than the tests."""
     before = _sockets()
     yield
     if _sockets() - before:
@@ -215,7 +217,7 @@ def no_socket_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_zone() -> Iterator[None]:
-    """A command that runs in this process sets its zone for as long as it lives: here, no longer than the test."""
+    """A command in this process sets its time zone for good: here, only until the end of the test."""
     before = os.environ.get("TZ")
     yield
     os.environ.pop("TZ", None)
@@ -227,7 +229,7 @@ def own_zone() -> Iterator[None]:
 
 @pytest.fixture
 def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What words alone decide is the same on every machine."""
+    """Results by words alone are the same on every machine."""
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
@@ -261,7 +263,7 @@ def write(vault: Path) -> Write:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A copy of the sample vault that the tests of a module only read; what one of them embeds is not another's."""
+    """A copy of the sample vault that the tests of a module only read; embeddings made by one are not another's."""
     copy = Path(shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sample") / "sample-vault"))
     yield copy
     left = {str(one.relative_to(copy)) for one in copy.rglob("*") if one.is_file()}
@@ -279,7 +281,7 @@ def indexed(sample: Path) -> Path:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What a test has logged may hold half characters, and reports of parallel tests travel as UTF-8."""
+    """A test's log may contain half characters, and reports of parallel tests travel as UTF-8."""
     report = yield
     report.sections = [
         (name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections

@@ -1,4 +1,4 @@
-"""A home of its own, in which assistants are connected."""
+"""A separate home folder in which assistants are connected."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ ALL = pytest.mark.parametrize("name", FILES)
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own."""
+    """A separate home folder."""
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))

@@ -1,4 +1,4 @@
-"""Entries of a conversation to write, and those that are there."""
+"""Entries of a conversation to write, and existing ones."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from vaultmem import Vault
 
 
 def said(id_: str, content: str = "hello", role: str = "user", **more: object) -> dict[str, object]:
-    """An entry to be written."""
+    """An entry to write."""
     return {"id": id_, "role": role, "content": content, **more}
 
 

@@ -8,7 +8,7 @@ from tests.index_dump import synced
 
 
 def made(vault: Path) -> Path:
-    """A vault with an index; each agent has one of its own."""
+    """A vault with an index; each agent has its own."""
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Tea.md").write_text("# Tea\n\nOolong from the hill.\n")
     synced(vault)

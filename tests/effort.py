@@ -1,22 +1,23 @@
-"""How much of the processor something takes. Wall time is never asserted, and the processor's own with patience: where
-others use the machine, too, the same work may take ten times as long for a while. Something passes at the first good
-try of some; what is truly slow is slow at each of them."""
+"""The processor time that something takes. Wall time is never asserted, and processor time only with patience: on a
+shared machine the same work may take ten times as long for a while. A test passes at the first good try of several;
+truly slow code is slow each time."""
 
 import time
 from collections.abc import Callable
 
 TRIES = 5
-NOISE = 0.01  # seconds; what takes less says nothing
+NOISE = 0.01  # seconds; shorter times mean nothing
 
 
 def takes_less(seconds: float, work: Callable[[], object]) -> bool:
-    """Whether it takes less, for what would take minutes if it were wrong. Allow many times what it takes at rest."""
+    """Whether it takes less, for work that would take minutes if it were wrong. Allow many times what it takes at
+    rest."""
     return _at_some_try(lambda: spent(work) < seconds)
 
 
 def is_linear(work: Callable[[int], object], small: int, large: int) -> bool:
-    """Whether it takes time in proportion to a size, three times as much being noise. Let `large` be eight times `small`
-    or more: what is quadratic then takes 64 times as long."""
+    """Whether the time is proportional to a size, with a factor of three as noise. Let `large` be at least eight
+    times `small`: quadratic work then takes 64 times as long."""
 
     def in_proportion() -> bool:
         last, most = spent(lambda: work(large)), 3 * large / small
@@ -26,7 +27,7 @@ def is_linear(work: Callable[[int], object], small: int, large: int) -> bool:
 
 
 def spent(work: Callable[[], object]) -> float:
-    """Seconds of the processor that this thread spends on it."""
+    """Processor seconds that this thread spends on it."""
     started = time.thread_time()
     work()
     return time.thread_time() - started
@@ -34,7 +35,7 @@ def spent(work: Callable[[], object]) -> float:
 
 def _at_some_try(holds: Callable[[], bool]) -> bool:
     for attempt in range(TRIES):
-        time.sleep(attempt)  # 0 at first; a machine that stalls may have stopped to
+        time.sleep(attempt)  # 0 at first; a stalled machine may have counted nothing
         if holds():
             return True
     return False

@@ -1,4 +1,4 @@
-"""Vaults that memories are exported from and imported into."""
+"""Vaults between which memories are exported and imported."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ def put(vault: Path, files: dict[str, bytes]) -> None:
 
 
 def notes(vault: Path) -> dict[str, bytes]:
-    """All files of the memory folder but those that are made from others, which an agent may be writing."""
+    """All files of the memory folder except generated ones, which an agent may be writing."""
     root = memories_of(vault)
     there = (file for file in root.rglob("*") if not file.name.startswith(TEMP_PREFIX))
     found = {str(file.relative_to(root)): file.read_bytes() for file in there if file.is_file()}
@@ -83,7 +83,7 @@ def took(vault: Path, lines: str | bytes, *more: str, code: int = 0) -> Any:
 def line(
     own: str = "one", path: str = "knowledge/One.md", content: str = "Text.", **more: Any
 ) -> str:
-    """A line of our shape."""
+    """A line in our shape."""
     said = {
         "id": own,
         "path": path,

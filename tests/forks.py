@@ -1,4 +1,4 @@
-"""Processes by the dozen, each a fork of one that has imported what they need: to import takes longer than their work."""
+"""Dozens of processes, each forked from one that has done the imports, which take longer than the work itself."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-# It forks one after the other. What a child changes, prints or breaks is its own.
+# It forks one at a time. A child's changes, output and failures stay its own.
 SERVER = """
 import json, os, signal, sys, traceback
 
@@ -42,7 +42,7 @@ for line in sys.stdin:
 
 
 class Forks:
-    """Where they come from."""
+    """The process from which they are forked."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self._process, self._folder = process, folder
@@ -68,7 +68,7 @@ class Forks:
 
 @contextlib.contextmanager
 def forks_of(imports: str) -> Iterator[Forks]:
-    """A process that has run these imports. They may start no thread."""
+    """A process that has run these imports, which may not start threads."""
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(

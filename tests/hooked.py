@@ -1,4 +1,4 @@
-"""What the hook tells at the start of a session."""
+"""What the hook prints at the start of a session."""
 
 import time
 from pathlib import Path
@@ -25,7 +25,7 @@ def asked(vault: Path | str, *more: str, harness: str = "claude") -> Ran:
 
 
 def text_in(answer: dict[str, object], harness: str) -> str:
-    """The context, where the harness looks for it; and there is nothing else."""
+    """The context, where the harness looks for it, with nothing else around it."""
     if harness in ("copilot", "opencode"):
         assert answer.keys() == {"additionalContext"}
         return str(answer["additionalContext"])
@@ -42,7 +42,7 @@ def text_in(answer: dict[str, object], harness: str) -> str:
 
 @pytest.fixture
 def remembering(vault: Path, write: Write) -> Path:
-    """A vault with preferences, memories of other kinds, and tasks of its own and from elsewhere."""
+    """A vault with preferences, memories of other kinds, and tasks, its own and from elsewhere."""
     with Vault(str(vault)) as opened:
         opened.write("Prefers trains to planes", category="preferences")
         opened.write("Run the tests before a commit", category="skills", memory_type="procedural")
@@ -62,6 +62,6 @@ def remembering(vault: Path, write: Write) -> Path:
 
 
 def advised(text: str) -> list[str]:
-    """The commands that the hook advises: each a line of its own."""
+    """The commands that the hook suggests, each on its own line."""
     lines = text.splitlines()
     return lines[lines.index("Commands for a shell:") + 1 :]

@@ -1,4 +1,4 @@
-"""A door process with two vaults behind it, and what a client on another machine sends to it."""
+"""A door process with two vaults behind it, and the requests of a client on another machine."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ PROTOCOL = "2025-11-25"
 
 
 class Answer(NamedTuple):
-    """What a client has seen."""
+    """What a client received."""
 
     status: int
     headers: dict[str, str]
@@ -112,13 +112,13 @@ def opened(folder: Path, *more: str) -> Iterator[Door]:
         one = Door(f"http://127.0.0.1:{port}", port, tokens, folder)
         until(lambda: one.ask("search", query="boiler").data.get("count"))
         yield one
-    for token in store.all():  # other modules have doors of their own
+    for token in store.all():  # other modules have their own doors
         store.revoke(token.name)
 
 
 @contextmanager
 def serving(words: list[str]) -> Iterator[int]:
-    """A `vaultmem serve` with these words, until the end of the test; the port where it answers."""
+    """A `vaultmem serve` with these words, until the end of the test; gives the port where it answers."""
     command = [sys.executable, "-m", "vaultmem", "serve", *words]
     environ = {**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off"}
     with started(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us, env=environ) as process:
@@ -131,7 +131,7 @@ def serving(words: list[str]) -> Iterator[int]:
         process.wait(60)
         said = process.stderr.read().decode()
         assert "Traceback" not in said, said
-        assert "child process" not in said, said  # asyncio, of one that ended while it was killed
+        assert "child process" not in said, said  # from asyncio, if it ended while being killed
 
 
 def _listens(port: int) -> bool:
@@ -144,6 +144,6 @@ def _listens(port: int) -> bool:
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    """A door with tokens, one for all tests of a module."""
+    """A door with tokens, shared by all tests of a module."""
     with opened(tmp_path_factory.mktemp("door")) as one:
         yield one

@@ -1,4 +1,4 @@
-"""All that an index holds, without row numbers and times, so that two indexes can be compared."""
+"""The whole content of an index, without row numbers and times, so that two indexes can be compared."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ SECOND = 1_000_000_000
 
 
 class Clock:
-    """The time of day for sync, as told."""
+    """A settable time of day for sync."""
 
     def __init__(self, now: int) -> None:
         self.now = now
@@ -47,7 +47,7 @@ WORDS = (
     "apple", "roof", "bell*", '"red apple"', "alias", "计划", "桥", "note", "-apple", "deep OR page",
 )  # fmt: skip
 
-# Left joins show rows whose file is gone: an index built from nothing has none.
+# Left joins show rows whose file is gone: an index built from scratch has none.
 _TABLES = {
     "files": "SELECT path, kind, size, mtime_ns, raw, hash FROM files",
     "notes": "SELECT f.path, x.dialect, x.title, x.day, x.category, x.excluded, x.journal, x.namespace, x.error,"
@@ -79,13 +79,13 @@ def generation(vault: Path) -> Path:
 
 
 def catalog_dump(vault: Path) -> Dump:
-    """The rows of all tables, with paths for row numbers."""
+    """The rows of all tables, with paths in place of row numbers."""
     with closing(sqlite3.connect(generation(vault) / "catalog.db")) as db:
         return {name: sorted(db.execute(sql).fetchall(), key=repr) for name, sql in _TABLES.items()}
 
 
 def keyword_hits(vault: Path, words: tuple[str, ...] = WORDS) -> Hits:
-    """What a few searches find: {words: {(path, ordinal): score}}."""
+    """The results of a few searches: {words: {(path, ordinal): score}}."""
     folder = generation(vault)
     catalog = Catalog(f"{folder}/catalog.db")
     paths = dict(catalog.db.execute("SELECT id, path FROM files").fetchall())
@@ -102,7 +102,7 @@ def keyword_hits(vault: Path, words: tuple[str, ...] = WORDS) -> Hits:
 
 
 def indexed_blocks(vault: Path) -> Counter[tuple[str, int]]:
-    """The blocks that the keyword index holds, by path and ordinal, each as often as it does."""
+    """The blocks in the keyword index by path and ordinal, as often as each occurs."""
     folder = generation(vault)
     with closing(sqlite3.connect(folder / "catalog.db")) as db:
         paths = dict(db.execute("SELECT id, path FROM files"))
@@ -114,7 +114,7 @@ def indexed_blocks(vault: Path) -> Counter[tuple[str, int]]:
 
 
 def removed(folder: Path) -> None:
-    """Remove a folder in which a thread of the index may still be tidying up."""
+    """Remove a folder in which an index thread may still be tidying up."""
     until = time.monotonic() + 10
     while folder.exists():
         shutil.rmtree(folder, ignore_errors=True)
@@ -123,7 +123,7 @@ def removed(folder: Path) -> None:
 
 @contextmanager
 def other_state(folder: Path) -> Iterator[None]:
-    """Another state folder for a while."""
+    """Another state folder within the block."""
     before = os.environ["VAULTMEM_STATE"]
     os.environ["VAULTMEM_STATE"] = str(folder)
     try:
@@ -138,7 +138,7 @@ def synced(vault: Path, *, rebuild: bool = False) -> Report:
 
 
 class Contents(NamedTuple):
-    """What one index holds."""
+    """The contents of one index."""
 
     rows: Dump
     hits: dict[str, set[tuple[str, int]]]
@@ -146,20 +146,20 @@ class Contents(NamedTuple):
 
 
 def contents(vault: Path) -> Contents:
-    """Of the index in force."""
+    """The contents of the index in force."""
     hits = {text: set(found) for text, found in keyword_hits(vault).items()}
     return Contents(catalog_dump(vault), hits, indexed_blocks(vault))
 
 
 def rebuilt(vault: Path, scratch: Path) -> Contents:
-    """Of one that is built from nothing, in another state folder."""
+    """The contents of an index built from scratch, in another state folder."""
     with other_state(scratch):
         synced(vault, rebuild=True)
         return contents(vault)
 
 
 def differences(one: Contents, other: Contents) -> list[tuple[str, object]]:
-    """In what they differ, by table or words."""
+    """How they differ, by table or words."""
     found: list[tuple[str, object]] = [
         (table, {*map(repr, one.rows[table])} ^ {*map(repr, rows)})
         for table, rows in other.rows.items()
@@ -173,6 +173,6 @@ def differences(one: Contents, other: Contents) -> list[tuple[str, object]]:
 
 
 def assert_equals_rebuilt(vault: Path, scratch: Path) -> None:
-    """The law of sync: the index is the one that is built from nothing."""
+    """The law of sync: the index equals one built from scratch."""
     found = differences(contents(vault), rebuilt(vault, scratch))
     assert not found, found

@@ -1,4 +1,4 @@
-"""Another vault that is ingested, and what came of it."""
+"""Another vault to ingest, and the results."""
 
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,9 @@ def other(tmp_path: Path) -> Path:
 
 
 def memories(vault: Path) -> dict[str, tuple[dict[str, Any], str]]:
-    """The properties and the content of all memories, by their paths."""
+    """The properties and content of all memories, by path."""
     found = {}
-    # not the pages that are made of them
+    # not the pages generated from them
     for path in sorted((vault / "vaultmem").glob("*/**/*.md")):
         text = path.read_text()
         page = pages.read("frontmatter", text)

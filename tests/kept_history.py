@@ -24,13 +24,13 @@ class Kept:
         self.clock = 1_000.0
 
     def put(self, path: str, data: bytes) -> None:
-        """What a person does."""
+        """An edit by a person."""
         file = self.vault / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
 
     def read(self, path: str) -> bytes | None:
-        """What a file holds."""
+        """The content of a file."""
         try:
             return (self.vault / path).read_bytes()
         except FileNotFoundError:
@@ -42,32 +42,32 @@ class Kept:
         return {os.path.relpath(path, self.vault): path.read_bytes() for path in found}
 
     def apply(self, *wished: PlannedWrite, why: str = "because", by: str = "claude") -> Outcome:
-        """What vaultmem does."""
+        """A write by vaultmem."""
         self.clock += 1
         return self.batches.apply(Header(by, "assistant", why, self.clock), wished)
 
     def make(self, path: str, data: bytes, by: str = "claude") -> str:
-        """A new file in a commit of its own; its hash."""
+        """Create a file in a commit of its own. Returns its hash."""
         return self.commit(PlannedWrite(None, path, lambda _: data, "make"), by=by)
 
     def edit(self, path: str, data: bytes, target: str = "", by: str = "claude") -> str:
-        """An edit, or a move, in a commit of its own."""
+        """Edit or move a file in a commit of its own."""
         return self.commit(PlannedWrite(path, target or path, lambda _: data, "edit"), by=by)
 
     def commit(self, *wished: PlannedWrite, by: str = "claude") -> str:
-        """A batch in a commit of its own."""
+        """Write a batch in a commit of its own."""
         outcome = self.apply(*wished, why=f"{wished[0].why} {wished[0].target}", by=by)
         assert not outcome.skipped
         self.take_in()
         return next(one.commit for one in self.history.log() if one.kind == "assistant")
 
     def take_in(self) -> int:
-        """Everything that happened, as commits."""
+        """Commit everything that happened."""
         blobs = {path: blob_id(data) for path, data in self.memories().items()}
         return self.history.take_in(self.batches, blobs, self.clock, self.read)
 
     def unmade(self, *commits: str) -> tuple[list[PlannedWrite], list[Refused]]:
-        """What has to be done to undo commits, newest first."""
+        """The writes that undo commits, newest first."""
         known = self.history
         moved = zip(commits, known.moved_since(commits), strict=True)
         undone = [Undone(known.files(known.show(one)), each) for one, each in moved]
@@ -75,18 +75,18 @@ class Kept:
         return planned_writes(undone, means, "undo")
 
     def undo(self, *commits: str) -> list[Refused]:
-        """Undo commits, newest first, in a commit of its own; what was refused."""
+        """Undo commits, newest first, in a commit of its own. Returns what was refused."""
         wished, refused = self.unmade(*commits)
         outcome = self.apply(*wished, why="undo")
         self.take_in()
         return [*refused, *outcome.skipped]
 
     def subjects(self) -> list[str]:
-        """What the commits say, oldest first."""
+        """The subjects of the commits, oldest first."""
         return [record.why for record in reversed(self.history.log(limit=None))]
 
     def bytes_at(self, commit: str, path: str) -> bytes | None:
-        """What a file held after a commit."""
+        """The content of a file after a commit."""
         git = [
             "git", f"--git-dir={self.state / 'history.git'}", "cat-file", "blob", f"{commit}:{path}",
         ]  # fmt: skip
@@ -99,11 +99,11 @@ def tip(kept: Kept) -> str:
 
 
 def tree(kept: Kept) -> dict[str, str]:
-    """Paths and ids, as a new process finds them."""
+    """Paths and ids, as seen by a new process."""
     found = Repository(str(kept.state / "history.git"))
     return found.tree(found.tip())
 
 
 def true(kept: Kept) -> bool:
-    """Whether the newest commit is what the folder holds."""
+    """Whether the newest commit matches the folder."""
     return tree(kept) == {path: blob_id(data) for path, data in kept.memories().items()}

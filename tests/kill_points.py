@@ -1,4 +1,4 @@
-"""Work in a child process that is killed at one of its calls to the system, each in turn."""
+"""Work in a child process that is killed at each of its system calls in turn."""
 
 import contextlib
 import os
@@ -18,7 +18,8 @@ MOST_CALLS = 1_000
 
 
 def killed_at(number: int, work: Callable[[], object]) -> bool:
-    """Whether the work died at its n-th call, in the middle of a write; else it had fewer and is done."""
+    """Whether the work died at its n-th call, in the middle of a write; otherwise it made fewer calls and has
+    finished."""
     child = os.fork()
     if child:
         status = os.waitpid(child, 0)[1]
@@ -52,7 +53,7 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
 
 
 def kill_everywhere(work: Callable[[], object], check: Callable[[], None], step: int = 1) -> int:
-    """Kill the work at each of its calls, or each few; `check` sees what is left and puts it back."""
+    """Kill the work at each call, or every few; `check` inspects what is left and restores it."""
     for number in range(1, MOST_CALLS) if step == 1 else points(MOST_CALLS, step):
         if not killed_at(number, work):
             return number - 1
@@ -61,7 +62,7 @@ def kill_everywhere(work: Callable[[], object], check: Callable[[], None], step:
 
 
 def killed_after(seconds: float, work: Callable[[], object]) -> None:
-    """Kill the work at some moment, if it has not ended by then."""
+    """Kill the work at some moment, unless it has ended by then."""
     child = os.fork()
     if not child:
         try:

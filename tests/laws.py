@@ -1,17 +1,17 @@
-"""How many examples a law is tried on. New ones each time: what few of them miss today, others find tomorrow."""
+"""How many examples a law is tried on. They are new each time: what one run misses, another finds."""
 
 import os
 
-WHOLE = "VAULTMEM_LAWS" in os.environ  # as many as were thought of; .ci/run sets it
+WHOLE = "VAULTMEM_LAWS" in os.environ  # run the full number; .ci/run sets it
 
 
 def examples(count: int) -> int:
-    """A third of so many, or all."""
+    """A third of this many, or all."""
     return count if WHOLE else max(12, count // 3)
 
 
 def some(count: int) -> int:
-    """The same of what takes longer: kills, of which each begins and heals something."""
+    """The same for what takes longer: kills, each of which starts and heals something."""
     return count if WHOLE else -(-count // 3)
 
 

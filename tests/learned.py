@@ -1,4 +1,4 @@
-"""A vault that learns of turns, and a model that plays what it is given."""
+"""A vault that learns from turns, and a model that follows a script."""
 
 import json
 
@@ -12,7 +12,7 @@ AT = 1_795_000_000.0
 
 
 class Scripted:
-    """A model that plays what it is given, by the purpose of the question, and remembers what it was asked."""
+    """A model that replays answers by the purpose of the question, and records the questions."""
 
     def __init__(self, **answers: object) -> None:
         self.answers = answers
@@ -26,7 +26,7 @@ class Scripted:
         return answer(question) if callable(answer) else answer
 
     def words(self) -> str:
-        """All that it was told."""
+        """Everything that it was sent."""
         return json.dumps([[m.content for m in q.messages] for q in self.asked], ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""A model of a scripted service, asked without waiting."""
+"""A model of a scripted service, called without waiting."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
-    """No service has been asked before, and no key or proxy of this machine plays a part."""
+    """No service has been called before, and no key or proxy of this machine has an effect."""
     llm._forms.clear()
     with pytest.MonkeyPatch.context() as patch:
         for name in (
@@ -35,7 +35,7 @@ def nothing_known() -> Iterator[None]:
 
 
 class Pauses(list[float]):
-    """A sleep that takes no time and remembers how long it would have been."""
+    """A sleep that takes no time and records its lengths."""
 
     def __call__(self, seconds: float) -> None:
         self.append(seconds)
@@ -51,7 +51,7 @@ Make = Callable[..., Llm]
 
 @pytest.fixture
 def make(scripted_llm: ScriptedLlm, pauses: Pauses) -> Make:
-    """A model of the scripted service that waits without waiting."""
+    """A model of the scripted service that does not really wait."""
 
     def made(
         schema: str = "auto",

@@ -1,4 +1,4 @@
-"""A vault for the Model Context Protocol, and what is sent and answered."""
+"""A vault for the Model Context Protocol, with requests and answers."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(vault: Path) -> Path:
-    """A vault with an index; each agent has one of its own."""
+    """A vault with an index; each agent has its own."""
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Health").mkdir()
     (vault / KNEE).write_text(

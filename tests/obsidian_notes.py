@@ -1,4 +1,4 @@
-"""Small ways for the tests to read one Obsidian note or open a vault of settings."""
+"""Helpers to read one Obsidian note or open a vault with settings."""
 
 from typing import Any
 

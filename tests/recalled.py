@@ -1,4 +1,4 @@
-"""A vault that knows some things about a boiler."""
+"""A vault with a few memories about a boiler."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ WORDS = {"without": ["meaning"]}  # quick
 
 @pytest.fixture
 def knowing(vault: Path, write: Write) -> Path:
-    """A vault that knows some things about a boiler."""
+    """A vault with a few memories about a boiler."""
     with Vault(str(vault)) as opened:
         opened.write("The boiler is a Vaillant ecoTEC", category="knowledge", title="Boiler")
         opened.write("The boiler pressure sits at 1.4 bar", category="knowledge", title="Pressure")

@@ -17,7 +17,7 @@ NOW = datetime(2026, 6, 10, 12, 0, tzinfo=UTC).timestamp()
 
 
 class World:
-    """A person, a machine and their clocks, moved by hand."""
+    """A person, a machine and their clocks, advanced by hand."""
 
     def __init__(self, path: Path, at: float = NOW) -> None:
         self.wall = at
@@ -60,7 +60,7 @@ class World:
         assert sorted(self.done) == sorted(names)
 
     def pass_(self, seconds: float, clock: Scheduler) -> None:
-        """The computer sleeps."""
+        """Let the computer sleep."""
         self.wall += seconds
         clock.beat()
 
@@ -79,7 +79,7 @@ class World:
 
 
 def settled(clock: Scheduler, name: str) -> float:
-    """When a job that has run is planned next."""
+    """When a job that has run is next planned."""
     end = time.monotonic() + PATIENCE
     while clock.status(name).running and time.monotonic() < end:
         time.sleep(0.005)

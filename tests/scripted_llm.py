@@ -117,7 +117,7 @@ class ScriptedLlm:
             self._script.extend(replies)
 
     def forget(self) -> None:
-        """Be as at the start, for the next test."""
+        """Reset for the next test."""
         with self._lock:
             self._script.clear()
             self.requests = []
@@ -126,7 +126,7 @@ class ScriptedLlm:
 
     @property
     def left(self) -> int:
-        """How much of the script has not been played."""
+        """How many replies of the script are left."""
         return len(self._script)
 
     def wait_for(self, count: int, seconds: float = 60.0) -> list[Arguments]:
@@ -176,7 +176,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is a part of many scripts."""
+        """Many scripts have a client that disconnects."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the name is that of the standard library
-        """Nothing on stderr."""
+        """Print nothing on stderr."""
 
     def handle(self) -> None:
         with suppress(ConnectionError, TimeoutError):
@@ -287,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running() -> Iterator[ScriptedLlm]:
-    """A server for as long as the block lasts, for what is no test function."""
+    """A server for the length of the block, outside test functions."""
     llm = ScriptedLlm()
     try:
         yield llm
@@ -297,6 +297,6 @@ def running() -> Iterator[ScriptedLlm]:
 
 @pytest.fixture
 def scripted_llm() -> Iterator[ScriptedLlm]:
-    """A model that plays a script, for one test."""
+    """A model that follows a script, for one test."""
     with running() as llm:
         yield llm

@@ -1,8 +1,8 @@
-"""A model for real assistants: on loopback, in the four protocols they speak, and it says only what is in its script.
+"""A scripted model for real assistants: on loopback, in the four protocols they speak.
 
-To the first request that offers the tool of the script it answers with a call of it, to every other with a text. It
-keeps what it was sent. The protocols: Messages (Anthropic), Responses and Chat Completions (OpenAI), generateContent
-(Gemini); of each only as much as a whole answer in one stream needs.
+To the first request that offers the script's tool it answers with a call of it, to every other with a text. It
+records what it receives. The protocols: Messages (Anthropic), Responses and Chat Completions (OpenAI),
+generateContent (Gemini); of each only what a whole answer in one stream needs.
 """
 
 import json
@@ -17,7 +17,7 @@ Events = list[tuple[str, Any]]  # the name of an event, "" for none, and its dat
 
 
 class Model:
-    """What it calls, and what came."""
+    """What it calls, and what it received."""
 
     def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
         self.tool, self.arguments = tool, arguments
@@ -26,7 +26,7 @@ class Model:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what came, and begin the script again."""
+        """Forget what it received, and restart the script."""
         self.requests: list[dict[str, Any]] = []
         self._called = False
 
@@ -151,7 +151,7 @@ class Model:
 
 
 def offers(asked: dict[str, Any]) -> list[str]:
-    """The names of the tools that a request offers; with their namespace, where there is one."""
+    """The names of the tools in a request, with their namespace if any."""
     names: list[str] = []
     for tool in asked.get("tools") or []:
         inner = tool.get("functionDeclarations") or (
@@ -176,13 +176,13 @@ def words(value: Any) -> Iterator[str]:
 
 @contextmanager
 def serving(model: Model) -> Iterator[Model]:
-    """The model at its url."""
+    """The model, at its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
         def do_GET(self) -> None:
             self._send(b'{"data": [], "models": []}', "application/json")

@@ -1,4 +1,4 @@
-"""The replies of a language model that says what a test told it to, and how they are put into bytes."""
+"""The replies of a scripted language model, and their encoding."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ CREATED = 1_700_000_000
 
 @dataclass(frozen=True)
 class Arguments:
-    """One request as it came."""
+    """One request as received."""
 
     method: str
     path: str
@@ -150,12 +150,12 @@ class Reply:
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None  # as it stands, instead of a completion
+    body: bytes | None = None  # sent as it is, instead of a completion
     wait: float = 0.0
     pause: float = 0.0
     size: int = 0
     cut: int | None = None
-    silent: bool = False  # the connection is closed without a word
+    silent: bool = False  # the connection is closed without a reply
 
     def late(self, seconds: float) -> Reply:
         return replace(self, wait=seconds)
@@ -194,13 +194,13 @@ def thinking(value: object) -> Reply:
 
 
 def broken(value: object) -> Reply:
-    """Cut off two thirds in, as when there are no tokens left."""
+    """Cut off after two thirds, as when tokens run out."""
     content = json.dumps(value, ensure_ascii=False)
     return text(content[: len(content) * 2 // 3])
 
 
 def wrong_ids(count: int = 3) -> Reply:
-    """Decisions about memories that nobody has shown."""
+    """Decisions about memories that were not in the request."""
     return as_json([{"id": 900 + n, "event": "DELETE", "text": "made up"} for n in range(count)])
 
 
@@ -235,7 +235,7 @@ def huge(size: int) -> Reply:
 
 
 def stream_error(content: str, message: str) -> Reply:
-    """A stream that tells of an error after some words, with status 200."""
+    """A stream that reports an error after some words, with status 200."""
     events = [event_of(chunk({"role": "assistant", "content": content}))]
     events.append(b"data: " + json.dumps({"error": {"message": message}}).encode() + b"\n\n")
     return raw(b"".join(events), Content_Type="text/event-stream")
@@ -280,7 +280,7 @@ def events_of(reply: Reply, wants: Mapping[str, Any]) -> list[bytes]:
     events = [chunk({"role": "assistant", "content": None if reply.calls else ""}, model)]
     content = reply.content or ""
     at = 0
-    while at < len(content):  # words, or what stands for them where there are no spaces
+    while at < len(content):  # words, or their equivalent in text without spaces
         end = content.find(" ", at + 1)
         end = min(len(content) if end < 0 else end, at + 2_000)
         events.append(chunk({"content": content[at:end]}, model))

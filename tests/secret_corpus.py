@@ -1,4 +1,4 @@
-"""A corpus of secrets, none of which opens anything, and of what only looks like one."""
+"""A corpus of fake secrets, and of texts that only look like secrets."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ LETTERS = random.Random(7)
 
 
 def any_of(alphabet: str, length: int) -> str:
-    """What a machine would give: the same in each run, so that a failure comes back."""
+    """Random-looking text, the same in each run, so that failures can be repeated."""
     return "".join(LETTERS.choices(alphabet, k=length))
 
 
@@ -32,7 +32,7 @@ def jwt() -> str:
 
 
 GITHUB = "ghp_" + any_of(WORD, 34) + "4q"
-# Text, and what of it must be gone.
+# Text, and the part that must be removed.
 ON_THE_NEXT_LINE = [
     ("api_key:\n  8fA2kd93Lq01zz7Yp4", "8fA2kd93"),
     ("token: >-\n  8fA2kd93Lq01zz7Yp4\nnext: 1", "8fA2kd93"),
@@ -100,7 +100,7 @@ NEAR_MISSES = [
     "for token in tokens:\n    print(token)", "password_hash: bcrypt", "if (!password) throw new Error('password missing');",
     "passes = 3; bypass: none; compass: north-12", "the key is under the mat", "monkey: banana123",
 ]  # fmt: skip
-# Text, and what of it must be gone.
+# Text, and the part that must be removed.
 SECRETS = [
     *ON_THE_NEXT_LINE, *SHORT_KEYS, *MORE,
     (pem("PRIVATE KEY"), KEY_LINES[:64]),
@@ -178,10 +178,10 @@ SECRETS = [
     (f"TELEGRAM_TOKEN={any_of(WORD, 28)}1b2c", "1b2c"),
     (f"https://example.org/feed?token={any_of(WORD, 20)}1b2c&page=2", "1b2c"),
     (f"deploy --token {any_of(WORD, 20)}1b2c", "1b2c"),
-    ('token: "kEXXNwNcfn3yszGgviTz"', "kEXX"),  # of random letters one in seven has no two numbers apart
+    ('token: "kEXXNwNcfn3yszGgviTz"', "kEXX"),  # one in seven random strings has no two separate digits
     ("The API key is qiVZYnszphJHvZqHIYml7nWu", "qiVZ"),
     ("x-api-key: BXRTdjqyBfXwzJFzualNXfSRyG8fLifj", "BXRT"),
-    ("AKIAIOSFODNN7EXAMPLE", "7EXAMPLE"),  # out of a manual, and nobody can tell
+    ("AKIAIOSFODNN7EXAMPLE", "7EXAMPLE"),  # from a manual, which is impossible to tell
     ("AKIA1234567890ABCDEF", "7890ABC"), ("sk_live_" + "0" * 24, "0000"), ("ghp_" + "x" * 36, "xxxx"),
     ("password=secret123", "secret123"), ("password: token42!", "token42"), ('api_key = "abcdef1234567890"', "abcdef"),
     ("mysql --password s3same-x7!", "s3same"),

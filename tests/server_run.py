@@ -16,7 +16,7 @@ from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError
 from vaultmem.errors import VaultmemError
 
-PATIENCE = 60  # seconds for what is a matter of milliseconds
+PATIENCE = 60  # seconds for what takes milliseconds
 
 
 class Client:
@@ -32,7 +32,7 @@ class Client:
         self.socket.sendall(data)
 
     def reply(self) -> Any:
-        """The next line, None when the connection has ended."""
+        """The next line; None once the connection has ended."""
         try:
             line = self._lines.readline()
         except ConnectionResetError:
@@ -49,7 +49,7 @@ class Client:
 
 
 class Answers:
-    """What the server of a test can be asked."""
+    """What a test's server answers."""
 
     def __init__(self) -> None:
         self.release = threading.Event()
@@ -127,7 +127,7 @@ def connect(path: str, serve: Serve) -> Iterator[Connect]:
 
 
 def error_of(reply: Any) -> int:
-    """The code of an error, which is told in one line."""
+    """The code of an error, which is reported in one line."""
     assert reply is not None
     assert "result" not in reply
     assert reply["error"]["message"]

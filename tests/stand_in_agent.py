@@ -1,4 +1,4 @@
-"""A real server before a real vault, in the process of the test, for what asks an agent."""
+"""A real server in front of a real vault, in the test's process, for code that calls an agent."""
 
 import contextlib
 import logging
@@ -22,7 +22,7 @@ from vaultmem.progress import Progress
 
 
 class OpenVault(Vault):
-    """A vault as the agent opens it: it knows how the agent is without asking."""
+    """A vault as opened by the agent: it knows the agent's status without asking."""
 
     def agent(self) -> dict[str, object] | None:
         return {"pid": 1}
@@ -35,7 +35,7 @@ class OpenVault(Vault):
 
 
 class StandIn:
-    """A Host that opens the vault anew for every request, and remembers what it was asked to do."""
+    """A Host that opens the vault anew for every request, and records what it was asked to do."""
 
     def __init__(self, vault: Path) -> None:
         self.folder = str(vault)
@@ -92,7 +92,7 @@ class StandIn:
 
 @contextlib.contextmanager
 def logged_by(name: str) -> Iterator[list[str]]:
-    """What a logger says, whatever else has been done to the loggers above it."""
+    """The messages of a logger, whatever has been done to the loggers above it."""
     said: list[str] = []
 
     class Kept(logging.Handler):

@@ -5,7 +5,7 @@ from typing import Any
 
 
 class Files:
-    """A vault that holds only these files; what is no text is written as JSON."""
+    """A vault with only these files; values other than text are written as JSON."""
 
     def __init__(self, files: dict[str, Any] | None = None) -> None:
         self.files = files or {}

@@ -1,7 +1,7 @@
-"""A notification server for tests, on a bus of their own: python stand_in_notifier.py MODE FILE.
+"""A notification server for tests, on its own bus: python stand_in_notifier.py MODE FILE.
 
-What it is sent goes into the file, a JSON line each. Modes: shows; clicks (each is clicked at once); refuses; hangs (does
-not answer when it is sent something); deaf (does not answer at all).
+What it receives goes into the file, one JSON line each. Modes: shows; clicks (each is clicked at once); refuses;
+hangs (does not answer when sent something); deaf (does not answer at all).
 """
 
 import asyncio
@@ -34,7 +34,7 @@ ANSWERS: dict[str, tuple[str, list[object]]] = {
 
 
 class Server:
-    """Answers as its mode wants it."""
+    """Answers according to its mode."""
 
     def __init__(self, bus: MessageBus, mode: str, file: Path) -> None:
         self.bus, self.mode, self.file, self.count = bus, mode, file, 0

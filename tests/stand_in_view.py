@@ -1,4 +1,4 @@
-"""A vault that is only in memory, as plans see it, and what becomes of it when a plan is carried out."""
+"""A vault in memory only, as plans see it, and its state after a plan is carried out."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class File(NamedTuple):
 
 
 def ago(days: float) -> str:
-    """A moment so many days before now, as it stands in properties."""
+    """The moment that many days before now, as written in properties."""
     return stamp((NOW - timedelta(days=days)).timestamp())
 
 
 def memory_file(path: str, content: str, days: float = 3, **properties: Value) -> tuple[str, File]:
-    """An adopted memory, written some days ago; `path` in the memory folder without ending."""
+    """An adopted memory, written some days ago; `path` is in the memory folder, without ending."""
     category = category_of(path, properties.get("category"))
     kept: dict[str, Value] = {
         "id": str(uuid.uuid5(uuid.NAMESPACE_URL, path)),
@@ -81,7 +81,7 @@ class StandInView:
             _title(path): path for path in sorted([*self.notes, *self.files], reverse=True)
         }
         self._titles |= {_title(memory.path): memory.path for memory in self.memories()}
-        self.asked = 0  # contents that were read
+        self.asked = 0  # contents read
 
     def _memory(self, path: str, file: File) -> Memory:
         inner = path.removeprefix(FOLDER + "/")
@@ -183,16 +183,16 @@ class StandInView:
                  if other.path != memory.path]  # fmt: skip
         return sorted((hit for hit in found if hit[1] >= least), key=lambda hit: (-hit[1], hit[0]))
 
-    # What is not asked by plans
+    # Not called by plans
 
     def left(self) -> dict[str, Left]:
-        """All memories as they are, to say later that vaultmem left them so."""
+        """All memories as they are, to record later that vaultmem left them so."""
         return {
             memory.id: Left(memory.path, memory.hash, memory.category) for memory in self.memories()
         }
 
     def after(self, plan: Plan) -> StandInView:
-        """The vault when a plan has been carried out."""
+        """The vault after a plan is carried out."""
         files, counts = dict(self.files), dict(self.read_counts)
         for change in plan.changes:
             before = files.pop(change.path) if change.path else File("", {}, 0.0)

@@ -1,4 +1,4 @@
-"""Talks, and a scripted model that sums them up."""
+"""Conversations, and a scripted model that sums them up."""
 
 import random
 
@@ -28,7 +28,7 @@ def entry(role: str, number: int, content: str, **properties: object) -> Entry:
 
 
 def talk(turns: int, length: int = 30, seed: int = 1) -> list[Entry]:
-    """Turns of a user and an assistant, each of so many words."""
+    """Turns of a user and an assistant, each with this many words."""
     chance = random.Random(seed)
     found = []
     for number in range(turns):
@@ -41,7 +41,7 @@ def talk(turns: int, length: int = 30, seed: int = 1) -> list[Entry]:
 
 
 class Scripted:
-    """A model that says what it was asked for, and counts."""
+    """A model that returns the requested summary, and counts calls."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.asked: list[Question] = []

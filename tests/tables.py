@@ -1,4 +1,4 @@
-"""A table of cases is one test: thousands that take a millisecond cost more to tell apart than to run."""
+"""A table of cases is one test: thousands of cases of a millisecond cost more to report than to run."""
 
 import functools
 import inspect
@@ -18,7 +18,7 @@ _PARAM = type(pytest.param())
 
 
 def each_case(names: str, rows: Iterable[Any], **given: Any) -> Callable[[Test], Test]:
-    """Like pytest.mark.parametrize, for rows that share the fixtures of one test; only a `tmp_path` is a folder of each."""
+    """Like pytest.mark.parametrize, for rows that share the fixtures of one test; only `tmp_path` is new for each."""
 
     def decorate(test: Test) -> Test:
         test.shares_fixtures = True  # type: ignore[attr-defined]
@@ -28,7 +28,7 @@ def each_case(names: str, rows: Iterable[Any], **given: Any) -> Callable[[Test],
 
 
 class Module(pytest.Module):
-    """The tests of a file, of which those that need nothing new for a row of their table go through all of it."""
+    """The tests of a file; those that need nothing new for each row run their whole table."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Every item of the file."""
@@ -49,7 +49,7 @@ def _tables(test: Test) -> list[pytest.Mark]:
 
 
 def _is_table(test: Test) -> bool:
-    """Whether each call gets a row, and nothing that has to be new each time."""
+    """Whether each call gets a row, and nothing that must be new each time."""
     tables = _tables(test)
     if hasattr(test, "shares_fixtures"):
         return True
@@ -114,23 +114,23 @@ def _folded(test: Test) -> Test:
 
 
 class Table(pytest.Item):
-    """One test of all rows that a function has left: each gets its own fixtures, by pytest's own protocol."""
+    """One test for all rows that a function has left: each gets its own fixtures, by pytest's own protocol."""
 
     def __init__(self, rows: list[pytest.Item], **given: Any) -> None:
         super().__init__(**given)
         self.rows = rows
 
     def reportinfo(self) -> Any:
-        """Where the function stands."""
+        """The location of the function."""
         return self.rows[0].reportinfo()
 
     def runtest(self) -> None:
-        """Not called: `run` has each row run by itself."""
+        """Not called: `run` runs each row separately."""
         raise AssertionError(self.nodeid)
 
 
 def joined(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The items, with one table for the rows of a function wherever these stand together."""
+    """The items, with one table for the rows of a function if these are adjacent."""
     groups = [[*rows] for _, rows in itertools.groupby(items, _function)]
     times = Counter(_function(rows[0]) for rows in groups)
     found: list[pytest.Item] = []
@@ -150,7 +150,7 @@ def _function(item: pytest.Item) -> tuple[object, str]:
 
 
 def run(table: Table, following: pytest.Item | None) -> None:
-    """Run each row. One that fails or is skipped is reported as such; all others together are one test that passes."""
+    """Run each row. A failed or skipped row is reported separately; all others together are one passing test."""
     hook = table.ihook
     hook.pytest_runtest_logstart(nodeid=table.nodeid, location=table.location)
     passed: dict[str, pytest.TestReport] = {}
@@ -161,7 +161,7 @@ def run(table: Table, following: pytest.Item | None) -> None:
         has_failed |= any(report.failed for report in reports)
         is_odd = any(not report.passed for report in reports)
         for report in reports:
-            report.nodeid = table.nodeid  # the title of what failed has the row
+            report.nodeid = table.nodeid  # the title of a failure names the row
             if is_odd:
                 hook.pytest_runtest_logreport(report=report)
             elif known := passed.get(report.when):

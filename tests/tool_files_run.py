@@ -1,4 +1,4 @@
-"""What the tests of the memory tool share."""
+"""Shared by the tests of the memory tool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def files(vault: Path) -> MemoryFiles:
 
 
 def said(tool: sdk.BetaAbstractMemoryTool, command: dict[str, object]) -> tuple[bool, str]:
-    """What a tool says to a command, and whether that is no error; sizes of folders are the file system's own."""
+    """A tool's answer to a command, and whether it succeeded; sizes of folders depend on the file system."""
     try:
         text = str(tool.call(command))
     except lib.ToolError as error:

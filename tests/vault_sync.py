@@ -1,5 +1,5 @@
-"""Sync programs between folders, played by what they do to files: a new file beside the old one and a rename, copies where
-both sides changed, deletes, and files that are not there yet."""
+"""Simulated sync programs between folders: a new file beside the old one and a rename, copies if both sides changed,
+deletions, and files that arrive late."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ STAMP = "20261122-101500"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a folder, without what is on its way."""
+    """The files of a folder, except those being transferred."""
     found = (
         path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".tmp")
     )
@@ -21,20 +21,20 @@ def contents(folder: Path) -> dict[str, bytes]:
             try:
                 files[name] = path.read_bytes()
             except FileNotFoundError:
-                continue  # replaced just now
+                continue  # just replaced
     return files
 
 
 class Syncing:
-    """A sync program between two folders, which remembers what both had last."""
+    """A sync program between two folders, which remembers the last common state."""
 
     def __init__(self, *folders: Path, device: str = "ABCDEFG") -> None:
         self.folders, self.device = folders, device
         self.base: dict[str, bytes] = contents(folders[0]) if folders[0].exists() else {}
 
     def run(self) -> int:
-        """Carry over what changed; where both did, the second side's becomes a conflict copy on both. How many files
-        were written or removed."""
+        """Transfer changes; if both sides changed, the second's version becomes a conflict copy on both. Returns how
+        many files were written or removed."""
         one, other = map(contents, self.folders)
         done = 0
         for name in sorted({*one, *other, *self.base}):
@@ -82,7 +82,7 @@ class Syncing:
 
 
 def recreate(path: Path, data: bytes) -> None:
-    """As rclone and some cloud folders write: the old file goes, then a new one comes under its name in parts."""
+    """As rclone and some cloud folders write: the old file is removed, then a new one of its name grows in parts."""
     path.unlink(missing_ok=True)
     with path.open("wb") as file:
         for start in range(0, len(data), 100):
@@ -91,7 +91,7 @@ def recreate(path: Path, data: bytes) -> None:
 
 
 def icloud_evict(path: Path) -> Path:
-    """As iCloud takes a file away that was not used: a placeholder with a dot in front stays."""
+    """As iCloud evicts an unused file: a placeholder with a leading dot stays."""
     placeholder = path.with_name(f".{path.name}.icloud")
     os.rename(path, placeholder)
     return placeholder
@@ -105,12 +105,12 @@ def icloud_rename(path: Path, data: bytes) -> Path:
 
 
 def git_merge_markers(path: Path, theirs: bytes) -> None:
-    """As a merge of Git leaves a file that both sides changed."""
+    """As a Git merge leaves a file that both sides changed."""
     ours = path.read_bytes()
     path.write_bytes(b"<<<<<<< HEAD\n" + ours + b"=======\n" + theirs + b">>>>>>> other\n")
 
 
 def copy_vault(vault: Path, target: Path) -> Path:
-    """The vault on another machine, for the first time."""
+    """Copy the vault to another machine for the first time."""
     shutil.copytree(vault, target)
     return target

@@ -1,4 +1,4 @@
-"""Made-up vectors whose right value follows from their hash, and what must hold for them."""
+"""Made-up vectors whose correct value follows from their hash, and their invariants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Vectors = NDArray[np.float32]
 
 
 def vector_of(key: bytes, dimensions: int = DIMENSIONS) -> Vectors:
-    """The one right vector of a hash."""
+    """The one correct vector of a hash."""
     drawn = np.random.default_rng(int.from_bytes(key, "big")).standard_normal(dimensions)
     return (drawn / np.linalg.norm(drawn)).astype(np.float32)
 
@@ -39,7 +39,7 @@ def keys(start: int, end: int) -> list[bytes]:
 
 
 def assert_right(store: VectorStore, wanted: list[bytes]) -> dict[bytes, int]:
-    """Every hash that is known has its own vector, in a row of its own."""
+    """Every known hash has its own vector, in its own row."""
     known = store.known(wanted)
     assert len(set(known.values())) == len(known)
     for key, row in known.items():

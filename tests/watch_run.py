@@ -1,4 +1,4 @@
-"""A folder that is watched, and a listener that remembers."""
+"""A watched folder, and a listener that records."""
 
 import sys
 import time
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these limits")
-PATIENCE = 60.0  # seconds; only a failing test waits for so long
+PATIENCE = 60.0  # seconds; only a failing test waits this long
 Call = tuple[str, ...]
 
 
 class Heard:
-    """A listener that remembers."""
+    """A listener that records calls."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -37,14 +37,14 @@ class Heard:
         self.calls.append(("blind", what, fix))
 
     def wait(self, *calls: Call) -> None:
-        """Wait for calls, in any order among others."""
+        """Wait for these calls, in any order and among others."""
         until(lambda: set(calls) <= set(self.calls), lambda: (set(calls), self.calls))
 
     def of(self, kind: str) -> list[Call]:
         return [call for call in self.calls if call[0] == kind]
 
     def covers(self, path: str) -> bool:
-        """Whether a file was told of, or a folder that it is in."""
+        """Whether a file, or a folder that contains it, was reported."""
         return ("touched", path) in self.calls or any(
             path.startswith(call[1] + "/") for call in self.of("folder")
         )

@@ -1,4 +1,4 @@
-"""The door of the page, and a browser of few words."""
+"""The door of the page, and a simple browser."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
 
 
 class Browser:
-    """One that keeps a cookie, and sends what a page of ours would send."""
+    """A browser that keeps a cookie, and sends what our page would send."""
 
     def __init__(self, door: Door, host: str = "") -> None:
         self.door, self.cookie = door, ""
@@ -40,7 +40,7 @@ class Browser:
         return self.door.send(method, path, body, **own)
 
     def act(self, name: str, **fields: str) -> Answer:
-        """Press a button: the form has the mark of the session."""
+        """Press a button: the form carries the session's token."""
         own = {"csrf": self.csrf(), "back": "/ui/memories", **fields}
         body = "&".join(f"{key}={_quoted(value)}" for key, value in own.items()).encode()
         return self.send("POST", f"/ui/act/{name}", body)
@@ -49,7 +49,7 @@ class Browser:
         return re.findall(r'name="csrf" value="([^"]+)"', self.get("/ui/review"))[0]
 
     def notice(self) -> str:
-        """What the last action said."""
+        """The notice of the last action."""
         text = self.get("/ui/review")
         return text[text.index('id="notice"') : text.index('id="content"')]
 

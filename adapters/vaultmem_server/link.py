@@ -19,7 +19,7 @@ from vaultmem.api.verbs import JSON
 from vaultmem.errors import VaultmemError
 
 MOST_OPEN = 24  # connections to one agent, which accepts 110 in all
-SEARCHES = 1  # of one agent at once: two would take turns in its one interpreter, for a third more work
+SEARCHES = 1  # of one agent at once: two would share its interpreter, for a third more work
 CROWD = 6  # keyword searches of one vault at once, above which a second process takes some
 PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started

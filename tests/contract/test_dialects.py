@@ -1,4 +1,4 @@
-"""What every dialect promises (vaultmem.adapter), asked of each one that is installed."""
+"""The promises of every dialect (vaultmem.adapter), checked for each installed one."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from vaultmem.text import sanitize
 from vaultmem.vault.files import decode
 
 DIALECTS = {dialect.name: dialect for dialect in installed()}
-# A file of settings that a dialect of ours reads, and something that readers of notes have to heed in it.
+# A settings file that a dialect of ours reads, and something in it that readers of notes must respect.
 SETTINGS = {
     "obsidian": (".obsidian/app.json", b'{"userIgnoreFilters": ["Secret/"]}'),
     "logseq": ("logseq/config.edn", b'{:hidden ["/secret"]}'),
@@ -47,7 +47,7 @@ ours = pytest.mark.parametrize(
 
 
 class InMemory:
-    """A vault root that holds a few files."""
+    """A vault root with a few files."""
 
     def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
         self.files = files or {}
@@ -135,7 +135,7 @@ def test_settings_change_the_fingerprint_and_nothing_else_does(dialect: Dialect)
 @example(content=b'{"userIgnoreFilters": ["/(a+)+$/", 3, null], "showUnsupportedFiles": "x"}')
 @settings(max_examples=examples(40))
 def test_unreadable_settings_give_rules_all_the_same(dialect: Dialect, content: bytes) -> None:
-    # of others it is not known where they have theirs
+    # the paths of other dialects are unknown
     path, _ = SETTINGS.get(dialect.name, ("settings", b""))
     assert parsed(opened(dialect, {path: content}), "pages/Note.md", "[[Other]]").links
 

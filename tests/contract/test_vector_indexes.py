@@ -1,4 +1,4 @@
-"""What every VectorIndex promises, asked of the exact one, of the graph and of a real Chroma server."""
+"""The promises of every VectorIndex, checked for the exact one, the graph and a real Chroma server."""
 
 import contextlib
 import itertools
@@ -50,7 +50,7 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
 
 @contextlib.contextmanager
 def published(store: VectorStore, server: Server) -> Iterator[VectorIndex]:
-    """All rows of a store on the server, in a collection of their own."""
+    """All rows of a store on the server, in their own collection."""
     with shared(store, server, f"test-{next(NUMBERS)}", narrow=50) as index:
         known = store.known(hashes(0, ROWS))
         index.publish(dict.fromkeys(known, PLACE), whole=True)

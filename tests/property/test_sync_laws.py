@@ -1,4 +1,4 @@
-"""The law of sync over whatever people, editors and sync programs do to a vault: incremental equals rebuilt."""
+"""The law of sync for everything that people, editors and sync programs do to a vault: incremental equals rebuilt."""
 
 import os
 import shutil
@@ -132,7 +132,7 @@ class VaultMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 30))
     def edit_within_a_tick(self, number: int) -> None:
-        """The same size and the same time, as a coarse clock gives it to two quick saves."""
+        """An edit with the same size and time, as with two quick saves under a coarse clock."""
         file = self._pick(number)
         before = file.stat().st_mtime_ns
         if self.clock.now - before > 1.9 * SECOND:
@@ -243,11 +243,11 @@ class VaultMachine(RuleBasedStateMachine):
 
     @rule(folders=st.booleans(), whole=st.booleans())
     def look_where_hints_say(self, folders: bool, whole: bool) -> None:
-        """As the agent does: only touched paths are compared. Here every path was touched, there or gone."""
+        """As the agent does: only touched paths are compared. Here every path was touched, existing or not."""
         rules = rules_of(str(self.root), DEFAULTS)
         with Indexer(str(self.root), str(generation(self.root)), rules, DEFAULTS) as indexer:
             if indexer.reread:
-                return  # the agent looks at everything then
+                return  # the agent then compares everything
             known = {row[0] for row in indexer.catalog.db.execute("SELECT path FROM files")}
             there = {p.relative_to(self.root).as_posix() for p in self.root.rglob("*")}
             tops = {path.partition("/")[0] for path in known | there if "/" in path}
@@ -262,7 +262,7 @@ class VaultMachine(RuleBasedStateMachine):
         settles=st.booleans(),
     )
     def save_beside_an_agent(self, saves: list[tuple[int, int]], settles: bool) -> None:
-        """An index that stays open: while no path comes or goes, only the pairs of changed notes are judged."""
+        """An index that stays open: while no path appears or disappears, only pairs of changed notes are judged."""
         rules = rules_of(str(self.root), DEFAULTS)
         with Indexer(str(self.root), str(generation(self.root)), rules, DEFAULTS) as indexer:
             indexer.run(Work(confirmed=True, progress=Silent()))
@@ -287,9 +287,7 @@ class VaultMachine(RuleBasedStateMachine):
             synced(self.root, rebuild=True)
             wanted = catalog_dump(self.root)
         found = catalog_dump(self.root)
-        for table in found.keys() - {
-            "troubles"
-        }:  # what stands in the way of a walk is told by walks
+        for table in found.keys() - {"troubles"}:  # problems of a walk are reported by walks
             assert found[table] == wanted[table], table
 
     @rule()
