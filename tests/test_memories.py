@@ -12,22 +12,6 @@ from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 
 
 @pytest.mark.parametrize(
-    "given",
-    ["../../x", "CON", "x" * 300, "🎉🎉🎉", "\u202eevil\u202c", "key: [a, b", "a---\n---\nb", "---\nid: 1\n---\nbody", "..", "a/b\\c:d*?", "#", "-", "nul.txt", "Привет", "日記"],
-)  # fmt: skip
-def test_any_first_line_gives_a_safe_name_and_the_same_content(
-    vault: Path, opened: Vault, given: str
-) -> None:
-    said = opened.write(given)
-    assert said["content"] == given
-    found = files(vault)
-    assert [*found] == [said["path"]]
-    assert said["path"].startswith("vaultmem/inbox/")
-    assert len(Path(said["path"]).name.encode()) <= 190
-    assert opened.read(said["id"])["content"] == given
-
-
-@pytest.mark.parametrize(
     ("about", "says"),
     [
         ({"content": ""}, "empty"),

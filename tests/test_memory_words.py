@@ -38,6 +38,10 @@ ONE, OTHER = "abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-00
 TEXTS = {
     "path": "../../x",
     "device": "CON",
+    "device with an ending": "nul.txt",
+    "two dots": "..",
+    "cyrillic": "Привет",
+    "inner rule": "a---\n---\nb",
     "long": "word " * 60,
     "longer": "x" * 300,
     "emoji": "🎉🎉🎉",
@@ -69,12 +73,13 @@ def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
         folder, _, name = made["path"].rpartition("/")
         assert folder == "vaultmem/inbox"
         assert len(name) <= 120
+        assert len(name.encode()) <= 190
         assert not [
             c
             for c in name
             if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in '\\/:*?"<>|#^[]\u202e'
         ]
-        assert name.split(".")[0].strip().upper() not in ("", "CON")
+        assert name.split(".")[0].strip().upper() not in ("", "CON", "NUL")
         found = done(vault, "read", made["id"])
         assert found["id"] == made["id"] != "hacked"
         wanted = text.replace("\r\n", "\n")

@@ -95,23 +95,6 @@ def test_a_person_approves(knowing: Path) -> None:
     assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
 
 
-def test_a_note_whose_properties_are_broken_is_private_where_it_says_so(
-    knowing: Path, write: Write
-) -> None:
-    heads = ["private: true\nbroken: [", '"private": yes\n\t: x', "a: {\nPrivate: on"]
-    for number, head in enumerate(heads):
-        write(f"Broken {number}.md", f"---\n{head}\n---\nThe boiler key is under the mat.\n")
-    write("Open.md", "---\nprivate: no\nbroken: [\n---\nThe boiler is green.\n")
-    with Vault(str(knowing)) as opened:
-        opened.sync()
-        told = [
-            one["content"]
-            for one in opened.recall("boiler", notes=True, top_k=20, **WORDS)["memories"]
-        ]  # type: ignore[arg-type]
-    assert not any("under the mat" in one for one in told)
-    assert any("green" in one for one in told)
-
-
 def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -> None:
     write("A.md", "# Boilers\n\n![[Boilers.base#Gas]]\n\n- ![](boiler.jpg)\n")
     write("C.md", "---\nmaker: Boiler Works\nfuel:\nparts: []\n---\n")
@@ -158,18 +141,6 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, opened: Vault, write: 
     assert mine["content"] == "The dinghy lies in Whitby, too"
     (why,) = opened.write("The dinghy lies in Scarborough now")["contradicts"]
     assert "id::" not in why["why"]
-
-
-def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
-    with Vault(str(knowing)) as opened:
-        found = opened.recall("boiler man Ketley", notes=True, top_k=20, untrusted=True, **WORDS)[
-            "memories"
-        ]  # type: ignore[misc]
-    notes = {one["path"]: one for one in found if one["kind"] == "note"}
-    assert notes["House/Boiler.md"]["line"] <= 3 <= notes["House/Boiler.md"]["end_line"]
-    assert "Mr Ketley" in notes["House/Boiler.md"]["content"]
-    assert "Clippings/Web.md" in notes
-    assert "Secret.md" not in notes
 
 
 @pytest.mark.parametrize("front", ["private: true", "private: true\ncategory: knowledge\nid: m-1"])

@@ -199,6 +199,8 @@ def test_what_was_ingested_reminds_nobody_before_it_is_approved(
         ("---\nprivate: true\nbroken: [\n---\n", True),
         ("---\nprivate: no\nbroken: [\n---\n", False),
         ("---\n  private: true\nbroken: [\n---\n", True),
+        ('---\n"private": yes\n\t: x\n---\n', True),
+        ("---\na: {\nPrivate: on\n---\n", True),
         *((f"---\nrepo:\n  private: true\nprivate: {no}\n---\n", False) for no in ("~", "null")),
         ("---\nscope: user:anne\nbroken: [\n---\n", True),
         ("---\nbroken: [\n---\nscope: all\n\n", False),
