@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 from tests.cli_run import Ran, one_line, process, ran
 from tests.hooked import HARNESSES, advised, asked, remembering, text_in, today
 from tests.stand_in_agent import agent_for
-from vaultmem import paths
+from vaultmem import Vault, client, paths
 from vaultmem_assistants.context import context
 
 __all__ = ["remembering", "today"]  # fixtures
@@ -80,6 +81,28 @@ def test_what_fails_in_the_agent_is_done_by_whoever_asked(
     with agent_for(remembering):
         assert asked(remembering) == alone
     assert len(calls) == 2
+
+
+def test_an_agent_that_hangs_holds_up_neither_a_session_nor_who_reads(
+    remembering: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the connection and says nothing. A command asks it once, whatever else it needs."""
+    path = paths.socket_path(str(remembering))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.settimeout(0)
+        deaf.bind(path)
+        deaf.listen(8)
+        monkeypatch.setattr(client, "BY_MEANING", 60.0)  # more than a test may take
+        assert "trains" in text_in(asked(remembering).data, "claude")
+        deaf.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            deaf.accept()
+        monkeypatch.setattr(client, "BY_MEANING", 0.2)
+        client._silent.clear()
+        with Vault(str(remembering)) as vault:
+            assert vault.ask("list")["count"]
 
 
 def test_a_harness_that_nobody_knows_starts_all_the_same() -> None:

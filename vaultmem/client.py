@@ -40,6 +40,9 @@ _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second means another version
 OTHER_VERSION = "the sync agent that runs is of another version of vaultmem; run vaultmem restart"
+_silent: set[str] = (
+    set()
+)  # sockets of agents that did not answer this command, which asks them no more
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the caller's terminal or stdin
 
 
@@ -112,7 +115,7 @@ def is_of_other_version(vault: str) -> bool:
 def _connect(vault: str) -> _socket.socket | None:
     try:
         path = paths.socket_path(vault)
-        if not is_ours(path):
+        if path in _silent or not is_ours(path):
             return None
         import _socket  # the whole socket module would import selectors and enum
 
@@ -188,10 +191,15 @@ def ask_agent(command: str, words: list[str]) -> int | None:
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
     stdin = stdin_so_far() if command == "hook" else None
+    _silent.clear()
     by_meaning = command == "recall" or "-s" in words or "--semantic" in words
     try:
         timeout = BY_MEANING if by_meaning else FIRST_BYTE
         reply = run_in_agent(command, words, timeout=timeout, stdin=stdin)
+    except AgentError as error:
+        if error.code == NO_ANSWER:
+            _silent.add(paths.socket_path(vault_of(words)))
+        return None
     except (VaultmemError, OSError, ValueError):
         return None
     return print_reply(reply)

@@ -204,8 +204,11 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
     shown = None if isinstance(heard, Silent) else heard
     try:
         method = "memory.job" if declaration is not None and declaration.slow else "memory"
-        return client.call(folder, method, request, timeout=None, progress=shown)
+        timeout = client.BY_MEANING if only_reads(name) else None
+        return client.call(folder, method, request, timeout=timeout, progress=shown)
     except client.AgentError as error:
+        if error.code == client.NO_ANSWER and only_reads(name):
+            return client.NO_AGENT  # what only reads can be done here as well
         is_odd = error.code in (WRONG_PARAMS, INTERNAL_ERROR)
         if error.code == UNKNOWN_METHOD or (is_odd and client.is_of_other_version(folder)):
             raise VaultmemError(client.OTHER_VERSION) from error
