@@ -57,7 +57,7 @@ def mount(door: Door) -> list[http.BaseRoute]:
     door.names.add(host_name())
     site = _Site(door)
     guard = http.Middleware(_Guard, site.sessions)
-    return [http.Mount(ROOT, routes=site.routes(), middleware=[guard])]
+    return [http.Route(ROOT, site.root), http.Mount(ROOT, routes=site.routes(), middleware=[guard])]
 
 
 class _Guard:
@@ -105,6 +105,10 @@ class _Site:
             http.Route("/{path:path}", self.nothing),
         ]
 
+    async def root(self, _: http.Request) -> http.Response:
+        """The address without its slash."""
+        return http.RedirectResponse(f"{ROOT}/")
+
     async def enter(self, request: http.Request) -> http.Response:
         """The entrance, whose script sends the part of its URL after the #, and the endpoint for it: only our script
         can set the header."""
@@ -114,8 +118,8 @@ class _Site:
             return http.Response(status_code=403)
         folder = spend_link((await request.body())[:200].decode("ascii", "replace"))
         names = [name for name, path in self._door.vaults.items() if path == folder]
-        if not names:
-            return http.Response(status_code=410)
+        if not names:  # a second click on the link, where it has let in
+            return http.Response(status_code=204 if "vaultmem.session" in request.scope else 410)
         response = http.Response(status_code=204)
         cookie = self.sessions.open(names[0], _host(request))
         response.set_cookie(_cookie(request), cookie, path=ROOT, httponly=True, samesite="strict")

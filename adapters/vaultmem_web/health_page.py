@@ -32,7 +32,7 @@ async def health(visit: Visit) -> Page:
             views.section(t("Connected assistants"), views.rows(
                 (h.li[title] for title in titles), t("None: vaultmem connect claude, or another."),
             )),
-            views.section(t("Who may come in"), _tokens(visit)),
+            views.section(t("Who may come in"), views.later(_tokens(visit))),
         ],
         "/health", "jobs",
     )  # fmt: skip
@@ -86,7 +86,7 @@ def _job(visit: Visit, job: Record) -> Sequence[h.Node]:
     )  # fmt: skip
 
 
-def _tokens(visit: Visit) -> h.Node:
+async def _tokens(visit: Visit) -> h.Node:
     t, tokens = visit.t, TokenStore().all()
     if not tokens:
         return h.p(".empty")[t("No token was made: vaultmem token add NAME.")]

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -21,16 +22,22 @@ from vaultmem import paths
 COOKIE = "vaultmem_session"
 LINK_SECONDS = 300.0
 _MOST = 50  # sessions
+_HOST = re.compile(rb"vm-[0-9a-f]{16}\.localhost")
 
 
 def host_name() -> str:
     """The host name of the page, the same for all doors of this user, and secret."""
     place = os.path.join(paths.make_private(paths.state_root()), "page-host")
-    name = f"vm-{secrets.token_hex(8)}.localhost"
-    with contextlib.suppress(FileExistsError), open(place, "x", opener=_private) as file:
-        file.write(name)
-    with open(place, encoding="ascii") as file:
-        return file.read().strip()
+    while True:
+        with contextlib.suppress(FileNotFoundError), open(place, "rb") as file:
+            if match := _HOST.fullmatch(file.read(100)):
+                return match[0].decode()
+            os.unlink(place)  # a kill or a full disk has left half of it
+        fresh = f"{place}.{secrets.token_hex(4)}"
+        paths.replace_private(fresh, f"vm-{secrets.token_hex(8)}.localhost")
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, place)  # of two at once the first wins
+        os.unlink(fresh)
 
 
 def _private(path: str, flags: int) -> int:
@@ -38,9 +45,15 @@ def _private(path: str, flags: int) -> int:
 
 
 def make_link(vault: str) -> str:
-    """Create a link to the page of a vault. Returns its secret."""
+    """Create a link to the page of a vault. Returns its secret. Links that nobody has used in time are removed."""
     secret = secrets.token_urlsafe(32)
-    with open(_place(secret), "x", encoding="utf-8", opener=_private) as file:
+    place = _place(secret)
+    with os.scandir(os.path.dirname(place)) as links:
+        for link in links:
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - link.stat().st_mtime > LINK_SECONDS:
+                    os.unlink(link.path)
+    with open(place, "x", encoding="utf-8", opener=_private) as file:
         json.dump({"vault": vault, "until": time.time() + LINK_SECONDS}, file)
     return secret
 
