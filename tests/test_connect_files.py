@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import one_line, ran
 from tests.connected import ALL, FILES, connect, home, put
 from tests.tables import each_case
 from vaultmem_assistants import context, hooks
@@ -120,6 +120,19 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     connect("codex", *words, "--remove")
     assert file.read_bytes().decode() == before
     assert not (home / ".codex").exists()
+
+
+def test_a_vault_that_a_file_cannot_name_is_refused(home: Path) -> None:
+    for name, says in ((b"b\xff", "is not UTF-8"), (b"a\nb", "has a line break")):
+        vault = os.fsdecode(os.fsencode(home) + b"/" + name)
+        os.mkdir(vault)
+        words = ("--instructions", str(home / "AGENTS.md")) if b"\n" in name else ()
+        for harness in ("claude", "opencode"):
+            assert says in connect(harness, "--vault", vault, *words, code=1)
+        if not words:
+            assert says in one_line(ran("setup", vault, "--yes", "--no-service"))
+        os.rmdir(vault)
+    assert not list(home.iterdir())
 
 
 def test_a_file_that_was_made_for_the_line_goes_with_it(home: Path) -> None:

@@ -72,7 +72,7 @@ class Connecting:
     def __init__(self, args: Namespace, vault: str, output: Output) -> None:
         self._args, self._output = args, output
         self._harness = HARNESSES[args.harness]
-        self._vault = vault
+        self._vault = checked_name(vault)
         self._vault_option = ["--vault", vault] if vault else []
         self._program = shlex.join(paths.program())
 
@@ -98,6 +98,10 @@ class Connecting:
         path = os.path.abspath(os.path.expanduser(self._args.instructions))
         if self._args.remove:
             return self._remove(path, context.remove_instruction, context.is_made)
+        if len(self._vault.splitlines()) > 1:
+            raise VaultmemError(
+                f"{self._vault} has a line break in its name, so one line cannot name it"
+            )
         vault = shlex.quote(self._vault) if self._vault else ""
         line = context.line_of(self._args.harness, self._program, vault)
         if not os.path.lexists(path):
@@ -261,6 +265,17 @@ class Connecting:
         else:
             done = "is no longer in" if args.remove else "is in"
             self._output.line(f"{title}: the {what} {done} {edited.path}")
+
+
+def checked_name(vault: str) -> str:
+    """The folder of a vault. Raises VaultmemError for one that settings, which are UTF-8, cannot name."""
+    try:
+        vault.encode()
+    except UnicodeEncodeError:
+        raise VaultmemError(
+            f"the name of {vault} is not UTF-8, so no settings can hold it; rename it"
+        ) from None
+    return vault
 
 
 def _to_json(edited: Edited) -> JsonObject:

@@ -24,7 +24,7 @@ from vaultmem.service import life
 from vaultmem.service import service as services
 from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem_assistants import hooks
-from vaultmem_assistants.connect import Connecting, diff_of
+from vaultmem_assistants.connect import Connecting, checked_name, diff_of
 from vaultmem_assistants.programs import HARNESSES
 from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded_steps
 
@@ -115,7 +115,7 @@ class _Guide:
     def run(self) -> None:
         """Run all steps."""
         output, dry_run = self._output, self._args.dry_run
-        vault = self._vault()
+        vault = checked_name(self._vault())
         self._look(vault)
         what = f"make it the vault of every command, in {paths.config_file()}"
         self._settings(what, {"vault": vault})
