@@ -150,6 +150,12 @@ WORDS = {  # on Wednesday, 25 November 2026: looking back, and ahead where that 
     "来月": ("2026-12-01", "2026-12-31"),
     "friday": ("2026-11-20", "2026-11-20", "2026-11-27"),
     "5 December": ("2025-12-05", "2025-12-05", "2026-12-05"),
+    "March 2026": ("2026-03-01", "2026-03-31"),
+    "Feb. 2025": ("2025-02-01", "2025-02-28"),
+    "December": ("2025-12-01", "2025-12-31", "2026-12-01", "2026-12-31"),
+    "März 2026": ("2026-03-01", "2026-03-31"),
+    "2026年3月": ("2026-03-01", "2026-03-31"),
+    "三月": ("2026-03-01", "2026-03-31", "2027-03-01", "2027-03-31"),
     "7d": ("2026-11-18", "2026-11-18", "2026-12-02"),
 }
 
@@ -159,12 +165,13 @@ def test_days_in_words(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-25T10:00")
     first, last, *ahead = WORDS[text]
     assert days(text) == (first, last)
-    assert days(text, ahead=True) == (tuple(ahead * 2) or (first, last))
-    figures = text if text[:4].isdigit() else first
+    assert days(text, ahead=True) == ((*ahead, *ahead)[:2] or (first, last))
+    in_figures = day_range(text) is not None
+    figures = text if in_figures else first
     assert day_filter("from", text) == Filter("from", figures)
     assert day_range(day_filter("to", text).value), "as an index reads it"
     ((before,), (after,)) = (parse(f'{field}:"{text}"').filters for field in ("before", "after"))
-    assert (before.value, after.value) == (figures, figures if text[:4].isdigit() else last)
+    assert (before.value, after.value) == (figures, figures if in_figures else last)
 
 
 def test_a_filter_that_names_no_day_is_remarked_on() -> None:
@@ -174,7 +181,19 @@ def test_a_filter_that_names_no_day_is_remarked_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["banana", "last banana", "every friday", "3/4", "friday lunch", "", "2026-13"]
+    "text",
+    [
+        "banana",
+        "last banana",
+        "every friday",
+        "3/4",
+        "pm",
+        "day ago",
+        "of banana",
+        "friday lunch",
+        "",
+        "2026-13",
+    ],
 )
 def test_what_is_not_understood_as_days_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="must be a day, a month or a year"):

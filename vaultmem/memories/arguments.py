@@ -262,8 +262,21 @@ def days(
 
 
 def _in_words(name: str, now: datetime, *, ahead: bool) -> Moment | None:
-    """The moment that words mean, if they are a single time expression; the beginning of a whole day. Looking back,
-    "Friday" is the last one."""
+    """The moment that words mean, if they are a single time expression; the beginning of a whole day or month. What
+    has a first and a second day is a month, in any language."""
+    if meant := _day_or_time(name, now, ahead=ahead):
+        return meant
+    for day in ("{} {}", "{1}{0}日"):
+        first, second = (
+            _day_or_time(day.format(number, name), now, ahead=ahead) for number in (1, 2)
+        )
+        if first and second and (first.when.day, second.when.day) == (1, 2):
+            return first._replace(grain="month")
+    return None
+
+
+def _day_or_time(name: str, now: datetime, *, ahead: bool) -> Moment | None:
+    """The same without months. Looking back, "Friday" is the last one."""
     meant = _expression(name, now)
     if meant is None or ahead or meant.when <= now:
         return meant
