@@ -24,7 +24,6 @@ def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
     on = bench()
     on.at += dt.timedelta(days=1)
     on.ask("dream", level=3)
-    on.ask("notify")
     for name in ("Plans.md", "Later.md"):
         plan = plan.rename(on.folder / name)
         on.later()

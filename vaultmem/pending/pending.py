@@ -21,7 +21,7 @@ from vaultmem.memories.item_answers import (
     state_of,
 )
 from vaultmem.notes.places import page_path
-from vaultmem.pending import listing, person_facts, review_sources
+from vaultmem.pending import listing, person_facts
 from vaultmem.pending.pending_page import Page, Refreshed
 from vaultmem.pending.person_facts import Learned
 from vaultmem.pending.record import open_record
@@ -31,6 +31,7 @@ from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.alarms import Notifier
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.renames import Entries, Renames
+from vaultmem.review import review
 from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
 from vaultmem.text.times import stamp
 from vaultmem.vault import files
@@ -164,7 +165,7 @@ class Pending:
             so_far = Refreshed(False, {}, [])
             self.check_vault(vanished)
             self._follow_renames(catalog, now)
-            review_sources.follow_renames(self._ledger, catalog, now.timestamp())
+            review.follow_renames(self._ledger, catalog, now.timestamp())
             for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
                 done = self._refresh_page(catalog, now, vanished)
                 problems = list(dict.fromkeys([*so_far.problems, *done.problems]))

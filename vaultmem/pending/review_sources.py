@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
@@ -16,7 +15,6 @@ from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ProposedNote
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
@@ -42,7 +40,6 @@ from vaultmem.vault import files
 from vaultmem.vault.conflicts import conflict_original
 
 if TYPE_CHECKING:
-    from vaultmem.ledger.ledger import Ledger
     from vaultmem.memories.reports import PlanReport
     from vaultmem.memories.store import Session
     from vaultmem.pending.review_items import Context
@@ -65,35 +62,6 @@ def doable(context: Context) -> Iterator[tuple[Proposal, str]]:
         with contextlib.suppress(NoteChangedError):  # the next deep dream checks again
             proposals.edit(note, read.text)
             yield note, read.text
-
-
-def follow_renames(ledger: Ledger, catalog: Catalog, now: float) -> None:
-    """Note where the notes of open proposals are now, by their content."""
-    every = reads.open_proposals(ledger)
-    paths = {proposal.fields["path"] for proposal in every if not proposal.is_of_model}
-    before = {note.path: note for note in reads.proposed_notes(ledger)}
-    places = {path: before[path].place if path in before else path for path in paths}
-    contents = _contents(catalog, "path", places.values())
-    gone = [before[path] for path in paths & before.keys() if places[path] not in contents]
-    moved = _contents(catalog, "hash", {note.hash for note in gone})
-    counts = Counter(moved.values())
-    by_hash = {hash_: path for path, hash_ in moved.items() if counts[hash_] == 1}
-    places |= {note.path: by_hash.get(note.hash, note.place) for note in gone}
-    hashes = {path: note.hash for path, note in before.items()}
-    contents |= moved
-    after = [
-        ProposedNote(path, place, contents.get(place) or hashes.get(path, b""))
-        for path, place in sorted(places.items())
-    ]
-    if after != [*before.values()]:
-        reads.keep_proposed_notes(ledger, after, now)
-
-
-def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) -> dict[str, bytes]:
-    """The hashes of notes, by their paths, of those with one of these values."""
-    marks = ", ".join("?" * len(values))
-    query = f"SELECT path, hash FROM files WHERE hash IS NOT NULL AND {column} IN ({marks})"  # noqa: S608 - own text
-    return dict(catalog.db.execute(query, [*values]).fetchall()) if values else {}
 
 
 def questions(

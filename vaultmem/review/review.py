@@ -6,11 +6,11 @@ from __future__ import annotations
 import codecs
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, MODEL, REJECTED
+from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, MODEL, REJECTED, ProposedNote
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.adapter import JsonObject
+    from vaultmem.index.catalog import Catalog
     from vaultmem.ledger.ledger import Ledger
 
 MOST_DIFFS = 20  # files shown with a proposal
@@ -47,9 +48,40 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
     reads.replace_open(session.store.ledger, _without_rejected(session, made), session.now)
+    if searcher := session.reader.searcher():
+        follow_renames(session.store.ledger, searcher.catalog, session.now)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
     return len(_doable_as_json(session, _open(session))), made_by_rule
+
+
+def follow_renames(ledger: Ledger, catalog: Catalog, now: float) -> None:
+    """Note where the notes of open proposals are now, by their content."""
+    every = reads.open_proposals(ledger)
+    paths = {proposal.fields["path"] for proposal in every if not proposal.is_of_model}
+    before = {note.path: note for note in reads.proposed_notes(ledger)}
+    places = {path: before[path].place if path in before else path for path in paths}
+    contents = _contents(catalog, "path", places.values())
+    gone = [before[path] for path in paths & before.keys() if places[path] not in contents]
+    moved = _contents(catalog, "hash", {note.hash for note in gone})
+    counts = Counter(moved.values())
+    by_hash = {hash_: path for path, hash_ in moved.items() if counts[hash_] == 1}
+    places |= {note.path: by_hash.get(note.hash, note.place) for note in gone}
+    hashes = {path: note.hash for path, note in before.items()}
+    contents |= moved
+    after = [
+        ProposedNote(path, place, contents.get(place) or hashes.get(path, b""))
+        for path, place in sorted(places.items())
+    ]
+    if after != [*before.values()]:
+        reads.keep_proposed_notes(ledger, after, now)
+
+
+def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) -> dict[str, bytes]:
+    """The hashes of notes, by their paths, of those with one of these values."""
+    marks = ", ".join("?" * len(values))
+    query = f"SELECT path, hash FROM files WHERE hash IS NOT NULL AND {column} IN ({marks})"  # noqa: S608 - own text
+    return dict(catalog.db.execute(query, [*values]).fetchall()) if values else {}
 
 
 def _without_rejected(session: Session, made: Mapping[str, ProposalRow]) -> dict[str, ProposalRow]:
