@@ -14,9 +14,10 @@ from tests.effort import is_linear
 from tests.laws import examples
 from vaultmem.adapter import Moment
 from vaultmem.text.recurrence import read_rule
-from vaultmem_languages import intentions, reminder_phrase
+from vaultmem.text.values import toml_table
+from vaultmem_languages import intentions, reminder_phrase, when_translated
 from vaultmem_languages.when import absolute, find, reminder
-from vaultmem_languages.when_german import in_english
+from vaultmem_languages.when_translated import in_english
 
 PROMISED = json.loads(
     Path(__file__).with_name("data").joinpath("time_phrases.json").read_text("utf-8")
@@ -261,6 +262,33 @@ def test_each_character_of_a_german_time_in_english_has_its_place(parts: list[st
     for moment in find(text, NOW):
         assert 0 <= moment.start < moment.end <= len(text)
     reminder_phrase.read(text, NOW)
+
+
+FRENCH = {
+    "sign": r"(?<!\w)(?:demain|<day>|le \d{1,2} <month>|dans \d+ jours)(?!\w)", "day": "(?:lundi|mardi)",
+    "month": "(?:mars|avril)", "end": r"(?!\w)", "days": "lundi = Monday, mardi = Tuesday",
+    "months": "mars = March, avril = April", "numbers": "un = one",
+    "forms_of_days": "<word> prochain<end> = next <english>\n<word><end> = <english>",
+    "forms_of_months": r"le (\d{1,2}) <word><end> = on \1 <english>", "forms_of_numbers": "<word> jour<end> = <english> day",
+    "phrases": "demain = tomorrow\ndans (?=\\d) = in \njours<end> = days\nà (\\d{1,2}) ?h<end> = at \\1:00",
+}  # fmt: skip
+
+
+def test_a_language_more_is_a_section_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    when_translated._signs.cache_clear()
+    with monkeypatch.context() as patched:
+        patched.setitem(toml_table("vaultmem_languages", "words"), "french_times", FRENCH)
+        texts = "demain", "mardi prochain à 9 h", "dans 3 jours", "le 3 avril à 14h", "morgen"
+        found = [find(f"appeler Anne {text}", NOW)[0].iso() for text in texts]
+    when_translated._signs.cache_clear()
+    assert found == [
+        "2026-11-22",
+        "2026-11-24T09:00",
+        "2026-11-24",
+        "2027-04-03T14:00",
+        "2026-11-22",
+    ]
+    assert not find("appeler Anne demain", NOW)
 
 
 def test_german_text_is_read_in_time() -> None:

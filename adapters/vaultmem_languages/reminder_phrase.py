@@ -12,7 +12,7 @@ from datetime import date, datetime
 
 from vaultmem.adapter import Phrase
 from vaultmem.text.values import lazy
-from vaultmem_languages import intentions, pattern, when, when_german
+from vaultmem_languages import intentions, pattern, when, when_translated
 from vaultmem_languages.when_english_dates import IN_FIGURES, days_in_figures
 from vaultmem_languages.when_parts import Reading, Sense, day_of, merge
 from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
@@ -33,7 +33,7 @@ def read(text: str, now: datetime) -> Phrase:
     if len(text) > _LONGEST:
         return read(text[:_LONGEST], now)._replace(task=when.absolute(text, now))
     written = text
-    text, stood = when_german.in_english(written)
+    text, stood = when_translated.in_english(written)
 
     def quote(spans: Iterable[Span]) -> tuple[str, ...]:
         return _words(written, ((stood[start], stood[end - 1] + 1) for start, end in spans))

@@ -18,7 +18,7 @@ from vaultmem_languages import (
     when_chinese,
     when_english,
     when_english_repeat,
-    when_german,
+    when_translated,
 )
 from vaultmem_languages.when_parts import (
     PARTS,
@@ -130,7 +130,7 @@ def _render_moment(moment: Moment, sense: Sense) -> str:
 
 def readings(text: str, now: datetime) -> Iterator[Reading]:
     """Yield the joined pieces, including weak ones, which mean nothing alone."""
-    english, stood = when_german.in_english(text)
+    english, stood = when_translated.in_english(text)
     compact, gaps = _without_gaps(english)
     places = [stood[at] for at in gaps]
     for bound in when_english_repeat.with_bounds(
