@@ -1,5 +1,9 @@
 """The memory tool beside the one of the SDK: the same answers, and the same files to be seen."""
 
+from __future__ import annotations
+
+import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,11 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.laws import examples
-from tests.tool_files_run import files, said, sdk
+from tests.lazy import Lazy
 from vaultmem.vault.identity import MARKER
 from vaultmem_assistants import anthropic_memory
-
-__all__ = ["files"]  # fixtures
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -33,6 +35,39 @@ PIECES = st.sampled_from(
 
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 FIRST = {"a.md": "one\ntwo\n", "work/notes.txt": "---\nkey: value\n---\n\n# T\ntwo", "plan.md": ""}
+
+
+lib, sdk = Lazy("anthropic.lib.tools"), Lazy("anthropic.tools")
+DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/(?:\S*/)?)?$)", re.MULTILINE)
+
+
+def said(tool: sdk.BetaAbstractMemoryTool, command: dict[str, object]) -> tuple[bool, str]:
+    """What a tool says to a command, and whether that is no error; sizes of folders are the file system's own."""
+    try:
+        text = str(tool.call(command))
+    except lib.ToolError as error:
+        return False, str(error)
+    except OSError:
+        return False, "the system refused"
+    return True, DIRECTORY.sub("?", text)
+
+
+def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:
+    tool = anthropic_memory.VaultMemoryTool(str(vault))
+    assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
+    assert tool.name == "memory"
+    assert json.dumps(tool.to_dict())
+    assert not said(tool, {"command": "view", "path": "/etc/passwd"})[0]
+
+
+def test_places_that_overlap_are_told_alike(vault: Path, tmp_path: Path) -> None:
+    theirs = sdk.BetaLocalFilesystemMemoryTool(str(tmp_path / "theirs"))
+    ours = anthropic_memory.VaultMemoryTool(str(vault))
+    made = {"command": "create", "path": "/memories/a.md", "file_text": "aaa\nx\n\n\n"}
+    assert said(theirs, made) == said(ours, made)
+    for old in ("aa", "\n\n", "", "a"):
+        asked = {"command": "str_replace", "path": "/memories/a.md", "old_str": old, "new_str": "b"}
+        assert said(theirs, asked) == said(ours, asked)
 
 
 class Beside(RuleBasedStateMachine):

@@ -1,22 +1,16 @@
-"""The memory tool: beside the SDK's own file tool on the same operations, and what a vault adds to it."""
+"""The memory tool: what a vault adds to the tool of the SDK; beside that tool it is in test_anthropic_beside.py."""
 
-import contextlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.secret_corpus import SECRETS
-from tests.tool_files_run import files, lib, said, sdk
-from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.arguments import MAX_CONTENT
 from vaultmem.memories.item_answers import approval_id
-from vaultmem_assistants import anthropic_memory, tool_files
+from vaultmem_assistants import tool_files
 from vaultmem_assistants.anthropic_memory import MemoryFiles
-
-__all__ = ["files"]  # fixtures
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -24,20 +18,13 @@ ODD = ["/etc/passwd", "/memoriesx", "memories/a", "/memories/../x.md", "/memorie
        "/memories/%252e%252e%252fx", "/memories/a\\..\\..\\x", "/memories/x\0y", "", "/", "../memories"]  # fmt: skip
 
 
+@pytest.fixture
+def files(vault: Path) -> MemoryFiles:
+    return MemoryFiles(str(vault))
+
+
 def folder_of(files: MemoryFiles) -> Path:
     return Path(files.vault.path) / files.vault.config.text("memory_folder")
-
-
-def test_places_that_overlap_are_told_alike(files: MemoryFiles, tmp_path: Path) -> None:
-    theirs, ours = (
-        sdk.BetaLocalFilesystemMemoryTool(str(tmp_path / "theirs")),
-        anthropic_memory.VaultMemoryTool(files.vault),
-    )
-    made = {"command": "create", "path": "/memories/a.md", "file_text": "aaa\nx\n\n\n"}
-    assert said(theirs, made) == said(ours, made)
-    for old in ("aa", "\n\n", "", "a"):
-        asked = {"command": "str_replace", "path": "/memories/a.md", "old_str": old, "new_str": "b"}
-        assert said(theirs, asked) == said(ours, asked)
 
 
 @pytest.mark.parametrize("path", ODD)
@@ -206,15 +193,6 @@ def test_in_logseq_the_lines_are_blocks(tmp_path: Path) -> None:
     assert "agent:: claude" in file.read_text()
     assert "- Anne drinks tea." in file.read_text()
     assert "Also milk." in files.view("/memories/knowledge/Tea.md")
-
-
-def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:
-    tool = anthropic_memory.VaultMemoryTool(Vault(str(vault)))
-    assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
-    assert tool.name == "memory"
-    assert json.dumps(tool.to_dict())
-    with contextlib.suppress(lib.ToolError):
-        tool.call({"command": "view", "path": "/memories"})
 
 
 PRIVATE = "---\nprivate: true\n---\nThe code of the safe is 4711.\n"
