@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import at_terminal, ran
 from tests.conftest import Write
 from tests.recalled import WORDS, knowing
 from vaultmem import Vault
@@ -36,6 +36,21 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
         "[SEMANTIC] Clippings/Web.md:1: (from elsewhere, not approved) Buy a boiler now." in lines
     )
     assert lines[-1] == "</memory>"
+
+
+def test_at_a_terminal_a_person_reads_the_best_first(knowing: Path, write: Write) -> None:
+    for number in range(9):
+        write(f"House/Boiler {number}.md", f"# Boiler {number}\n\nBoiler number {number} is old.\n")
+    with Vault(str(knowing)) as opened:
+        opened.sync()
+    words = ("recall", "boiler", "--without", "meaning", "--vault", str(knowing))
+    for more, is_short in (
+        ((), True), (("--by", "claude"), False), (("-k", "20"), False), (("--budget", "1900"), False),
+    ):  # fmt: skip
+        shown = at_terminal(*words, *more).out
+        assert (shown.count("\n[SEMANTIC]") == 5) is is_short, more
+        assert ("vaultmem: 5 of " in shown and "more with -k 20" in shown) is is_short
+    assert ran(*words).out.count("[SEMANTIC]") > 5
 
 
 def test_without_vectors_it_goes_by_words(knowing: Path) -> None:

@@ -78,6 +78,11 @@ class Output:
         self._has_links = self.colour and self._streams.links
         self.root = ""  # the folder of the vault, for links to its files
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether stdout is a terminal, where a person reads it."""
+        return self._streams.terminal
+
     def paint(self, text: str, *styles: str) -> str:
         """The text in a style, if colour is used."""
         if not (self.colour and text and styles):

@@ -79,7 +79,7 @@ _REPORT = '"job", "changes", "counts", "findings", "skipped", "left" and "dry_ru
 _RECALL = (
     Param("query", "what to know about, in plain words", kind="long", place="*", needed=True),
     Param("budget", "tokens at most (default {default})", kind="int", default=2_000, least=1, most=f"{_LIMITS}TOKENS"),
-    Param("top_k", "memories at most (default {default})", kind="int", flag="-k", default=50, least=1,
+    Param("top_k", "memories at most (default {default}, for you at a terminal 5)", kind="int", flag="-k", default=50, least=1,
           most=f"{_LIMITS}MEMORIES"),
     Param("types", "episodic, semantic, procedural, working", kind="texts", metavar="A,B", choices=f"{_MEMORY}TYPES"),
     Param("scope", "beside global: agent:NAME, conversation:ID, user:ID; may be repeated", kind="repeated"),

@@ -9,6 +9,7 @@ import sys
 
 from vaultmem import screen
 from vaultmem.api.vault import WORDS_ALONE, Vault
+from vaultmem.api.verbs import find_verb
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
@@ -41,6 +42,7 @@ _FIELD_WORDS = {
     "label": "in its label", "tag": "in a tag", "path": "in the path", "date": "as its date",
 }  # fmt: skip
 MOST_SNIPPET = 3  # lines
+AT_TERMINAL = 5  # memories of a recall
 LONG_WORD = 48  # columns of an address
 _RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = (*TEXT_PROPERTIES, "global", "created_at")
@@ -224,6 +226,11 @@ def recall(args: Namespace, output: Output) -> int:
     if not args.batch and not query.strip():
         raise UsageError("nothing to recall; type some words, or see vaultmem recall --help")
     params = {name: value for name, value in params_of("recall", args).items() if value is not None}
+    defaults = {param.name: param.default for param in find_verb("recall").params}
+    has_limit = any(params[name] != defaults[name] for name in ("top_k", "budget"))
+    is_short = output.is_terminal and not (has_limit or args.by or args.batch or output.as_json)
+    if is_short:  # a prompt has room for all of them; a person reads the best first
+        params["top_k"] = AT_TERMINAL
     with open_vault(args, output) as vault:
         if vault is not args.vault and "meaning" not in (args.without or ()):
             embed_first(vault, output)  # the agent embeds on its own
@@ -239,6 +246,9 @@ def recall(args: Namespace, output: Output) -> int:
     memories = block(map(entry, answer["memories"]))
     for text in filter(None, (memories, held_back, older_line(answer["left_out"]))):
         output.text(f"{text}\n")
+    if is_short and answer["skipped"]:
+        count = len(answer["memories"])
+        output.remark(f"{count} of {count + answer['skipped']:,}; more with -k {4 * AT_TERMINAL}")
     for step in answer.get("explain", ()):
         left = f" ({step['left']} left)" if "left" in step else ""
         output.remark(f"{step['step']}: {step['did']}{left}")
