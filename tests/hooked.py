@@ -9,8 +9,9 @@ from tests.cli_run import Ran, on
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
+from vaultmem_assistants import programs
 
-HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor", "opencode")
+HARNESSES = tuple(programs.HARNESSES)
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
 
 

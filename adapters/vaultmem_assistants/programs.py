@@ -20,7 +20,10 @@ from __future__ import annotations
 
 import os
 
-from vaultmem.text.values import value
+from vaultmem.text.values import TYPE_CHECKING, value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Json = dict[str, object]
 SKILL = os.path.join("vaultmem", "SKILL.md")
@@ -75,16 +78,17 @@ class Harness:
     name: str
     title: str
     home: str  # its folder, relative to the home folder
-    # The environment variable that moves that folder; "" where none is documented.
-    variable: str
-    file: str  # in that folder
-    event: str  # "" if the file is our plugin
-    grouped: bool  # whether hooks are in groups with a matcher: {"hooks": [...]}
-    command: str  # the field that holds the command
-    fields: Json  # further fields of a hook
-    scaffold: Json  # what a new file needs besides its hooks
-    advice: str  # what else a person must do
+    file: str  # of its hooks, in that folder
     servers: Servers
+    variable: str = (
+        ""  # the environment variable that moves that folder; "" where none is documented
+    )
+    event: str = ""  # of the hook; "" if the file is our plugin
+    grouped: bool = False  # whether hooks are in groups with a matcher: {"hooks": [...]}
+    command: str = "command"  # the field that holds the command
+    fields: Mapping[str, object] = {}  # further fields of a hook
+    scaffold: Mapping[str, object] = {}  # what a new file needs besides its hooks
+    advice: str = ""  # what else a person must do
     own_skills: bool = False  # whether it ignores the shared folder of skills
     context: str = ""  # the field of its hook's answer; "" for the form of Claude Code
 
@@ -138,49 +142,49 @@ HARNESSES = {
     one.name: one
     for one in (
         Harness(
-            "claude", "Claude Code", ".claude", "CLAUDE_CONFIG_DIR", "settings.json", "SessionStart", True, "command",
-            {**_COMMAND, "timeout": 10}, {}, "",
+            "claude", "Claude Code", ".claude", "settings.json",
             Servers(".claude.json", "mcpServers", {"type": "stdio"}, Remote({"type": "http"}), above=True),
+            variable="CLAUDE_CONFIG_DIR", event="SessionStart", grouped=True, fields={**_COMMAND, "timeout": 10},
             own_skills=True,
         ),
         Harness(
-            "codex", "Codex", ".codex", "CODEX_HOME", "hooks.json", "SessionStart", True, "command",
-            {**_COMMAND, "timeout": 10}, {}, "Codex runs the hook after you trust it: type /hooks in Codex",
+            "codex", "Codex", ".codex", "hooks.json",
             Servers(
                 "config.toml", "mcp_servers", {},
                 Remote({}, headers="http_headers", by_name="bearer_token_env_var"),
             ),
+            variable="CODEX_HOME", event="SessionStart", grouped=True, fields={**_COMMAND, "timeout": 10},
+            advice="Codex runs the hook after you trust it: type /hooks in Codex",
         ),
         Harness(
-            "gemini", "Gemini CLI", ".gemini", "", "settings.json", "SessionStart", True, "command",
-            {"name": "vaultmem", **_COMMAND, "timeout": 10_000}, {}, "",
+            "gemini", "Gemini CLI", ".gemini", "settings.json",
             Servers("settings.json", "mcpServers", {}, Remote({}, url="httpUrl")),
+            event="SessionStart", grouped=True, fields={"name": "vaultmem", **_COMMAND, "timeout": 10_000},
         ),
         Harness(
-            "copilot", "Copilot CLI", ".copilot", "COPILOT_HOME", "hooks/vaultmem.json", "sessionStart", False, "bash",
-            {**_COMMAND, "timeoutSec": 10}, {"version": 1},
-            "older versions of Copilot CLI run it without telling the assistant; see --instructions",
+            "copilot", "Copilot CLI", ".copilot", "hooks/vaultmem.json",
             Servers(
                 "mcp-config.json", "mcpServers", {"type": "local", "tools": ["*"]},
                 Remote({"type": "http", "tools": ["*"]}),
             ),
-            context="additionalContext",
+            variable="COPILOT_HOME", event="sessionStart", command="bash", fields={**_COMMAND, "timeoutSec": 10},
+            scaffold={"version": 1}, context="additionalContext",
+            advice="older versions of Copilot CLI run it without telling the assistant; see --instructions",
         ),
         Harness(
-            "cursor", "Cursor", ".cursor", "", "hooks.json", "sessionStart", False, "command",
-            {"timeout": 10}, {"version": 1},
-            "Cursor runs it in ~/.cursor; without --vault the vault of your settings is meant",
+            "cursor", "Cursor", ".cursor", "hooks.json",
             Servers("mcp.json", "mcpServers", {}, Remote({}, variable="${env:%s}")),
-            context="additional_context",
+            event="sessionStart", fields={"timeout": 10}, scaffold={"version": 1}, context="additional_context",
+            advice="Cursor runs it in ~/.cursor; without --vault the vault of your settings is meant",
         ),
         Harness(
-            "opencode", "opencode", ".config", "XDG_CONFIG_HOME", "opencode/plugins/vaultmem.js", "", False, "",
-            {}, {}, "when opencode first runs a plugin, it fetches a package of its own from npm, and waits for that",
+            "opencode", "opencode", ".config", "opencode/plugins/vaultmem.js",
             Servers(
                 "opencode/opencode.json", "mcp", {"type": "local", "enabled": True},
                 Remote({"type": "remote", "enabled": True}, variable="{env:%s}"), one_list=True,
             ),
-            context="additionalContext",
+            variable="XDG_CONFIG_HOME", context="additionalContext",
+            advice="when opencode first runs a plugin, it fetches a package of its own from npm, and waits for that",
         ),
     )
 }  # fmt: skip
