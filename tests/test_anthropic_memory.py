@@ -182,6 +182,15 @@ def test_commands_of_any_shape_get_an_answer(files: MemoryFiles, command: dict[s
         files.call(command)
 
 
+def test_a_text_that_is_everywhere_is_not_named_everywhere(files: MemoryFiles) -> None:
+    """The places of a text that occurs a hundred thousand times filled the context of a model, and took minutes."""
+    files.create("/memories/a.md", "e\n" * 100_000)
+    for old in ("", "e"):
+        with pytest.raises(VaultmemError, match=r"in lines: 1, .*, …\. Please") as error:
+            files.str_replace("/memories/a.md", old, "x")
+        assert len(str(error.value)) < 1_000
+
+
 def test_in_logseq_the_lines_are_blocks(tmp_path: Path) -> None:
     vault = tmp_path / "graph"
     (vault / "logseq").mkdir(parents=True)

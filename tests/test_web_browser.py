@@ -124,7 +124,7 @@ def test_a_memory_shows_its_sentence_and_who_recalled_it_and_goes_with_its_turn(
 ) -> None:
     with Vault(door.folder / "home") as home:
         new = [
-            {"role": "user", "id": "t1", "content": "Hello. The sextant came from aunt Greta! Bye."},
+            {"role": "user", "id": "t1", "content": "Hello.\nThe sextant came from aunt Greta! Bye."},
             {"role": "memory", "id": "f1", "content": "The sextant came from aunt Greta", "of": ["t1"]},
         ]  # fmt: skip
         home.converse("attic", new=new)
@@ -135,6 +135,7 @@ def test_a_memory_shows_its_sentence_and_who_recalled_it_and_goes_with_its_turn(
     expect(page.locator("dl")).to_contain_text("codex")
     page.get_by_role("link", name="attic", exact=True).click()
     page.wait_for_url("**/conversation?**")
+    assert page.locator(".turn .prose").inner_text().startswith("Hello.\n")
     page.get_by_role("button", name="Forget this").click()
     expect(page.locator(".turn")).to_have_count(0)
     assert door.ask("read", id=made).status == 404

@@ -89,3 +89,15 @@ def test_a_long_list_has_its_days_and_asks_again_for_rows_that_did_not_come(
     expect(page.locator(".list .row[data-at='250']")).to_have_attribute("data-first", "")
     expect(page.locator(".list .row[data-at='251']")).not_to_have_attribute("data-first", "")
     PROBLEMS.clear()  # the browser's own lines about the answers that did not come
+
+
+def test_a_phone_shows_the_first_memory_at_once(page: Page, door: Door) -> None:
+    door.ask("write", content="The painter is spliced.")
+    page.set_viewport_size({"width": 320, "height": 640})
+    at(page, "/memories?words=painter")
+    expect(page.locator(".list .row a").first).to_be_in_viewport()
+    box, link = page.evaluate(
+        "['input', 'a'].map(one => document.querySelector(`.list .row ${one}`).getBoundingClientRect().toJSON())"
+    )
+    assert link["top"] < box["bottom"], "beside its box"
+    assert page.evaluate("document.documentElement.scrollWidth") == 320

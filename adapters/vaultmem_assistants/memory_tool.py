@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import VaultmemError
@@ -40,6 +41,7 @@ ELSEWHERE = "knowledge"  # the category of files in no folder of a category: dre
 LEVELS = 2
 MOST_LINES = 999_999
 MOST_LISTED = 1_000  # files and folders in the listing of a folder
+MOST_PLACES = 100  # named where a text occurs more than once
 _WIDTH = len(str(MOST_LINES))
 _AROUND = 2  # lines around a change in the answer
 
@@ -122,8 +124,10 @@ class _Tool:
             why = f"old_str `{old}` did not appear verbatim in {path}."
             raise VaultmemError(f"No replacement was performed, {why}")
         if count > 1:
-            starts = (result.start() for result in re.finditer(f"(?={re.escape(old)})", content))
+            found = re.finditer(f"(?={re.escape(old)})", content)
+            starts = (result.start() for result in islice(found, MOST_PLACES))
             lines = ", ".join(str(content[:at].count("\n") + 1) for at in starts)
+            lines += ", …" if count > MOST_PLACES else ""
             why = f"Multiple occurrences of old_str `{old}` in lines: {lines}"
             raise VaultmemError(f"No replacement was performed. {why}. Please ensure it is unique")
         line = content[: content.find(old)].count("\n")

@@ -126,7 +126,7 @@ def _turn(visit: Visit, turn: Record, learned: Sequence[Record]) -> h.Element:
     sources = [str(fact["sentence"]) for fact in learned if fact["sentence"]]
     return h.li(f".turn.{turn['role']}", tabindex="0", id=f"e{id_}")[
         h.p(".labels")[h.strong[t("you") if turn["role"] == "user" else t("assistant")], when(turn["created_at"])],
-        h.div(".prose")[views.marked(text, sources) if sources else prose(text)],
+        h.div(".prose.marked")[views.marked(text, sources)] if sources else h.div(".prose")[prose(text)],
         learned and _learned(visit, learned),
         button(visit, "forget", t("Forget this and what was learned from it"), id=id_, derived="1"),
     ]  # fmt: skip
