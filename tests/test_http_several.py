@@ -1,12 +1,16 @@
-"""How what several vaults find is merged."""
+"""How what several vaults find is merged, and what a slow one says."""
 
 import asyncio
+import os
+import socket
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vaultmem_server import rest
+from vaultmem import paths
+from vaultmem_server import link, rest
 from vaultmem_server.link import JsonObject, LinkError
 
 SCORES = st.lists(st.floats(0, 1e6), max_size=8).map(lambda some: sorted(some, reverse=True))
@@ -72,3 +76,18 @@ def test_a_vault_that_is_away_is_named_and_the_others_answer() -> None:
     assert merged(vaults, ("work",))["missing"] == {"work": "work is away"}
     with pytest.raises(LinkError, match="home is away"):
         merged(vaults, ("work", "home"))
+
+
+def test_an_agent_that_takes_long_may_still_do_it(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dream that the page starts can take minutes: it has not failed when the page stops waiting."""
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
+    path = paths.socket_path(str(vault))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.bind(path)
+        slow.listen()
+        with pytest.raises(LinkError, match="may still carry that out") as error:
+            asyncio.run(link.Link(str(vault)).call("jobs.run", {"name": "dream"}))
+    assert error.value.status == 503

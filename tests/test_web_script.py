@@ -91,6 +91,15 @@ def test_a_long_list_has_its_days_and_asks_again_for_rows_that_did_not_come(
     PROBLEMS.clear()  # the browser's own lines about the answers that did not come
 
 
+def test_a_page_that_could_not_be_shown_comes_when_it_can(page: Page, door: Door) -> None:
+    at(page, "/note?path=Lagoon")
+    expect(page.locator("h1")).to_have_text("That did not work")
+    live(page)
+    (door.folder / "home" / "Lagoon.md").write_text("# Lagoon\n\nIt is shallow.\n")
+    expect(page.locator("h1")).to_have_text("Lagoon", timeout=15_000)
+    PROBLEMS.clear()  # the browser's own line about the first answer
+
+
 def test_a_phone_shows_the_first_memory_at_once(page: Page, door: Door) -> None:
     door.ask("write", content="The painter is spliced.")
     page.set_viewport_size({"width": 320, "height": 640})

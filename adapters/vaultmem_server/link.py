@@ -184,8 +184,10 @@ class Link:
             connection.writer.close()
             if not isinstance(error, _BROKEN):
                 raise
-            why = str(error) or type(error).__name__
-            raise LinkError(client.NO_ANSWER, f"the agent did not answer: {why}") from error
+            why = f": {str(error) or type(error).__name__}"
+            if isinstance(error, TimeoutError):
+                why = f" within {PATIENCE:.0f} seconds; it may still carry that out"
+            raise LinkError(client.NO_ANSWER, f"the agent did not answer{why}") from error
         self._free.append(connection)
         return reply
 

@@ -121,8 +121,8 @@ def entrance(t: Translator) -> AsyncIterator[str]:
 
 
 def trouble(t: Translator, message: str) -> Page:
-    """A page for an error; messages of verbs are in English."""
-    return Page(t("That did not work"), h.p(".problem")[t(message)])
+    """A page for an error, which is loaded again when something changes; messages of verbs are in English."""
+    return Page(t("That did not work"), h.p(".problem")[t(message)], "", "notes memories jobs")
 
 
 async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[str]:
