@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import http_run
+from tests.agent_run import until
 from tests.http_run import Door
 from tests.web_run import Browser, _quoted, door, me
 from vaultmem import Vault
@@ -300,3 +301,21 @@ def test_no_paragraph_holds_what_ends_it(door: Door, me: Browser) -> None:
         blocks = Blocks()
         blocks.feed(me.get(f"/ui{path}"))
         assert not blocks.found, path
+
+
+def test_a_page_lists_the_first_of_many_and_counts_all(me: Browser) -> None:
+    home = me.door.folder / "home"
+    (home / "Chores.md").write_text(
+        "".join(f"- [ ] chore {at} 📅 2020-01-01\n" for at in range(60))
+    )
+    for at in range(60):
+        (home / f"Leads {at}.md").write_text("to [[Chores]], and chores\n")
+    until(lambda: "50 / 60" in me.get("/ui/"))
+    assert me.get("/ui/").count("<strong>chore ") == 50
+    assert 'href="/ui/?most=500"' in me.get("/ui/")
+    assert me.get("/ui/?most=500").count("<strong>chore ") == 60
+    note = me.get("/ui/note?path=Chores.md")
+    assert "50 / 60" in note
+    assert note.count(".md:1</a>") == 50
+    assert 'data-part="/ui/mentions?path=Chores.md"' in note, "which reads all notes, when asked"
+    assert "50 / 60" in me.get("/ui/mentions?path=Chores.md")

@@ -42,6 +42,7 @@ PAGES: dict[str, Show] = {
     "/review": steer.review,
     "/tell": steer.tell,
     "/note": around.note,
+    "/mentions": around.mentions,
     "/conversations": around.conversations,
     "/conversation": around.conversation,
     "/health": health_page.health,

@@ -19,7 +19,7 @@ async def note(visit: Visit) -> Page:
     """A note and its surroundings: links, mentions, similar notes, and memories derived from it."""
     t, reader, named = visit.t, visit.reader, visit.text("path")
     back, related, from_it = await asyncio.gather(
-        reader.call("backlinks", note=named, mentions=True), reader.call("related", note=named, limit=20),
+        reader.call("backlinks", note=named), reader.call("related", note=named, limit=20),
         reader.list(source=named, limit=100),
     )  # fmt: skip
     path, drawn = str(back["note"]), from_it["memories"]
@@ -40,8 +40,8 @@ async def note(visit: Visit) -> Page:
         [
             h.p(".labels")[path],
             views.later(_text(visit, answer)),
-            _places(t("Linked from"), back["backlinks"], "source"),
-            _places(t("Mentioned without a link"), back.get("mentions", ()), "path"),
+            bool(back["backlinks"]) and views.section(t("Linked from"), _places(visit, path, back["backlinks"], "source")),
+            h.details(data_part=url("/mentions", path=path))[h.summary[t("Mentioned without a link")]],
             bool(targets) and views.section(
                 t("Links to"), h.ul[(h.li[note_link(target) if target in notes else target] for target in targets)]
             ),
@@ -69,9 +69,20 @@ async def _text(visit: Visit, answer: Record) -> h.Node:
     ]  # fmt: skip
 
 
-def _places(heading: str, rows: Iterable[Record], key: str) -> h.Node:
-    links = {f"{row[key]}:{row['line']}" for row in rows}
-    return links and views.section(heading, h.ul[(h.li[note_link(link)] for link in sorted(links))])
+async def mentions(visit: Visit) -> Page:
+    """Where other notes name a note without a link. Reads the notes."""
+    path = visit.text("path")
+    back = await visit.reader.call("backlinks", note=path, mentions=True)
+    places = _places(visit, path, back["mentions"], "path")
+    nothing = h.p(".empty")[visit.t("Nothing is there.")]
+    title = visit.t("Mentioned without a link")
+    return Page(title, places if back["mentions"] else nothing, is_part=True)
+
+
+def _places(visit: Visit, note: str, rows: Iterable[Record], key: str) -> h.Node:
+    links = sorted({f"{row[key]}:{row['line']}" for row in rows})
+    most, count = views.first(visit, len(links), "/note", path=note)
+    return [h.ul[(h.li[note_link(link)] for link in links[:most])], count]
 
 
 # --- conversations

@@ -43,9 +43,14 @@ async def _due(visit: Visit) -> h.Node:
         # Preferences are not due; items that a line only counts are listed here.
         if (section := headings.get(item["section"])) and not item["counts_others"]:
             sections.setdefault(section, {})[item["id"]] = item
-    return [
-        (h.h2[t(name)], views.rows(_item(visit, entry) for entry in some.values())) for name, some in sections.items()
-    ] or h.p(".empty")[t("Nothing is due.")]  # fmt: skip
+    return [_section(visit, name, [*some.values()]) for name, some in sections.items()] or h.p(
+        ".empty"
+    )[t("Nothing is due.")]
+
+
+def _section(visit: Visit, name: str, items: list[Record]) -> h.Node:
+    most, count = views.first(visit, len(items), "/")
+    return [h.h2[visit.t(name)], views.rows(_item(visit, item) for item in items[:most]), count]
 
 
 async def _unapproved(visit: Visit) -> h.Node:

@@ -26,6 +26,7 @@ _SECTIONS = (
 )  # fmt: skip
 FACETS = ("category", "agent", "tags", "from", "to")  # named as in the verbs list and search
 MOST_FIELDS = 5_000  # fields of a form
+FIRST_ITEMS = 50  # of a list that may be long
 _CJK = "\u3040"  # code points from which words are not separated by blanks
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LATER = str(h.comment("later"))
@@ -235,6 +236,13 @@ def rows(listed: Iterable[h.Node], otherwise: str = "") -> h.Element:
     """A list with keyboard navigation, or a text if it is empty."""
     items = list(listed)
     return h.ul(".rows")[items] if items else h.p(".empty")[otherwise]
+
+
+def first(visit: Visit, total: int, page: str, **query: str) -> tuple[int, h.Node]:
+    """How many of many items to list, and a line that counts all, with a link to ten times as many."""
+    most = int(visit.number("most", FIRST_ITEMS, FIRST_ITEMS, 1_000_000))
+    more = h.a(href=url(page, **query, most=10 * most))[visit.t("Show more")]
+    return most, total > most and h.p(".count")[f"{most:,} / {total:,} ", more]
 
 
 def row(id_: str, body: h.Node, *buttons: h.Node, kind: str = "") -> h.Element:
