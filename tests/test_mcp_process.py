@@ -266,7 +266,6 @@ def test_each_request_has_one_answer_in_whatever_order(
     assert len(ids) == len(set(ids))
     assert set(ids) >= {*order} - cancelled
     assert not service.is_busy()
-    service.close()
 
 
 class Echo:
@@ -342,10 +341,7 @@ def test_lines_are_those_of_the_bytes_however_they_come(parts: list[bytes]) -> N
         for part in parts:
             os.write(write, part)
         os.close(write)
-        lines, found = Lines(read), []
-        while not lines.is_over:
-            lines.fill()
-            found += lines.ready()
+        found = [*Lines(read)]
     finally:
         os.close(read)
     assert found == [each for each in b"".join(parts).split(b"\n") if each.strip()]

@@ -17,6 +17,7 @@ from vaultmem import client
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     import typing
+    from collections.abc import Iterator
     from types import SimpleNamespace as Namespace
 
     from vaultmem.api.mcp import Protocol
@@ -67,7 +68,6 @@ def serve(words: list[str]) -> int:
         code = 130
     if service.is_busy():  # no client waits for this
         return code
-    service.close()
     os.dup2(out, 1)
     os.close(out)
     return code
@@ -79,49 +79,30 @@ def needs_no_parser(words: list[str]) -> bool:
 
 
 class Lines:
-    """The lines of a file handle, as they arrive."""
+    """The non-empty lines of a file handle without their ends, also an incomplete last one. An overlong line has one
+    byte more than allowed, with only its beginning."""
 
     def __init__(self, handle: int) -> None:
-        self.handle = handle
         self.is_over = False
-        self._held = bytearray()
-        self._begun = b""  # the beginning of an overlong line, while the rest arrives
+        self._handle = handle
 
-    def fill(self) -> None:
-        """Read once; waits if nothing has arrived."""
-        part = os.read(self.handle, _PART)
-        self.is_over = not part
-        self._held += part
-        if len(self._held) > MOST and b"\n" not in self._held:
-            self._begun = self._begun or bytes(self._held[:_BEGINNING])
-            self._held.clear()
-
-    def ready(self) -> list[bytes]:
-        """The complete, non-empty lines so far, without line ends; at the end also an incomplete last one. An
-        overlong line has one byte more than allowed, with only its beginning."""
-        *lines, rest = self._held.split(b"\n")
-        self._held = bytearray() if self.is_over else rest
-        if self.is_over:
-            lines.append(rest)
-        ready = []
-        for line in lines:
-            begun, self._begun = self._begun, b""
-            if begun or len(line) > MOST:
-                ready.append((begun or bytes(line[:_BEGINNING])).ljust(MOST + 1))
-            elif line.strip():
-                ready.append(bytes(line))
-        return ready
-
-    def has_come(self) -> bool:
-        """Whether more can be read without waiting."""
-        return not self.is_over and bool(select.select([self.handle], [], [], 0)[0])
+    def __iter__(self) -> Iterator[bytes]:
+        with open(self._handle, "rb", closefd=False) as file:
+            while line := file.readline(MOST + 1):
+                if len(line) > MOST and not line.endswith(b"\n"):
+                    yield line[:_BEGINNING].ljust(MOST + 1)
+                    while (rest := file.readline(_PART)) and not rest.endswith(b"\n"):
+                        pass
+                elif line.strip():
+                    yield line.removesuffix(b"\n")
+        self.is_over = True
 
     def is_hung_up(self) -> bool:
         """Whether nothing more can arrive, even if earlier input is still unread."""
         if self.is_over or not _HUNG_UP:
             return self.is_over
         poll = select.poll()
-        poll.register(self.handle, _HUNG_UP)
+        poll.register(self._handle, _HUNG_UP)
         return bool(poll.poll(0))
 
 
@@ -179,64 +160,50 @@ class Service:
         self._lock = allocate_lock()
         self._waiting: list[_Request] = []
         self._running: list[_Request] = []
-        self._answered = os.pipe()  # receives a byte per answered request
+        self._news = allocate_lock()  # free once another request is answered
 
     def run(self) -> None:
         """Serve until the client hangs up and its earlier requests are answered."""
-        while not self._is_gone() and (self._waiting or not self._lines.is_over):
-            self._listen()
-            while self._waiting and len(self._running) < self._at_once:
-                self._begin(self._waiting.pop(0))
+        for line in self._lines:
+            self._take(line)
+            while not (self._has_room() or self._is_gone()):
+                self._wait()
+            if self._is_gone():
+                return
+        while self._waiting and not self._is_gone():
+            self._wait()
         until = time.monotonic() + PATIENCE
         while self._running and time.monotonic() < until and not self._is_gone():
-            self._wait([], _LOOK)
+            self._wait()
 
     def is_busy(self) -> bool:
         """Whether a request is still being answered."""
         return bool(self._running)
 
-    def close(self) -> None:
-        """Close its handles, once it is no longer busy."""
-        with self._lock:
-            for end in self._answered:
-                os.close(end)
-
-    # --- input
-
-    def _listen(self) -> None:
-        """Wait for input or an answered request; read all input that has arrived."""
-        if self._lines.is_over or not self._has_room():
-            self._wait([], _LOOK)
-            return
-        if not self._wait([self._lines.handle], None):
-            return
-        self._read()
-        while self._has_room() and self._lines.has_come():
-            self._read()
-
-    def _wait(self, handles: list[int], seconds: float | None) -> bool:
-        """Wait until a request is answered or there is something to read. Returns whether there is."""
-        answered = self._answered[0]
-        ready = select.select([answered, *handles], [], [], seconds)[0]
-        if answered in ready:
-            os.read(answered, 4_096)
-        return len(ready) > (answered in ready)
+    def _wait(self) -> None:
+        """Wait until a request is answered, but not for long."""
+        self._news.acquire(timeout=_LOOK)
 
     def _has_room(self) -> bool:
         return sum(len(request.line) for request in self._waiting) < MOST
 
-    def _read(self) -> None:
-        self._lines.fill()
-        for line in self._lines.ready():
-            if _CANCELLED in line and self._cancel(line):
-                continue
-            request = _Request(line)
-            if _INITIALIZE in line:  # what it settles holds for all later lines
-                self._begin(request, settles=True)
-            elif len(line) < _SHORT and _PING in line and len(self._running) < self._at_once * 2:
-                self._begin(request)
-            else:
+    def _take(self, line: bytes) -> None:
+        if _CANCELLED in line and self._cancel(line):
+            return
+        request = _Request(line)
+        if _INITIALIZE in line:  # what it settles applies to all later requests
+            self._answer(request, settles=True)
+            return
+        is_ping = len(line) < _SHORT and _PING in line
+        with self._lock:
+            if len(self._running) >= self._at_once * (2 if is_ping else 1):
                 self._waiting.append(request)
+                return
+            self._running.append(request)
+        try:
+            start_new_thread(self._work, (request,))
+        except RuntimeError:  # the system gives no more threads
+            self._work(request)
 
     def _cancel(self, line: bytes) -> bool:
         """If this line cancels a request, drop its reply. The request itself is carried out."""
@@ -247,8 +214,8 @@ class Service:
         if message.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
             return False
         request_id = params.get("requestId")
-        self._waiting = [waiting for waiting in self._waiting if not waiting.has_id(request_id)]
         with self._lock:
+            self._waiting = [waiting for waiting in self._waiting if not waiting.has_id(request_id)]
             for request in self._running:
                 request.is_cancelled |= request.has_id(request_id)
         return True
@@ -257,29 +224,30 @@ class Service:
         """Whether no client will read what we send."""
         return self._out.is_over or (self._out.stuck() > DEAF and self._lines.is_hung_up())
 
-    # --- answers
+    def _work(self, request: _Request) -> None:
+        """Answer a request, then those that wait."""
+        following: _Request | None = request
+        while following:
+            try:
+                self._answer(following)
+            finally:
+                following = self._next(following)
 
-    def _begin(self, request: _Request, *, settles: bool = False) -> None:
-        """Answer a request in a thread; in this one if it settles something for later ones."""
+    def _next(self, answered: _Request) -> _Request | None:
+        """The oldest waiting request, if there is room for it."""
         with self._lock:
-            self._running.append(request)
-        try:
-            if not settles:
-                start_new_thread(self._answer, (request,))
-                return
-        except RuntimeError:
-            pass  # the system allows no more threads
-        self._answer(request, settles=settles)
+            self._running.remove(answered)
+            if self._news.locked():
+                self._news.release()
+            if not self._waiting or len(self._running) >= self._at_once:
+                return None
+            self._running.append(self._waiting.pop(0))
+            return self._running[-1]
 
-    def _answer(self, request: _Request, settles: bool = False) -> None:
-        try:
-            lines = self._answers.answer(request.line, settles=settles)
-            if lines and not request.is_cancelled:
-                self._out.send(lines)
-        finally:
-            with self._lock:
-                self._running.remove(request)
-                os.write(self._answered[1], b"!")
+    def _answer(self, request: _Request, *, settles: bool = False) -> None:
+        lines = self._answers.answer(request.line, settles=settles)
+        if lines and not request.is_cancelled:
+            self._out.send(lines)
 
 
 class _Relay:
