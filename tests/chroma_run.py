@@ -17,8 +17,7 @@ import pytest
 
 from tests.agent_run import _dies_with_us, until
 from vaultmem.config import Config
-from vaultmem.vectors.mirror import Mirror
-from vaultmem.vectors.shared_index import ACCEPT, ANSWER, Place, Setup
+from vaultmem.vectors.shared_index import ACCEPT, ANSWER, Mirror, Place, Setup
 from vaultmem.vectors.vectors import VectorStore
 from vaultmem_chroma.remote import open_server
 

@@ -25,8 +25,7 @@ from tests.vector_samples import keys, opened, vectors_of
 from vaultmem.config import load
 from vaultmem.embedding.models import open_embedder
 from vaultmem.vectors.exact import ExactIndex
-from vaultmem.vectors.mirror import Mirror
-from vaultmem.vectors.shared_index import Health
+from vaultmem.vectors.shared_index import Health, Mirror
 from vaultmem.vectors.vectors import VectorStore
 from vaultmem_chroma.remote import Remote, open_server
 

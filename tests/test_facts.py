@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.effort import is_linear
 from tests.laws import examples
-from vaultmem_chat.learning.fact_questions import LONGEST, MOST, plausible, question, read
+from vaultmem_chat.learning.learning import LONGEST_FACT, MOST, plausible, question, read
 from vaultmem_languages.facts import facts_in
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
@@ -96,7 +96,7 @@ def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
 def test_any_text_gives_few_short_lines(text: str) -> None:
     found = facts_in(text, NOW)
     assert len(found) <= MOST
-    assert all(fact and "\n" not in fact and len(fact) <= LONGEST + 80 for fact in found)
+    assert all(fact and "\n" not in fact and len(fact) <= LONGEST_FACT + 80 for fact in found)
 
 
 def test_the_question_fences_the_message_and_names_the_day() -> None:
@@ -155,7 +155,7 @@ def test_no_answer_gives_too_much(answer: object) -> None:
     found = read(answer)
     assert len(found) <= MOST
     assert len({fact.casefold() for fact in found}) == len(found)
-    assert all(fact.strip() and "\n" not in fact and len(fact) <= LONGEST for fact in found)
+    assert all(fact.strip() and "\n" not in fact and len(fact) <= LONGEST_FACT for fact in found)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.memories.access import PERSON, viewer
-from vaultmem.search import block_references
+from vaultmem.search import snippet
 
 ONE, SAFE, LOOP, BACK, ORG, GONE, HIGH = (
     f"{n}1110543-a71f-458d-b42e-b78a4d22f0c0" for n in "6789abc"
@@ -130,8 +130,6 @@ def test_many_references_take_no_long_time(vault: Vault) -> None:
     searcher = vault.searcher()
 
     def read(size: int) -> object:
-        return block_references.with_referenced_texts(
-            searcher, f"(({GONE})) {{{{embed ((" * size, PERSON
-        )
+        return snippet.with_referenced_texts(searcher, f"(({GONE})) {{{{embed ((" * size, PERSON)
 
     assert is_linear(read, 200, 1_600)

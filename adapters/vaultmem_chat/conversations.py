@@ -19,7 +19,7 @@ from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import file_name
 from vaultmem.operations import overviews, transcript
-from vaultmem.operations.provenance import drawn_from, sentence_in, turn_of
+from vaultmem.operations.reading import drawn_from, sentence_in, turn_of
 from vaultmem.operations.writing import create, find_superseded, look, new_memory
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem_chat.conversing import conversation_of, put_away

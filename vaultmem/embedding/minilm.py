@@ -107,8 +107,7 @@ def read(weights: Path) -> Bert:
     """The weights of the model, which stay in their file."""
     import numpy as np
 
-    from vaultmem.embedding.bert import Bert, Layer, Linear, Norm, side_by_side
-    from vaultmem.embedding.onnx_file import Array, read_numbers
+    from vaultmem.embedding.bert import Array, Bert, Layer, Linear, Norm, read_numbers, side_by_side
 
     named = read_numbers(np.memmap(weights, np.uint8, "r").data)
     prefix, layers = "inner.embeddings", []

@@ -303,11 +303,11 @@ class NoteRead(NamedTuple):
 def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]]:
     """The note that a dialect reads from a text, and its blocks."""
     from vaultmem.notes import blocks as blocking  # not needed for the rules alone
-    from vaultmem.notes import compact_line, frontmatter
+    from vaultmem.notes import frontmatter, pages
 
     front = frontmatter.split(text)
     note = rules.at(path).parse(path, text, front)
-    whole = with_privacy(compact_line.expand(note.properties), text)
+    whole = with_privacy(pages.expand(note.properties), text)
     if whole is not note.properties:
         note = note._replace(properties=whole)
     if note.properties.get(MARK) == MARKED:

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.light import NamedTuple
-from vaultmem.notes import compact_line, frontmatter, logseq_properties
+from vaultmem.notes import frontmatter, logseq_properties
 from vaultmem.notes.logseq_properties import from_outline, to_outline
-from vaultmem.notes.places import KEYS, OUTLINE, key_of
-from vaultmem.notes.yaml_lines import newline_of
+from vaultmem.notes.places import COMPACT, KEYS, LINE, OUTLINE, key_of
+from vaultmem.notes.yaml_lines import format_value, newline_of, scalar
 from vaultmem.text.similarity import content_hash
-from vaultmem.text.values import lazy, with_privacy
+from vaultmem.text.values import EVERYBODY, INBOX, lazy, with_privacy
 from vaultmem.vault.files import encoding_of
 
 _LISTS = ("tags", "aliases", "links")
@@ -36,7 +36,7 @@ class Page(NamedTuple):
 def read(style: str, text: str) -> Page:
     r"""Parse a file's text (line ends "\n", no byte order mark, as returned by vault.files.read())."""
     page = _read(style, text)
-    return page._replace(properties=dict(with_privacy(compact_line.expand(page.properties), text)))
+    return page._replace(properties=dict(with_privacy(expand(page.properties), text)))
 
 
 def _read(style: str, text: str) -> Page:
@@ -56,7 +56,7 @@ def compose(style: str, properties: Properties, content: str) -> bytes:
     """The bytes of a new file. Properties that are None are left out; NUL and lone surrogates, which no text can
     hold, become U+FFFD. Raises FrontMatterError if a property cannot be written."""
     there = {key: value for key, value in properties.items() if value is not None}
-    present = compact_line.properties_to_set({}, there)
+    present = properties_to_set({}, there)
     items = sorted(present.items(), key=lambda item: _RANK.get(item[0], len(KEYS)))
     if style != OUTLINE:
         text = frontmatter.compose(dict(items), _lines_of(content))
@@ -84,7 +84,7 @@ def edit(style: str, data: bytes, sets: Properties, content: str | None) -> byte
     error_line = frontmatter.split(text).error
     if error_line is not None:
         raise FrontMatterError(f"the properties cannot be read ({error_line}); correct them first")
-    for key, value in compact_line.properties_to_set(_read(style, text).properties, sets).items():
+    for key, value in properties_to_set(_read(style, text).properties, sets).items():
         text = _with_property(style, text, key, value)
     if content is not None:
         text = _with_content(style, text, content)
@@ -192,3 +192,93 @@ def _lines_of(content: str) -> str:
     r"""The content with line ends "\n", exactly one at its end, and no empty lines around it."""
     lines = content.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     return _NO_TEXT.sub("\ufffd", lines) + "\n" if lines else ""
+
+
+# The property `vaultmem`: the properties of a memory that only programs need, on one line.
+#
+#   vaultmem: 24ed4878-2b1c-4c0e-9d8e-0c6a5b7f3a11 memory_type=semantic importance=0.88 created_at=2026-11-22T10:00:00Z
+#
+# First the id, then words `key=value`. They are read as if each were a property of its own; a property with its own
+# line wins. So a memory means the same in either form, and a file keeps its form.
+
+_PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # not special in YAML, Obsidian and Logseq
+# Required in a memory of ours.
+_ALWAYS = ("id", "phase", "category", "scope", "created_at", "updated_at")
+_WORD = lazy(rf"([a-z][a-z0-9_]*)=({_PLAIN.pattern})")
+
+
+def expand(properties: Properties) -> Properties:
+    """The properties including those of the line, and those that the line omits because they follow from others."""
+    inside = _inside(properties)
+    if not inside:
+        return properties
+    alone = {key: value for key, value in properties.items() if key != LINE}
+    names = {key_of(key): value for key, value in alone.items()}
+    whole = inside | {
+        key: value for key, value in _implied({**inside, **names}).items() if key not in inside
+    }
+    return {**{key: value for key, value in whole.items() if key not in names}, **alone}
+
+
+def properties_to_set(raw: Properties, changes: Properties) -> dict[str, Value]:
+    """The properties to set in a file with the properties `raw` so that it has `changes`; None removes one. A file
+    that gets its id also gets a line."""
+    inside = _inside(raw)
+    if not changes or (not inside and ("id" not in changes or "id" in raw or LINE in raw)):
+        return dict(changes)
+    keys = [key for key in dict.fromkeys((*COMPACT, "scope", *inside)) if key not in raw]
+    whole = {**expand(raw), **changes}
+    implied = _implied(whole)
+    follows = {key for key in keys if key in implied and _same(whole.get(key), implied[key])}
+    words = _words(whole, (key for key in keys if key not in follows and key != "scope"))
+    if any(whole.get(key) is None for key in _ALWAYS) or not any("=" in word for word in words.values()):  # fmt: skip
+        follows, words = set(), {}
+    result = {key: value for key, value in changes.items() if key not in keys}
+    for key in keys:
+        if whole.get(key) is not None and key not in words and key not in follows:
+            result[key] = whole[key]
+    line = " ".join(words.values())
+    if _words_in(line) != inside:
+        result[LINE] = line or None
+    return result
+
+
+def _implied(properties: Properties) -> dict[str, Value]:
+    """The properties that a line need not state."""
+    phase = "organized" if properties.get("category") not in (None, "", INBOX) else "inbox"
+    implied: dict[str, Value] = {"phase": phase, "scope": EVERYBODY}
+    created = properties.get("created_at")
+    return implied if created is None else {**implied, "updated_at": created}
+
+
+def _words(properties: Properties, keys: Iterable[str]) -> dict[str, str]:
+    """The words of the line by key; values that a word cannot hold are left out."""
+    words: dict[str, str] = {}
+    for key in keys:
+        value = properties.get(key)
+        if value is None or isinstance(value, (list, dict)):
+            continue
+        text = value if isinstance(value, str) else format_value(value)
+        if _PLAIN.fullmatch(text) and (_same(scalar(text), value) or (key, text) == ("id", value)):
+            words[key] = text if key == "id" else f"{key}={text}"
+    return words
+
+
+def _inside(properties: Properties) -> dict[str, Value]:
+    line = properties.get(LINE)
+    return _words_in(line) if isinstance(line, str) else {}
+
+
+def _words_in(line: str) -> dict[str, Value]:
+    """The properties on a line; {} for any other text."""
+    words = line.split()
+    first = words[:1] if words and "=" not in words[0] and _PLAIN.fullmatch(words[0]) else []
+    matches = [_WORD.fullmatch(word) for word in words[len(first) :]]
+    if not matches or None in matches:
+        return {}
+    inside: dict[str, Value] = {"id": first[0]} if first else {}
+    return inside | {match[1]: scalar(match[2]) for match in matches if match}
+
+
+def _same(one: Value, other: Value) -> bool:
+    return type(one) is type(other) and one == other

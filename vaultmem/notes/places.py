@@ -181,7 +181,7 @@ def _is_below(parts: list[str], folder: str) -> bool:
 
 # The names of the properties of memories.
 
-# In writing order: first those for a person, then those for programs, on one line (compact_line).
+# In writing order: first those for a person, then those for programs, on one line (pages).
 LINE = "vaultmem"
 COMPACT = (
     "id", "phase", "memory_type", "decay_policy", "importance", "conversation_id", "session_id", "role", "summary_kind",

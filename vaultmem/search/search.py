@@ -339,9 +339,7 @@ class Searcher:
         """The text with the blocks that it refers to, as far as the viewer may see them."""
         if "((" not in text:
             return text
-        from vaultmem.search.block_references import with_referenced_texts  # few texts have any
-
-        return with_referenced_texts(self, text, viewer)
+        return snippet.with_referenced_texts(self, text, viewer)
 
     def _telling_words(self, query: Query) -> set[str]:
         """The content tokens of the query, without stop words."""

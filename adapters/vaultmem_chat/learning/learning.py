@@ -6,15 +6,20 @@ model, or if it fails, rules extract what they can, and nothing is lost.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import uuid
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from vaultmem.adapter.services import Model
+from vaultmem.adapter.services import Message, Model, Question, Schema, object_schema
 from vaultmem.api import Vault
 from vaultmem.dreams import short_texts
+from vaultmem.dreams.paraphrase import keys
+from vaultmem.dreams.short_texts import form
 from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
 from vaultmem.memories import conversation as talk
 from vaultmem.memories.access import is_private
@@ -23,14 +28,17 @@ from vaultmem.notes.places import ENTRIES
 from vaultmem.plugins import language
 from vaultmem.search.query import Ask, Filter, plain
 from vaultmem.text import secrets
-from vaultmem.text.similarity import content_hash
+from vaultmem.text.scripts import typed_part
+from vaultmem.text.similarity import content_hash, normal_form
 from vaultmem.text.times import fine_stamp
+from vaultmem.text.values import lazy, toml_table
 from vaultmem_chat import summarizer
 from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import truncate
-from vaultmem_chat.learning import fact_questions, reconcile
+from vaultmem_chat.learning import reconcile
 from vaultmem_chat.learning.reconcile import Decisions, Existing
 from vaultmem_chat.learning.turn_queue import FACTS, NOTED, Item
+from vaultmem_chat.llm.replies import parse_json, shape
 
 NEWEST = 100  # facts; one turn has three, and others may have been added in between
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
@@ -132,10 +140,10 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
     if model is None:
         return language().facts(words, now), ""
     try:
-        answer = model.ask(fact_questions.question(words, now))
+        answer = model.ask(question(words, now))
     except LlmError as error:
         return language().facts(words, now), str(error)
-    return fact_questions.plausible(fact_questions.read(answer), words), ""
+    return plausible(read(answer), words), ""
 
 
 def _current_words(vault: Vault, item: Item) -> str | None:
@@ -272,3 +280,96 @@ def _fact(source: Source, text: str) -> Record:
         "of": [source.turn] if source.turn else [],
         "properties": {"memory_type": short_texts.memory_type(text)},
     }  # fmt: skip
+
+
+# The question to a model about a message, and the parsing of its answer: up to three self-contained facts. Only the
+# user's own words count.
+
+MOST = 3  # facts of one message
+MOST_ITEMS = 50  # items of an answer that are read
+LONGEST_FACT = 300  # characters of a fact
+_ITEM: Schema = {"type": "string", "maxLength": LONGEST_FACT}
+SCHEMA = object_schema({"facts": {"type": "array", "items": _ITEM, "maxItems": MOST}})
+_EXAMPLES: tuple[tuple[str, list[str]], ...] = (
+    ("Thanks! My sister Zelmira keeps bees, can bees get cold?", ["The user's sister Zelmira keeps bees"]),
+    ("What is the boiling point of xenon?", []),
+    ("我在乌有镇修钟表，帮我起个店名", ["用户在乌有镇修钟表"]),
+)  # fmt: skip
+_EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
+# A subject and a statement about it.
+_STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
+_QUESTION = form("question")
+# A question that a small model has inverted: "Where my sister lives".
+_TURNED = lazy(
+    r"(?:where|what|who|whom|whose|when|why|how|which|wo|wer|wann|warum|wie|welche[mnrs]?)\b",
+    re.IGNORECASE,
+)
+# A number is a list mark where a blank or a bracket follows: 12:30 and 3.50 are content.
+_BULLET = lazy(r"\A\s*(?:[-*•–+]\s+|\(?\d{1,2}(?:[.:]\s+|[)、]\s*)|\[[ xX]?\]\s*)*")
+_NOTHING = lazy(
+    r"(?:none|null|nil|n/a|nothing|empty|no (?:new )?(?:facts?|information)\b.*|there (?:are|"
+    r"is) no\b.*|(?:the )?facts?:?|here (?:are|is)\b.*:?|sure\b.{0,60}|无|没有|没有事实|string|\.\.\.|…|"
+    r"\W*)[.。!]?$",
+    re.IGNORECASE,
+)
+
+
+def question(text: str, now: datetime | None = None) -> Question:
+    """The question to a model about a message; read() parses the answer. Of a long message it includes only the part
+    that may be typed."""
+    data = normal_form(typed_part(text))
+    today = f"\nToday is {now:%A, %Y-%m-%d}: write days such as tomorrow as dates." if now else ""
+    messages = [
+        Message(
+            "system",
+            toml_table("vaultmem_chat", "prompts")["facts"].replace("{most}", str(MOST)) + today,
+        )
+    ]
+    for example, facts in _EXAMPLES:
+        answer = json.dumps({"facts": facts}, ensure_ascii=False)
+        messages += [Message("user", _fenced(example)), Message("assistant", answer)]
+    return Question("facts", (*messages, Message("user", _fenced(data))), SCHEMA, 256)
+
+
+def _fenced(text: str) -> str:
+    """The text between two marks that cannot occur in it, because they are derived from it."""
+    mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    return f"=== message {mark} ===\n{text}\n=== end of message {mark} ==="
+
+
+def read(answer: object) -> list[str]:
+    """The facts in a model's answer, be it an object, a list or text with bullets: at most three, one line each."""
+    result: dict[str, str] = {}
+    for item in _strings(answer):
+        fact = " ".join(_BULLET.sub("", item, count=1).split()).strip("\"'“”`,; ").rstrip("\\")
+        if _NOTHING.match(fact) or fact.casefold().rstrip(".。") in _EXAMPLE_FACTS:
+            continue
+        if len(fact) <= LONGEST_FACT:
+            result.setdefault(fact.casefold().rstrip(".。!！"), normal_form(fact))
+    return list(result.values())[:MOST]
+
+
+def plausible(facts: list[str], message: str) -> list[str]:
+    """The facts that can come from the message: small models repeat their prompt, or general knowledge."""
+    there = keys(message)
+    about = [fact for fact in facts if keys(fact) & there and _STATEMENT.search(fact)]
+    asks = _QUESTION.search(message) or "?" in message or "？" in message
+    return [
+        sentence
+        for sentence in about
+        if not (_QUESTION.search(sentence) or (asks and _TURNED.match(sentence)))
+    ]
+
+
+def _strings(answer: object) -> list[str]:
+    """The texts of an answer: the items of its only list, or its lines where it is not JSON."""
+    if isinstance(answer, str):
+        with suppress(ValueError):
+            return _strings(parse_json(answer, {"type": "array"}))
+        return answer[:8000].splitlines()
+    items = shape(answer, "array")
+    result: list[str] = []
+    for item in items[:MOST_ITEMS] if isinstance(items, list) else ():
+        values = item.values() if isinstance(item, dict) else [item]
+        result += next((value for value in values if isinstance(value, str)), "").splitlines()
+    return result
