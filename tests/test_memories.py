@@ -178,17 +178,6 @@ def test_reinforcing_is_for_those_that_can_be(opened: Vault) -> None:
     assert said["confidence"] == 1.0
 
 
-def test_undo_gives_exact_bytes_and_can_itself_be_undone(vault: Path, opened: Vault) -> None:
-    one = opened.write(FACTS[0])
-    written = files(vault, "vaultmem")
-    opened.tag(one["id"], "ui")
-    tagged = files(vault, "vaultmem")
-    opened.undo(last=True)
-    assert files(vault, "vaultmem").items() >= written.items()  # beside pages made meanwhile
-    opened.undo(redo=True)
-    assert files(vault, "vaultmem").items() >= tagged.items()
-
-
 def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
     vault: Path, opened: Vault
 ) -> None:
@@ -292,15 +281,6 @@ def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, opened: Vau
     assert one_line(said).count(one["path"]) == 1
     assert one_line(said).endswith(f"; what was done before it: vaultmem undo {before[:8]}")
     assert on(vault, "undo", before[:8]).code == 0
-
-
-def test_undo_by_name_takes_back_all_that_somebody_did(opened: Vault) -> None:
-    kept = opened.write(FACTS[0], by="claude")
-    opened.write(FACTS[1], by="codex")
-    opened.write(FACTS[2], by="codex")
-    said = opened.undo(name="codex", since="1h")
-    assert len(said["undone"]) == 2
-    assert [m["id"] for m in opened.memories()] == [kept["id"]]
 
 
 def test_undo_keeps_what_a_person_wrote_since(vault: Path, opened: Vault) -> None:

@@ -111,19 +111,6 @@ def test_a_file_cannot_come_in_under_another_id(vault: Vault) -> None:
     assert vault.memories() == []
 
 
-def test_nobody_brings_a_file_under_what_was_approved(vault: Vault) -> None:
-    kept = vault.write(WISH, category="preferences", by="mcp")
-    vault.sync()
-    vault.done(approval_id(kept["id"]))
-    vault.delete(kept["id"])
-    data = base64.b64encode(f"---\nid: {kept['id']}\nagent: x\n---\n{EVIL}\n".encode()).decode()
-    line = {
-        "id": "mine", "path": "preferences/x.md", "properties": {"id": "mine"}, "content": "x",
-        "file": {"style": "frontmatter", "base64": data},
-    }  # fmt: skip
-    assert vault.import_lines(lines(line))["failures"] == 1
-
-
 def test_a_line_is_one_line_for_every_reader(vault: Vault) -> None:
     vault.write("Anne says\x85this\u2028and\u2029that".replace("\x85", " "), source="a")
     path = Path(vault.path) / vault.memories()[0]["path"]
