@@ -43,7 +43,7 @@ def found(
     synced(vault)
     with catalog_of(vault) as catalog:
         answers = {id_: Answer(id_, "done", "2026-11-22T09:00:00Z") for id_ in closed}
-        return (by or finder(vault)).dues(catalog, now, answers)
+        return [*(by or finder(vault)).dues(catalog, now, answers)]
 
 
 def dated(path: Path, when: datetime) -> Path:
