@@ -67,7 +67,7 @@ def test_the_command_for_a_session_in_any_folder_names_the_vault_at_hand(
         ended = process("connect", "claude", "--no-mcp")
         assert ended.err.endswith(f"vaultmem connect claude --vault {argument}\n")
     assert "--vault" not in process("connect", "claude", "--no-mcp", "--vault", str(vault)).err
-    assert "HARNESS is missing: one of claude, codex" in process("connect").err
+    assert "PROGRAM is missing: one of claude, codex" in process("connect").err
 
 
 OTHERS = [

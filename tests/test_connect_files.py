@@ -38,7 +38,7 @@ def test_where_nothing_of_ours_is_nothing_is_to_be_removed_by_hand(home: Path, n
     file = put(home, name, '{"a": 1,,}')
     ended = ran("connect", name, "--remove")
     assert (ended.code, ended.err) == (0, "")
-    assert "is not there" in ended.out
+    assert "is not installed" in ended.out
     file.write_text('{"a": "vaultmem",,}')
     assert "by hand" in ran("connect", name, "--remove").err
     assert file.read_text() == '{"a": "vaultmem",,}'

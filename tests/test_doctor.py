@@ -94,7 +94,7 @@ def test_nothing_is_wrong_with_an_agent_that_is_well(
 
 STATUS = {
     "warning: the agent is of version 0.0.1": {"version": "0.0.1"},
-    "warning: the agent does not see that notes change (thread died)": {
+    "warning: the agent does not notice changes to notes (thread died)": {
         "watching": {"alive": False, "whole": False, "trouble": "thread died"}
     },
     "warning: the agent does not watch all folders (limit)": {
@@ -155,7 +155,7 @@ def held(vault: Path, *words: str) -> Iterator[None]:
 def test_an_agent_that_does_not_answer(indexed: Path) -> None:
     with held(indexed, "vaultmem", "serve"):
         (said,) = found(indexed)
-    assert re.fullmatch(r"error: an agent runs \(process \d+\) and does not answer", said)
+    assert re.fullmatch(r"error: the agent \(process \d+\) does not answer", said)
 
 
 def test_an_agent_that_answers_nonsense_is_none(
@@ -269,14 +269,14 @@ def test_folders_that_others_may_look_into(indexed: Path, which: str) -> None:
     }[which]
     paths.make_private(folder)
     os.chmod(folder, 0o755)
-    assert found(indexed) == [f"warning: others may look into {folder}"]
+    assert found(indexed) == [f"warning: other users can read {folder}"]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs to give a folder away")
 def test_folders_of_somebody_else(indexed: Path) -> None:
     run = paths.make_private(os.path.dirname(paths.socket_path(str(indexed))))
     os.chown(run, 12_345, -1)
-    assert found(indexed) == [f"error: {run} belongs to somebody else; no agent can use it"]
+    assert found(indexed) == [f"error: {run} belongs to another user; the agent cannot use it"]
 
 
 def test_a_folder_that_is_none(indexed: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_service_that_does_not_run(indexed: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "platform", "linux")
     service.write(service.service_for(str(indexed)))
     (said,) = found(indexed)
-    assert said.endswith("is installed, but no agent runs")
+    assert said.endswith("is installed, but no agent is running")
     says(WELL, monkeypatch)
     assert found(indexed) == []
 
@@ -364,7 +364,7 @@ def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.Monke
 
 def test_status_without_an_agent(indexed: Path) -> None:
     assert on(indexed, "status", "--format", "json").data["agent"] is None
-    assert "none runs; vaultmem start" in on(indexed, "status", "--format", "text").out
+    assert "not running; vaultmem start" in on(indexed, "status", "--format", "text").out
 
 
 def test_a_damaged_history(indexed: Path) -> None:

@@ -95,7 +95,7 @@ def test_the_page_of_expectations_has_a_history_and_is_no_memory(notes: Path) ->
 
 
 def test_what_got_lost_is_pending_until_it_is_found_again(notes: Path) -> None:
-    assert run_job(notes) == "nothing to do: nothing is expected"
+    assert run_job(notes) == "nothing to do: there are no expectations"
     with Vault(str(notes)) as vault:
         vault.expect(QUESTION, ANSWER)
     assert run_job(notes) == "1 of 1 expectation met"

@@ -196,7 +196,7 @@ def test_what_is_left_is_said(vault: Path, tmp_path: Path) -> None:
     words = ("--source", "obsidian", "--path", str(other), "--limit", "2", "--format")
     ended = command(vault, *words, "text")
     assert (
-        "--limit is reached; 3 files left, 1 of them begun: run the same again to go on"
+        "--limit was reached; 3 files left, 1 of them begun: run the same command again to continue"
         in ended.err
     )
     report = command(vault, *words, "json").data

@@ -196,7 +196,7 @@ def test_the_command_lists_and_runs(notes: Path) -> None:
     assert ended.code == 0
     assert ended.out.startswith("check: sound: 8 notes")
     shown = ran("jobs", *words, "text")
-    assert "no agent runs" in shown.err
+    assert "the agent is not running" in shown.err
     rows = shown.out.splitlines()
     assert [row.split()[0] for row in rows] == ["job", *jobs.JOBS]
     assert "8 added, 0 changed" in rows[1]

@@ -75,11 +75,11 @@ def test_start_and_stop(living: Path) -> None:
 def test_what_it_says_to_a_person(living: Path) -> None:
     words = ("--vault", str(living), "--format", "text")
     assert process("start", *words).out.startswith("agent started in ")
-    assert process("start", *words).out.startswith("the agent runs already (process ")
+    assert process("start", *words).out.startswith("the agent is already running (process ")
     assert process("status", *words).code == 0
     assert "running (pid " in process("status", *words).out
     assert process("stop", *words).out.startswith("agent stopped (process ")
-    assert process("stop", *words).out == f"no agent runs for {living}\n"
+    assert process("stop", *words).out == f"no agent is running for {living}\n"
 
 
 def test_restart_makes_another_process_and_start_one_for_a_killed_one(living: Path) -> None:

@@ -106,7 +106,7 @@ def test_words_and_options_stand_in_any_order(vault: Path) -> None:
 
 def test_at_a_terminal_there_must_be_words(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vaultmem.commands.rendering.is_terminal", lambda _: True)
-    assert "what is to be remembered?" in refused(vault, "write", code=2)
+    assert "nothing to remember" in refused(vault, "write", code=2)
     assert not (vault / "vaultmem").exists()
 
 
@@ -117,7 +117,7 @@ def test_the_same_and_the_similar_are_told(vault: Path) -> None:
     first = done(vault, "write", text)
     again = on(vault, "write", "--format", "text", text)
     assert (again.code, again.out) == (0, "")
-    assert f"the same text is there already: {first['title']} ({first['id'][:8]})" in again.err
+    assert f"the same text already exists: {first['title']} ({first['id'][:8]})" in again.err
     assert done(vault, "write", text)["duplicate_of"] == first["id"]
     near = on(vault, "write", "--format", "text", text + " by hand")
     assert near.out.startswith("written: ")
@@ -202,8 +202,8 @@ def test_links_and_backlinks_know_ids(vault: Path) -> None:
 NO_SENSE = {
     "tag x": "name a tag",
     "link x": "OTHER is missing",
-    "undo": "name one of",
-    "undo --last --by x --since 1h": "name one of",
+    "undo": "name a COMMIT",
+    "undo --last --by x --since 1h": "name a COMMIT",
     "undo --by x": "go together",
     "undo abcd --since 1h": "go together",
     "dream --level 4": "--level must be one of 1, 2, 3",
@@ -211,7 +211,7 @@ NO_SENSE = {
     "list --limit some": "--limit must be a whole number, not 'some'",
     "list --min-confidence some": "--min-confidence must be a number, not 'some'",
     "list --by": "--by needs a value",
-    "connect clade": "HARNESS must be one of claude, codex, gemini, copilot, cursor, opencode, obsidian (did",
+    "connect clade": "PROGRAM must be one of claude, codex, gemini, copilot, cursor, opencode, obsidian (did",
     "list --limit 0": "--limit must be from 1",
     "list --min-confidence 2": "--min-confidence must be",
     "history --limit 0": "--limit must be from 1",

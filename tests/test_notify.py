@@ -204,7 +204,7 @@ def test_doctor_hears_what_is_wrong_and_what_to_do(
     assert notification_findings(settings(vault, method="file"), state) == []
     if sys.platform == "linux":
         ((what, advice),) = notification_findings(settings(vault, method="desktop"), state)
-        assert what.startswith("no reminder is shown: there is no desktop session")
+        assert what.startswith("reminders cannot be shown: there is no desktop session")
         assert "set notify.method to file" in advice
     Path(state.path(alarms.FILE)).mkdir(parents=True)
     ((what, advice),) = notification_findings(settings(vault, method="file"), state)

@@ -29,7 +29,7 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
         bills = next(memory["id"] for memory in opened.memories() if memory["title"] == "Bills")
     assert lines[-1] == (
         "(2 answers from elsewhere held back until the person approves: "
-        f"vaultmem approve {bills[:8]}, vaultmem recall --untrusted tells blocks of notes, too)"
+        f"vaultmem approve {bills[:8]}, vaultmem recall --untrusted includes blocks of notes, too)"
     )
     lines = ran("recall", "boiler", "--top-k", "20", "--untrusted", *words).out.splitlines()
     assert (

@@ -59,7 +59,7 @@ def test_what_age_archived_is_told_last_and_what_was_replaced_is_counted(past: P
         "[SEMANTIC] (2026-03-01) The user lives in Porto\n"
         "[SEMANTIC] (2026-01-02, from the archive) The user lives on tea\n"
         "</memory>\n"
-        "(1 older answer replaced by newer ones; --as-of DATE tells what was known then)\n"
+        "(1 older answer replaced by newer ones; --as-of DATE shows what was known then)\n"
     )
 
 

@@ -268,7 +268,7 @@ def test_one_job_at_a_time_and_none_twice(world: World) -> None:
     with world.clock(OFTEN, NIGHTLY) as clock:
         assert gate.entered.wait(PATIENCE)
         assert clock.status("often").running
-        with pytest.raises(StateError, match="running already"):
+        with pytest.raises(StateError, match="already running"):
             clock.run_now("often")
         thread, found = in_thread(lambda: clock.run_now("nightly").result)
         world.pass_(DAY, clock)  # all is due again while one job runs

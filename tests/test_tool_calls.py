@@ -94,7 +94,7 @@ def test_what_is_cut_off_ends_with_the_marks_around_it(
 
 def test_what_was_taken_out_is_told(box: Toolbox, opened: Vault) -> None:
     said = call(box, opened, "memory_write", content="the key is AKIAIOSFODNN7EXAMPLE").text
-    assert said.endswith("\ntaken out, for no memory should hold it: AWS key")
+    assert said.endswith("\nremoved, as memories must not contain it: AWS key")
 
 
 @pytest.mark.parametrize("tool", ["memory_search", "memory_smart_search"])
@@ -194,7 +194,7 @@ def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:
         words = {"content": "call Ann", "at": f"{day} {at}", "repeat": "every week"}
         new = call(box, opened, "memory_remind", **words)
         assert new.data["created"] is not known
-        opening = "is there already, and reminds on" if known else "reminds on"
+        opening = "already exists, and reminds on" if known else "reminds on"
         assert new.text.startswith(f"{opening} {day}T{at:0>5}, every week: call Ann")
     opened.sync()
     lines = [line for line in call(box, opened, "memory_pending").text.split("\n") if "Ann" in line]
@@ -205,7 +205,7 @@ def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:
     key = f"sk-ant-api03-{'aB3dE5' * 16}AA"
     said = call(box, opened, "memory_remind", content=f"renew the key {key} tomorrow at 9").text
     assert key not in said
-    assert "taken out, for no memory should hold it: Anthropic key" in said
+    assert "removed, as memories must not contain it: Anthropic key" in said
     with pytest.raises(VaultmemError, match="when\\? these words name no future time"):
         call(box, opened, "memory_remind", content="water the figs")
 

@@ -38,7 +38,7 @@ def test_so_many_writes_in_a_minute_and_no_more(opened: Vault) -> None:
     box = Toolbox(plain=True, limiter=Limiter(clock))
     for _ in range(Limiter.WRITES):
         _fails(box, opened, "a")
-    with pytest.raises(TooManyCallsError, match="60 a minute are let through; try again in 1 s"):
+    with pytest.raises(TooManyCallsError, match="60 a minute are allowed; try again in 1 s"):
         box.call(opened, Call("memory_delete", {"id": "x"}, "a"))
     assert box.call(opened, Call("memory_pending", {}, "a")).data["count"] == 0, "reading goes on"
     _fails(box, opened, "b")  # a neighbour is not held up
@@ -239,7 +239,7 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
     for name, line in zip("defg", lines, strict=True):
         assert line.startswith(f"vaultmem: the tool {name} (")
         assert "is left out: " in line
-    assert "a tool named memory_write is there already" in lines[0]
+    assert "a tool named memory_write already exists" in lines[0]
 
 
 def test_what_the_guide_shows_of_tools_runs(

@@ -233,7 +233,7 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
         output.error(
-            f"{_message(error)}; vaultmem doctor may know more, VAULTMEM_DEBUG=1 shows where"
+            f"{_message(error)}; vaultmem doctor may explain it, VAULTMEM_DEBUG=1 shows where"
         )
         return 1
     finally:

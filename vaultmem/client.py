@@ -39,10 +39,10 @@ _CONNECT = 2.0
 _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second means another version
-OTHER_VERSION = "the sync agent that runs is of another version of vaultmem; run vaultmem restart"
+OTHER_VERSION = "the running agent is another version of vaultmem; run vaultmem restart"
 _silent: set[str] = (
     set()
-)  # sockets of agents that did not answer this command, which asks them no more
+)  # sockets of agents that did not answer, so this command does not ask them again
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the caller's terminal or stdin
 
 
@@ -81,7 +81,7 @@ def call(
         return _result(_lines(link), progress)
     except (OSError, ValueError, RecursionError) as error:
         why = str(error) or type(error).__name__
-        raise AgentError(NO_ANSWER, f"the sync agent did not answer: {why}") from error
+        raise AgentError(NO_ANSWER, f"the agent did not answer: {why}") from error
     finally:
         link.close()
 

@@ -13,7 +13,7 @@ VERBS = {
         (
             Param("event", "the event of the program", place="1", choices=("session-start",), needed=True),
             Param(
-                "harness", "who reads the answer: {known}", metavar="NAME", needed=True,
+                "harness", "the program that reads the answer: {known}", metavar="NAME", needed=True,
                 known="vaultmem_assistants.programs:HARNESSES",
             ),
             Param("was", "ignored here; connect --remove reads it", metavar="WORDS"),
@@ -22,12 +22,12 @@ VERBS = {
         agent=True, command="vaultmem_assistants.hook:run", never_fails=True,
     ),
     "setup": Verb(
-        "find your notes and assistants, and connect them, step by step", SET_UP,
+        "find your notes and assistants, and connect them step by step", SET_UP,
         (
-            Param("path", "the vault (default: a choice of the vaults on this machine)", place="?", metavar="PATH"),
-            Param("yes", "do every step without asking", kind="flag", flag="-y"),
-            flag("undo", "take back what it did"),
-            Param("service", "start the agent at login, too", kind="switch", default=True),
+            Param("path", "the vault (default: choose from those on this machine)", place="?", metavar="PATH"),
+            Param("yes", "run every step without asking", kind="flag", flag="-y"),
+            flag("undo", "undo what setup did"),
+            Param("service", "also start the agent at login, or not", kind="switch", default=True),
             DRY_RUN.but(help="show every step, and do nothing"),
         ),
         first=True, command="vaultmem_assistants.first_steps:run",
@@ -35,10 +35,10 @@ VERBS = {
     "connect": Verb(
         "install or remove the integration with Claude Code, Codex and other assistants, or with Obsidian", ASSISTANTS,
         (
-            Param("harness", "the program", place="1", choices="vaultmem_assistants.programs:NAMES", needed=True),
-            flag("remove", "take it out again"),
-            Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
-            Param("mcp", "also register the MCP server, or not; if left out, a terminal asks", kind="switch"),
+            Param("harness", "the program", place="1", metavar="PROGRAM", choices="vaultmem_assistants.programs:NAMES", needed=True),
+            flag("remove", "remove the integration"),
+            Param("instructions", "add a line to this instructions file instead of a hook", metavar="FILE"),
+            Param("mcp", "also register the MCP server, or not (default: ask at a terminal)", kind="switch"),
             Param("remote", "register the HTTP door of another machine instead", metavar="URL"),
             Param(
                 "token", "its token, or env:NAME for the variable that holds it (default: read from stdin)",

@@ -258,7 +258,7 @@ class Connecting:
     def _show_part(self, what: str, edited: Edited) -> None:
         args, title = self._args, self._harness.title
         if not edited.is_changed:
-            state = "not there" if args.remove else "there already"
+            state = "not installed" if args.remove else "already installed"
             self._output.line(f"{title}: the {what} is {state}: {edited.path}")
         elif args.dry_run:
             show_diff(diff_of(edited), self._output)

@@ -48,7 +48,7 @@ def run(args: Namespace, output: Output) -> int:
         return _undo(output, dry_run=args.dry_run)
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not output.as_json
     if not (args.yes or args.dry_run or can_ask):
-        how = "type it at a terminal, or with --yes or --dry-run"
+        how = "run it at a terminal, or with --yes or --dry-run"
         raise UsageError(f"setup asks before each step: {how}")
     _Guide(args, output).run()
     return 0
@@ -117,7 +117,7 @@ class _Guide:
         output, dry_run = self._output, self._args.dry_run
         vault = checked_name(self._vault())
         self._look(vault)
-        what = f"make it the vault of every command, in {paths.config_file()}"
+        what = f"make it the default vault, in {paths.config_file()}"
         self._settings(what, {"vault": vault})
         self._agent(vault)
         for name in assistants():
@@ -201,12 +201,12 @@ class _Guide:
         if self._args.service and _can_serve():
             service = services.service_for(vault)
             if services.is_installed(service):
-                self._say(f"there already: the agent starts at login ({service.path})")
+                self._say(f"already done: the agent starts at login ({service.path})")
             else:
                 new = [hooks.Edited(service.path, "", service.content.decode())]
                 self._step(AT_LOGIN, new, lambda: _serve_at_login(vault))
         if life.ping(vault):
-            self._say("there already: the agent runs")
+            self._say("already done: the agent is running")
         else:
 
             def do() -> Done:
@@ -243,7 +243,7 @@ class _Guide:
         """Show a step, ask, carry it out and record it."""
         changes = [change for change in planned if change.is_changed]
         if planned and not changes:
-            self._say(f"there already: {what}")
+            self._say(f"already done: {what}")
             return
         self._planned.append({"what": what, "diff": "".join(map(diff_of, changes))})
         self._say("")
@@ -264,7 +264,7 @@ class _Guide:
         self._output.prompt("Do it? [Y/n] ")
         typed = sys.stdin.readline()
         if not typed:  # the end of input is not a yes
-            raise UsageError("the input ended; what was done so far stays, vaultmem setup goes on")
+            raise UsageError("the input ended; finished steps stay, and vaultmem setup continues")
         return typed.strip().lower() in ("", "y", "yes")
 
     def _say(self, text: str, *, bold: bool = False) -> None:

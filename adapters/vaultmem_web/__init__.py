@@ -10,8 +10,8 @@ VERBS = {
     "ui": Verb(
         "open the page that shows what your assistants remember; vaultmem stop ends it", SET_UP,
         (
-            flag("print_url", "print its one-time address, and open nothing"),
-            flag("by_number", "an address with 127.0.0.1, for browsers that know no names below .localhost"),
+            flag("print_url", "print its one-time address without opening it"),
+            flag("by_number", "use an address with 127.0.0.1, for browsers that cannot resolve names below .localhost"),
         ),
         command="vaultmem_web.commands:ui",
     ),

@@ -365,8 +365,8 @@ class Agent:
         """Remarks on what searches may miss while the index is behind."""
         remarks = []
         if self.reconciler.writes.is_behind():
-            what = "what was written just now is still being indexed"
-            remarks.append(f"{what}; ask again in a moment")
+            what = "the latest writes are still being indexed"
+            remarks.append(f"{what}; try again in a moment")
         stage = self.reconciler.stage
         self._complete = self._complete or self._state.is_complete()
         if not self._complete:
@@ -376,8 +376,8 @@ class Agent:
             remarks.append(self.reconciler.vanished)
         waiting = self.embedding.waiting()
         if semantic and waiting and not self.embedding.trouble:
-            lacks = "search by meaning lacks them until then"
-            remarks.append(f"waiting to be embedded: {plural(waiting, 'block')}; {lacks}")
+            lacks = "search by meaning misses them until then"
+            remarks.append(f"{plural(waiting, 'block')} waiting to be embedded; {lacks}")
         return remarks
 
     def _woke(self) -> None:

@@ -103,7 +103,7 @@ class Connection:
             part = self._link.recv(_PART)
             _set_timeout(self._link, socket.SO_RCVTIMEO, 0)
         except BlockingIOError:
-            raise RequestError(codes.INVALID_REQUEST, "half a request came, and no more") from None
+            raise RequestError(codes.INVALID_REQUEST, "the request was incomplete") from None
         return part
 
     def _serve(self, line: bytes) -> None:

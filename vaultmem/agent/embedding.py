@@ -27,8 +27,8 @@ LONGEST = 20.0  # seconds after the first change, even if writing goes on
 RETRY_AFTER = 60.0
 SHORTEST_PAUSE = 1.0
 _TELLS_EVERY = 0.2
-MODEL = "the agent loads the model for the next search"
-VECTORS = "the agent is about to have the first vectors"
+MODEL = "the agent is loading the model for the next search"
+VECTORS = "the agent is computing the first vectors"
 ALL: frozenset[int] = frozenset()
 
 

@@ -112,7 +112,7 @@ def _expect(vault: Vault) -> str:
     answer = vault.ask("expectations")
     count = len(answer["expectations"])
     if not count or not vault.is_indexed():
-        return "nothing to do: nothing is expected"
+        return "nothing to do: there are no expectations"
     if answer["checked"] == vault.basis_of_checks():
         return "nothing to do: nothing has changed since the last check"
     met = sum(expectation["found"] for expectation in vault.check_expectations())

@@ -168,7 +168,7 @@ class Scheduler:
             try:
                 self._executor.submit_job(self._scheduler.get_job(name), [datetime.now(UTC)])
             except MaxInstancesReachedError as error:
-                what = f"the job {name} is running already"
+                what = f"the job {name} is already running"
                 raise StateError(f"{what}; wait for it to end") from error
             self._requested[name] = future
         return future.result()

@@ -276,7 +276,7 @@ def _remove_leftover(path: str) -> None:
             return
         except OSError:
             pass  # it listens, but is too busy for us
-    raise StateError(f"another process listens on {path}; vaultmem stop ends the sync agent")
+    raise StateError(f"another process listens on {path}; vaultmem stop stops the agent")
 
 
 def is_ours(connection: socket.socket) -> bool:

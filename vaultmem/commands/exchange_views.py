@@ -101,7 +101,7 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
         begun = sum(file["rest"] > 0 for file in report["files"])
         more = f", {begun:,} of them begun" if begun else ""
         left = f"{plural(report['left'], 'file')} left{more}"
-        output.note(f"--limit is reached; {left}: run the same again to go on")
+        output.note(f"--limit was reached; {left}: run the same command again to continue")
 
 
 def _ingest_text(args: Namespace, output: Output) -> int:
@@ -175,7 +175,7 @@ def _show_imported(report: ImportReport, output: Output) -> None:
             output.remark(f"and {plural(len(rows) - MOST_ROWS, 'line')} more")
     if report["entries"] > 1:
         times = f"vaultmem undo --last, {report['entries']:,} times"
-        output.remark(f"it is in several parts; to take all of it back: {times}")
+        output.remark(f"it was imported in several batches; to undo all of it: {times}")
 
 
 # --- export
@@ -204,7 +204,7 @@ def _write_file(path: str, lines: Iterable[str], *, force: bool) -> int:
     """Write a new file atomically, readable by its owner only. Returns its number of lines."""
     folder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
     target, temp = f"{folder}/{name}", f"{folder}/.{name}.{os.getpid()}.tmp"
-    exists = f"{path} is there already; --force replaces it"
+    exists = f"{path} already exists; --force replaces it"
     if os.path.lexists(target) and not force:
         raise VaultmemError(exists)
     count = 0

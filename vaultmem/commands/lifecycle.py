@@ -120,7 +120,7 @@ def _lock(state: State, output: Output) -> Iterator[None]:
 def _refuse_second(state: State, error: LockedError) -> None:
     process = holder(state.folder)
     if process and process.is_agent:
-        what = f"the sync agent of {state.vault} is running already (process {process.pid})"
+        what = f"the agent of {state.vault} is already running (process {process.pid})"
         raise StateError(f"{what}; vaultmem stop ends it") from error
 
 
@@ -136,7 +136,11 @@ def start(args: Namespace, output: Output) -> int:
     installed = life.installed_service(vault)
     command = installed.resume[0] if installed else agent_command(vault)
     plan = {"status": "running" if pid else "would start", "pid": pid, "command": command}
-    line = f"the agent runs already (process {pid})" if pid else f"would run: {shlex.join(command)}"
+    line = (
+        f"the agent is already running (process {pid})"
+        if pid
+        else f"would run: {shlex.join(command)}"
+    )
     output.result({"dry_run": True, **plan}, line)
     return 0
 
@@ -146,7 +150,7 @@ def _show_started(started: Life, vault: str, output: Output) -> int:
     by = f" by the service {started.by}" if started.by else ""
     line = f"agent started{by} in {started.seconds:.1f} s (process {started.pid})"
     if started.status == "running":
-        line = f"the agent runs already{by} (process {started.pid})"
+        line = f"the agent is already running{by} (process {started.pid})"
     output.result({**started.__dict__, "vault": vault, "log": where}, line)
     output.note(f"its log is {where}")
     return 0
@@ -185,7 +189,7 @@ def _show_ended(
     ended: Life, ours: list[life.OpenDoor], vault: str, args: Namespace, output: Output
 ) -> None:
     agent = f"process {ended.pid}"
-    lines = [] if ended.pid or ours else [f"no agent runs for {vault}"]
+    lines = [] if ended.pid or ours else [f"no agent is running for {vault}"]
     if ended.pid:
         lines.append(f"would end {agent}" if args.dry_run else f"agent stopped ({agent})")
     for one in ours:

@@ -86,7 +86,7 @@ def related(args: Namespace, output: Output) -> int:
         rows = vault.related(path, limit=args.limit)
     output.answer(_data("related", rows, note=path))
     if not rows:
-        output.note(f"nothing is near {path}")
+        output.note(f"nothing is related to {path}")
     for row in rows:
         room = output.room(screen.columns(row.title) + 8)
         title = f"{output.paint(row.title, 'bold')}  {output.place(row.path, room=room)}"

@@ -43,11 +43,11 @@ def show_written(answer: Answer, _args: Namespace, output: Output) -> None:
 def remark_similar(answer: Answer, output: Output) -> None:
     """write: remark on similar or contradicting memories, and on secrets."""
     if answer.get("duplicate_of"):
-        output.remark(f"the same text is there already: {place(answer, output)}")
+        output.remark(f"the same text already exists: {place(answer, output)}")
     remark_secrets(answer, output)
     same = answer.get("same_as", ())
     for memory in same:
-        then = "a dream merges the two, vaultmem undo takes that back"
+        then = "a dream merges the two; vaultmem undo reverts that"
         then = then if memory["merges"] else "both stay"
         output.remark(f"says the same as {place(memory, output)}; {then}")
     ids = {memory["id"] for memory in same}
@@ -58,7 +58,7 @@ def remark_similar(answer: Answer, output: Output) -> None:
         verb = "replaces" if memory["id"] in replaced else "may contradict"
         output.remark(f"{verb} {place(memory, output)}: {memory['why']}")
     if replaced:
-        back = "vaultmem undo --last takes that back"
+        back = "vaultmem undo --last reverts that"
         output.remark(f"what is replaced is in the archive; {back}")
 
 
@@ -66,7 +66,7 @@ def remark_secrets(answer: Answer, output: Output) -> None:
     """Remark on secrets in a text: removed if an assistant wrote it, only reported to a person."""
     if answer["redacted"]:
         kinds = ", ".join(answer["redacted"])
-        output.remark(f"taken out, for no memory should hold it: {kinds}")
+        output.remark(f"removed, as memories must not contain it: {kinds}")
     if answer["secrets"]:
         what = f"this holds what looks like a secret ({', '.join(answer['secrets'])})"
         output.remark(f"{what}; anybody who can read the vault can read it")

@@ -228,7 +228,7 @@ def _consequence(report: AnswerReport, output: Output) -> str:
 def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
     """remind: print when it is due."""
     if not answer["created"]:
-        output.remark("this reminder is there already")
+        output.remark("this reminder already exists")
         return
     show_done(f"reminds on {_understood(answer)}", answer, output)
 

@@ -69,8 +69,8 @@ def text_or_stdin(text: object, output: Output) -> str:
             output.remark(f"stdin is left alone, {advice}")
         return text
     if text is None and is_terminal(sys.stdin):
-        advice = "type it behind write, or pipe it in; see vaultmem write --help"
-        raise UsageError(f"what is to be remembered? {advice}")
+        advice = "type the text after write, or pipe it in; see vaultmem write --help"
+        raise UsageError(f"nothing to remember; {advice}")
     return read_stdin(MOST_READ)
 
 
@@ -79,7 +79,7 @@ def read_stdin(most: int) -> str:
     try:
         return sys.stdin.buffer.read(most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        what = f"what came from stdin is not UTF-8 text (byte {error.start + 1:,})"
+        what = f"stdin is not UTF-8 text (byte {error.start + 1:,})"
         raise VaultmemError(f"{what}; convert it first, for example with iconv") from error
 
 

@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 # The parts of a score, in words.
 _PARTS = {
-    "keyword": "it has the words", "words around it": "what stands beside it has the words",
-    "note": "the rest of the note fits, too", "newest": "nothing but its date counts",
-    "meaning": "its meaning is near", "meaning around it": "what stands around it is near in meaning",
+    "keyword": "its words match", "words around it": "words beside it match",
+    "note": "the rest of the note matches, too", "newest": "only its date counts",
+    "meaning": "its meaning is near", "meaning around it": "the text around it is near in meaning",
     "meaning of the note": "the whole note is near in meaning", "conflict copy": "it is a copy of another note",
-    "length": "how much it says", "short question": "it is a short question", "less for words": "its meaning says more",
-    "meaning, not embedded yet": "its meaning is not known yet, and is guessed by its words",
+    "length": "its length", "short question": "it is a short question",
+    "less for words": "words count less beside meaning",
+    "meaning, not embedded yet": "its meaning is estimated, as it is not embedded yet",
 }  # fmt: skip
 _FIELD_WORDS = {
     "body": "in the text", "near": "close together", "title": "in the title", "heading": "in a heading",

@@ -234,5 +234,5 @@ def backup(args: Namespace, output: Output) -> int:
             output.note("run vaultmem sync, or vaultmem start")
     else:
         output.line(f"{would}backed up and verified in {done.folder}: {files}")
-        output.note("your notes are not in it; back up the vault's folder as any other")
+        output.note("your notes are not included; back up the vault's folder separately")
     return 0

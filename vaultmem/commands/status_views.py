@@ -143,7 +143,7 @@ def agent_rows(agent: AgentStatus | None, problem: str) -> Rows:
     if problem:
         return [("agent", problem)]
     if agent is None:
-        return [("agent", "none runs; vaultmem start keeps the index fresh")]
+        return [("agent", "not running; vaultmem start starts it")]
     age = span(agent.get("uptime", 0))
     rows = [("agent", f"running (pid {agent.get('pid')}), up {age}, {_activity(agent)}")]
     size, model = agent.get("memory_bytes"), agent.get("model")
@@ -237,7 +237,7 @@ def jobs(args: Namespace, output: Output) -> int:
     from vaultmem.agent.jobs import JOBS, find_job
 
     if args.what not in (None, "run"):
-        raise UsageError(f"{args.what!r} is nothing that jobs can do; see vaultmem jobs --help")
+        raise UsageError(f"{args.what!r} is not something jobs can do; see vaultmem jobs --help")
     if args.what is None and args.dry_run:
         raise UsageError("--dry-run goes with jobs run NAME")
     if args.what is None:
@@ -272,7 +272,7 @@ def _list_jobs(args: Namespace, output: Output) -> int:
     for _, notice in ledger.notices():
         output.note(notice)
     if not reply:
-        output.note("no agent runs, so no job does; vaultmem start starts one")
+        output.note("the agent is not running, so no jobs run; vaultmem start starts it")
     return 0
 
 

@@ -154,7 +154,7 @@ class Pending:
         if problem := self.page.problem():
             return problem
         other = self._rules.namesake(self.path, partial(catalog_read.files_named, catalog))
-        both = f"{self.path} is called like {other}, and your editor shows one of the two"
+        both = f"{self.path} has the same name as {other}, and your editor shows only one of them"
         return f"{both}; rename yours, or set pending.path" if other else ""
 
     # --- The page

@@ -153,7 +153,7 @@ class Record:
             if ahead > DAY:
                 results.append(
                     f"the clock of {page.machine} is {ahead / DAY:,.0f} days ahead of the clock here, and of two "
-                    "answers the later counts: set the wrong one right"
+                    "answers the later counts: correct the wrong clock"
                 )
         return results
 

@@ -99,7 +99,7 @@ def _memories(context: Context, memory_ids: Collection[str]) -> Iterator[Memory]
 
 def _in_words(proposal: Proposal, text: str) -> str:
     if proposal.kind == DUPLICATE:
-        return f"put this note away? it is the same as {proposal.new}"
+        return f"archive this note? it is the same as {proposal.new}"
     if proposal.kind not in (BROKEN, MENTION):
         added = proposal.new.removeprefix(proposal.old).strip().removeprefix("- ")
         return f"change this note? add at its end “{added}”"

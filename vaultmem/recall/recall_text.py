@@ -153,7 +153,7 @@ def older_line(left_out: dict[str, int], *, typed: bool = True) -> str:
     number = left_out.get("replaced")
     if not number:
         return ""
-    how = "--as-of DATE tells what was known then" if typed else '"as_of" tells what was known then'
+    how = "--as-of DATE shows what was known then" if typed else '"as_of" shows what was known then'
     return f"({plural(number, 'older answer')} replaced by newer ones; {how})"
 
 
@@ -169,7 +169,7 @@ def held_back_line(
         advice.append(f"and {len(ids) - MOST_NAMED} more")
     if len(ids) < len(held_back):
         option = "vaultmem recall --untrusted" if typed else '"untrusted": true'
-        advice.append(f"{option} tells blocks of notes, too")
+        advice.append(f"{option} includes blocks of notes, too")
     many, who = (
         plural(len(held_back), "answer"),
         "you approve" if to_person else "the person approves",

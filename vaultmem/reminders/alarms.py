@@ -381,4 +381,4 @@ def notification_findings(config: Config, state: State) -> list[tuple[str, str]]
     if problem is None:
         return []
     what, _, advice = problem.partition("; ")
-    return [(f"no reminder is shown: {what}", advice)]
+    return [(f"reminders cannot be shown: {what}", advice)]

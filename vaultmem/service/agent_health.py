@@ -106,7 +106,7 @@ def _lock(seen: Seen) -> Iterator[Finding]:
         return
     held = holder(seen.state)
     if held and held.is_agent:
-        yield _to_type("error", f"an agent runs (process {held.pid}) and does not answer", RESTART)
+        yield _to_type("error", f"the agent (process {held.pid}) does not answer", RESTART)
     elif held and held.pid is None:
         what = "the index is locked by a process that cannot be identified"
         lock = os.path.join(seen.state, "lock")
@@ -126,7 +126,7 @@ def _watching(seen: Seen) -> Iterator[Finding]:
         return
     trouble = watching["trouble"] or "no reason is known"
     if not watching["alive"]:
-        what = f"the agent does not see that notes change ({trouble}); it looks every few minutes"
+        what = f"the agent does not notice changes to notes ({trouble}); it looks every few minutes"
         yield _to_type("warning", what, RESTART)
     elif not watching["whole"]:
         what = f"the agent does not watch all folders ({trouble}); it looks there every few minutes"
@@ -204,12 +204,12 @@ def _folders(seen: Seen) -> Iterator[Finding]:
             continue
         typed = shlex.quote(folder)
         if status.st_uid != os.getuid():
-            what = f"{folder} belongs to somebody else; no agent can use it"
+            what = f"{folder} belongs to another user; the agent cannot use it"
             yield Finding("error", what, f'sudo chown -R "$USER" {typed}')
         elif not stat.S_ISDIR(status.st_mode):
             yield Finding("error", f"{folder} is not a folder", f"rm {typed}")
         elif status.st_mode & 0o077:
-            what = f"others may look into {folder}"
+            what = f"other users can read {folder}"
             yield Finding("warning", what, f"chmod 700 {typed}")
 
 
@@ -225,7 +225,7 @@ def _service(seen: Seen) -> Iterator[Finding]:
         what = f"the service {installed.name} starts {python or 'no Python'}, which is not there"
         yield _to_type("error", what, INSTALL)
     elif seen.agent is None and holder(seen.state) is None:
-        what = f"the service {installed.name} is installed, but no agent runs"
+        what = f"the service {installed.name} is installed, but no agent is running"
         yield _to_type("warning", what, START)
 
 

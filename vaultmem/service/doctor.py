@@ -145,7 +145,7 @@ def _index(vault: Vault) -> Iterator[Finding]:
     if not sound:
         yield _to_run("error", "the catalog is damaged", REBUILD)
     if dirty:
-        yield _to_run("warning", f"a sync was cut short ({dirty} notes waiting)", SYNC)
+        yield _to_run("warning", f"a sync was interrupted ({dirty} notes waiting)", SYNC)
     if report.added + report.changed + report.removed:
         what = f"{report.added} new, {report.changed} changed and {report.removed} removed notes since the last sync"
         yield _to_run("note", what, SYNC)

@@ -294,7 +294,7 @@ class Recovery:
                 self._forward(step)
             except (NoteChangedError, NoteNotFoundError) as error:
                 left.add(at)
-                messages.append(f"an interrupted change was given up: {error}")
+                messages.append(f"an interrupted change was abandoned: {error}")
         if len(left) < len(self._batch.steps):
             messages.append(f"an interrupted change was finished: {self._batch.header.why}")
         return left
