@@ -13,7 +13,7 @@ from tests.cli_run import ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_renames import in_process
-from vaultmem.pending import pending_page
+from vaultmem.pending import pending_page, person_facts
 from vaultmem.reminders import agenda, alarms, items, renames
 from vaultmem.synclog import log_folder
 from vaultmem.synclog.log_folder import LogFolder
@@ -21,7 +21,7 @@ from vaultmem.synclog.log_folder import LogFolder
 NOW = datetime(2026, 11, 22, 12, 0).astimezone()
 WORK = (
     (items, "_item_of"), (pending_page, "render"), (alarms, "plan"), (renames, "_meaning"),
-    (log_folder, "answers_in"), (LogFolder, "publish"),
+    (log_folder, "answers_in"), (LogFolder, "publish"), (person_facts, "with_our_keys"),
 )  # fmt: skip
 
 
@@ -48,6 +48,7 @@ def test_a_save_looks_only_at_what_it_changed(
 ) -> None:
     lines = (f"- [ ] task {at} 📅 2026-11-{at % 5 + 20}\n" for at in range(30))
     write("Tasks.md", "".join(lines))
+    write("vaultmem/preferences/Tea.md", "---\nid: tea\n---\nI prefer green tea.\n")
     write("Other.md", "one\n")
     waiting, catalog = in_process(vault)
     for _ in range(3):  # to know what is there, to notify, and to tell other machines of that

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
@@ -24,12 +24,12 @@ from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.model import PASSING, TYPES
 from vaultmem.notes import pages
-from vaultmem.notes.places import ENTRIES, OUTLINE, REMINDERS, category_of, with_our_keys
+from vaultmem.notes.places import ENTRIES, INBOX, OUTLINE, REMINDERS, category_of, with_our_keys
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash, topic_words
 from vaultmem.text.times import seconds
-from vaultmem.text.values import EVERYBODY, interleave, value
+from vaultmem.text.values import EVERYBODY, interleave, remembers_last, value
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 _READ = 65_536  # bytes examined of a note
 _NOTES = f"SELECT n.id, f.path, f.hash, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
+
+
+NoteRow = tuple[int, str, bytes, str, str, str]
 
 
 @value
@@ -57,7 +60,7 @@ class Note:
         """Its properties in our spelling."""
         return with_our_keys(json.loads(self.raw))
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Its id; "" for none."""
         return self.text("id")
@@ -67,7 +70,7 @@ class Note:
         """Its path in the memory folder."""
         return self.path[len(self.folder) + 1 :]
 
-    @property
+    @cached_property
     def category(self) -> str:
         """Its category."""
         return category_of(self.inner, self.own.get("category"))
@@ -82,8 +85,32 @@ def notes(
     catalog: Catalog, folder: str, condition: str = "", *values: str, place: str = ""
 ) -> list[Note]:
     """The notes of the memory folder, or of a place in it, with properties that meet a condition in SQL."""
-    rows = catalog.db.execute(f"{_NOTES} {condition}", (*below(f"{folder}{place}"), *values))
-    return [Note(*(*row, folder)) for row in rows.fetchall()]
+    return [
+        Note(*row, folder) for row in note_rows(catalog, f"{folder}{place}", condition, *values)
+    ]
+
+
+def note_rows(catalog: Catalog, place: str, condition: str = "", *values: str) -> list[NoteRow]:
+    """The rows of the catalog that these notes are made of."""
+    return catalog.db.execute(f"{_NOTES} {condition}", (*below(place), *values)).fetchall()
+
+
+@remembers_last
+def living(rows: Sequence[NoteRow], folder: str) -> list[Note]:
+    """Those that are memories: with an id, and no entries of conversations."""
+    every = (Note(*row, folder) for row in rows)
+    return [note for note in every if note.id and not note.inner.startswith(f"{ENTRIES}/")]
+
+
+@remembers_last
+def procedural(memories: Iterable[Note]) -> list[Note]:
+    """The filed memories that say how to do things."""
+    filed = (memory for memory in memories if memory.category != INBOX)
+    return [
+        memory
+        for memory in filed
+        if memory.category == "preferences" or memory.text("memory_type") == "procedural"
+    ]
 
 
 def style_of(dialect: str, path: str = "") -> str:  # noqa: ARG001 - as readers ask

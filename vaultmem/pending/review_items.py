@@ -27,7 +27,7 @@ from vaultmem.memories.item_answers import (
     leaving_id,
     proposal_id,
 )
-from vaultmem.notes.places import ENTRIES, INBOX, file_name
+from vaultmem.notes.places import INBOX, file_name
 from vaultmem.pending import person_facts, review_sources
 from vaultmem.pending.person_facts import Note
 from vaultmem.reminders.due import Due
@@ -51,7 +51,7 @@ from vaultmem.reminders.items import (
     words_of,
 )
 from vaultmem.text.times import seconds
-from vaultmem.text.values import interleave, plural
+from vaultmem.text.values import interleave, plural, remembers_last
 
 if TYPE_CHECKING:
     from vaultmem.pending.listing import Fact
@@ -90,13 +90,6 @@ class Context(NamedTuple):
     asks: bool = True  # whether to tick done tasks in their notes
     trust: str = CONNECTED  # the setting recall.trust
     page_problem: str = ""  # why the person does not see the page in the editor
-
-
-def _is_procedural(memory: Note) -> bool:
-    """Whether it is procedural."""
-    if memory.category == INBOX:
-        return False
-    return memory.category == "preferences" or memory.text("memory_type") == "procedural"
 
 
 def _is_foreign(memory: Note) -> bool:
@@ -175,9 +168,8 @@ class Review:
         assistants as far as recall.trust allows. If there are many, the person's newest and the most used."""
         pairs = [
             (memory, "" if is_approved(memory.id, self._answers) else origin(memory.own).writer)
-            for memory in self._memories
-            if _is_procedural(memory)
-            and is_believed(memory.id, self._answers, foreign=_is_foreign(memory))
+            for memory in person_facts.procedural(self._memories)
+            if is_believed(memory.id, self._answers, foreign=_is_foreign(memory))
             and not is_closed(self._answers, _preference_id(memory))
             and not is_private(memory.own)
             and not self._is_ended(memory)
@@ -208,7 +200,7 @@ class Review:
         ids = {id_ for due in self._dues for id_ in (due.id, due.series, *carried_out_ids(due))}
         ids |= {approval_id(due.id) for due in self._dues}
         ids |= {completion_id(due.path) for due in self._dues}
-        for memory in filter(_is_procedural, self._memories):
+        for memory in person_facts.procedural(self._memories):
             ids |= {approval_id(memory.id), _preference_id(memory)}
         context = self.context
         learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
@@ -250,8 +242,8 @@ class Review:
         paths = [path for row in findings for path in (row["subject"], *row.get("others", ()))]
         ids = [id_ for row in findings for id_ in row.get("ids", ())]
         parameters, context = (json.dumps(paths), json.dumps(ids)), self.context
-        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, *parameters)
-        return [note for note in every if note.id and not note.inner.startswith(f"{ENTRIES}/")]
+        rows = person_facts.note_rows(context.catalog, context.folder, _MEMORIES, *parameters)
+        return person_facts.living(rows, context.folder)
 
     def _content(self, memory: Note) -> str:
         if is_private(memory.own):
@@ -275,9 +267,9 @@ class Review:
                     approval_id(due.id), "review", text, source=place_of(due), title=title_of(due),
                     rank=_RANK["approve"], private=due.private, asks=True,
                 ))  # fmt: skip
-        for memory in self._memories:
+        for memory in person_facts.procedural(self._memories):
             id_ = approval_id(memory.id)
-            if _is_procedural(memory) and _is_foreign(memory) and not is_closed(self._answers, id_):
+            if _is_foreign(memory) and not is_closed(self._answers, id_):
                 writer = memory.text("agent") or "another source"
                 is_whole = len(items) < MOST or is_private(memory.own)
                 words = self._content(memory) if is_whole else memory.title
@@ -315,7 +307,7 @@ class Review:
 
     def _leaving(self) -> list[Item]:
         notices = [finding for finding in self._findings if finding.get("kind") in LEAVING]
-        by_id = {each.id: each for each in self._memories}
+        by_id = {each.id: each for each in self._memories} if notices else {}
         items = []
         for notice in sorted(notices, key=lambda one: str(one["leaves"])):
             if memory := by_id.get(str(notice["id"])):
@@ -347,17 +339,20 @@ class Review:
     def _inbox(self) -> list[Item]:
         """One line for memories in the inbox since yesterday or longer; it returns with the next one."""
         now = self.context.now
-        days = [
-            (_day(memory.own.get("created_at"), now.tzinfo), memory.id)
-            for memory in self._memories
-            if memory.category == INBOX
-        ]
-        old = [day for day in days if day[0] < now.date().isoformat()]
+        old = _waiting(self._memories, now.date().isoformat(), now.tzinfo)
         if not old:
             return []
         count = plural(len(old), "memory waits", "memories wait")
         text = f"{count} in the inbox: vaultmem list --phase inbox"
         return [_item("inbox", item_id("inbox", "\0".join(max(old))), text)]
+
+
+@remembers_last
+def _waiting(memories: Sequence[Note], today: str, zone: tzinfo | None) -> list[tuple[str, str]]:
+    """The days and ids of memories in the inbox since before today."""
+    inbox = (memory for memory in memories if memory.category == INBOX)
+    days = ((_day(memory.own.get("created_at"), zone), memory.id) for memory in inbox)
+    return [pair for pair in days if pair[0] < today]
 
 
 def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
