@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,7 @@ def test_results_come_while_one_types(page: Page) -> None:
     page.keyboard.type("boiler")
     expect(page.locator("#results .row").first).to_contain_text("Boiler")
     expect(page.locator("#results mark").first).to_have_text("Boiler")
+    expect(page.get_by_role("status").first).to_have_text(re.compile(r"^\d+ found$"))
     page.locator("#results summary").first.click()
     expect(page.locator("#results details table")).to_be_visible()
 

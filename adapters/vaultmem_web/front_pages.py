@@ -120,7 +120,7 @@ async def search(visit: Visit) -> Page:
                 views.select("how", t("how"), ways, how),
                 h.button[t("Search")],
             ],
-            h.div("#results", aria_live="polite")[views.later(_results(visit, query, facets, how))],
+            h.div("#results")[views.later(_results(visit, query, facets, how))],
         ],
         "/search", is_part=visit.is_part,
     )  # fmt: skip

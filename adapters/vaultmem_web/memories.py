@@ -42,7 +42,7 @@ async def _chosen(visit: Visit) -> h.Node:
     query = {name: visit.text(name) for name in ("words", *views.FACETS, "deleted", "view")}
     listed = await _listed(visit, limit=FIRST_ROWS, facets=not visit.is_part)
     part = h.div("#list")[
-        h.p(".count", role="status")[t("memories: {count}", count=f"{listed['total']:,}")],
+        h.p(".count")[t("memories: {count}", count=f"{listed['total']:,}")],
         h.div(
             f".list.{view}", role="list", tabindex="0", aria_label=t("Memories"),
             data_total=str(listed["total"]), data_rows=url("/memories/rows", **query),

@@ -130,7 +130,7 @@ async def tell(visit: Visit) -> Page:
                 ],
                 h.button[t("Show")],
             ],
-            h.div("#told", aria_live="polite")[part],
+            h.div("#told")[part],
         ],
         "/tell", is_part=visit.is_part,
     )  # fmt: skip

@@ -78,6 +78,7 @@ def document(page: Page, visit: Visit, notice: Notice | None) -> AsyncIterator[s
                 h.input(type="search", name="q", placeholder=t("Search  /"), aria_label=t("Search")),
             ],
         ],
+        h.p("#said.skip", role="status"),
         h.main("#main", tabindex="-1")[
             h.p("#stopped.problem", role="alert", hidden=True)[t("vaultmem was stopped. To go on, type vaultmem ui in a terminal.")],
             h.p("#ended.problem", role="alert", hidden=True)[
@@ -253,8 +254,8 @@ def row(id_: str, body: h.Node, *buttons: h.Node, kind: str = "") -> h.Element:
 
 
 def table(heads: Iterable[str], lines: Iterable[Iterable[h.Node]]) -> h.Element:
-    """A table."""
-    return h.table[
+    """A table, which scrolls on a narrow screen."""
+    return h.table(tabindex="0")[
         h.tr[(h.th(scope="col")[name] for name in heads)],
         (h.tr[(h.td[cell] for cell in line)] for line in lines),
     ]
