@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
 from tests.http_run import Door
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
-from tests.browser_run import PROBLEMS, at, chromium, door, expect, live, nothing_objected_to, page
+from tests.browser_run import (
+    PROBLEMS,
+    at,
+    chromium,
+    door,
+    entered,
+    expect,
+    live,
+    nothing_objected_to,
+    page,
+)
 
 __all__ = ["chromium", "door", "nothing_objected_to", "page"]  # fixtures
 
@@ -89,6 +100,21 @@ def test_a_long_list_has_its_days_and_asks_again_for_rows_that_did_not_come(
     expect(page.locator(".list .row[data-at='250']")).to_have_attribute("data-first", "")
     expect(page.locator(".list .row[data-at='251']")).not_to_have_attribute("data-first", "")
     PROBLEMS.clear()  # the browser's own lines about the answers that did not come
+
+
+def test_a_day_is_that_of_the_person(chromium: Browser, door: Door) -> None:
+    folder = door.folder / "home" / "vaultmem" / "knowledge"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Night.md").write_text(
+        "---\nid: 00000000-0000-4000-8000-000000000009\ncreated_at: 2026-03-01T18:00:00Z\n---\nNight of the lamplighter\n"
+    )
+    door.ask("sync", "me")
+    context = chromium.new_context(timezone_id="Asia/Tokyo", locale="en-GB")
+    page = at(entered(context, door), "/memories?words=lamplighter&view=days")
+    expect(page.locator(".list .row[data-first]")).to_have_attribute(
+        "data-day", re.compile("Monday,? 2 March 2026")
+    )
+    context.close()
 
 
 def test_a_page_that_could_not_be_shown_comes_when_it_can(page: Page, door: Door) -> None:

@@ -80,7 +80,7 @@ def _articles(visit: Visit, listed: Record, start: int) -> Iterator[h.Element]:
     return (
         h.article(
             ".row", role="listitem", tabindex="0", id=f"m{row['id'][:13]}",
-            aria_setsize=str(listed["total"]), aria_posinset=str(at + 1), data_at=str(at), data_day=(row["created_at"] or "")[:10],
+            aria_setsize=str(listed["total"]), aria_posinset=str(at + 1), data_at=str(at),
         )[
             h.input(type="checkbox", name="id", value=views.as_seen(row), form="several", aria_label=f"{t('choose')}: {row['title']}"),
             h.div[

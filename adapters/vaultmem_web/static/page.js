@@ -174,9 +174,11 @@ function long(list) {
   show();
 }
 
+const dayOf = new Intl.DateTimeFormat(locale, { dateStyle: "full" });
 function days(list) {
   for (const row of list.children) {
-    const before = row.previousElementSibling;
+    const time = one("time", row), before = row.previousElementSibling;
+    row.dataset.day ??= time ? dayOf.format(new Date(time.dateTime)) : ""; // in the zone of the person
     const isNext = before && row.dataset.at - before.dataset.at === 1;
     row.toggleAttribute("data-first", isNext ? row.dataset.day !== before.dataset.day : row.dataset.at === "0");
   }
