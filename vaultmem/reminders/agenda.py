@@ -279,7 +279,8 @@ class Agenda:
         is_memory = note.path.startswith(f"{self._folder}/")
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
         author = origin_of(note.properties).writer if is_memory else ""
-        asks = list(self._schedules(note, Place(note.path, note.title, foreign, written)))
+        place = Place(note.path, note.title, foreign, written)
+        asks = [ask for ask in self._schedules(note, place) if ask]
         # Even an item's own id may occur twice.
         if self._names.is_shared(original):
             asks = [ask if ask.due.memory else ask._replace(source=path) for ask in asks]
@@ -292,7 +293,7 @@ class Agenda:
             written.used[f"{_NOTE}{note.path}"] = note.hash
         return asks, written.used
 
-    def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule]:
+    def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule | None]:
         """The schedules of a note. Sentences count only in notes meant as such; memories use their properties."""
         if schedules.is_generated(note.properties) or in_conversation(note.path, self._folder):
             return
@@ -305,13 +306,13 @@ class Agenda:
                 for one in schedules.of_properties(place, note.properties, own):
                     yield one._replace(due=one.due._replace(content=content))
             elif row.kind == TASK:
-                yield from filter(None, [schedules.of_task(place, row.fields, plain=plain)])
+                yield schedules.of_task(place, row.fields, plain=plain)
             elif row.kind == BLOCK:
-                yield from filter(None, [schedules.of_block(place, row.fields)])
+                yield schedules.of_block(place, row.fields)
             elif plain:
                 sentences = row.fields.get("said")
                 for text in sentences if isinstance(sentences, list) else []:
-                    yield from filter(None, [schedules.of_sentence(place, row.line, str(text))])
+                    yield schedules.of_sentence(place, row.line, str(text))
 
     def _own(self, note: DueNote, text: str) -> Own:
         memory = memory_id(note.path, note.properties, self._folder)

@@ -16,6 +16,7 @@ from vaultmem.memories.item_answers import (
     approval_id,
     completion_id,
     item_id,
+    state_of,
 )
 from vaultmem.notes.places import folded_name
 from vaultmem.paths import replace_private
@@ -185,21 +186,20 @@ def moved_entries(
             continue
         same = by_meaning[_meaning(due)]
         gone = _gone(due, [entry for entry in same if entry.id not in now], homes, arrivals.fresh)
-        mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 and not known else []
+        reworded: list[Due] = []
         if len(gone) == 1:  # ambiguous if there are two
-            since = arrivals.since.get(gone[0].id, 0.0)
-            ids = _new_ids(gone[0], due, turns[gone[0].source, gone[0].line])
-            _move(moved, entries, ids, since)
-            _move(moved, entries, [] if is_there(gone[0].path) else [_consents(gone[0], due)])
-        for entry in mended:
-            answer = entries.answers.get(entry.id)
-            is_snoozed = answer is not None and answer.state == SNOOZED
-            _move(moved, entries, [(entry.id, due.id)] if is_snoozed else [])
-        # No new notification for a copy.
-        records = [entries.notified.get(entry.id) for entry in (*same, *mended)]
-        record = next(filter(None, records), None)
-        if record and due.id not in entries.notified:
-            moved.notified[due.id] = record._replace(id=due.id)
+            old = gone[0]
+            ids = _new_ids(old, due, turns[old.source, old.line])
+            _move(moved, entries, ids, arrivals.since.get(old.id, 0.0))
+            if not is_there(old.path):
+                _move(moved, entries, [_consents(old, due)])
+        elif not known:
+            reworded = _repair(due, by_line[_line(due)])
+            snoozed = [one.id for one in reworded if state_of(entries.answers, one.id) == SNOOZED]
+            _move(moved, entries, [(id_, due.id) for id_ in snoozed])
+        records = [entries.notified.get(one.id) for one in (*same, *reworded)]
+        if due.id not in entries.notified and (record := next(filter(None, records), None)):
+            moved.notified[due.id] = record._replace(id=due.id)  # a copy notifies no more
     return moved
 
 
