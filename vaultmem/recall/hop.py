@@ -113,11 +113,9 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
     for candidate in best[:BRIDGES]:
         there = {*tokenize(candidate.content), *tokenize(candidate.title)}
         rest = question_words.keys() - there
-        if len(rest) == len(question_words):
-            continue
-        matches = (*_LINK.findall(candidate.content), *_NAME.findall(candidate.content))
-        names = {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
-        if len(names) > MOST_NAMED:  # it is about many things
+        names = _names_in(candidate.content)
+        answers_nothing = len(rest) == len(question_words)
+        if answers_nothing or len(names) > MOST_NAMED:  # or it is about many things
             continue
         bridged = {bridge.tokens for bridge in bridges}
         new = [
@@ -130,13 +128,17 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
         if new:
             bridges += new
             lacking |= rest
-    if not bridges or not lacking:
+    if not lacking:
         return None
     bridges = bridges[:NAMES]
-    sought = [word for token, word in question_words.items() if token in lacking]
-    return Step(
-        " ".join((*(candidate.name for candidate in bridges), *dict.fromkeys(sought))), bridges
-    )
+    sought = dict.fromkeys(word for token, word in question_words.items() if token in lacking)
+    return Step(" ".join((*(bridge.name for bridge in bridges), *sought)), bridges)
+
+
+def _names_in(content: str) -> dict[str, frozenset[str]]:
+    """Links and words that are names, with their tokens."""
+    matches = (*_LINK.findall(content), *_NAME.findall(content))
+    return {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
 
 
 def _leads_on(

@@ -171,11 +171,26 @@ class Run:
         best = candidates[0].content if candidates else ""
         archived = self._sources.archived(self.look, self.criteria, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.criteria)
-        replaced = recall_candidate.replaced(archived, self.criteria)
+        answers = self._replacements(candidates, archived)
+        first, others = candidates[:1], candidates[1:]
+        held = [item for item in allowed if item.until is not None and item.parts["lead"] >= 0]
+        return [
+            *(item for item in held if item.parts["lead"] > 0),
+            *first,
+            *(item for item in held if item.parts["lead"] == 0),
+            *(item for id_, item in answers.items() if id_ not in {best.id for best in first}),
+            *(item for item in others if item.id not in answers),
+            *(item for item in allowed if item not in held),
+        ]
+
+    def _replacements(
+        self, candidates: Sequence[Candidate], archived: Sequence[Candidate]
+    ) -> dict[str, Candidate]:
+        """What replaced the memories of the archive that would answer as well, by id."""
         by_id = {item.id: item for item in candidates[: self.criteria.top_k]}
         newer: list[str] = []
         answers: dict[str, Candidate] = {}
-        for old in replaced:
+        for old in recall_candidate.replaced(archived, self.criteria):
             item = by_id.get(old.successor) or self._sources.successor(self.look, old)
             if item and self.criteria.may_know(item):
                 newer.append(item.id)
@@ -184,14 +199,7 @@ class Run:
                     answers[item.id] = item
         if count := sum(id_ in by_id or id_ in answers for id_ in newer):
             self.left_out["replaced"] = count
-        first = candidates[:1]
-        beside = [item for id_, item in answers.items() if id_ not in {best.id for best in first}]
-        rest = [item for item in candidates[1:] if item.id not in answers]
-        late = [item for item in allowed if item.until is None or item.parts["lead"] < 0]
-        held = [item for item in allowed if item not in late]
-        better = [item for item in held if item.parts["lead"] > 0]
-        as_good = [item for item in held if item not in better]
-        return [*better, *first, *as_good, *beside, *rest, *late]
+        return answers
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; if filters leave too few, search further."""

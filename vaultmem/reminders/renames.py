@@ -35,6 +35,7 @@ _FORM = tuple(type(field) for field in Due("", "", "", "", "", "", 0, ""))
 _LEAST = 8  # required fields of a due
 
 
+_Key = tuple[object, ...]
 IsThere = Callable[[str], bool]  # whether there is a file at a path of the vault
 
 
@@ -167,15 +168,10 @@ def moved_entries(
     The consent to tick tasks in a note carries over if the note is gone from its place."""
     now = {due.id: due for due in after}
     new = (now.keys() - before.keys()).union(arrivals.fresh)
-    by_meaning: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
-    by_line: defaultdict[tuple[object, ...], list[Due]] = defaultdict(list)
-    turns: defaultdict[tuple[str, int], list[Due]] = defaultdict(list)
-    for due in before.values() if new else ():
-        by_meaning[_meaning(due)].append(due)
-        if due.kind == SENTENCE:
-            turns[due.source, due.line].append(due)
-        if due.id not in now:
-            by_line[_line(due)].append(due)
+    former = before.values() if new else ()
+    by_meaning = _grouped(former, _meaning)
+    by_line = _grouped((due for due in former if due.id not in now), _line)
+    turns = _grouped((due for due in former if due.kind == SENTENCE), _turn)
     homes = {(due.path, _meaning(due)) for due in now.values()} if by_meaning else set()
     moved = Moved({}, {})
     for due in now.values():
@@ -189,7 +185,7 @@ def moved_entries(
         reworded: list[Due] = []
         if len(gone) == 1:  # ambiguous if there are two
             old = gone[0]
-            ids = _new_ids(old, due, turns[old.source, old.line])
+            ids = _new_ids(old, due, turns[_turn(old)])
             _move(moved, entries, ids, arrivals.since.get(old.id, 0.0))
             if not is_there(old.path):
                 _move(moved, entries, [_consents(old, due)])
@@ -203,9 +199,16 @@ def moved_entries(
     return moved
 
 
+def _grouped(dues: Iterable[Due], key: Callable[[Due], _Key]) -> defaultdict[_Key, list[Due]]:
+    groups: defaultdict[_Key, list[Due]] = defaultdict(list)
+    for due in dues:
+        groups[key(due)].append(due)
+    return groups
+
+
 def _found_again(gone: Iterable[Due], new: Iterable[Due]) -> list[str]:
     """The ids of dues that have moved or been reworded."""
-    meanings, lines = set[tuple[object, ...]](), dict[tuple[object, ...], Due]()
+    meanings, lines = set[_Key](), dict[_Key, Due]()
     for due in new:
         meanings.add(_meaning(due))
         lines[_line(due)] = due
@@ -244,7 +247,7 @@ def _consents(gone: Due, due: Due) -> tuple[str, str]:
     return completion_id(gone.path), completion_id(due.path)
 
 
-def _meaning(due: Due) -> tuple[object, ...]:
+def _meaning(due: Due) -> _Key:
     when = ("", due.due[10:]) if due.rolls else (due.due, due.at)
     return due.kind, due.content or due.text, due.repeat, *when, due.foreign
 
@@ -265,7 +268,11 @@ def _new_ids(gone: Due, due: Due, turns: Iterable[Due]) -> Iterator[tuple[str, s
         yield from zip(_ids(turn)[:2], _ids(moved)[:2], strict=True)
 
 
-def _line(due: Due) -> tuple[object, ...]:
+def _turn(due: Due) -> _Key:
+    return due.source, due.line
+
+
+def _line(due: Due) -> _Key:
     return due.kind, due.path, due.line, due.due, due.at, due.foreign
 
 

@@ -153,7 +153,9 @@ class Closeness:
 
 # Precision for comparing scores; the rest depends on the order of summation.
 DIGITS = 4
-Scored = tuple[float, int]  # negative score and block, so that sorting puts the best first
+Scored = tuple[
+    float, int
+]  # cost (the negative score) and block, so that sorting puts the best first
 
 
 def in_order(
@@ -162,24 +164,24 @@ def in_order(
     """The blocks, best first; ties by path and position, since note numbers only reflect the order of indexing;
     `paths` gives the paths of notes. `scored` is sorted best first. After the first `limit` notes, only further
     blocks of these notes follow."""
-    groups: list[list[int]] = []
-    best: set[int] = set()
-    first = 0  # number of groups with new notes; 0 while there are more
+    groups: list[list[int]] = []  # of equal scores
+    notes: set[int] = set()
+    complete = 0  # number of groups with new notes; 0 while there are more
     before, least = math.inf, 2 * 10**-DIGITS  # few are close enough to need rounding
-    for lost, block in scored:
+    for cost, block in scored:
         note = block >> ORD_BITS
-        if first and note not in best:
+        if complete and note not in notes:
             continue
-        if lost - before >= least or round(lost, DIGITS) != round(before, DIGITS):
-            if not first and len(best) >= limit:
-                first = len(groups)
-                if note not in best:
+        if cost - before >= least or round(cost, DIGITS) != round(before, DIGITS):
+            if not complete and len(notes) >= limit:
+                complete = len(groups)
+                if note not in notes:
                     continue
             groups.append([])
         groups[-1].append(block)
-        best.add(note)
-        before = lost
-    tied = [group for group in groups[: first or None] if group[1:]]
+        notes.add(note)
+        before = cost
+    tied = [group for group in groups[: complete or None] if group[1:]]
     path_by_note = paths({block >> ORD_BITS for group in tied for block in group}) if tied else {}
     for group in groups:
         group.sort()
@@ -233,15 +235,15 @@ class Ranking:
         if facts.limit and facts.seat is int and not facts.copies:
             scored = _within_reach(scored, facts.limit)
         seats = [facts.seat(block) >> ORD_BITS for _, block in scored]
-        totals = note_scores([(seat, -lost) for seat, (lost, _) in zip(seats, scored, strict=True)])
+        totals = note_scores([(seat, -cost) for seat, (cost, _) in zip(seats, scored, strict=True)])
         self._shares = shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
         self.scored: list[Scored] = [
-            (lost - shares[seat], block) for seat, (lost, block) in zip(seats, scored, strict=True)
+            (cost - shares[seat], block) for seat, (cost, block) in zip(seats, scored, strict=True)
         ]
         if facts.copies:
             self.scored = [
-                (lost * CONFLICT_WEIGHT if lost < 0 and self._is_copy(block) else lost, block)
-                for lost, block in self.scored
+                (cost * CONFLICT_WEIGHT if cost < 0 and self._is_copy(block) else cost, block)
+                for cost, block in self.scored
             ]
         self.scored.sort()
 
@@ -294,8 +296,8 @@ def _within_reach(scored: list[Scored], limit: int) -> list[Scored]:
     """Of blocks, best first, those of notes that can be among the first `limit` once notes' shares are added: the
     shares are bounded by some percent of the best block, and most of hundreds of blocks are too far below."""
     best: dict[int, float] = {}
-    for lost, block in scored:
-        best.setdefault(block >> ORD_BITS, lost)
+    for cost, block in scored:
+        best.setdefault(block >> ORD_BITS, cost)
         if len(best) == limit:
             break
     last = next(reversed(best.values()), 0.0)
