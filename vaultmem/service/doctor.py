@@ -268,10 +268,9 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
         what = f"blocks in other scripts have no model of their own: {second.problem}"
         yield Finding("warning", what, "until then the model of all others embeds them")
     threshold = int(vault.config.number("vectors.hnsw_threshold"))
-    if missing := hnsw_missing():
-        severity = "warning" if total > threshold else "note"
+    if total > threshold and (missing := hnsw_missing()):
         advice = f"it matters above {threshold:,} blocks; this vault has {total:,}"
-        yield Finding(severity, missing, advice)
+        yield Finding("warning", missing, advice)
     service = bool(vault.config.text("embedding.base_url"))
     if trouble and not service and vault.config["embedding.model"] != "off":
         yield Finding("warning", trouble, "until then search works by keyword only")
