@@ -213,4 +213,4 @@ def test_without_hnswlib_search_is_exact_and_says_what_to_install(
     assert isinstance(open_index(store, 1), ExactIndex)
     message = hnsw_missing()
     assert message is not None
-    assert "pip install '.[hnsw]'" in message
+    assert "pip install 'vaultmem[hnsw]'" in message

@@ -194,7 +194,7 @@ def quiet_fastembed() -> type[TextEmbedding]:
     except ImportError as error:
         raise ModelError(
             f"this model is run by fastembed, which cannot be imported ({error}). Add the extra `models`: "
-            "uv tool install '.[models]', or pip install '.[models]', in the checkout of vaultmem"
+            "pip install 'vaultmem[models]', or uv tool install '.[models]' in the checkout of vaultmem"
         ) from error
     return TextEmbedding
 

@@ -363,6 +363,6 @@ def hnsw_missing() -> str | None:
         return (
             f"hnswlib cannot be imported ({error}), so search by meaning compares every block, "
             "which is slow above some 100,000. "
-            "With a C++ compiler, pip install '.[hnsw]' adds it"
+            "With a C++ compiler, pip install 'vaultmem[hnsw]' adds it"
         )
     return None
