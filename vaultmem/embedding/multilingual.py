@@ -127,7 +127,7 @@ def read(weights: Path) -> Bert:
     def linear(name: str) -> Linear:
         bias = file.floats(f"{name}.b")
         exact = _numbers(file.blocks(f"{name}.w")).reshape(len(bias), -1).T
-        scales = np.abs(exact).max(axis=0) / np.float32(127)
+        scales = (np.abs(exact).max(axis=0) / 127).astype(np.float32)
         return Linear(np.round(exact / scales).astype(np.int8), scales, bias)
 
     layers = []

@@ -140,7 +140,8 @@ def _ask(graph: Graph, query: NDArray[np.float32], k: int) -> NDArray[np.int64] 
         labels, _ = graph.knn_query(query.reshape(1, -1), k=k, num_threads=1)
     except RuntimeError:  # parts of the graph are unreachable from its entry: fewer than k rows
         return None
-    return np.sort(labels[0].astype(np.int64))
+    result: NDArray[np.int64] = labels[0].astype(np.int64)
+    return np.sort(result)
 
 
 def _empty(capacity: int, dimensions: int) -> Built:
