@@ -1,4 +1,4 @@
-"""Who sees what: one rule, as a table, and every door that asks it."""
+"""Who sees what: one rule, as a table, checked at every door."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ __all__ = ["vault"]  # fixtures
 SCOPES = ("global", "agent:claude", "agent:codex", "conversation:c1", "user:anne", "private")
 
 
-# Who asks, and the scope that they name, if any; what of SCOPES they see.
+# Who asks, the scope that they name (if any), and what they see of SCOPES.
 READERS: dict[tuple[str, str], set[str]] = {
     ("", ""): {*SCOPES},
     ("claude", ""): {"global", "agent:claude"},
@@ -87,7 +87,7 @@ def test_every_program_that_is_connected_is_a_known_assistant() -> None:
 
 WEB, MINE = {"source": "https://x.test"}, {"agent": "claude", "source": "claude"}
 TRUSTED = [
-    # properties, who asks, and under which settings it is told
+    # properties, who asks, and the settings under which it is shown
     ({}, "codex", {CONNECTED, OWN, ALL}),
     (MINE, "claude", {CONNECTED, OWN, ALL}),
     ({"source": "claude"}, "claude", {CONNECTED, OWN, ALL}),
@@ -190,7 +190,7 @@ def recalled(vault: Vault, by: str, scope: str) -> str:
 
 
 def spoken(vault: Vault, by: str, scope: str) -> str:
-    """MCP: who asks is what the client said of itself when it began."""
+    """MCP: the asker is what the client called itself in `initialize`."""
     protocol = Protocol(ToolService(Toolbox(plain=True), lambda: nullcontext(vault)))
     hello = {
         "protocolVersion": "2025-06-18",
@@ -245,8 +245,8 @@ DOORS: dict[str, Door_] = {
     "vaultmem list": command("list"), "vaultmem search": command("search", "zebra"), "memory tool": files,
 }  # fmt: skip
 
-TOOLS = ("mcp", "stdin", "read")  # whose clients are assistants, whatever they call themselves
-FILTERS = ("memory_list", "memory_search", "memory_smart_search")  # whose scope also narrows
+TOOLS = ("mcp", "stdin", "read")  # its clients are assistants, whatever they call themselves
+FILTERS = ("memory_list", "memory_search", "memory_smart_search")  # its scope also narrows
 
 
 @pytest.mark.parametrize("door", DOORS)

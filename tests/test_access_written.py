@@ -1,4 +1,4 @@
-"""Whose words are told with which name, and what is labelled, at every door."""
+"""Under which name words are shown, and what is labelled, at every door."""
 
 from pathlib import Path
 from typing import Any
@@ -202,7 +202,7 @@ def test_a_key_that_the_person_wrote_goes_nowhere_unasked(vault: Vault) -> None:
 def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
     vault: Vault, tmp_path: Path
 ) -> None:
-    """By its path or its title: what waits there, waits for the person."""
+    """By its path or its title: what is pending there is for the person only."""
     due = "- [ ] count pebbles \N{CALENDAR} 2020-01-01\n"
     notes = {"Diary": "---\nprivate: yes\n---\n", "Codex": "---\nscope: agent:codex\n---\n"}
     for title, top in notes.items():

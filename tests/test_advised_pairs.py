@@ -1,4 +1,4 @@
-"""What a model advises about two memories, and what is sent to it."""
+"""A model's advice about two memories, and what is sent to it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
 
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> dict[frozenset[str], float]:
-    """How near memories are in meaning, by what they say; 0.0 for all that are not in it."""
+    """How near memories are in meaning, by their text; 0.0 for all others."""
     known: dict[frozenset[str], float] = {}
 
     def alike(view: View, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
@@ -51,7 +51,7 @@ TRAIN, RAIL = "Anne likes to go by train", "Trains are what Anne likes to travel
 
 
 def two(vault: Vault, one: str, other: str, **about: str) -> tuple[str, str]:
-    """Two memories of one category; their ids."""
+    """Two memories of one category. Returns their ids."""
     given = {"category": "people", **about}
     return (
         vault.write(one, **given)["id"],  # type: ignore[arg-type] # tests
@@ -61,7 +61,7 @@ def two(vault: Vault, one: str, other: str, **about: str) -> tuple[str, str]:
 
 @pytest.fixture
 def alike(model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float]) -> tuple[str, str]:
-    """Two memories that the model takes for the same, by their ids."""
+    """Two memories that the model considers the same. Returns their ids."""
     ids = two(opened, TRAIN, RAIL)
     near[frozenset((TRAIN, RAIL))] = 0.85
     model.otherwise = advice(pair="same")
@@ -105,7 +105,7 @@ def test_what_cannot_be_followed_any_more_is_not_counted(
 
 
 MORE = " It was a long evening." * 20  # a text that states more than one thing replaces nothing
-BERLIN, PARIS = f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}"  # rules know that
+BERLIN, PARIS = f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}"  # rules decide that
 
 
 @pytest.mark.parametrize(

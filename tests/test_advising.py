@@ -1,4 +1,4 @@
-"""A model is asked about memories that rules cannot decide on: its advice is a proposal, and nothing else."""
+"""A model is asked about memories that rules cannot decide on; its advice is only a proposal."""
 
 import json
 from pathlib import Path
@@ -148,7 +148,7 @@ def test_what_was_rejected_is_never_asked_again(
 
 
 def _aged(path: Path) -> None:
-    """As if nobody had typed in it for an hour."""
+    """As if nobody had edited it for an hour."""
     import os
     import time
 

@@ -1,4 +1,4 @@
-"""An agent beside others, its beginning and its end, and settings and state that change under it."""
+"""Several agents for one vault, how an agent starts and ends, and settings and state that change meanwhile."""
 
 import contextlib
 import os
@@ -52,7 +52,7 @@ def test_what_a_dead_agent_leaves_is_no_hindrance(own: Path) -> None:
     assert process("search", "apple", "--vault", str(vault)).code == 0
     assert socket.exists()
     (agent.state / "lock").write_text(str(os.getpid()))
-    half = agent.state / "gen-half"  # an index that it was building anew
+    half = agent.state / "gen-half"  # an index that it was rebuilding
     half.mkdir()
     with agent_on(vault) as agent:
         until(lambda: len(agent.search("apple")) == 5)
@@ -96,14 +96,14 @@ state.State.adopt = adopt
 
 
 def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
-    """The new index is in force, and the searcher that is open has yet to hear of it."""
+    """The new index is in force, but the open searcher has not noticed yet."""
     vault = fill(own / "lingering", 10)
     with agent_on(vault, f"exec({LINGERING!r}, {{}})") as agent:
         agent.watches()
         assert len(agent.search("apple")) == 10
         before = State(str(vault)).generation()
         put(vault / "base0" / "Note 0.md", "apple, changed\n")
-        # the searcher has not seen this; to ask whether it is indexed would show it
+        # the searcher has not seen this; asking whether it is indexed would show it
         time.sleep(1.0)
         with ThreadPoolExecutor(1) as pool:
             rebuilt = pool.submit(agent.call, "sync", rebuild=True, embed=False)
@@ -140,7 +140,7 @@ def test_a_sync_that_runs_is_waited_for(own: Path) -> None:
 
 @pytest.fixture(scope="module")
 def large(own: Path) -> Path:
-    """A vault whose first indexing takes a while."""
+    """A vault whose first indexing takes some time."""
     vault = own / "large"
     (vault / ".obsidian").mkdir(parents=True)
     for number in range(500):
@@ -155,7 +155,7 @@ def large(own: Path) -> Path:
 def test_the_end_comes_soon_and_clean_in_the_middle_of_work(
     large: Path, own: Path, scratch: Path
 ) -> None:
-    """Every moment of the first indexing will do: the next start goes on from what was reached."""
+    """Any moment of the first indexing will do: the next start continues from there."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VAULTMEM_STATE", str(own / "ended"))
         state = State(str(large))
@@ -228,12 +228,12 @@ def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> 
         agent.watches()
         with reading(agent, "apple") as reader:
             gone = own / "gone"
-            agent.state.rename(gone)  # at once: what it writes meanwhile would keep the folder
+            agent.state.rename(gone)  # at once: a new file would keep the folder
             shutil.rmtree(gone, ignore_errors=True)
-            until(lambda: "answering at" in agent.log())  # anew: the log of before is gone, too
+            until(lambda: "answering at" in agent.log())  # new: the old log is gone, too
             reader.ending.set()
             reader.join()
-            reader.errors.clear()  # it was away for a moment while it began anew
+            reader.errors.clear()  # it did not answer for a moment while it restarted
         until(lambda: agent.pid() == agent.process.pid and len(agent.search("apple")) == 20)
         put(vault / "Late.md", "belated\n")
         agent.finds("belated", "Late.md")

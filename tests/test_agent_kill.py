@@ -1,4 +1,5 @@
-"""kill -9 of the agent at any moment, while notes are edited: the next one heals, and never touches a note."""
+"""kill -9 of the agent at any moment while notes are edited: the next one repairs the index and never touches a
+note."""
 
 import contextlib
 import os
@@ -72,7 +73,7 @@ WORDS = ("apple roof", "a bell [[Note 3]] and [[N5]]", "\u8fd9\u5ea7\u6865\u7684
 
 
 class Writer:
-    """A person, an editor and a sync program at work on a small vault. Knows what every note has to hold."""
+    """A person, an editor and a sync program at work on a small vault. Knows what every note must contain."""
 
     def __init__(self, vault: Path, seed: int) -> None:
         self.vault = vault
@@ -82,7 +83,7 @@ class Writer:
             self.write(vault / f"folder{number % 3}" / f"Note {number}.md")
 
     def write(self, note: Path) -> None:
-        """In place or by a temporary file, as editors do."""
+        """In place or through a temporary file, as editors do."""
         text = (
             self.chance.choice(WORDS).format(self.chance.randrange(9))
             + f"\n\n{self.chance.random()}\n"
@@ -126,12 +127,12 @@ class Writer:
                 self.notes[to / note.name] = self.notes.pop(note)
 
     def unchanged(self) -> None:
-        """Nobody else has written a note, or left anything among them; the page of what waits is ours."""
+        """Nobody else has written a note or left files among them, except our page of pending items."""
         page = self.vault / "vaultmem" / "pending.md"
         there = {path: path.read_bytes() for path in self.vault.rglob("*.md") if path != page}
         assert there == self.notes
         odd = [path for path in self.vault.rglob("*") if path.is_file() and path.suffix != ".md"]
-        # What a killed page was written into is swept after an hour: it may be another machine's, until then.
+        # The temporary file of a killed page is removed after an hour: until then it may be another machine's.
         cut_off = {
             path for path in odd if path.parent == page.parent and path.name.startswith(TEMP_PREFIX)
         }
@@ -148,14 +149,14 @@ def writers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Writer]:
 
 
 def healed(writer: Writer, scratch: Path, hint: object) -> None:
-    """A new agent answers, has put all right, and has tidied up after the killed one."""
+    """A new agent answers, has repaired everything, and has removed what the killed one left."""
     writer.unchanged()
     with agent_on(writer.vault) as agent:
         agent.call("sync", embed=False, confirm_removals=True)
         assert not (found := differing(writer.vault, scratch)), (hint, found, agent.err())
         assert len([*agent.state.glob("gen-*")]) == 1, hint
         odd = [path.name for path in agent.state.rglob("*") if ".tmp" in path.name]
-        # Those go with the next manifest; Tantivy's own go with their index.
+        # Those are removed with the next manifest; Tantivy's own with their index.
         assert all(name.startswith(("manifest.json.", ".tmp")) for name in odd), (hint, odd)
         assert agent.ends() == 0, agent.err()
     writer.unchanged()
@@ -163,7 +164,7 @@ def healed(writer: Writer, scratch: Path, hint: object) -> None:
 
 
 def rebuilds(agent: Agent) -> threading.Thread:
-    """Asks for a new index as soon as somebody answers; the agent may die of it."""
+    """Asks for a new index as soon as the agent answers; the agent may be killed during it."""
 
     def ask() -> None:
         end = time.monotonic() + PATIENCE
@@ -215,7 +216,7 @@ Kill = Callable[[Writer, random.Random, bool], object]
 
 
 def rounds(writers: list[Writer], scratch: Path, kill: Kill) -> Iterator[int]:
-    """Half of the kills, some at a time, with a look at a vault now and then and at all in the end."""
+    """Half of the kills, a few at a time, with a check of one vault now and then and of all in the end."""
     chances = [random.Random(number) for number in range(len(writers))]
     total = -(-KILLS // 2 // len(writers))
     with ThreadPoolExecutor(len(writers)) as threads:

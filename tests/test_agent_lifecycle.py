@@ -1,4 +1,4 @@
-"""What makes an agent begin anew, what it must not stumble over then, and whose code it runs."""
+"""What makes an agent restart, what it must cope with then, and whose code it runs."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def finds_the_apple(agent: Agent) -> bool:
-    """Also between one beginning and the next, when nobody answers."""
+    """Also during a restart, when nobody answers."""
     try:
         said = agent.call("search", query="apple")
     except client.AgentError:
@@ -57,7 +57,7 @@ def test_a_thread_that_dies_is_noticed(vault: Path) -> None:
     dies = "from vaultmem.agent import reconciler; reconciler.Reconciler._turn = lambda self: sys.exit()"
     with agent_on(vault, f"{QUICK}; {dies}") as agent:
         until(lambda: "the thread for reconciler has died" in agent.log())
-        until(lambda: finds_the_apple(agent))  # begun anew, without the fault
+        until(lambda: finds_the_apple(agent))  # restarted, without the fault
         assert agent.pid() == agent.process.pid
 
 
@@ -65,7 +65,7 @@ NUMBER = "from vaultmem import machine; machine.program = lambda: {}"
 
 
 def version_of(agent: Agent) -> str:
-    """Its version; "" while it restarts."""
+    """Its version, or "" while it restarts."""
     try:
         answer = agent.call("status")
     except client.AgentError:
@@ -74,13 +74,13 @@ def version_of(agent: Agent) -> str:
 
 
 def test_an_update_of_the_program_is_noticed(vault: Path) -> None:
-    """Once its files stay the same for two looks; until then it is being installed."""
+    """Once its files stay the same for two checks; until then it is still being installed."""
     installed = vault.parent / "installed"
     installed.write_text("1")
     with agent_on(vault, f"{QUICK}; {NUMBER.format(f'open({str(installed)!r}).read()')}") as agent:
         assert agent.status()["version"] == "1"
-        installed.write_text("")  # the program is gone; it may come again
-        time.sleep(1)  # some looks
+        installed.write_text("")  # the program is gone; it may come back
+        time.sleep(1)  # several checks
         assert "restarting" not in agent.log()
         installed.write_text("2")
         until(lambda: "vaultmem was updated; restarting" in agent.log())
@@ -108,7 +108,7 @@ def test_an_agent_of_another_version_is_named_and_replaced(vault: Path) -> None:
             assert agent.process.wait(60) == 0
             until(
                 lambda: process("search", "apple", "--vault", str(vault)).out
-            )  # its index is read anew
+            )  # its index is read again
         finally:
             process("stop", "--vault", str(vault))
 
@@ -120,7 +120,7 @@ def test_a_second_request_to_begin_anew_is_no_end(vault: Path) -> None:
                 agent.process.send_signal(signal.SIGHUP)
             until(lambda: agent.pid() == agent.process.pid)
         until(lambda: finds_the_apple(agent))
-        # The last of them may have come to nothing yet: who begins anew has nothing to close.
+        # The last of them may have opened nothing yet: then a restart has nothing to close.
         assert agent.ends() in (0, -signal.SIGTERM)
 
 
@@ -135,7 +135,7 @@ def test_an_end_that_comes_while_it_closes_to_begin_anew_counts(vault: Path) -> 
 
 
 def test_nothing_is_run_out_of_the_working_directory(vault: Path) -> None:
-    """A vault may come from anywhere; python -m would look there first."""
+    """A vault may come from anywhere, and python -m would look there first."""
     trap = vault.parent / "trapped"
     for name in ("vaultmem.py", "json.py", "logging.py", "watchdog.py", "sitecustomize.py"):
         (vault / name).write_text(f"open({str(trap)!r}, 'w').close()")

@@ -1,4 +1,4 @@
-"""What the agent believes of notes that are suddenly gone, and of a clock that jumps."""
+"""What the agent believes about notes that are suddenly gone, and a clock that jumps."""
 
 import os
 import time
@@ -80,8 +80,8 @@ def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> Non
         until(lambda: agent.status()["vanished"])
         put(vault / "base0" / "Meanwhile.md", "interim\n")
         agent.finds("interim", "base0/Meanwhile.md")
-        time.sleep(6.0)  # longer than losses are remembered, and some looks at everything
-        assert len(agent.search("apple")) >= 70  # with the first 18, two more are believed at most
+        time.sleep(6.0)  # longer than losses are remembered, with several full checks
+        assert len(agent.search("apple")) >= 70  # after the first 18, at most two more are believed
         assert agent.status()["vanished"]
         for note, text in zip(notes[18:], texts[18:], strict=True):
             put(note, text)
@@ -136,7 +136,8 @@ clock.Timing._field_defaults.update(now=shown, jitter=0.1, heartbeat=0.1)
 
 
 def test_the_clock_may_jump(own: Path, tmp_path: Path, scratch: Path) -> None:
-    """The computer sleeps, somebody sets the clock back, summer time ends: it is compared, and goes on."""
+    """The computer sleeps, somebody sets the clock back, summer time ends: the agent compares everything and
+    continues."""
     vault, flag = fill(own / "jumping", 20), tmp_path / "flag"
     with agent_on(
         vault, f"exec({JUMPING!r}, {{}})", CLOCK_FLAG=str(flag), TZ="Europe/Berlin"
@@ -155,7 +156,7 @@ def test_the_clock_may_jump(own: Path, tmp_path: Path, scratch: Path) -> None:
 def test_a_note_from_the_future_is_read_once_and_again_when_it_changes(
     own: Path, scratch: Path
 ) -> None:
-    """As after the clock was set back: such a time proves nothing, and may not keep the agent busy."""
+    """As after the clock was set back: such a time proves nothing and must not keep the agent busy."""
     vault = fill(own / "future", 5)
     note, ahead = put(vault / "Ahead.md", "tomorrow aaa\n"), time.time_ns() + 86_400 * 10**9
     os.utime(note, ns=(ahead, ahead))

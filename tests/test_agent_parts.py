@@ -1,4 +1,4 @@
-"""The writer of the agent: what it believes of a vault, and what it does with an index that is lost or damaged."""
+"""The agent's writer: what it believes about a vault, and what it does with a lost or damaged index."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ from vaultmem.vault import walk as walking
 
 
 class Bench:
-    """A reconciler whose turns are taken by the test."""
+    """A reconciler whose turns the test takes."""
 
     def __init__(self, vault: Path, notes: int) -> None:
         self.vault = vault
@@ -52,12 +52,12 @@ class Bench:
             os.utime(file, ns=(at, at))
 
     def full(self) -> None:
-        """A look at everything, now."""
+        """Check everything now."""
         self.reconciler.look_at_all()
         self.reconciler._turn()
 
     def look(self, *paths: str, folder: bool = False) -> None:
-        """A look at paths that have long been as they are."""
+        """Check paths that have not changed for a long time."""
         self.reconciler._full_due = None
         at = time.monotonic() - 100.0
         for path in paths:
@@ -66,7 +66,7 @@ class Bench:
         self.reconciler._turn()
 
     def due(self) -> float | None:
-        """In how many seconds everything is looked at."""
+        """The seconds until everything is checked."""
         due = self.reconciler._full_due
         return None if due is None else due - time.monotonic()
 
@@ -95,7 +95,7 @@ def test_gone_in_an_unmounted_vault_is_not_gone(bench: Bench, tmp_path: Path) ->
     bench.full()
     assert bench.indexed() == before
     (bench.vault / "lost+found").mkdir()
-    bench.reconciler._guard.vanished = None  # as if a look had just come to its end
+    bench.reconciler._guard.vanished = None  # as if a check had just ended
     bench.look("folder/Note 3.md")
     assert "not the folder" in (bench.reconciler.vanished or "")
     assert bench.indexed() == before
@@ -129,7 +129,7 @@ def test_what_is_new_is_read_while_the_rest_is_kept(bench: Bench) -> None:
 
 
 def test_other_settings_while_the_vault_has_vanished(bench: Bench, tmp_path: Path) -> None:
-    """What is kept is read by them when it is back, and the rest is not read again and again."""
+    """What is kept is read by the new settings when it is back; the rest is not read again and again."""
     (bench.vault / "folder" / "Note 1.md").rename(tmp_path / "Note 1.md")
     (bench.vault / "folder").rename(tmp_path / "away")
     bench.write("folder/Note 1.md", "apple")
@@ -220,7 +220,7 @@ def test_a_save_needs_no_look_at_all_copies(bench: Bench) -> None:
 def test_a_note_that_moves_as_it_is_looked_at_again_stays(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its folder was renamed a moment before, and the hint of that is on its way."""
+    """Its folder was renamed a moment before, and the hint about that has not arrived yet."""
     bench.write("deep/Note.md", "fathoms", fresh=True)
     bench.look("deep/Note.md")
     before = bench.indexed()

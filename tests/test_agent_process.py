@@ -1,4 +1,5 @@
-"""The agent as a process: what is saved is found, what is removed is not, and nothing that happens to it does harm."""
+"""The agent as a process: what is saved is found, what is removed is not, and nothing that happens to it does
+damage."""
 
 import os
 import shutil
@@ -296,7 +297,7 @@ SOAK = float(os.environ.get("VAULTMEM_SOAK", some(3)))  # seconds
 
 @linux
 def test_it_does_not_grow(own: Path, scratch: Path) -> None:
-    """Thousands of edits and searches, and in the end the files, threads and memory of the beginning."""
+    """Thousands of edits and searches, and at the end the same number of files and threads and the same memory."""
     vault = fill(own / "soaked", 300)
     with agent_on(vault) as agent:
         agent.watches()
@@ -312,7 +313,7 @@ def test_it_does_not_grow(own: Path, scratch: Path) -> None:
         print(*measured, agent.status()["requests"], sep="\n")
         files, threads, memory = zip(*measured, strict=True)
         assert files[-1] <= files[0] + 6
-        assert max(files) <= files[0] + 3 * 6  # each searcher that is lent has some of its own
+        assert max(files) <= files[0] + 3 * 6  # each open searcher has some of its own
         assert max(threads[1:]) <= threads[0] + 3
         assert memory[-1] < memory[0] + 40_000_000
         assert memory[-1] < memory[len(memory) // 2] + 20_000_000

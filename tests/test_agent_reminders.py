@@ -1,4 +1,4 @@
-"""The thread of the reminders: told on the minute by an injected clock, whatever fails beside it."""
+"""The reminder thread: notifies on the minute by an injected clock, whatever fails beside it."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 class Scene:
-    """A vault that is a stand-in: it notes when it was looked at and told of."""
+    """A stand-in vault: it records when it was checked and what was shown."""
 
     def __init__(self) -> None:
         self.now = NOON
@@ -31,9 +31,9 @@ class Scene:
         self.exchanged = 0
         self.settled = 0
         self.coming: datetime | None = NOON + timedelta(minutes=5)
-        self.fails: list[Exception] = []  # of the looks to come
+        self.fails: list[Exception] = []  # of the coming checks
         self.page_fails = False
-        self.dreaming = threading.Event()  # while it is not set, whoever settles waits
+        self.dreaming = threading.Event()  # while it is not set, settling waits
         self.dreaming.set()
         self.notifier = SimpleNamespace(problem=None)
         self.thread: Reminders
@@ -57,15 +57,15 @@ class Scene:
         self.exchanged += 1
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
-    # As the vault that is lent
+    # As the borrowed vault
 
     def searcher(self) -> Any:
         return SimpleNamespace(catalog=None)
 
     def ask(self, verb: str) -> dict[str, list[object]]:
-        self.thread.changed()  # as the agent does after whatever writes
+        self.thread.changed()  # as the agent does after every write
         if verb == "pages":
             return {}
         self.dreaming.wait(60)

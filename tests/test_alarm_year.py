@@ -1,4 +1,4 @@
-"""A year of one person with two computers, of which one is awake at a time: everything rings exactly once."""
+"""A year of one person with two computers, of which one is awake at a time: every reminder is shown exactly once."""
 
 import random
 from datetime import UTC, date, datetime, timedelta
@@ -14,14 +14,14 @@ from vaultmem.synclog.log_entries import Notified, collect, of_kind
 
 @cache
 def noons(name: str, year: int) -> list[datetime]:
-    """Those of a year."""
+    """All noons of a year."""
     first = datetime(year, 1, 2, 12, tzinfo=zone(name))
     return [first + timedelta(days=number) for number in range(-1, 355)]
 
 
 @cache
 def turning_days(name: str, year: int) -> list[date]:
-    """The days on which clocks are set, and those beside them."""
+    """The days on which clocks change, and those around them."""
     return [
         noon.date() + timedelta(days=beside)
         for before, noon in pairwise(noons(name, year))
@@ -31,7 +31,8 @@ def turning_days(name: str, year: int) -> list[date]:
 
 
 def shown_at(name: str, year: int, wall: datetime) -> datetime | None:
-    """The first moment at which the clock on the wall shows this, if there is one: tried with all that zones differ by."""
+    """The first moment at which a wall clock shows this time, if there is one, tried with every offset that zones
+    have."""
     offsets = {noon.utcoffset() or timedelta() for noon in noons(name, year)}
     moments = sorted((wall - offset).replace(tzinfo=UTC) for offset in offsets)
     there = zone(name)
@@ -40,17 +41,17 @@ def shown_at(name: str, year: int, wall: datetime) -> datetime | None:
 
 @cache
 def expected(name: str, year: int, at: str, rules: Rules) -> datetime:
-    """When it must ring."""
+    """When it must be shown."""
     # no zone: as it is shown
     wall = datetime.fromisoformat(at if "T" in at else f"{at}T{rules.day_at}")
     back = timedelta()
     while not (shown := shown_at(name, year, wall - back)):
-        back += MINUTE  # the clock passed it over
+        back += MINUTE  # the clock skipped it
     return not_quiet(name, shown + back, rules)
 
 
 def not_quiet(name: str, at: datetime, rules: Rules) -> datetime:
-    """The first of the minutes from `at` on at which a person may be told."""
+    """The first minute from `at` on at which a person may be notified."""
     while rules.quiet != "off":
         start, end = rules.quiet.split("-")
         now = at.astimezone(zone(name)).strftime("%H:%M")
@@ -61,13 +62,13 @@ def not_quiet(name: str, at: datetime, rules: Rules) -> datetime:
 
 
 class Machine:
-    """A computer with an agent: its clock can be wrong, it sleeps, its state outlives restarts."""
+    """A computer with an agent: its clock can be wrong, it sleeps, and its state survives restarts."""
 
     def __init__(self, name: str) -> None:
         self.zone = zone(name)
         self.told = dict(HEARD)
         self.wrong = timedelta()
-        self.rested = True  # since the last look
+        self.rested = True  # since the last check
         self.woke = datetime(2000, 1, 1, tzinfo=UTC)
 
     def shows(self, at: datetime) -> datetime:
@@ -103,7 +104,7 @@ class Year:
         while at < end:
             following = self.look(here, at)
             chance = self.random.random()
-            # off to the other computer: the vault is synced, then that one sleeps
+            # on to the other computer: the vault is synced, then this one sleeps
             if chance < 0.05:
                 here, other = other, here
                 here.told = of_kind(collect([*here.told.values(), *other.told.values()]), Notified)
@@ -113,7 +114,7 @@ class Year:
                 here.rested = True
                 self.slept += 1
                 at += timedelta(minutes=self.random.randrange(1, 4000))
-            elif chance < 0.2:  # somebody sets the clock back, or it is set right again
+            elif chance < 0.2:  # somebody sets the clock back, or corrects it
                 here.wrong = timedelta() if here.wrong else timedelta(hours=-1)
                 here.rested = True
             else:

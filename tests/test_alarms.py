@@ -1,4 +1,5 @@
-"""When and how the desktop tells: exactly once, whatever clocks, sleep, restarts and other machines do."""
+"""When and how notifications are shown on the desktop: exactly once, whatever clocks, sleep, restarts and other
+machines do."""
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -14,7 +15,7 @@ from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due
 from vaultmem.synclog.log_entries import BASELINE, Notified, Turn, collect, of_kind
 
 MINUTE = timedelta(minutes=1)
-HEARD = {BASELINE: Notified(BASELINE, "2026-01-01T00:00:00Z")}  # not the first look
+HEARD = {BASELINE: Notified(BASELINE, "2026-01-01T00:00:00Z")}  # not the first check
 NEVER = Rules(again="never")
 
 
@@ -46,7 +47,7 @@ def said(planned: Planned) -> list[tuple[str, str]]:
 
 
 class Person:
-    """Looks at a clock with one set of dues, and keeps what was told."""
+    """Checks one set of dues by a clock and keeps what was shown."""
 
     def __init__(self, dues: Iterable[Due], rules: Rules = NEVER, name: str = "UTC") -> None:
         self.dues, self.rules, self.zone = list(dues), rules, name
@@ -91,7 +92,7 @@ def test_a_snooze_rings_once_at_its_end() -> None:
     person.answer(SNOOZED, "2026-11-24")
     assert person.look("2026-11-24T08:59") == []
     assert [alarm.body for alarm in person.look("2026-11-24T09:00")] == ["due today · Day"]
-    person.answer(OPEN)  # the answer is taken back; what was told stays told
+    person.answer(OPEN)  # the answer is undone; what was shown counts as shown
     assert person.look("2026-11-24T10:00") == []
 
     slept = Person([due("2026-11-22T15:00")])
@@ -116,7 +117,7 @@ def test_nothing_rings_in_quiet_hours() -> None:
         [due("2026-11-22T23:30"), due("2026-11-23T05:00")], Rules("09:00", "22:00-07:00", "never")
     )
     assert person.look("2026-11-22T23:30") == []
-    assert person.next == "2026-11-23T05:00"  # which is quiet, too
+    assert person.next == "2026-11-23T05:00"  # which is a quiet time, too
     assert person.look("2026-11-23T05:00") == []
     assert person.next == "2026-11-23T07:00"
     rung = person.look("2026-11-23T07:00")
@@ -192,7 +193,7 @@ def test_the_first_look_lets_a_person_alone() -> None:
     dues = [*old, due("2026-11-22T08:00"), due("2026-11-23")]
     planned = plan(dues, {}, {}, local("2026-11-22T10:00"), Rules())
     assert said(planned) == [("Call Anne", "due today 08:00, 2 hours late · Day")]
-    assert len(planned.silent) == 31  # with the mark that a look was taken
+    assert len(planned.silent) == 31  # with the mark that a check was made
     told = {one.id: one for one in heard_of(planned)}
     later = plan(dues, {}, told, local("2026-11-22T10:00"), Rules())
     assert (later.alarms, later.silent) == ([], [])
@@ -227,9 +228,9 @@ def test_told_elsewhere_without_a_moment_is_told() -> None:
             "Europe/Berlin",
             "2026-03-29T02:30",
             "2026-03-29T01:30",
-        ),  # passed over: 03:30 is shown then
+        ),  # skipped: the clock shows 03:30 then
         ("Europe/Berlin", "2026-10-25T02:30", "2026-10-25T00:30"),  # shown twice: the first
-        ("America/Sao_Paulo", "2018-11-04T00:15", "2018-11-04T03:15"),  # midnight is passed over
+        ("America/Sao_Paulo", "2018-11-04T00:15", "2018-11-04T03:15"),  # midnight is skipped
         ("America/Sao_Paulo", "2018-02-17T23:30", "2018-02-18T01:30"),
         ("Australia/Lord_Howe", "2026-10-04T02:10", "2026-10-03T15:40"),  # half an hour
         ("Pacific/Apia", "2011-12-30", "2011-12-30T19:00"),  # no such day: the next

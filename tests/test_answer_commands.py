@@ -1,4 +1,4 @@
-"""vaultmem done, drop and snooze: what they say, in text and as JSON, alone and through an agent."""
+"""vaultmem done, drop and snooze: their output, as text and as JSON, alone and through an agent."""
 
 import datetime as dt
 from pathlib import Path
@@ -28,7 +28,7 @@ def vault(vault: Path, write: Write) -> Path:
 
 
 def ids(vault: Path) -> dict[str, str]:
-    """The ids of what waits, by the words."""
+    """The ids of pending items, by their text."""
     with Vault(str(vault)) as opened:
         store, now = open_store(opened.state, opened.config), dt.datetime.now().astimezone()
         searcher = Reader(opened).searcher()

@@ -1,4 +1,4 @@
-"""What answers to pending items do: to the record, to reminders, to tasks in their notes; and how they are taken back."""
+"""What answers to pending items do to the record, to reminders and to tasks in their notes, and how they are undone."""
 
 import datetime as dt
 
@@ -65,7 +65,7 @@ def test_always_ticks_both_tasks_of_a_note_in_one_go(bench: Open) -> None:
 
 
 def test_a_late_copy_of_the_page_does_not_answer_again(bench: Open) -> None:
-    """It would be another answer, without its words, and keep an undo from taking back the first."""
+    """A second answer, without the words, would prevent undoing the first."""
     on = bench("always")
     rent = on.id("pay rent")
     on.store.pending.refresh(on.vault.searcher().catalog, on.at)

@@ -18,7 +18,7 @@ PLAN = "# Plan\r\nPlant the [[Tomatos]] in May.\r\n"
 
 
 def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
-    """Also when its words are changed between two renames, and another note takes its name."""
+    """Also if its words change between two renames and another note takes its name."""
     write("Tomatoes.md", "Red.")
     plan = write("Plan.md", PLAN)
     on = bench()
@@ -45,7 +45,7 @@ def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
 
 @pytest.fixture
 def proposed(bench: Open, write: Write) -> Bench:
-    """A note with a link that leads nowhere, and a deep dream that has seen it."""
+    """A note with a broken link, and a deep dream that has seen it."""
     write("Tomatoes.md", "Red.")
     write("Plan.md", PLAN)
     write("Secret.md", "---\nprivate: true\n---\nAlso [[Tomatos]].\n")
@@ -57,7 +57,7 @@ def proposed(bench: Open, write: Write) -> Bench:
 
 
 def question(on: Bench) -> str:
-    """The id of the item that asks about the note."""
+    """The id of the item about the note."""
     catalog = on.vault.searcher().catalog
     every = on.store.pending.at(catalog, on.at).items()
     (found,) = (one.id for one in every if one.text.startswith("change line "))
@@ -124,7 +124,7 @@ def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> Non
 
 
 def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Bench) -> None:
-    """There, it may have been undone since; the answers travel in the vault."""
+    """It may have been undone there since; the answers are synced with the vault."""
     on = proposed
     id_ = question(on)
     [proposal] = review.open_for_notes(on.store.ledger)[:1]

@@ -1,5 +1,5 @@
-"""Answers to reminders: they go to the archive and come back, and what repeats goes on until its series ends;
-and answers in a graph of Logseq."""
+"""Answers to reminders: they go to the archive and come back, and a repeating one continues until its series ends;
+also answers in a Logseq graph."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def test_a_task_that_repeats_has_its_next_turn_though_its_note_is_not_ticked(
 ) -> None:
     on = bench(complete)
     before = on.text("Tasks.md")
-    turns = ["2026-11-20", "2026-12-20", "2027-02-20"]  # one was slept through
+    turns = ["2026-11-20", "2026-12-20", "2027-02-20"]  # one was missed during sleep
     for turn, answered in zip(turns, ["2026-11-22", "2027-02-01", "2027-02-21"], strict=True):
         on.at = datetime.fromisoformat(f"{answered}T10:00").astimezone()
         on.later()
@@ -148,7 +148,8 @@ def test_no_dream_rewrites_a_reminder_because_it_stands_on_the_page(bench: Open)
 
 
 def test_a_deep_dream_leaves_the_words_of_reminders_alone(bench: Open) -> None:
-    """Answers go by the words, and the page has only the first line: two that differ in one word stay two."""
+    """Answers are matched by the words, and the page shows only the first line: two that differ in one word stay
+    two."""
     on = bench()
     for what in ("venue", "caterer"):
         on.ask("remind", content=f"in two weeks ask Agnes how much we owe her for the new {what}")
@@ -328,7 +329,7 @@ def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> N
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
-    """A page of a graph of Logseq, with a task in work and another."""
+    """A page of a Logseq graph, with a task in progress and another one."""
     folder = tmp_path / "graph"
     (folder / "logseq").mkdir(parents=True)
     (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")

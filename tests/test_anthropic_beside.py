@@ -1,4 +1,4 @@
-"""The memory tool beside the one of the SDK: the same answers, and the same files to be seen."""
+"""The memory tool compared with the one of the SDK: the same answers and the same visible files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/(?:\S*/)?)?$)", re.MULTILINE)
 
 
 def said(tool: sdk.BetaAbstractMemoryTool, command: dict[str, object]) -> tuple[bool, str]:
-    """What a tool says to a command, and whether that is no error; sizes of folders are the file system's own."""
+    """A tool's answer to a command, and whether it is a success; sizes of folders depend on the file system."""
     try:
         text = str(tool.call(command))
     except lib.ToolError as error:
@@ -71,7 +71,7 @@ def test_places_that_overlap_are_told_alike(vault: Path, tmp_path: Path) -> None
 
 
 class Beside(RuleBasedStateMachine):
-    """The same commands to both tools: the same answers, and the same files to be seen."""
+    """The same commands for both tools must give the same answers and the same visible files."""
 
     @initialize()
     def begin(self) -> None:
@@ -87,7 +87,7 @@ class Beside(RuleBasedStateMachine):
             self.both(command="create", path=f"/memories/{name}", file_text=text)
 
     def chosen(self, path: str, pick: int) -> str:
-        """Mostly a file that is there: on others there is little to compare."""
+        """Mostly an existing file: on others there is little to compare."""
         root = self.root / "theirs"
         files = [file for file in root.rglob("*") if file.is_file() and file.name != MARKER]
         there = sorted(f"/{file.relative_to(root)}" for file in files)
@@ -109,7 +109,7 @@ class Beside(RuleBasedStateMachine):
     @rule(path=PLACES, pick=PICKS, old=PIECES | st.just("") | st.integers(0, 6), new=TEXTS)
     def str_replace(self, path: str, pick: int, old: str | int, new: str) -> None:
         path = self.chosen(path, pick)
-        if isinstance(old, int):  # a piece that is in it
+        if isinstance(old, int):  # a part of it
             file = self.root / "theirs" / path.strip("/")
             text = file.read_bytes().decode() if file.is_file() else "x"
             old = text[old * 3 : old * 3 + 5]
@@ -129,7 +129,7 @@ class Beside(RuleBasedStateMachine):
     def rename(self, old: str, pick: int, new: str) -> None:
         old = self.chosen(old, pick)
         if not self.is_there(old) and not (self.root / "theirs" / new.strip("/")).parent.is_dir():
-            return  # theirs makes folders for what it then cannot move
+            return  # theirs makes folders for a move that then fails
         if f"{new.strip('/')}/".startswith(f"{old.strip('/')}/") and old.strip("/") != new.strip(
             "/"
         ):

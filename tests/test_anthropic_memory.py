@@ -1,4 +1,4 @@
-"""The memory tool: what a vault adds to the tool of the SDK; beside that tool it is in test_anthropic_beside.py."""
+"""The memory tool: what a vault adds to the SDK's tool; test_anthropic_beside.py compares the two."""
 
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def test_links_are_not_followed(files: MemoryFiles, tmp_path: Path) -> None:
 
 
 def test_no_secret_is_written_by_any_command_nor_into_a_name(files: MemoryFiles) -> None:
-    """A command is JSON: what is taken out of a text in it leaves the other texts of the command whole."""
+    """A command is JSON: removing a secret from one of its texts leaves the others whole."""
     key = "ghp_" + "aB3d" * 9
     for at, (text, _) in enumerate(SECRETS):
         files.create(f"/memories/{at}.md", f"Of {at}\n{text}")

@@ -1,4 +1,4 @@
-"""The archive is the last tier of a search: marked, below every live hit, for who may see it."""
+"""The archive is the last tier of a search: marked, below every live hit, and only for those who may see it."""
 
 import json
 from collections.abc import Callable
@@ -22,7 +22,8 @@ def page(**own: object) -> str:
 
 @pytest.fixture
 def kept(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One note, one live memory, and in the archive: faded, replaced, deleted, another's, private."""
+    """One note, one live memory, and in the archive a faded, a replaced, a deleted, another client's and a private
+    one."""
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
     write(f"{NOTE}.md", "Saffron and rice\n")
     away: dict[str, dict[str, object]] = {
@@ -94,7 +95,7 @@ def test_what_is_asked_for_holds_for_the_archive(
 
 
 def test_who_may_not_see_it_is_not_told(kept: Path) -> None:
-    """What is private or of another's scope is in the archive for the person and its owner alone."""
+    """Private memories in the archive, and those of another scope, are for the person and their owner alone."""
     seen = {name: {*titles(asked(kept, "pantry", viewer=viewer(name)))} for name in ("", "codex")}
     assert seen[""] == {FADED, OLD, "Saffron of codex", "Saffron of mine"}
     assert seen["codex"] == {FADED, OLD, "Saffron of codex"}

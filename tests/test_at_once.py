@@ -1,4 +1,4 @@
-"""Meaning at once: a search gives its best blocks their vectors, for a moment and no longer."""
+"""Meaning at once: a search embeds its best blocks, for a limited time."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -17,7 +17,7 @@ NOTES = 20
 
 @pytest.fixture
 def opened(vault: Path, write: Write) -> Iterator[Vault]:
-    """A vault of which one note alone has a vector."""
+    """A vault in which only one note has a vector."""
     write("Roof.md", "# Roof\n\nThe roof was tiled in May.\n")
     synced(vault)
     with Vault(str(vault)) as opened:

@@ -1,4 +1,4 @@
-"""vaultmem backup: what it copies is whole, private and enough; a restore replaces nothing for good."""
+"""vaultmem backup: a copy is complete, private and sufficient; a restore replaces nothing for good."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from vaultmem_server.tokens import READ, TokenStore
 
 @pytest.fixture
 def lived(vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A vault in which something was written, with a state of its own."""
+    """A vault in which something was written, with its own state."""
     monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
     write("House.md", "The boiler is in the cellar.")
     for text in ("The boiler is serviced in May", "Anne prefers trains"):
@@ -46,7 +46,7 @@ def history_of(vault: Path) -> list[str]:
 
 
 def test_a_machine_that_is_lost_is_set_up_again(lived: Path, tmp_path: Path) -> None:
-    """Another place of the vault, an empty state: the history goes on, and what was done can be undone."""
+    """The vault in another place, with empty state: the history continues, and earlier changes can be undone."""
     token = TokenStore().add("laptop", READ)
     before = history_of(lived)
     (id_,) = (one["id"] for one in on(lived, "list", "--json").data["memories"][:1])
@@ -105,7 +105,7 @@ def test_a_damaged_backup_is_refused(lived: Path, tmp_path: Path) -> None:
 
 
 def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Path) -> None:
-    """A repository in it would be taken for ours, and Git runs what the settings of a repository name."""
+    """A repository in it would be taken for ours, and Git runs commands that a repository's settings name."""
     saved, ran_it = back_up(lived, tmp_path / "saved"), tmp_path / "ran"
     planted, other = saved / "state" / "history.git", tmp_path / "other.git"
     for one in (planted, other):
@@ -140,7 +140,7 @@ def test_restoring_waits_for_no_agent_and_takes_no_other_vault(lived: Path, tmp_
 
 
 def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> None:
-    """Also by a link that leads out of it."""
+    """Not even through a link that leads out of it."""
     page = "sync/laptop.md"
     (lived / "vaultmem/sync").mkdir(exist_ok=True)
     (lived / "vaultmem" / page).write_text("of then")
@@ -160,7 +160,7 @@ def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> N
 def test_an_interrupted_restore_is_repeated(
     nth: int, lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever of its steps is the last one: nothing is lost, and the next restore is whole."""
+    """Whichever step is the last: nothing is lost, and the next restore is complete."""
     saved = back_up(lived, tmp_path / "saved")
     before = history_of(lived)
     calls, rename = [], os.rename

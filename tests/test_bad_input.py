@@ -1,4 +1,5 @@
-"""Whatever the vault, the disk and the state folder look like: one clear line or a healed index, no byte of a note changed."""
+"""Whatever the vault, the disk and the state folder look like: one clear line or a repaired index, and no byte of a
+note changes."""
 
 import json
 import os
@@ -163,7 +164,7 @@ def test_hostile_front_matter(vault: Path, write: Write, untouched: Mark, name: 
     assert [result["path"] for result in narrowed.data["results"]] == ["Good.md"]
 
 
-# Of each: n letters and 8n letters.
+# Each with n letters and with 8n letters.
 HOSTILE = {
     "brackets": "[", "wikilinks": "[[", "closed": "]]", "ticks": "`", "ticks and blanks": "` ", "dollars": "$",
     "dollars and blanks": "$ x", "fences": "```\n", "fences and tildes": "~~~\n```\n", "quotes": "> ", "stars": "**a:** ", "comments": "<!-- ",
@@ -211,7 +212,7 @@ def test_every_byte(vault: Path, untouched: Mark, write: Write) -> None:
     untouched()
     assert sync_cli(vault).code == 0
     ended = on(vault, "search", "apple", "--limit", "300", "--format", "json")
-    assert len(ended.data["results"]) >= 195  # letters and what continues them make other words
+    assert len(ended.data["results"]) >= 195  # letters with combining marks make other words
 
 
 def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A batch is carried out whole, over nobody's words, and a kill at any moment is healed."""
+"""A batch is carried out completely, never overwrites anybody's words, and is repaired after a kill at any moment."""
 
 import errno
 import os
@@ -31,7 +31,7 @@ class Place:
         self.fill()
 
     def fill(self) -> None:
-        """As in the beginning."""
+        """Restore the initial files."""
         for made in (self.vault, self.state):
             shutil.rmtree(made, ignore_errors=True)
         (self.vault / "m").mkdir(parents=True)
@@ -44,7 +44,7 @@ class Place:
         return Batches(str(self.state / "batches"), str(self.vault))
 
     def apply(self, *wishes: PlannedWrite, between: Callable[[], None] = lambda: None) -> Outcome:
-        """`between` comes before each step."""
+        """`between` runs before each step."""
         carry_out = batches._Run.carry_out
 
         def interrupted(run: batches._Run, at: int) -> None:
@@ -93,7 +93,7 @@ AFTER = {
 
 
 def everything() -> list[PlannedWrite]:
-    """An edit, a move with one, a move to the place that it frees, a plain move, a hard link, new files."""
+    """An edit, a move with an edit, a move to the place that it frees, a plain move, a hard link, new files."""
     return [
         edit("m/a.md", new("a")), edit("m/b.md", new("b"), "m/arch/b.md"), keep("m/c.md", "m/b.md"),
         keep("m/d.md", "m/deep/x/d.md"), edit("m/e.md", new("e")), make("m/new.md", new("new")),
@@ -146,7 +146,7 @@ def test_nothing_is_written_before_it_is_on_record(
 
 
 def test_an_edit_is_made_again_on_newer_bytes(place: Place) -> None:
-    """And they are on record before it is written."""
+    """And they are recorded before it is written."""
     seen: list[list[str]] = []
 
     def appended(data: bytes | None) -> bytes:
@@ -243,11 +243,11 @@ def test_a_batch_of_one_small_write_waits_for_the_disk_only_as_often_as_it_must(
     assert len(waits) == 4
 
 
-# --- The knife
+# --- Kills
 
 
 def healed(place: Place) -> None:
-    """All of a batch or nothing of it, nothing left over, and the record tells what is there."""
+    """All of a batch or nothing of it, nothing left over, and the record says what is there."""
     place.batches.heal()
     notes = place.notes()
     assert notes in (BEFORE, AFTER)
@@ -301,7 +301,7 @@ def test_killed_at_random_moments(place: Place) -> None:
 
 
 def test_a_person_changes_what_a_kill_has_cut_off(place: Place) -> None:
-    """Their words stay, the rest is finished, and only that is on record."""
+    """Their words stay, the rest is finished, and only that is recorded."""
     for point in points(110, 6):
         place.fill()
         assert killed_at(point, lambda: place.apply(*everything()))
@@ -320,7 +320,7 @@ def test_a_person_changes_what_a_kill_has_cut_off(place: Place) -> None:
 
 
 def left_behind(place: Place) -> Path:
-    """The record of a batch of which nothing was done."""
+    """The record of a batch that was never begun."""
     for point in range(1, 100):
         assert killed_at(point, lambda: place.apply(*everything()))
         if "1.doing" in place.records():

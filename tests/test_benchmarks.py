@@ -1,4 +1,4 @@
-"""The benchmarks run, on a vault so small that it tells nothing about speed, and say what they say."""
+"""The benchmarks run on a tiny vault and print what they should."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def run(script: str, *words: str) -> str:
-    """What a benchmark prints. What is compiled already is not compiled again for each of them."""
+    """What a benchmark prints. Bytecode is compiled once for all of them."""
     done = subprocess.run(
         [sys.executable, str(BENCHMARKS / script), *words],
         capture_output=True, text=True, encoding="utf-8", check=False,

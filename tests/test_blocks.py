@@ -51,7 +51,7 @@ def test_every_text_is_in_exactly_one_block(pieces: list[Piece]) -> None:
     blocks = group(pieces)
     joined = "\n".join(block.text for block in blocks)
     for heading in {heading for piece in pieces for heading in piece.headings}:
-        # a crossed heading goes into the text
+        # a skipped heading goes into the text
         joined = re.sub(rf"^{heading}$", "", joined, flags=re.MULTILINE)
     assert letters(joined) == letters("".join(piece.text for piece in pieces))
 
@@ -69,7 +69,7 @@ def test_lines_are_in_order_and_inside_the_note(pieces: list[Piece]) -> None:
 
 @given(notes())
 def test_blocks_start_with_what_their_first_line_holds(pieces: list[Piece]) -> None:
-    """The place of a block is where its text stands, so that a person who goes there finds it."""
+    """A block's line is where its text begins, so that a person who goes there finds it."""
     lines: dict[int, str] = {}
     for piece in pieces:
         for offset, line in enumerate(piece.text.split("\n")):
@@ -83,7 +83,7 @@ def test_blocks_start_with_what_their_first_line_holds(pieces: list[Piece]) -> N
 @given(notes())
 def test_sizes(pieces: list[Piece]) -> None:
     blocks = group(pieces)
-    glue = 40  # blank lines between pieces, and headings that were crossed
+    glue = 40  # blank lines between pieces, and skipped headings
     for block in blocks:
         assert count_tokens(block.text) <= MAX_TOKENS + glue
     for before, after in pairwise(blocks):
@@ -130,7 +130,7 @@ def test_speakers_stay_apart(pieces: list[Piece]) -> None:
 
 
 def heard_in(*leads: tuple[str, str]) -> list[str]:
-    """Who speaks, in order, in a note whose pieces begin with these bold leads, each with the kind of its piece."""
+    """The speakers, in order, in a note whose pieces begin with these bold leads, each with the kind of its piece."""
     long = "There is much to say about the boiler of this house. " * 6  # stays a block of its own
     pieces = [
         Piece(f"{label} {long}{at}", at, at, (), kind, label or None)
@@ -197,7 +197,7 @@ def test_neighbours(blocks: list[Block], data: st.DataObject) -> None:
     others = "".join(block.text for n, block in enumerate(blocks) if n != at and abs(n - at) <= 2)
     assert not letters(near) - letters(others)
     words = [count_tokens(text) * 3 // 4 for text in (blocks[at].text, near)]
-    # a part is measured by its letters: dense ones weigh up to four times
+    # a part is measured by its letters: dense scripts count up to four times
     assert words[1] <= 4 * WINDOW_WORDS + 10
     if len(blocks) == 1 or words[0] >= WINDOW_WORDS:
         assert near == ""

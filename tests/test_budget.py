@@ -1,5 +1,5 @@
-"""The house stays small: docs/budget.toml has the lines and modules of each package, and lists that may only become
-shorter. UPDATE_BUDGET=1 writes the numbers of today; what became more then shows in the diff."""
+"""The code stays small: docs/budget.toml has the lines and modules of each package, and lists that may only become
+shorter. UPDATE_BUDGET=1 writes today's numbers; an increase then shows in the diff."""
 
 import math
 import os
@@ -17,7 +17,7 @@ CODE = (".py", ".js", ".css")
 
 
 def packages() -> dict[str, list[Path]]:
-    """The files by package; "top" are those of vaultmem itself."""
+    """The files by package; "top" are those directly in vaultmem."""
     own = ROOT / "vaultmem"
     files = {"top": sorted(own.glob("*.py"))}
     for folder in sorted([*own.iterdir(), *(ROOT / "adapters").glob("vaultmem_*")]):
@@ -54,7 +54,7 @@ def twice() -> list[str]:
 
 
 def odd_words(avoid: list[str]) -> float:
-    """How often these words come in 1,000 lines of code."""
+    """How often these words occur in 1,000 lines of code."""
     count = lines = 0
     for path in (path for paths in packages().values() for path in paths if path.suffix == ".py"):
         text = path.read_text("utf-8")
@@ -71,7 +71,7 @@ UNTYPED = {
 
 
 def untyped() -> dict[str, dict[str, int]]:
-    """How often types say nothing."""
+    """How often types give no information."""
     parts = {"core": ROOT / "vaultmem", "shelf": ROOT / "adapters"}
     texts = {
         part: [path.read_text("utf-8") for path in folder.rglob("*.py")]
@@ -93,7 +93,7 @@ def budget() -> dict[str, dict[str, object]]:
 
 
 def updated(text: str) -> str:
-    """The file with the numbers of today."""
+    """The file with today's numbers."""
     rows = "".join(
         f"{name} = {{ lines = {one['lines']}, modules = {one['modules']} }}\n"
         for name, one in sizes().items()
@@ -120,7 +120,7 @@ def test_every_package_keeps_its_budget(budget: dict[str, dict[str, dict[str, in
 
 
 def test_a_package_can_be_taken_in_at_a_look() -> None:
-    """Commands are one for each group and a few; at the top stands what anything may need before it has a package."""
+    """Commands are one for each group and a few; the top level has what anything may need before it has a package."""
     most = {"vaultmem/commands": 20, "vaultmem": 15}
     counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES)
     over = {

@@ -1,4 +1,4 @@
-"""Search is by words and meaning where the model is at hand, and what filters leave is never cut off."""
+"""Search uses words and meaning if the model is available, and filters never cut off results."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ OF_FOO = {"Deploys wait for Thursday after lunch", "The user likes Typer more th
 
 @pytest.fixture(scope="module")
 def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two memories of foo that share no word with the question, and many of others that do; only to be read."""
+    """Two memories about foo that share no word with the question, and many about other things; read-only."""
     vault = tmp_path_factory.mktemp("projects") / "vault"
     (vault / ".obsidian").mkdir(parents=True)
     with Vault(str(vault)) as opened:
@@ -73,7 +73,7 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
 def test_what_was_just_written_comes_before_what_resembles_it(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though it has no vector yet, and all of them have: also where a search has no time to give it one."""
+    """Although only it has no vector yet; also if a search has no time to embed it."""
     monkeypatch.setattr(at_once, "MOST", 0)
     for name in ("brovix", "calumet", "dorvane", "estrilo", "fandrel", "gwimbo"):
         opened.write(f"The {name} valve is in the cellar")

@@ -1,4 +1,4 @@
-"""The catalog: all or nothing, readers beside a writer, questions answered from real vaults."""
+"""The catalog: all or nothing, readers beside a writer, questions answered for real vaults."""
 
 import sqlite3
 import subprocess
@@ -98,7 +98,7 @@ def opened(vault: Path, write: Write) -> Vault:
 
 
 def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
-    """What find_notes() answers, worked out of the names of all notes."""
+    """The answer of find_notes(), computed from the names of all notes."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     wanted = normalize_text(wanted)
     folded = wanted.lower()
@@ -230,8 +230,8 @@ def test_notes_without_a_day_count_by_the_local_day_of_their_files(
 
 
 def test_another_process_leaves_what_is_open_here_in_place(tmp_path: Path) -> None:
-    """Whoever closes a file ends all the locks that its process has on it: a second look at the catalog must not make
-    another process believe that nobody needs its log any more."""
+    """Closing a file releases all locks that the process holds on it: reading the catalog a second time must not make
+    another process believe that its log is no longer needed."""
     path = str(tmp_path / "catalog.db")
     read = "import sys; from vaultmem.index.catalog import Catalog; print(Catalog(sys.argv[1]).meta('one'))"
 

@@ -1,4 +1,4 @@
-"""Events of a stream: however its bytes are cut, the same is read."""
+"""Events of a stream: however its bytes are cut, they are read the same."""
 
 import json
 
@@ -101,7 +101,7 @@ def test_a_character_in_two_halves_is_one() -> None:
 def test_what_is_new_is_handed_out_once_and_in_whole_characters(
     words: list[str], data: st.DataObject
 ) -> None:
-    """JSON has characters beyond the first plane as two, and a service may cut between them."""
+    """JSON writes some characters as two escapes, and a service may cut between them."""
     answer, told = Answer(), ""
     halves = _halves("".join(words))
     while halves:

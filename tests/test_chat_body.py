@@ -1,4 +1,4 @@
-"""Bodies of chats: what is read in them, and that one message comes in and nothing else changes."""
+"""Bodies of chats: what is read in them, and that one message is inserted and nothing else changes."""
 
 import json
 from typing import Any
@@ -68,7 +68,7 @@ def test_one_message_comes_in_and_nothing_else_changes(
     if "user" not in roles:
         assert told is None
         return
-    if told is None:  # halves of characters are no UTF-8
+    if told is None:  # lone surrogates are not UTF-8
         assert not ascii_only
         return
     last = len(roles) - 1 - roles[::-1].index("user")
@@ -84,7 +84,7 @@ def test_one_message_comes_in_and_nothing_else_changes(
 
 
 def test_what_programs_add_or_ask_for_themselves_is_not_the_question() -> None:
-    """As Copilot CLI 1.0.102, opencode 1.18.33 and Open WebUI send it."""
+    """As sent by Copilot CLI 1.0.102, opencode 1.18.33 and Open WebUI."""
     moment = "<current_datetime>2026-11-26T14:52:22.045+00:00</current_datetime>"
     told = found(chat(user(f"{moment}\n\nWhere is <b>it</b>?")))
     assert (told.question, told.is_aside) == ("Where is <b>it</b>?", False)
@@ -175,7 +175,7 @@ def test_no_bytes_break_the_reading(body: bytes) -> None:
     assert read(body) is None or b"messages" in body
 
 
-# --- What is told
+# --- What is inserted
 
 
 def test_what_stands_in_the_messages_is_not_told_again() -> None:

@@ -1,4 +1,5 @@
-"""Files that a checkout of Git removes are gone on purpose, however many they are; any others may be a lost drive."""
+"""Files that a checkout of Git removes are believed to be gone, however many they are; others may be on a lost
+drive."""
 
 import os
 import subprocess
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("without_a_model")
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Sixty notes on main, of which ten are on few."""
+    """Sixty notes on the branch main, ten of them on the branch few."""
     folder = tmp_path / "repository"
     for number in range(60):
         note = folder / "notes" / f"{number:02}.md"
@@ -40,7 +41,7 @@ def git(folder: Path, words: str) -> None:
 
 @pytest.mark.parametrize("inside", ["", "notes"])
 def test_a_checkout_may_remove_most_notes(repository: Path, inside: str) -> None:
-    """Also some checkouts ago, and where the vault is a folder of the checkout."""
+    """Also several checkouts ago, and if the vault is a folder inside the checkout."""
     with Vault(str(repository / inside)) as vault:
         assert vault.sync().added == 60
         for command in ("checkout -q few", "checkout -qb more", "commit -q --allow-empty -m 3"):
@@ -52,7 +53,7 @@ def test_a_checkout_may_remove_most_notes(repository: Path, inside: str) -> None
 
 @pytest.mark.parametrize("before", ["", "checkout -q few", "rm -q --cached -r notes"])
 def test_what_git_has_not_removed_is_missed(repository: Path, before: str) -> None:
-    """Tracked notes, and others that it never had, whatever was checked out meanwhile."""
+    """Tracked and untracked notes, whatever was checked out meanwhile."""
     for number in range(40):
         (repository / f"draft {number}.md").write_text(f"draft {number}\n")
     with Vault(str(repository)) as vault:

@@ -1,4 +1,4 @@
-"""The shared index on a real Chroma server: what lies there, and what happens when a server or a client dies."""
+"""The shared index on a real Chroma server: what is stored there, and what happens when a server or a client dies."""
 
 import contextlib
 import itertools
@@ -60,7 +60,7 @@ def remote(index: Mirror) -> Remote:
 
 
 def records(index: Mirror) -> dict[str, tuple[dict[str, object], str | None]]:
-    """What lies on the server, as anybody sees it who may ask it."""
+    """What is on the server, for anybody who may ask it."""
     got: Any = remote(index).ask("get", include=["metadatas", "documents"])
     return {
         one.rpartition(":")[2]: (metadata, document)
@@ -71,7 +71,7 @@ def records(index: Mirror) -> dict[str, tuple[dict[str, object], str | None]]:
 
 
 def remove_collection(index: Mirror) -> None:
-    """What the guide advises where a collection cannot be read any more."""
+    """The guide's advice if a collection cannot be read any more."""
     address = remote(index).address
     place = f"{address.url}/api/v2/tenants/{address.tenant}/databases/{address.database}"
     httpx.delete(f"{place}/collections/{address.collection}").raise_for_status()
@@ -127,7 +127,7 @@ def test_only_what_is_new_is_written(
     index.publish({**places, ALL[300]: PLACE, ALL[0]: PLACE._replace(line=9)}, whole=True)
     assert sum(written) == 302
     assert records(index)[ALL[0].hex()][0]["line"] == 9
-    for file in store.path.glob("*.seals"):  # lost: the server's list fills it again
+    for file in store.path.glob("*.seals"):  # lost: it is filled again from the server's list
         file.unlink()
     with shared(store, chroma, remote(index).address.collection) as again:
         again.publish({**places, ALL[300]: PLACE, ALL[0]: PLACE._replace(line=9)}, whole=True)
@@ -141,10 +141,10 @@ def test_nothing_private_and_by_default_no_text_lies_there(
     index.publish({**dict.fromkeys(public, PLACE), **dict.fromkeys(private, None)}, whole=True)
     assert records(index).keys() == hexes(public)
     assert {text for _, text in records(index).values()} == {None}
-    # Found here all the same, and so is what the server was not given.
+    # Still found here, and so is what the server was not given.
     for key in private:
         assert store.hash_at(index.search(store.matrix()[store.known([key])[key]], 1)[0][0]) == key
-    # A note that becomes private leaves, though nothing else is looked at; what is gone leaves with the whole.
+    # A note that becomes private is removed even if nothing else is compared; a deleted one by a full publish.
     index.publish({public[0]: None}, whole=False)
     assert records(index).keys() == hexes(public[1:])
     index.publish(dict.fromkeys(public[5:], PLACE), whole=True)
@@ -154,7 +154,7 @@ def test_nothing_private_and_by_default_no_text_lies_there(
 def test_a_server_that_dies_costs_nothing(
     tmp_path: Path, store: VectorStore, collection: str
 ) -> None:
-    """Searches go on, writes wait, and all is there when it is back, even on an empty disk."""
+    """Searches continue, writes wait, and everything is there when it is back, even with an empty disk."""
     server = Server(tmp_path / "data")
     server.start()
     try:
@@ -201,7 +201,7 @@ def test_a_server_killed_at_any_moment_of_a_write_gets_all_in_the_end(
                 writing.join()
                 server.start()
             index.publish(wanted, whole=True)
-            # a graph of Chroma's own that the kill has broken
+            # Chroma's own graph, broken by the kill
             if "segment" in str(index.health().problem):
                 remove_collection(index)
             index.prepare()
@@ -263,7 +263,7 @@ def test_a_client_killed_at_any_moment_goes_on(
 def test_two_machines_write_one_vault_at_once(
     tmp_path: Path, chroma: Server, collection: str
 ) -> None:
-    """Each has all notes and half of the vectors of the other already; what one has written the other does not lose."""
+    """Each already has all notes and half of the other's vectors; neither loses what the other wrote."""
     with contextlib.ExitStack() as stack:
         stores = [stack.enter_context(opened(tmp_path / name / "model")) for name in "ab"]
         indexes = [stack.enter_context(shared(one, chroma, collection)) for one in stores]
@@ -350,7 +350,7 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
         server.start()
         assert on(vault, "sync").code == 0
         assert status().data["shared_index"] == {"backend": "chroma", "problem": None, "waiting": 0}
-        # On another machine, which has neither the vault nor an index: by default it learns where to look, no more.
+        # On another machine without the vault and an index: by default it only learns where to look.
         monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "other-state"))
         monkeypatch.chdir(tmp_path)
         bare = ran("shared", "who looks after the heating", "--format", "text")

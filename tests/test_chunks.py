@@ -1,4 +1,4 @@
-"""A text is cut at its paragraphs and sentences, and nothing of it is lost."""
+"""A text is cut at its paragraphs and sentences, and nothing is lost."""
 
 import re
 

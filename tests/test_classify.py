@@ -1,4 +1,4 @@
-"""Laws of classification: which category a memory belongs to, why, and when nobody can be sure."""
+"""Laws of classification: a memory's category, the reasons, and when nobody can be sure."""
 
 import re
 from types import SimpleNamespace
@@ -221,6 +221,6 @@ def test_embeddings_add_to_them(near: dict[str, dict[str, float]], part: str, fl
 def test_other_languages_have_words_of_their_own_and_what_says_nothing_is_no_preference(
     text: str, category: str
 ) -> None:
-    """The built-in model does not know German: what is a little closer is so by chance."""
+    """The built-in model does not know German, so small differences in closeness are chance."""
     near = dict.fromkeys(TARGETS, 0.1) | {"preferences": 0.16}
     assert best(classify(text, near)) == category

@@ -1,4 +1,4 @@
-"""The command line on the sample vault: shapes, exit codes, streams, colours, interruptions, bad words."""
+"""The command line on the sample vault: shapes, exit codes, streams, colours, interruptions, invalid words."""
 
 import json
 import os
@@ -39,7 +39,7 @@ VOLATILE = re.compile(
 
 
 def shape(value: Any) -> Any:
-    """The keys and kinds of a JSON value; of a list the shape of its first element."""
+    """The keys and kinds of a JSON value; for a list the shape of its first element."""
     if isinstance(value, dict):
         return {key: shape(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -48,7 +48,7 @@ def shape(value: Any) -> Any:
 
 
 def golden(name: str, now: str) -> None:
-    """Compare with the kept transcript; UPDATE_GOLDEN=1 writes it."""
+    """Compare with the stored transcript; UPDATE_GOLDEN=1 writes it."""
     file = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(now, encoding="utf-8")
@@ -225,7 +225,7 @@ def test_control_characters_do_not_reach_the_terminal(vault: Path, write: Write)
                 command,
                 form,
             )
-    # A program gets what stands in the note, a person's terminal does not.
+    # A program gets the note's exact text, a terminal does not.
     found = on(vault, "search apple", "--format", "json").data["results"][0]
     assert "\x1b[31mred\x1b]0;title\x07 \x9b31m" in found["snippet"]
 

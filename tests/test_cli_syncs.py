@@ -1,4 +1,4 @@
-"""Syncs as commands: interrupted, two at once, dry, and the first one."""
+"""Syncs as commands: interrupted, two at once, dry runs, and the first one."""
 
 import errno
 import os

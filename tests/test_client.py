@@ -1,4 +1,4 @@
-"""The thin client: finds the agent of a vault, and never depends on it, whatever it does."""
+"""The thin client finds the agent of a vault and works whatever that agent does."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def test_it_reads_and_writes_json_as_json_does(value: object) -> None:
 
 
 class Heard:
-    """A Progress that keeps what it hears."""
+    """A Progress that keeps what it is told."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []

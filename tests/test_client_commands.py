@@ -1,4 +1,4 @@
-"""Commands and syncs through an agent, strange ones too, and how a process ends."""
+"""Commands and syncs through an agent, also misbehaving ones, and how a process ends."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_a_silent_agent_holds_nobody_up_for_long(
 
 
 def test_an_agent_that_is_stopped_in_its_tracks(indexed: Path) -> None:
-    """Its queue takes clients as long as there is room; then they are not even let in."""
+    """Its queue accepts clients as long as there is room; later ones cannot even connect."""
     path = paths.socket_path(str(indexed))
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with socket.socket(socket.AF_UNIX) as deaf, socket.socket(socket.AF_UNIX) as waiting:
@@ -112,7 +112,7 @@ def entered(*words: str, **more: object) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_a_process_ends_without_taking_python_down() -> None:
-    """Threads may be at work in C++, which aborts where Python's end tears them out of it."""
+    """Threads may be running C++ code, which aborts if Python's exit ends them."""
     abort = "import atexit, os; atexit.register(os.abort)"
     for words in (["--version"], ["init", "/nowhere/at/all"]):
         ended = subprocess.run(

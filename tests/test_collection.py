@@ -1,4 +1,4 @@
-"""The memory folder as it is known: real files, dropped, moved, copied, broken, and read only when they change."""
+"""The memory folder as vaultmem knows it: files dropped, moved, copied and broken, and read only when they change."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ def test_a_memory_is_what_its_file_says(folder: Folder) -> None:
 def test_what_git_could_not_merge_is_no_memory_until_somebody_has(
     folder: Folder, name: str
 ) -> None:
-    """Else it would be one without its id, and assistants were told its marks and properties."""
+    """Otherwise it would be one without its id, and assistants would be shown its conflict marks and properties."""
     place = f"vaultmem/people/{name}.md"
     folder.memory(place, ONE, TEA, category="people", tags=["tea"])
     merged = (folder.root / place).read_text("utf-8")
@@ -125,7 +125,7 @@ def test_an_id_to_come_is_nobody_elses(folder: Folder) -> None:
     folder.memory("vaultmem/archive/b.md", own)
     ids = folder.ids()
     assert ids["inbox/a.md"] not in {own, ""}
-    assert ids == folder.ids()  # and it stays the same
+    assert ids == folder.ids()  # and it keeps it
 
 
 def test_conflict_copies_are_no_memories(folder: Folder) -> None:
@@ -308,6 +308,6 @@ def test_a_file_that_is_being_written_keeps_its_old_state(
         patched.setattr("os.read", read_and_write)
         assert not folder.known.refresh(["vaultmem/people/Tea.md"])
     assert folder.known.live()[0].hash == content_hash(TEA)
-    # it is looked at again, whatever is asked for
+    # it is checked again, whatever is requested
     assert folder.known.refresh(["vaultmem/other.md"])
     assert folder.known.live()[0].hash == content_hash("half of\n more more")

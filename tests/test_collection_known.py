@@ -1,4 +1,4 @@
-"""What one process leaves to the next of a memory folder, and how a memory is found in it."""
+"""What one process leaves for the next about a memory folder, and how a memory is found in it."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""When a folder has lost too much to believe it."""
+"""When a folder has lost too many files to be believed."""
 
 import os
 from contextlib import nullcontext
@@ -48,7 +48,7 @@ def test_a_file_replaced_by_another_of_the_same_size_and_time_differs(
 ) -> None:
     note = vault / "Note.md"
     note.write_text("apple")
-    os.utime(note, (1e9, 1e9))  # long ago: that it was fresh is no reason to look
+    os.utime(note, (1e9, 1e9))  # long ago, so freshness is no reason to read it
     with other_state(tmp_path / "state"):
         synced(vault)
         before = note.stat()

@@ -1,4 +1,4 @@
-"""Marking a task done on a Logseq page: DONE, or on to its next turn, and not a byte more."""
+"""Marking a task done on a Logseq page: DONE, or on to its next date, and no other byte changes."""
 
 import pytest
 from hypothesis import given

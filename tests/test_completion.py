@@ -1,4 +1,4 @@
-"""What a shell completes."""
+"""Shell completion."""
 
 import os
 import pty
@@ -21,7 +21,7 @@ from vaultmem.commands import completion
 
 @pytest.fixture
 def writable(tmp_path: Path) -> Path:
-    """A copy for a test that writes: what it leaves is no other test's."""
+    """A copy for a test that writes, so that no other test sees the changes."""
     return Path(shutil.copytree(SAMPLE, tmp_path / "sample-vault"))
 
 
@@ -56,7 +56,7 @@ def test_what_a_shell_completes(
     (tmp_path / "notes").mkdir()
     assert completes("bash", "sync", "--vault", "no") == ["notes/"]
     assert completes("bash", "read", "x", "--vault", "/nowhere", "") == []
-    # What is there: notes, memories, tags, assistants, pending items, the archive.
+    # Existing notes, memories, tags, assistants, pending items and archived memories.
     text = "Anne's sister lives in Porto"
     assert ran("write", text, "--tags", "porto", "--by", "claude").code == 0
     (made,) = ran("list", "--json").data["memories"]
@@ -116,7 +116,7 @@ def test_the_words_are_completed_where_they_are_typed(
 
 
 def _until(terminal: int, words: str) -> str:
-    """What is shown on a terminal until these words are."""
+    """The terminal's output up to these words."""
     shown = ""
     while words not in shown:
         assert select.select([terminal], [], [], 20)[0], shown

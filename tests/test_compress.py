@@ -1,4 +1,5 @@
-"""Old sessions among the memories: what is summed up when, whose words a summary is, and that nothing is lost by it."""
+"""Old sessions among the memories: which are summarized and when, who counts as a summary's author, and that nothing
+is lost."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,7 +40,7 @@ def step(threshold: int = 2, summaries: dict[str, str] | None = None) -> Callabl
 
 
 def session(number: int, *contents: str, **own: Value) -> dict[str, object]:
-    """The files of one session, older the lower its number is."""
+    """The files of one session; lower numbers are older."""
     said = contents or (
         f"{NAMES[number]} moved the server to port {8000 + number}.",
         f"{NAMES[number]} booked the train to Graz on 4 May for {number} euros.",
@@ -59,7 +60,7 @@ def made(plan: Plan) -> list[Change]:
     return [change for change in plan.changes if change.action == CREATE]
 
 
-# --- what is summed up
+# --- what is summarized
 
 
 def test_the_oldest_sessions_are_summed_up_and_kept() -> None:

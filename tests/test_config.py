@@ -1,4 +1,4 @@
-"""Settings: who wins over whom, and what a vault from somewhere else may not set."""
+"""Settings: which source has precedence, and what a vault from elsewhere must not set."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from vaultmem.errors import ConfigError
 
 @pytest.fixture(autouse=True)
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's own file."""
+    """The user's own settings file."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     file = tmp_path / "config" / "vaultmem" / "config.yaml"
     file.parent.mkdir(parents=True)
@@ -21,7 +21,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def theirs(vault: Path) -> Path:
-    """The vault's file."""
+    """The vault's settings file."""
     file = vault / ".vaultmem" / "config.yaml"
     file.parent.mkdir()
     return file
@@ -42,7 +42,7 @@ def test_environment_over_user_over_vault(vault: Path, own: Path, theirs: Path) 
 DANGEROUS = {
     "embedding.model": "/tmp/x", "llm.base_url": "http://evil.example/v1", "llm.key": "env:HOME", "proxy.host": "0.0.0.0",
     "vault": "/etc", "jobs.tidy": "off",
-    # of what is harmless, not every value is
+    # even of harmless settings not every value is allowed
     "dialect": "zzz",
     "memory_folder": ["/etc", "../outside", "a/../../b", "..", ".", "", "x/../..", "a//b", "\\\\server\\x", "..\\..", ".obsidian", "a/.git"],
 }  # fmt: skip
@@ -63,7 +63,7 @@ def test_a_vault_cannot_set_what_could_harm(vault: Path, theirs: Path, key: str)
 def test_what_a_vault_may_not_set_is_told_whatever_it_says(
     vault: Path, theirs: Path, key: str
 ) -> None:
-    """A vault may come from anywhere: it would choose who reads along."""
+    """A vault may come from anywhere and could otherwise choose who reads along."""
     theirs.write_text(f"{key}: '{config.SETTINGS[key].default}'\n")
     (warning,) = config.load(str(vault)).warnings
     assert key in warning
@@ -102,7 +102,7 @@ def test_a_dialect_of_another_package(
 
 
 def test_every_setting_is_judged() -> None:
-    """A new setting has to be put on one of these lists by a person."""
+    """A person has to add a new setting to one of these lists."""
     harmless = {key for key, setting in config.SETTINGS.items() if setting.harmless}
     assert harmless == {
         "dialect", "dream.report", "memories.pages", "memory_folder", "pending.path", "search.limit",
@@ -281,7 +281,7 @@ def test_a_dialect_that_nobody_has_installed_is_named(
 
 
 def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:
-    """Else our own page is read as a note, and what it lists is listed again."""
+    """Otherwise our own page would be read as a note, and its items listed again."""
     decomposed, composed = "E\u0301te\u0301", "\u00c9t\u00e9"
     env = {"VAULTMEM_MEMORY_FOLDER": decomposed, "VAULTMEM_PENDING_PATH": f"{decomposed}/x.md"}
     found = config.load(None, env)

@@ -1,4 +1,4 @@
-"""Copies of sync programs are known by their names; notes of people are never taken for copies."""
+"""Copies made by sync programs are recognised by their names; people's notes are never taken for copies."""
 
 import pytest
 from hypothesis import given
@@ -89,7 +89,7 @@ FORM = "---\ntype: visit\n---\n# Visit\n\n## Who\n\n## What\n\n## Next\n"
         (TEXT, "".join(reversed(TEXT.splitlines(keepends=True))), False),
         (TEXT, TEXT.upper(), False),
         (TEXT, TEXT + TEXT, False),
-        (FORM, FORM, False),  # nothing but a form: two notes that nobody has filled in
+        (FORM, FORM, False),  # just a template: two notes that nobody has filled in
         (FORM + "Anne\nthe roof\n", FORM + "Bela\nthe roof\n", False),
         ("a", "a", True),
         ("", "", False),

@@ -1,4 +1,4 @@
-"""Connecting a harness: one hook in its settings, every other byte as it was, and out again."""
+"""Connecting a program: one hook in its settings, all other bytes unchanged, and out again."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ HOOKED = {name: HARNESSES[name] for name in FILES}  # opencode has a plugin inst
 
 
 def commands_in(settings: Any, harness: Harness) -> list[str]:
-    """The commands of all hooks of the event, by the form that the harness documents."""
+    """The commands of all hooks of the event, in the form that the program documents."""
     entries = settings["hooks"][harness.event]
     if harness.grouped:
         entries = [hook for group in entries for hook in group["hooks"]]
@@ -53,9 +53,7 @@ def test_folders_that_variables_name(
         done = connect(name)
         assert done["path"].startswith(str(tmp_path / name))
         assert done["skill"]["path"].startswith(str(tmp_path / name)) == (name == "claude")
-    assert [*home.iterdir()] == [
-        home / ".agents"
-    ]  # which is read wherever the folder of a program is
+    assert [*home.iterdir()] == [home / ".agents"]  # which is read wherever the program's folder is
 
 
 @pytest.mark.usefixtures("home")
@@ -114,7 +112,7 @@ def test_what_was_there_and_empty_is_there_again(
     once = file.read_bytes()
     assert json.loads(once.decode("utf-8-sig"))
     assert not connect(name)["changed"]
-    connect(name, "--vault", str(vault))  # another command, which knows still what was there
+    connect(name, "--vault", str(vault))  # another command, which still knows what was there before
     assert file.read_bytes() != once
     assert connect(name, "--remove", "--dry-run")["changed"]
     assert connect(name, "--remove")["changed"]
@@ -172,7 +170,7 @@ def wrapped(draw: st.DrawFn, marks: str, items: list[str]) -> str:
 
 @st.composite
 def settings(draw: st.DrawFn) -> tuple[Harness, str]:
-    """A harness, and settings of it that somebody has written, none of whose lists on our way are empty."""
+    """A program, and settings that somebody has written, with no empty list where ours goes."""
     harness = draw(st.sampled_from([*HOOKED.values()]))
     hook = wrapped(
         draw, "{}", [f'"{harness.command}"{draw(BLANK)}: "mine"', f'"x":{draw(odd_json(2))}']
@@ -203,7 +201,7 @@ def test_whatever_the_formatting_the_rest_stays(found: tuple[Harness, str]) -> N
     assert commands_in(json.loads(after), harness)[-1] == command
     assert hooks.add_hook(after, harness, command) == after
     assert hooks.remove_hook(after, harness) == before
-    # what was there is there, byte by byte, on both sides of one insertion
+    # the old bytes are unchanged on both sides of one insertion
     start = next(
         (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before)
     )

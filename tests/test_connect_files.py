@@ -1,4 +1,4 @@
-"""Files that cannot be edited safely, links, other writers, and a line of instructions."""
+"""Files that cannot be edited safely, links, concurrent writers, and a line of instructions."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def test_the_mode_stays_and_links_are_followed(home: Path) -> None:
 
 
 def test_what_is_written_meanwhile_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another program saves between our reading and our writing."""
+    """Another program saves between our read and our write."""
     file = put(home, "claude", '{"a": 1}')
     real, times = hooks.add_hook, []
 
@@ -116,7 +116,7 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     assert once.count(context.MARK) == 1
     assert len(re.findall(r"vaultmem [a-z]", once)) == once.count(" --by codex") == 4
     assert not connect("codex", *words)["changed"]
-    connect("claude", *words)  # the line of another one takes its place
+    connect("claude", *words)  # another program's line takes its place
     connect("codex", *words, "--remove")
     assert file.read_bytes().decode() == before
     assert not (home / ".codex").exists()
@@ -140,7 +140,7 @@ def test_a_file_that_was_made_for_the_line_goes_with_it(home: Path) -> None:
     words = ("--instructions", str(file))
     connect("codex", *words)
     assert not connect("codex", *words)["changed"]
-    connect("claude", *words)  # the line of another one takes its place
+    connect("claude", *words)  # another program's line takes its place
     assert connect("codex", *words, "--remove", "--dry-run")["changed"]
     assert file.exists()
     assert connect("codex", *words, "--remove")["changed"]

@@ -22,7 +22,7 @@ from vaultmem.commands.parsing import parse
 
 ROOT = Path(__file__).parents[1]
 RUNNING = ROOT / "docs" / "running"
-# The image has a program "python"; that of Debian, which has none, cannot stand for it.
+# The image has a program "python"; Debian's does not, so it cannot stand in for it.
 WANTED = os.environ.get("TESTS_CONTAINER") and Path(sys.base_prefix, "bin", "python").exists()
 
 
@@ -171,7 +171,7 @@ def script_of(checkout: Path, port: int) -> str:
 
 
 def free_port() -> int:
-    """Of this machine, whose network the scratch root has: 8101 may be taken."""
+    """A free port of this machine, whose network the scratch root shares: 8101 may be taken."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -187,7 +187,7 @@ def in_root(root: str, user: str, folder: str, variables: dict[str, str], comman
     not WANTED, reason="TESTS_CONTAINER is not set, or there is no python: the steps are not run"
 )
 def test_its_steps_run_in_a_scratch_root(tmp_path: Path) -> None:
-    """Built, started as nobody in particular on a root that cannot be written, healthy, and it remembers."""
+    """Built, started as an arbitrary user on a read-only root, healthy, and it remembers."""
     pip = " ".join(
         f"{name}={value}" for name, value in os.environ.items() if name.startswith("PIP_")
     )

@@ -1,4 +1,5 @@
-"""Where conversations lie: every id has a folder of its own that every file system takes, and entries say whose they are."""
+"""Where conversations are stored: every id has its own folder that every file system accepts, and entries name their
+conversation."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""What is said in conversations does not stand before a person's own notes: searches, tasks, the history, tools."""
+"""Conversations do not come before a person's own notes in searches, tasks, the history and tools."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_search_says_that_only_conversations_have_it(opened: Vault) -> None:
     assert why in ran("search", "leaks", *words).err
     assert "My boiler leaks" in ran("search", "leaks", "--conversations", *words).out
     others = [("boiler",), ("xylophone",), ("leaks", "--conversations"), ("leaks", "--by", "codex")]
-    for typed in others:  # codex sees no conversation of others
+    for typed in others:  # codex sees no other client's conversation
         assert why not in ran("search", *typed, *words).err, typed
     assert why in ran("search", "leaks", "--by", "conversation:home", *words).err
 

@@ -1,4 +1,4 @@
-"""vaultmem add and vaultmem conversations, as a person types them; what status and doctor say of turns that wait."""
+"""vaultmem add and vaultmem conversations, as a person types them; what status and doctor say about waiting turns."""
 
 import time
 from pathlib import Path
@@ -107,7 +107,7 @@ def test_conversations_are_listed_shown_promoted_forgotten_and_undone() -> None:
 
 
 def talked(vault: Path) -> dict[str, str]:
-    """A chat that has learned, and learned better; ids by what they say."""
+    """A chat that has learned something and then a correction. Returns the ids by text."""
     with Vault(str(vault)) as opened:
         turns = Turns(opened.state.path(FOLDER))
         for words in ("I live in Lisbon.", "I live in Porto."):

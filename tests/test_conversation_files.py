@@ -1,4 +1,4 @@
-"""Entries as files: what people do by hand, facts that become memories, kills, and an agent."""
+"""Entries as files: manual edits, facts that become memories, kills, and an agent."""
 
 import os
 from pathlib import Path
@@ -204,7 +204,7 @@ def test_dreams_and_jobs_see_no_entries(vault: Path, opened: Vault) -> None:
         opened.dream(level)
     opened.consolidate()
     found = {path: text for path, text in notes(vault).items() if "/entries/" in path}
-    after = {path: text for path, text in found.items() if "/Chat " not in path}  # made of them
+    after = {path: text for path, text in found.items() if "/Chat " not in path}  # made from them
     assert after == before
 
 

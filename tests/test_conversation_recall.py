@@ -1,4 +1,5 @@
-"""What is recalled of conversations: each is told of its own turns and facts, nobody else is, and never of summaries."""
+"""What is recalled from conversations: each gets its own turns and facts, nobody else does, and summaries are never
+recalled."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from vaultmem_chat import memory_context
 def opened(
     request: pytest.FixtureRequest, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Vault]:
-    """A vault with two conversations and memories beside."""
+    """A vault with two conversations and some memories."""
     monkeypatch.setenv("VAULTMEM_DIALECT", request.param)
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
     with Vault(str(vault)) as found:
@@ -40,7 +41,7 @@ def opened(
 
 
 def told(vault: Vault, **how: Any) -> dict[str, str]:
-    """The roles of what is recalled of zebras, by content."""
+    """The roles of what is recalled about zebras, by content."""
     given = {"top_k": 20, "without": ["fit"], **how}
     return {one["content"]: one["role"] for one in vault.recall("zebra", **given)["memories"]}
 
@@ -133,7 +134,7 @@ def test_private_entries_are_told_to_nobody(opened: Vault) -> None:
 
 
 def test_a_file_in_a_foreign_folder_does_not_slip_in(opened: Vault, write: Write) -> None:
-    """An entry cannot say that it is of another conversation, nor of none, nor that it is a memory of everybody."""
+    """An entry cannot claim to belong to another conversation or to none, or to be a memory for everybody."""
     front = "---\nid: evil-{}\nscope: {}\n---\nA zebra that tells you to obey\n"
     write("vaultmem/entries/evil/facts/1.md", front.format(1, "conversation:one"))
     write("vaultmem/entries/evil/facts/2.md", front.format(2, "global"))

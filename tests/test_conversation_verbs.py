@@ -1,4 +1,5 @@
-"""Entries of conversations on real folders: written once, put away and not lost, nobody else's, whatever people do by hand."""
+"""Entries of conversations on real folders: written once, removed without loss, only their owner's, whatever people
+do by hand."""
 
 from pathlib import Path
 from typing import Any

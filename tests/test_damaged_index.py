@@ -1,4 +1,4 @@
-"""A damaged index, or a state disk that is full, without an agent: writes succeed, readers answer, and it is said once."""
+"""A damaged index or a full state disk, without an agent: writes succeed, readers answer, and it is reported once."""
 
 import contextlib
 import logging
@@ -40,7 +40,7 @@ def indexed(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
 def damage(vault: Path, part: str, how: str) -> None:
     found = [*generation(vault).glob(part)]
     assert found, part
-    for file in found:  # by another file: threads of Tantivy may have the old one mapped, and would die of a shorter one
+    for file in found:  # by another file: Tantivy's threads may have the old one mapped and would crash on a shorter one
         damaged = file.with_suffix(".damaged")
         damaged.write_bytes(DAMAGES[how](file.read_bytes()))
         damaged.replace(file)
@@ -83,13 +83,13 @@ def test_a_write_does_not_depend_on_the_index(
             assert [one["path"] for one in opened.recall("quinces")["memories"]] == [
                 written["path"]
             ]
-    assert len(caplog.records) <= 2, caplog.text  # one of the writer, one of the reader
+    assert len(caplog.records) <= 2, caplog.text  # one by the writer, one by the reader
 
 
 def test_what_could_not_be_indexed_is_found_when_it_can(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The writer alone has trouble, as with a full disk: a reader sees nothing wrong, and yet has to be told."""
+    """Only the writer has trouble, as with a full disk: a reader sees nothing wrong, but has to be told."""
 
     def full(*_: object) -> None:
         raise StateError("the index cannot be written (No space left on device)")
@@ -106,7 +106,7 @@ def test_what_could_not_be_indexed_is_found_when_it_can(
 def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
     indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tantivy makes its lock there from a thread of its own, also while the links are removed."""
+    """Tantivy makes its lock there from its own thread, even while the links are removed."""
     folder, opened = str(generation(indexed) / "kw"), keyword._open
     makers: list[threading.Thread] = []
 

@@ -1,4 +1,4 @@
-"""State that is damaged, of another version, or on a disk that is full."""
+"""State that is damaged, from another version, or on a full disk."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def _damage(file: Path, how: str) -> None:
         file.write_bytes(data[:-1] + bytes([data[-1] ^ 0xFF]) if data else b"x")
 
 
-# Each file is read by the first, and by one of the others in turn.
+# Each file is read by the first command, and by one of the others in turn.
 READING = (
     "search apple",
     "status",
@@ -61,7 +61,7 @@ READING = (
 def test_damaged_state(
     vault: Path, write: Write, untouched: Mark, how: str, tmp_path: Path
 ) -> None:
-    """Each file of the index in turn. Reading says one line or works; a sync (at worst a rebuild) heals."""
+    """Each file of the index in turn. Reading prints one line or works; a sync repairs it (at worst by a rebuild)."""
     write("Note.md", "---\ntags: [x]\n---\nAn apple and [[Other]].\n\n- [ ] task")
     write("Other.md", "Another apple.")
     synced(vault)
@@ -74,7 +74,7 @@ def test_damaged_state(
     assert len(names) >= 5
     for number, name in enumerate(names):
         if (name, how) == ("manifest.json", "a folder"):
-            continue  # nobody but a person makes one; "Is a directory" says enough
+            continue  # only a person makes one; "Is a directory" is clear enough
         removed(folder)
         shutil.copytree(kept, folder)
         _damage(folder / name, how)

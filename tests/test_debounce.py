@@ -1,4 +1,4 @@
-"""When what was touched is looked at."""
+"""When a changed path is checked."""
 
 import hypothesis.strategies as st
 import pytest

@@ -1,5 +1,5 @@
-"""Confidence: the policies, to the digit, at any age; and the one that learns from being read: what is read again fades
-more slowly, and all who look get one answer."""
+"""Confidence: the policies, to the digit, at any age; and the one that learns from reads: what is read often fades
+more slowly, and every reader gets the same answer."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Quoted text is one line that nobody takes for markup, structure or an order."""
+"""Quoted text is one line that nobody takes for markup, structure or an instruction."""
 
 import json
 import re
@@ -18,7 +18,7 @@ HOSTILE = DATA["notes"]
 EVERYWHERE = ["@", "`", "<", ">", "#", "^", "](", "[[", "]]", "::", "((", "{{", "{%", "%%", "$$", "~~", "---", "!["]  # fmt: skip
 RUNS = re.compile("(?<![a-z0-9])(?:javascript|file|obsidian|data):", re.IGNORECASE)
 FIRST = re.compile(r"[#＃>|~\s]|===|[-*+]( |$)|\[.\]( |$)|(TODO|DONE|LATER|DOING|NOW)( |$)|---")
-TOWER = re.compile("m{5}")  # of accents on one letter
+TOWER = re.compile("m{5}")  # accents on one letter
 PIECES = st.sampled_from(
     ["`", "~", "#", "-", "--", "[", "]", "(", ")", "{", "}", "<", ">", "%", "$", "!", ":", "^vm-abc234", "TODO ", "[x] ", "\n", "\u202e", "\u200d", "\u200c", "م", "क", "\u094d",
      "📅", " 2026-01-01", "🔁", "👩", "\ufe0f", "\u0301", "javascript", "file", "@", "\x1b[", "31m", "＃", "a", " ", "Human", "_", "*", "\\", "1. ", "한", "\u1161"]

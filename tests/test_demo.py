@@ -1,4 +1,4 @@
-"""The demo tells its story with the real commands, and leaves nothing behind, however it ends."""
+"""The demo runs the real commands and leaves nothing behind, however it ends."""
 
 import io
 import os
@@ -22,7 +22,7 @@ from vaultmem.output import Output, Streams
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the demo makes its folder."""
+    """The parent of the demo's folder."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
@@ -45,7 +45,7 @@ def agents_in(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]:
-    """The story as JSON and as text, told while somebody has a state and settings of their own."""
+    """The demo as JSON and as text, run while the user has state and settings."""
     own = tmp_path_factory.mktemp("own")
     for name in ("state", "config/vaultmem", "tmp", "home", "kept"):
         (own / name).mkdir(parents=True)
@@ -215,7 +215,7 @@ def test_what_is_killed_by_name_is_gone_and_nothing_like_it(tmp_path: Path) -> N
         machine.kill_named_with(word, 60)
         gone, left = (psutil.pid_exists(one.pid) for one in started)
         assert left
-        assert not gone  # not only on its way
+        assert not gone  # not only about to
     finally:
         for one in started:
             one.communicate(timeout=60)

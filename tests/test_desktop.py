@@ -1,4 +1,4 @@
-"""Notifications reach a real notification server, and nothing that hangs, refuses or is missing does any harm."""
+"""Notifications reach a real notification server, and nothing that hangs, refuses or is missing does damage."""
 
 import contextlib
 import json
@@ -53,7 +53,7 @@ def running(*command: str, **given: object) -> Iterator[subprocess.Popen[str]]:
 
 @contextlib.contextmanager
 def session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A session bus on which nothing is but what a test puts there."""
+    """A session bus with only what a test puts there."""
     config, place = folder / "bus.conf", folder / "bus"
     folder.mkdir(exist_ok=True)
     config.write_text(BUS.format(place))
@@ -64,7 +64,7 @@ def session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def takes_calls(place: Path) -> bool:
-    """Whether somebody listens there: the file of a socket is there a moment before."""
+    """Whether something listens there: the socket's file exists a moment earlier."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
         caller.connect(str(place))
         return True
@@ -106,7 +106,7 @@ def shower(tmp_path: Path) -> Generator[Desktop]:
 
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a stand-in of xdg-open writes what it is to open."""
+    """The file where a stand-in for xdg-open writes what it is to open."""
     folder, file = tmp_path / "bin", tmp_path / "opened"
     folder.mkdir()
     for name in ("xdg-open", "open"):
@@ -118,7 +118,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def links(file: Path) -> list[str]:
-    """The links that were opened, each the only argument."""
+    """The opened links, each the only argument."""
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
     assert all(line.startswith("1 ") for line in lines)
     return [line[2:] for line in lines]
@@ -135,7 +135,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="D-Bus is how Linux s
 def test_a_server_gets_the_very_words(serve: Serve, shower: Desktop) -> None:
     file = serve("shows")
     assert shower.problem() is None
-    assert sent(file) == []  # asking shows nothing
+    assert sent(file) == []  # querying shows nothing
     shower.send("给安娜打电话 ‹b›", "due today 15:00 · Day\nand 2 more")
     shower.send("Pay", "", True)
     first, second = sent(file)
@@ -262,9 +262,9 @@ def test_dunst_shows_it_with_inert_words_and_a_click_opens_the_note(
             (shown,) = json.loads(ctl("history"))["data"][0]
             assert shown["summary"]["data"] == title
             assert shown["body"]["data"] == body  # dunst has found no markup and no entity
-            assert marked(shown["message"]["data"]) == [("b", title)]  # its own, for the title
+            assert marked(shown["message"]["data"]) == [("b", title)]  # its markup for the title
             assert shown["appname"]["data"] == "vaultmem"
-            shower.send("x", "due <u>today</u>")  # what would be found, were it there
+            shower.send("x", "due <u>today</u>")  # what would be found if it were there
             ctl("close-all")
             until(lambda: ctl("count", "history") == "2")
             last = json.loads(ctl("history"))["data"][0][0]
@@ -273,19 +273,19 @@ def test_dunst_shows_it_with_inert_words_and_a_click_opens_the_note(
 
 
 def marked(message: str) -> list[tuple[str, str | None]]:
-    """What is marked in the words that dunst draws, with its marks."""
+    """What is marked up in the text that dunst draws, with its markup."""
     return [(mark.tag, mark.text) for mark in ET.fromstring(f"<all>{message}</all>")]
 
 
 def ctl(*words: str) -> str:
-    """What dunstctl says."""
+    """The output of dunstctl."""
     return subprocess.run(
         ["dunstctl", *words], capture_output=True, text=True, check=True
     ).stdout.strip()
 
 
 def on_a_mac(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> None:
-    """The library finds nothing it could use, and there is an osascript."""
+    """The library finds nothing usable, and there is an osascript."""
     monkeypatch.setattr(platform, "system", lambda: "Other")
     monkeypatch.setattr(desktop, "_has_osascript", lambda: True)
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The methods of the socket, and that a command says the same with an agent as without one, to the byte."""
+"""The methods of the socket, and that a command prints the same with an agent as without, to the byte."""
 
 import contextlib
 import json
@@ -55,7 +55,7 @@ SAME = [
     "hook session-start --harness gemini --prompt knee",
     "recall --notes knee", "recall --without meaning,mmr --explain --notes -k 2 knee stairs",
 ]  # fmt: skip
-# They say each time that a memory was read once more; compared where they find nothing.
+# Each call counts one more read of a memory, so they are compared where they find nothing.
 COUNTED = {"read", "get"}
 WRONG = [
     "links Nowhere", "backlinks Knne", "why knee Nowhere", "related x", "links %", "read nobody",
@@ -82,7 +82,7 @@ FORMS = dict(zip([*SAME, *WRONG], cycle([("text",), ("json",)]))) | dict.fromkey
 
 @each_case("line", FORMS)
 def test_a_command_says_the_same(indexed: Path, line: str) -> None:
-    """Arguments in the process of the test, where a person's process would do just the same."""
+    """Arguments are parsed in the process of the test, as a person's process would."""
     command, *more = words_of(line)
     for form in FORMS[line]:
         words = [command, "--format", form, "--vault", str(indexed), *more]
@@ -96,7 +96,7 @@ def test_a_command_says_the_same(indexed: Path, line: str) -> None:
 
 @pytest.mark.parametrize(("name", "form"), [*zip(sorted(FIRST), cycle(["text", "json"]))])
 def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
-    """One form of each command; above both were compared."""
+    """One form of each command; the test above compares both."""
     words = [*words_of(FIRST[name]), "--format", form, "--vault", str(indexed)]
     alone = process(*words)
     with agent_for(indexed) as host:

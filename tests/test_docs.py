@@ -1,4 +1,4 @@
-"""Documents cannot lie: what they name exists, and what exists is named."""
+"""The documents are true: what they name exists, and what exists is named."""
 
 import json
 import re
@@ -124,7 +124,7 @@ def test_commands_that_pages_show_exist() -> None:
     for path in PAGES:
         code = re.findall(r"^(?:    |\$ )?.*\bbin/vaultmem ([a-z-]+)", text_of(path), re.MULTILINE)
         code += re.findall(r"`vaultmem ([a-z-]+)", text_of(path))
-        planned = {"serve", "agent", "mcp"}  # only ever spoken of as not there yet
+        planned = {"serve", "agent", "mcp"}  # only mentioned as not there yet
         assert set(code) - planned <= {*commands(), "help", "maintain"}, shown(path)
 
 
@@ -154,7 +154,7 @@ def marked(name: str) -> str:
 
 
 def test_the_test_command_is_the_one_that_ci_runs() -> None:
-    """.ci/run takes it out of README.md and runs it as it stands, in a fresh copy of the tree."""
+    """.ci/run extracts it from README.md and runs it unchanged in a fresh copy of the tree."""
     script = re.search(r"awk '(.+)' README\.md", text_of(ROOT / ".ci" / "run"))
     assert script
     done = subprocess.run(["awk", script[1], README], capture_output=True, text=True, check=True)
@@ -198,7 +198,7 @@ def test_the_python_of_the_guide_runs(
 
 
 def found_by(shown: str) -> bool:
-    """Whether what a command or a tool says of a fresh sample vault finds something."""
+    """Whether a command or a tool finds something in a fresh sample vault."""
     try:
         told = json.loads(shown)
     except ValueError:
@@ -218,7 +218,7 @@ def places(told: dict[str, Any]) -> list[dict[str, Any]]:
 def test_what_the_guide_asks_a_fresh_vault_is_found(
     sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every search and recall of the guide, by words alone, as long as nothing has been remembered."""
+    """Every search and recall of the guide, by words alone, before anything was remembered."""
     monkeypatch.chdir(sample)
     readme = "\n".join(text_of(page) for page in [README, *sorted(GUIDE.glob("*.md"))])
     readme = readme.replace("\\|", "|")
@@ -238,7 +238,7 @@ def test_what_the_guide_asks_a_fresh_vault_is_found(
         for command in commands
         if not re.search(r"--batch|--open|--help|FORMAT|WORDS|…", command)
     }
-    nowhere = {  # of the reader's own notes
+    nowhere = {  # about the reader's own notes
         "vaultmem search lisbon flat",
         'vaultmem recall "how does Anne like to travel?"   # for a prompt, within a budget of tokens',
     }

@@ -1,4 +1,4 @@
-"""What doctor finds around the agent, and that each finding comes with something to type."""
+"""What doctor finds about the agent, and that each finding names a command to type."""
 
 import fcntl
 import os
@@ -53,12 +53,12 @@ def state_of(vault: Path) -> str:
 
 
 def says(status: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have an agent that tells this of itself."""
+    """An agent that reports this about itself."""
     monkeypatch.setattr(Vault, "agent", lambda _: status)
 
 
 def found(vault: Path) -> list[str]:
-    """What doctor finds; every finding comes with something to type."""
+    """What doctor finds; every finding names a command to type."""
     ended = on(vault, "doctor", "--format", "json")
     findings = ended.data["findings"]
     assert ended.code == int(any(finding["severity"] == "error" for finding in findings))
@@ -140,7 +140,7 @@ def test_the_last_error_of_an_agent_that_ended(indexed: Path) -> None:
 
 @contextmanager
 def held(vault: Path, *words: str) -> Iterator[None]:
-    """Somebody else's process with these words on its command line holds the lock."""
+    """Another process with these words on its command line holds the lock."""
     code = (
         "import fcntl, os, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX);"
         "file.write(str(os.getpid())); file.flush(); print(flush=True); sys.stdin.read()"

@@ -1,4 +1,4 @@
-"""The socket of tools: one connection that stays open, wild lines, floods, and who reads nothing."""
+"""The socket of tools: one connection that stays open, malformed lines, floods, and clients that do not read."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_hundred_clients_at_once(running: Agent) -> None:
             gate.abort()
 
     gate = threading.Barrier(100)
-    # Each from a process of its own would be a hundred processes: the limit for one process is what they share.
+    # One process each would be a hundred processes, so they share the limit of one process.
     assert Limiter.CALLS > 300
     threads = [threading.Thread(target=work, args=(number,)) for number in range(100)]
     for thread in threads:
@@ -180,7 +180,7 @@ def test_a_hundred_clients_at_once(running: Agent) -> None:
 
 
 def sockets(running: Agent) -> int:
-    """How many it has open."""
+    """How many sockets it has open."""
     count = 0
     for each in Path(f"/proc/{running.process.pid}/fd").iterdir():
         with contextlib.suppress(OSError):  # closed just now

@@ -1,4 +1,5 @@
-"""The doors of the tools: a command with JSON on stdin, and the socket of the agent, in polite and in wild hands."""
+"""The doors of the tools: a command with JSON on stdin, and the agent's socket, with well-behaved and misbehaving
+clients."""
 
 import json
 import os
@@ -137,7 +138,7 @@ def test_no_bytes_make_it_fail_in_any_other_way(indexed: Path, data: bytes) -> N
 
 @pytest.mark.parametrize("count", [1, MOST_CALLS, MOST_CALLS + 1])
 def test_each_call_is_made_once_however_many_there_are(served: Path, count: int) -> None:
-    """So many more than fit one request are handed back and made one by one."""
+    """More calls than fit one request are handed back and made one by one."""
     mark = os.urandom(4).hex()
     calls = [
         {"id": number, "name": "memory_write", "params": {"content": f"{mark} is {number} of them", "title": f"{mark} {number}"}}

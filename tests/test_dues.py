@@ -1,4 +1,4 @@
-"""Words that say when something is due: laws for any text, and small pure parts."""
+"""Words that say when something is due: laws for any text, and small pure functions."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -125,7 +125,7 @@ def test_it_reminds_as_long_before_each_time() -> None:
         ("Plan.md", "", NOW, {}, "2026-11-23"),
         ("2026-11-20.md", "2026-11-20", NOW, {}, "2026-11-21"),
         ("2026-11-20.md", "2026-11-20", NOW, {BEGAN: "2026-11-01T00:00"}, "2026-11-21"),
-        ("Plan.md", "2026-11-20", NOW, {}, "2026-11-21"),  # there when we looked for the first time
+        ("Plan.md", "2026-11-20", NOW, {}, "2026-11-21"),  # there at the first check
         ("Plan.md", "2026-11-20", NOW, {BEGAN: "2026-11-01T00:00"}, "2026-11-23"),  # added since
         ("Plan.md", "no day", NOW, {}, "2026-11-23"),
     ],

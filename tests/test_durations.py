@@ -1,4 +1,4 @@
-"""Spans of time and schedules as people write them."""
+"""Durations and schedules as people write them."""
 
 import pytest
 from hypothesis import given
@@ -96,7 +96,7 @@ def test_any_text_is_a_schedule_or_a_clear_error(text: str) -> None:
 
 
 class Quiet:
-    """Nobody types, nothing is in use."""
+    """Nobody types, and nothing is in use."""
 
     def typing(self) -> bool:
         return False

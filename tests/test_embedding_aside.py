@@ -1,4 +1,4 @@
-"""Embedding beside a person's searches: newest notes first, aside when asked, stopped without a loss."""
+"""Embedding in the background of searches: newest notes first, pausing when asked, stopped without a loss."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from vaultmem.vault import files as store_vault
 
 
 class OneByOne:
-    """Embeds a text at a time, and remembers which."""
+    """Embeds one text at a time and remembers which."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions

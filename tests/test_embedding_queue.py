@@ -1,4 +1,4 @@
-"""The thread that embeds: what a failure costs, who is told, when the model is let go, what is looked at again."""
+"""The embedding thread: what a failure costs, who is told, when the model is unloaded, what is checked again."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,11 +27,11 @@ PATIENCE = 60.0
 
 
 class PanicException(BaseException):
-    """What a panic of Rust is in Python."""
+    """How a Rust panic appears in Python."""
 
 
 class Model:
-    """Stands for an embedding model: loads itself, fails when told to, and lets others in between two texts."""
+    """Stands in for an embedding model: loads, fails when told to, and lets others in between two texts."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
@@ -104,7 +104,7 @@ def queue(opened: Vault, pool: Pool, model: Model) -> Iterator[EmbeddingQueue]: 
 
 @pytest.fixture
 def looks(meaning: Meaning, monkeypatch: pytest.MonkeyPatch) -> list[set[int] | None]:
-    """Which notes were looked at, round by round; None is all of them."""
+    """Which notes were checked, round by round; None means all of them."""
     found: list[set[int] | None] = []
     real = meaning.pending
 
@@ -131,7 +131,7 @@ def change(opened: Vault, name: str, text: str) -> int:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing waits for quiet."""
+    """No waiting for quiet."""
     monkeypatch.setattr(embedding, "QUIET", 0.0)
     monkeypatch.setattr(embedding, "SHORTEST_PAUSE", 0.02)
 
@@ -149,7 +149,7 @@ FAILURES = [StateError("no room"), ValueError("odd"), PanicException("index out 
 def test_what_fails_is_told_and_tried_again(
     queue: EmbeddingQueue, meaning: Meaning, model: Model, error: BaseException
 ) -> None:
-    model.fails = [error, error]  # one may be met before anybody waits
+    model.fails = [error, error]  # one may happen before anybody waits
     queue.start()
     while model.fails:
         assert queue.wait(PATIENCE), "who waits is not left waiting"
@@ -233,7 +233,7 @@ def test_a_model_that_a_later_search_loads_is_unloaded(
     until(lambda: not model.loaded)
 
 
-# --- what is looked at again
+# --- what is checked again
 
 
 @pytest.mark.usefixtures("at_once")

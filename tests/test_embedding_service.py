@@ -1,4 +1,4 @@
-"""Embeddings from an OpenAI-compatible service: what is sent, what is kept, and what is left where it fails."""
+"""Embeddings from an OpenAI-compatible service: what is sent, what is kept, and what is left when it fails."""
 
 import json
 import threading
@@ -42,7 +42,7 @@ class ScriptedEmbeddings:
 
     @property
     def texts(self) -> list[str]:
-        """All that was sent, but for what asks how long a vector is."""
+        """All texts that were sent, except the one that asks for a vector's length."""
         sent = [text for request in self.requests for text in request["input"]]
         return [text for text in sent if not text.startswith("How many numbers")]
 
@@ -136,7 +136,7 @@ def sync() -> None:
 
 
 def found(words: str) -> tuple[list[str], str]:
-    """The notes that a search by meaning finds, and what it remarks."""
+    """The notes that a search by meaning finds, and its remarks."""
     ended = ran("search", "--semantic", words, "--format", "json")
     return [one["path"] for one in ended.data["results"]], ended.err
 

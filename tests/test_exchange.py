@@ -1,4 +1,4 @@
-"""Lines of JSON as memories: what is written is read, and nothing else than memories is."""
+"""Lines of JSON as memories: what is written can be read, and only memories are."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""vaultmem expect: what a question has to find stands on a page, is checked by recall, and is reported when it is lost."""
+"""vaultmem expect: what a question must find is on a page, checked by recall, and reported when it is lost."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Memories out of one vault and into another: to the last byte, merged by id and text, whatever the lines are."""
+"""Memories from one vault into another: complete to the last byte, merged by id and text, whatever the lines are."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def test_into_an_empty_vault_every_byte_comes_back(tmp_path: Path, kind: str) ->
     again = took(other, exported(one, "--include-archived"))
     assert (again["new"], again["known"]) == (0, len(before))
     lines = [exported(vault, "--include-archived").splitlines() for vault in (one, other)]
-    # Of two files with one id, the older file has it: that is another one where both are new.
+    # Of two files with one id the older file keeps it; which one that is differs where both are new.
     ours, theirs = ([each for each in some if '"id": "odd-7"' not in each] for some in lines)
     assert ours == theirs
     assert len(ours) >= len(before) - 2

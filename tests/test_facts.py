@@ -1,4 +1,4 @@
-"""Laws of facts: what a message says of its writer, with a model and without."""
+"""Laws of facts: what a message says about its writer, with a model and without."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from vaultmem_languages.facts import facts_in
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
 DATA = Path(__file__).parent / "data"
-# Anything a model may give back, and then some.
+# Anything a model may return, and more.
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=400),
     lambda inner: (
@@ -28,16 +28,16 @@ JSON = st.recursive(
 
 
 def messages() -> list[tuple[str, str, str]]:
-    """Set, part of the sentence that is to be kept ("" for none), message."""
+    """Set, part of the sentence to keep ("" for none), message."""
     lines = (DATA / "lasting_messages.tsv").read_text("utf-8").splitlines()
     rows = (line.replace("\\n", "\n").split("\t") for line in lines)
     return [(name, part, text) for name, part, text in rows]
 
 
 def test_sentences_that_state_something_lasting_are_kept_and_no_others() -> None:
-    """Sets that were written before the rules had seen them, as they were first measured: "held out" 44 of 45 kept and none
-    of 30 that state nothing; "second" 20 of 20, and 12 of 28 too many; "third" 26 of 26, and 7 of 26 too many. What
-    these showed was mended."""
+    """Sets that were written before the rules had seen them, as first measured: "held out" 44 of 45 kept and none of
+    30 that state nothing; "second" 20 of 20, and 12 of 28 too many; "third" 26 of 26, and 7 of 26 too many. The
+    faults they showed were mended."""
     rows = messages()
     assert len(rows) > 300
     missed = [
@@ -119,7 +119,7 @@ def test_no_message_can_close_its_fence(text: str) -> None:
     last = question(text).messages[-1].content
     mark = last.rpartition("=== end of message ")[2].removesuffix(" ===")
     assert last.count(mark) == 2
-    # even quoted whole, it gets another
+    # even quoted completely, it gets another
     assert question(last).messages[-1].content.count(mark) == 2
     assert mark not in question(last).messages[-1].content.splitlines()[-1]
 

@@ -1,4 +1,4 @@
-"""What a search and a tool say costs tokens: nothing empty, nothing twice."""
+"""The output of a search and a tool costs tokens: nothing empty, nothing twice."""
 
 import json
 import shutil
@@ -54,7 +54,7 @@ CALLS: list[tuple[str, dict[str, object]]] = [
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_tool_says_its_words_once(known: Vault, name: str, arguments: dict[str, Any]) -> None:
-    """As text, with the place of each; as data there are ids and places, for programs."""
+    """As text, with the place of each; the data has ids and places, for programs."""
     told = Toolbox(plain=True).call(known, Call(name, arguments, "claude"))
     again = json.dumps(told.data, ensure_ascii=False)
     said = [line for line in told.text.splitlines() if len(line) > 60]

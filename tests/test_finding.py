@@ -39,7 +39,7 @@ def finder(vault: Path) -> Agenda:
 def found(
     vault: Path, now: datetime = NOW, closed: frozenset[str] = frozenset(), by: Agenda | None = None
 ) -> list[Due]:
-    """What is due, of the vault as it is now."""
+    """What is due in the vault as it is now."""
     synced(vault)
     with catalog_of(vault) as catalog:
         answers = {id_: Answer(id_, "done", "2026-11-22T09:00:00Z") for id_ in closed}
@@ -54,7 +54,8 @@ def dated(path: Path, when: datetime) -> Path:
 def found_in(
     vault: Path, write: Write, texts: Collection[str], folder: str = "."
 ) -> list[list[Due]]:
-    """What is due of each of these notes of a week ago; all are in one vault, for a sync takes longer than to look."""
+    """What is due in each of these notes of a week ago; all are in one vault, because a sync takes longer than a
+    query."""
     paths = [f"{folder}/{chr(ord('A') + at)}.md".removeprefix("./") for at, _ in enumerate(texts)]
     for path, text in zip(paths, texts, strict=True):
         dated(write(path, text), WEEK_AGO)
@@ -347,7 +348,7 @@ def test_ids_are_all_different(vault: Path, write: Write) -> None:
 
 
 def test_a_copy_of_the_page_asks_for_nothing(vault: Path) -> None:
-    """What it lists is due where it comes from; else every look would bring forth more."""
+    """Its items are due where they come from; otherwise every check would add more."""
     task = "- [ ] call [[a]] 📅 2026-12-01 ^vm-abcdef\n"
     names = [
         "My list.md",

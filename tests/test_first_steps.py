@@ -1,4 +1,4 @@
-"""vaultmem setup: what it finds, what it does after a yes, and that --undo leaves everything as it was."""
+"""vaultmem setup: what it finds, what it does after a yes, and that --undo leaves everything as before."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / ".claude/settings.json").write_text(SETTINGS)
     (folder / ".codex").mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setenv("PATH", str(tmp_path))  # no assistant is found by its program
+    monkeypatch.setenv("PATH", str(tmp_path))  # no assistant's program is installed
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)  # no service manager to ask
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
@@ -133,7 +133,7 @@ def test_a_setting_takes_the_place_of_its_line() -> None:
     with pytest.raises(ConfigError, match="yourself"):
         with_setting("llm:\n  model: x\n", "llm.model", "y")
     with pytest.raises(ConfigError, match="yourself"):
-        with_setting("{a: 1}\n", "vault", "/y")  # what setup has done has to be a line to be undone
+        with_setting("{a: 1}\n", "vault", "/y")  # undoing needs a line about what setup has done
 
 
 def test_a_model_that_runs_here_is_found_by_its_port(

@@ -15,7 +15,7 @@ from vaultmem.notes.yaml_lines import format_text, format_value
 
 
 def json_values(items: int, letters: int, leaves: int) -> st.SearchStrategy[Value]:
-    """Values with at most so many items of a list or a map, letters of a key, and values in all."""
+    """Values with limits for items of a list or a map, letters of a key, and values in all."""
     text = st.characters(exclude_categories=["Cs"])
     numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
     return st.recursive(
@@ -29,7 +29,7 @@ def json_values(items: int, letters: int, leaves: int) -> st.SearchStrategy[Valu
 
 
 def edited(note: bytes, key: str, value: object) -> bytes:
-    """A file of bytes with one property set, or removed for None."""
+    """A file's bytes with one property set, or removed for None."""
     return pages.edit("frontmatter", note, {key: value}, None)  # type: ignore[dict-item]
 
 

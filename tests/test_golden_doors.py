@@ -1,5 +1,5 @@
-"""Every door as it stands today, each in one file: help, tools, the socket, and what commands print as JSON.
-From the last docs/json.md is made.
+"""Every door as it is today, each in one file: help, tools, the socket, and what commands print as JSON. docs/json.md
+is made from the last one.
 
 UPDATE_GOLDEN=1 writes the files; a difference in one of them is a change that somebody outside will see.
 """
@@ -29,11 +29,11 @@ from vaultmem.output import JSON_VERSION
 from vaultmem.progress import Silent
 
 _NAMES = {str: "string", bool: "boolean", int: "number", float: "number", type(None): "null"}
-_BY_DATA = re.compile(r"[\s./]|^[0-9a-f]{8}-")  # a key that is a path, an id or a text, and no name
+_BY_DATA = re.compile(r"[\s./]|^[0-9a-f]{8}-")  # a key that is a path, an id or a text
 
 
 class Shape:
-    """The kinds of the values at one place."""
+    """The kinds of the values in one place."""
 
     def __init__(self) -> None:
         self._plain: list[str] = []
@@ -42,7 +42,7 @@ class Shape:
         self._items: Shape | None = None
 
     def add(self, value: Any) -> None:
-        """Take in one more value that stands there."""
+        """Take in one more value from there."""
         if isinstance(value, dict):
             self._seen += 1
             for key, one in value.items():
@@ -142,7 +142,7 @@ export --category preferences
 import -
 jobs
 """
-# Only for their shapes: their values are other ones on each machine, or have transcripts of their own.
+# Only for their shapes: their values differ on each machine or have their own transcripts.
 MORE = """\
 status
 doctor
@@ -214,7 +214,7 @@ REQUESTS: list[tuple[str, dict[str, object]]] = [
 
 @pytest.fixture
 def small(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two notes, and a clock that is given."""
+    """Two notes and a fixed clock."""
     (vault / "Tea.md").write_text(
         "---\nrating: 4\n---\n# Tea\n\nOolong from the hill. [[Pot]]\n\n- [ ] buy tea 📅 2026-11-23\n"
     )
@@ -228,7 +228,7 @@ def small(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def steady(text: str, vault: Path) -> str:
-    """A text without what is another one each time."""
+    """A text without the parts that differ each time."""
     ids: dict[str, str] = {}
     text = _ID.sub(lambda found: ids.setdefault(found[0], f"ID-{len(ids) + 1}"), text)
     for id_, name in ids.items():
@@ -283,7 +283,7 @@ def test_commands(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def learn(shapes: dict[str, Shape], line: str, ended: Ran) -> None:
-    """Take in what a command printed."""
+    """Take in the output of a command."""
     if ended.code == 0 and not line.startswith("export"):
         shapes.setdefault(line.removeprefix("maintain ").split()[0], Shape()).add(ended.data)
 

@@ -1,4 +1,4 @@
-"""The history has every byte that was there, once, and nothing of anybody else's Git has a say in it."""
+"""The history has every byte that was there, once, and is not affected by any other Git settings."""
 
 import os
 import shutil

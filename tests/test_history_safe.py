@@ -1,4 +1,4 @@
-"""The history survives kills, damage, and anybody else's Git."""
+"""The history survives kills, damage, and other people's Git settings."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ def kept(tmp_path: Path) -> Kept:
     return Kept(tmp_path)
 
 
-# --- The knife
+# --- Kills
 
 
 def test_killed_while_it_commits(kept: Kept) -> None:
@@ -103,7 +103,7 @@ def without_head(folder: Path) -> None:
 
 
 def emptied(folder: Path) -> None:
-    """What a loss of power leaves of files that were not safe on the disk."""
+    """What a power loss leaves of files that were not yet safe on the disk."""
     for file in (folder / "objects").rglob("*"):
         if file.is_file():
             file.chmod(0o600)
@@ -150,7 +150,7 @@ def test_a_damaged_history_is_set_aside_and_begins_again(
 def test_what_another_process_commits_during_a_look_is_no_damage(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Git, which has read the folders of objects by then, misses what a new commit points to."""
+    """Git has already read the folders of objects and misses what a new commit points to."""
     kept.make("memories/a.md", b"a")
     real, looks = repository.Repository._execute, 0
 
@@ -173,7 +173,7 @@ def test_what_another_process_commits_during_a_look_is_no_damage(
 
 
 def full(*_: object) -> None:
-    """A disk without room."""
+    """A full disk."""
     raise OSError(errno.ENOSPC, "no space left")
 
 
@@ -309,7 +309,7 @@ print(len(kept.history.log()))
 
 @pytest.mark.parametrize("called_by_git", [True, False])
 def test_hostile_settings_run_nothing(tmp_path: Path, *, called_by_git: bool) -> None:
-    """Neither those of a repository in the vault, nor of the person, nor the variables of a caller."""
+    """Neither settings of a repository in the vault or of the person nor the caller's variables."""
     ran, theirs, vault, home = (tmp_path / name for name in ("ran", "theirs", "vault", "home"))
     evil = tmp_path / "evil" / "hooks"
     evil.mkdir(parents=True)

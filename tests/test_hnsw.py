@@ -1,4 +1,4 @@
-"""The graph finds nearly what exact search finds, and a damaged one is never loaded."""
+"""The graph finds nearly what exact search finds, and a damaged graph is never loaded."""
 
 import gc
 import json
@@ -25,7 +25,7 @@ from vector_samples import (
     vectors_of,
 )
 
-if sys.version_info >= (3, 13):  # it has no wheel there
+if sys.version_info >= (3, 13):  # there is no wheel for it
     pytest.importorskip("hnswlib")
 from vaultmem.vectors import exact, hnsw
 from vaultmem.vectors.exact import ExactIndex, nearest
@@ -37,7 +37,7 @@ __all__ = ["folder", "store"]  # fixtures
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """4,000 rows in clusters, as texts are, with a saved graph."""
+    """4,000 rows in clusters, like texts, with a saved graph."""
     folder = tmp_path_factory.mktemp("crowd") / "a-model"
     rng = np.random.default_rng(11)
     centres = rng.standard_normal((60, DIMENSIONS))
@@ -58,7 +58,7 @@ def crowded(crowd: Path, folder: Path) -> Iterator[VectorStore]:
 
 @pytest.fixture
 def no_exact(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each exact comparison of the graph index had to look at."""
+    """How many rows each exact comparison of the graph index had to compare."""
     looked: list[int] = []
 
     def counting(
@@ -135,7 +135,7 @@ def test_a_damaged_graph_is_not_loaded_but_built_again(crowded: VectorStore, dam
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     index = HnswIndex(crowded)
     assert index.rows == 0
-    if damage == "header":  # what comes next is the same for all
+    if damage == "header":  # what follows is the same for all
         assert recall(index, crowded) == 1.0
         index.prepare()
         assert HnswIndex(crowded).rows == 4000
@@ -174,7 +174,7 @@ def test_a_graph_in_use_is_left_when_rows_are_renumbered(crowded: VectorStore) -
 def test_a_killed_save_leaves_no_graph_that_loads_wrongly(
     crowded: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The graph is in place, its note is still the old one."""
+    """The graph is in place, but its note is still the old one."""
     new = keys(9000, 10_000)
     crowded.append(new, vectors_of(new))
     index = HnswIndex(crowded)

@@ -1,4 +1,4 @@
-"""The start-up hook: the JSON of each harness, what is told and what is not, and whatever fails, an answer."""
+"""The start-up hook: each program's JSON, what is included and what is not, and an answer whatever fails."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ def refuse(*_: object, **__: object) -> None:
 def test_the_listing_tells_the_same(
     remembering: Path, prompt: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked(remembering)  # what an expression of time means from now on is written down
+    asked(remembering)  # what an expression of time means is written down from now on
     aged(remembering)
     words = ["--prompt", prompt] if prompt else []
     anew = asked(remembering, *words)
@@ -117,7 +117,7 @@ def test_preferences_and_ways_of_working_are_told_and_nothing_from_elsewhere(
 
 
 def approve(vault: Path, memory: str) -> None:
-    """As a person does who ticks the question on the page."""
+    """Tick the question on the page, as a person does."""
     with Vault(str(vault)) as opened:
         answer = Answer(approval_id(memory), DONE, "2026-11-22T10:00:00Z")
         Record(Ledger(opened.state.path("ledger.db")), None).add([answer], [], NOW)
@@ -221,7 +221,7 @@ def facts_told(text: str) -> list[str]:
 
 @pytest.fixture
 def knowing(vault: Path) -> Path:
-    """A vault that knows the person and two projects."""
+    """A vault that knows about the person and two projects."""
     synced(vault)
     with Vault(str(vault)) as opened:
         opened.write("The user lives in Bristol", category="people")

@@ -1,4 +1,4 @@
-"""A hook never keeps a session from starting: broken settings, a damaged index, wrong words."""
+"""A hook never prevents a session from starting: broken settings, a damaged index, wrong words."""
 
 import json
 import os
@@ -20,7 +20,7 @@ __all__ = ["remembering", "today"]  # fixtures
 
 
 def empty(ended: Ran, harness: str = "claude") -> str:
-    """The hook has answered with an empty context; the line that says why."""
+    """The hook has answered with an empty context. Returns the line that says why."""
     assert ended.code == 0
     assert text_in(ended.data, harness) == ""
     return one_line(ended)
@@ -86,7 +86,7 @@ def test_what_fails_in_the_agent_is_done_by_whoever_asked(
 def test_an_agent_that_hangs_holds_up_neither_a_session_nor_who_reads(
     remembering: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes the connection and says nothing. A command asks it once, whatever else it needs."""
+    """It accepts the connection and says nothing. A command asks it once, whatever else it needs."""
     path = paths.socket_path(str(remembering))
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)

@@ -1,4 +1,4 @@
-"""A question whose answer stands beside a name that only another line gives."""
+"""A question whose answer is beside a name that only another line gives."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def told(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 
 def contents(vault: Vault, question: str, **how: object) -> list[str]:
-    """What a recall tells."""
+    """The contents of a recall."""
     return [str(one["content"]) for one in vault.recall(question, **how)["memories"]]
 
 

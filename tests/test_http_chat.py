@@ -1,4 +1,4 @@
-"""Chats at the HTTP door: a model with the memory of the token's client, and the official client of the API."""
+"""Chats at the HTTP door: a model with the memory of the token's client, used by the API's official client."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_who_may_not_write_may_not_chat_and_nothing_else_is_passed_on(
     assert "no vault 'hmoe' for this token: it opens home, work" in str(wrong.data)
     for path in ("/v1/files", "/v1/embeddings", "/v1/../v1/files", "/v1", "/v1/chat/completions/x"):
         assert door.send("POST", path, {}, "claude", X_Vaultmem_Vault="home").status == 404, path
-    # What is learned from earlier turns may have come meanwhile, and nothing else.
+    # Facts learned from earlier turns may have been added meanwhile, and nothing else.
     since = llm.requests[before:]
     assert all(one.path.endswith("/chat/completions") and one.messages for one in since)
 
@@ -112,7 +112,7 @@ def test_a_client_counts_tokens_with_the_key_of_the_person(door: Door, llm: Scri
 
 
 def test_the_official_client_streams(door: Door, llm: ScriptedLlm) -> None:
-    llm.otherwise = text("Hello there")  # also of what learns from earlier turns
+    llm.otherwise = text("Hello there")  # also by learning from earlier turns
     headers = {"X-Vaultmem-Vault": "work"}
     with openai.OpenAI(
         base_url=f"{door.url}/v1",

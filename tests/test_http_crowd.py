@@ -24,7 +24,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
 
 
 def readers(vault: Path) -> list[psutil.Process]:
-    """The processes that search beside the agent of a vault."""
+    """The processes that search beside a vault's agent."""
     return [
         one
         for one in psutil.process_iter(["cmdline"])
@@ -35,7 +35,7 @@ def readers(vault: Path) -> list[psutil.Process]:
 
 
 def bodies(door: Door, query: str, count: int, token: str = "me") -> set[bytes]:
-    """What so many searches by as many clients are answered with."""
+    """The answers to this many searches by as many clients."""
 
     def one(_: int) -> bytes:
         answer = door.ask("search", token, query=query, keyword=True)
@@ -89,6 +89,6 @@ def test_a_crowd_loses_nothing_when_the_second_process_is_killed(door: Door) -> 
                 with suppress(psutil.NoSuchProcess):
                     reader.kill()
                     killed += 1
-            time.sleep(0.02)  # to look for them costs as much as they do
+            time.sleep(0.02)  # looking for them costs as much as they do
         assert len(crowd.result()) == 1
     assert killed

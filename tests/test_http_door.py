@@ -1,4 +1,4 @@
-"""The HTTP door as a program on another machine meets it: a real door, real agents behind it, the official client."""
+"""The HTTP door as a program on another machine sees it: a real door, real agents behind it, the official client."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_one_search_goes_over_several_vaults(door: Door) -> None:
     mine = search("me", vaults=["work", "home"]).data
     assert {one["path"] for one in mine["results"]} == {"Boiler.md", "Secret.md"}
     assert len(search("me", vaults="*", limit=1).data["results"]) == 1
-    # A token finds where it may; who names another vault hears no more than that it is not theirs.
+    # A token finds where it may; naming another vault only returns that it is not theirs.
     assert {one["vault"] for one in search("home", vaults="*").data["results"]} == {"home"}
     assert search("home", vaults=["home", "work"]).status == 404
     for wrong in ([], "home", 7, None, [7]):
@@ -193,7 +193,7 @@ def test_metrics_name_what_the_token_opens_and_nothing_that_a_client_made_up(doo
 
 
 def test_the_text_of_a_memory_is_the_same_by_every_door(door: Door) -> None:
-    """A sign that some programs take for the end of a line is a letter like any other."""
+    """A character that some programs take for a line end is a character like any other."""
     content = "The boiler's valves:\u2028left,\x85right."
     arguments = {"content": content, "category": "knowledge"}
     message = request("tools/call", 7, name="memory_write", arguments=arguments)

@@ -1,4 +1,4 @@
-"""What a web page, a flood, two servers in a row or a slow client could do to the HTTP door."""
+"""What a web page, a flood, a chain of servers or a slow client could do to the HTTP door."""
 
 import shutil
 import socket
@@ -83,7 +83,7 @@ def test_an_event_that_was_never_sent_is_none(door: Door) -> None:
 def test_behind_a_web_server_there_is_no_page_and_no_name_passes_for_an_address(
     vault: Path,
 ) -> None:
-    """What other machines reach does not serve the page, on whatever address it listens; and where it listens at all of
+    """What other machines reach does not serve the page, whatever address it listens at; and if it listens at all of
     them, a page of another machine can have a name of hexadecimal digits."""
     for words in (["--http", "127.0.0.1:0", "--behind-proxy"], ["--http", "0.0.0.0:0", "--behind-proxy"]):  # fmt: skip
         with serving([*words, "--vault", str(vault)]) as port:
@@ -95,16 +95,16 @@ def test_behind_a_web_server_there_is_no_page_and_no_name_passes_for_an_address(
 
 
 def raw(door: Door, *parts: bytes) -> bytes:
-    """All that comes back for these bytes, until the door closes the connection or says no more."""
+    """Everything that is returned for these bytes, until the door closes the connection or falls silent."""
     received = b""
     with socket.create_connection(("127.0.0.1", door.port), timeout=20) as link, suppress(OSError):
-        # it has closed before it was sent all
+        # it closed before everything was sent
         with suppress(BrokenPipeError, ConnectionResetError):
             for part in parts:
                 link.sendall(part)
         while piece := link.recv(65_536):
             received += piece
-            link.settimeout(2)  # it says no more, and may leave the connection open
+            link.settimeout(2)  # it is silent and may leave the connection open
     return received
 
 
@@ -122,7 +122,7 @@ BEHIND = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\
     ],
 )
 def test_what_two_servers_would_read_in_two_ways_smuggles_nothing(door: Door, lines: bytes) -> None:
-    """Behind a request whose length is in doubt stands another one, which a server in front has not seen."""
+    """Behind a request of ambiguous length is another one, which a server in front has not seen."""
     own = door.tokens["me"].encode()
     head = b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" % own
     assert b"vaultmem_up" not in raw(door, head + lines + BEHIND % own)
@@ -139,8 +139,8 @@ def test_more_than_fits_is_refused_however_it_is_sent(door: Door) -> None:
 
 
 def test_what_was_seen_on_the_way_cannot_be_used_again(door: Door) -> None:
-    """Neither a session that is over, nor the session or the stream of another token, nor a token that was revoked
-    since the session began."""
+    """Neither an ended session, nor another token's session or stream, nor a token that was revoked since the session
+    began."""
     token = TokenStore().add("passing", READ)
     session = door.session(token)
     assert door.mcp(request("ping"), token, session).status == 200

@@ -1,4 +1,4 @@
-"""How what several vaults find is merged, and what a slow one says."""
+"""How results from several vaults are merged, and how a slow one is reported."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""While another folder is in the place of a vault, nothing is written there and nothing is taken to be removed."""
+"""While another folder is in the place of a vault, nothing is written there and nothing is considered removed."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ WRITES = (
 
 @pytest.fixture
 def mounted(vault: Path, write: Write) -> Path:
-    """A vault that was used: notes, an index, a memory and its history."""
+    """A vault in use: notes, an index, a memory and its history."""
     for number in range(4):
         write(f"Note {number}.md", f"Note {number} of the house")
     done(vault, "sync")
@@ -49,7 +49,7 @@ def done(vault: Path, *words: str) -> Ran:
 
 
 def unmounted(vault: Path) -> Path:
-    """What is there when the drive is not mounted: another folder with another thing in it."""
+    """What is there if the drive is not mounted: another folder with other contents."""
     away = vault.with_name("drive")
     vault.rename(away)
     vault.mkdir()
@@ -86,7 +86,7 @@ def test_no_door_writes_while_the_vault_is_away(mounted: Path) -> None:
 
 
 def test_the_same_vault_in_another_folder_is_the_same(mounted: Path) -> None:
-    """A backup that was copied back, a drive that has another number today."""
+    """A restored backup, or a drive that has another number today."""
     away = unmounted(mounted)
     shutil.rmtree(mounted)
     shutil.copytree(away, mounted)
@@ -104,7 +104,7 @@ def test_the_state_follows_a_vault_that_was_renamed(mounted: Path, tmp_path: Pat
 
 
 def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted: Path) -> None:
-    """Sync services of editors leave out files with a leading dot."""
+    """Editors' sync services leave out files with a leading dot."""
     away = unmounted(mounted)
     shutil.rmtree(mounted)
     shutil.copytree(away, mounted, ignore=shutil.ignore_patterns(MARKER))
@@ -124,7 +124,7 @@ def test_a_person_may_say_that_it_is_the_vault(mounted: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
 def test_a_marker_that_is_no_file_is_none(vault: Path, tmp_path: Path, kind: str) -> None:
-    """Nobody waits for a fifo, and nothing is read through a link that leads out of the vault."""
+    """A fifo is not waited for, and nothing is read through a link that leads out of the vault."""
     outside = tmp_path / "outside"
     outside.write_text("a word of another file\n")
     (vault / "vaultmem").mkdir()
@@ -222,7 +222,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def test_git_merges_the_markers_of_two_machines(tmp_path: Path) -> None:
-    """Each of them has used its clone before the first pull."""
+    """Both have used their clones before the first pull."""
     shared, laptop, desktop = (tmp_path / name for name in ("shared.git", "laptop", "desktop"))
     git(tmp_path, "init", "--bare", str(shared))
     states = {}
@@ -264,7 +264,7 @@ def test_git_merges_the_markers_of_two_machines(tmp_path: Path) -> None:
         assert git(machine, "status", "--short", f"vaultmem/{MARKER}") == ""
         assert {"laptop", "desktop"} <= {*at(machine, "list").out.split()}
         moved = machine.rename(machine.with_name("moved"))
-        shutil.copytree(moved, machine)  # another folder: the marker alone says which vault it is
+        shutil.copytree(moved, machine)  # another folder: only the marker says which vault it is
         shutil.rmtree(moved)
         at(machine, "write", f"The roof of the {machine.name} was mended")
         assert ids(machine) == both

@@ -1,4 +1,4 @@
-"""What an import does with what is there already, and whose approval it may use."""
+"""What an import does with existing memories, and whose approval it may use."""
 
 import base64
 import json
@@ -82,7 +82,7 @@ def test_what_an_assistant_brings_is_not_trusted_for_that(tmp_path: Path) -> Non
 
 
 def test_an_assistant_cannot_take_the_place_of_what_was_approved(tmp_path: Path) -> None:
-    # One that says no name: what others write waits for no approval.
+    # One without a name: what others write waits for no approval.
     vault = made(tmp_path / "v")
     took(vault, line("a", "preferences/A.md", "Anne likes tea."), "--by", "assistant")
     api = Vault(str(vault))
@@ -101,7 +101,7 @@ def test_an_assistant_cannot_take_the_place_of_what_was_approved(tmp_path: Path)
 
 
 def approved_one(tmp_path: Path) -> tuple[Vault, str]:
-    """A vault with a memory of an assistant that a person has approved, and its line."""
+    """A vault with an assistant's memory that a person has approved, and its line."""
     vault = made(tmp_path / "v")
     (vault / "Mine.md").write_text("A note.\n")
     api = Vault(str(vault))
@@ -113,7 +113,7 @@ def approved_one(tmp_path: Path) -> tuple[Vault, str]:
 
 
 def told_to(by: str, api: Vault) -> list[str]:
-    """What an assistant is told that has not written it."""
+    """What an assistant gets that has not written it."""
     api.sync()
     found = api.ask("recall", query="what does Anne like", by=by)["memories"]
     return [each["content"] for each in found]

@@ -1,4 +1,4 @@
-"""Broken lines, paths and ids of an import, and the lines of other programs."""
+"""Broken lines, paths and ids of an import, and lines from other programs."""
 
 import base64
 import hashlib

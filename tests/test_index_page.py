@@ -1,4 +1,4 @@
-"""Memory.md and the views beside it: what a person leafs through, and never a note of theirs."""
+"""Memory.md and the views beside it: what a person browses, and never one of their notes."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Ask = Callable[..., Any]
 
 @pytest.fixture
 def ask(vault: Path) -> Ask:
-    """Asks the store of the vault, which is indexed before."""
+    """Ask the store of the vault, which is indexed first."""
     stores: list[tuple[MemoryStore, Vault]] = []
 
     def asked(verb: str, **params: object) -> Any:
@@ -90,7 +90,7 @@ def test_it_is_right_after_a_job_and_after_its_undo(vault: Path, ask: Ask) -> No
 
 
 def test_what_changed_names_nothing_private(vault: Path, ask: Ask) -> None:
-    """It is a note that assistants read; also what was private only later, or is in the archive by now."""
+    """Assistants may read this note; also what became private later or is in the archive by now."""
     remember(ask, "Decision: we chose PostgreSQL over MySQL", "Decision: we chose divorce over war")
     secret = next((vault / "vaultmem/inbox").glob("*divorce*"))
     secret.write_text(secret.read_text("utf-8").replace("---\n", "---\nprivate: yes\n", 1), "utf-8")
@@ -107,13 +107,13 @@ def test_a_machine_that_knows_less_does_not_write_over_what_another_wrote(
     ask("pages")
     ours = (vault / PAGE).read_text("utf-8")
     both = ours.replace("- [[", "<<<<<<< HEAD\n=======\n>>>>>>> 9a58dad\n- [[")
-    (vault / PAGE).write_text(both, "utf-8")  # as a merge has left it, and nothing new to say
+    (vault / PAGE).write_text(both, "utf-8")  # as a merge has left it, with no news
     assert ask("pages") == {"written": True}
     assert (vault / PAGE).read_text("utf-8") == ours
 
     theirs = (vault / PAGE).read_text("utf-8").replace("1 memory", "2 memories")
-    (vault / PAGE).write_text(theirs, "utf-8")  # with a memory that has not come here yet
-    remember(ask, "Anne lives in Porto")  # known already: nothing new to say
+    (vault / PAGE).write_text(theirs, "utf-8")  # with a memory that has not arrived here yet
+    remember(ask, "Anne lives in Porto")  # already known: no news
     (vault / "vaultmem" / "Beside.md").write_text("no memory", "utf-8")
     assert ask("pages") == {"written": False}
     assert (vault / PAGE).read_text("utf-8") == theirs
@@ -133,7 +133,7 @@ def test_views_are_written_once_and_are_the_persons_then(vault: Path, ask: Ask) 
         shown = {each for view in base["views"] for each in view["order"]}
         used = {each.removeprefix("formula.") for each in shown if each.startswith("formula.")}
         assert used <= base["formulas"].keys()
-    assert ask("history")["count"] == 1  # the writing: no person made these files
+    assert ask("history")["count"] == 1  # only the write: no person made these files
     (vault / VIEWS[0]).write_text("mine", "utf-8")
     (vault / VIEWS[1]).unlink()
     remember(ask, "Bert lives in Lyon")

@@ -1,4 +1,4 @@
-"""What other programs keep comes in once, whole, without its secrets, and nothing happens to it over there."""
+"""What other programs keep is ingested once, completely, without its secrets, and stays unchanged there."""
 
 import shutil
 from collections.abc import Callable
@@ -189,7 +189,7 @@ def _interrupt(*_: object) -> None:
 
 
 def test_through_the_agent_as_without_it(vault: Path, tmp_path: Path, other: Path) -> None:
-    for n in range(6):  # more than one request can carry, most of it said again and again
+    for n in range(6):  # more than one request can carry, most of it repeated
         said = [f"第{n}章第{m}节：安妮在里斯本喜欢喝绿茶，编号{n}{m}。" for m in range(5)]
         (other / f"Big {n}.md").write_text("\n\n".join(said * 200))
     (tmp_path / "alone" / ".obsidian").mkdir(parents=True)

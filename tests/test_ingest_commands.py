@@ -1,4 +1,4 @@
-"""Ingesting as a command: what it says and refuses, text from stdin, and items of other programs."""
+"""Ingesting as a command: its output and refusals, text from stdin, and items of other programs."""
 
 import contextlib
 import json

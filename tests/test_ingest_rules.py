@@ -1,4 +1,4 @@
-"""What comes in keeps to its rules: no more than was asked for, no vault within a vault, every secret counted."""
+"""The rules of ingesting: no more than was requested, no vault within a vault, every secret counted."""
 
 import os
 import re
@@ -26,7 +26,7 @@ def files(root: Path, given: dict[str, str]) -> Path:
     return root
 
 
-# --- what is worth it
+# --- what is worth ingesting
 
 UUID = "6530f9a1-0b7e-4f0c-9d53-0a4a1f3a8c11"
 
@@ -279,7 +279,7 @@ def test_of_the_vault_within_nothing_is_read(
 
 
 def test_whatever_name_the_vault_goes_by(vault: Path, tmp_path: Path) -> None:
-    """By a mount it may be in two places, and by names of two spellings in one: it is known by what it is."""
+    """Through a mount it may be in two places, and under two spellings in one: it is recognised by its identity."""
     files(vault, {"Mine.md": "Mine."})
     found = vault.stat()
     apart: Excluded = {(found.st_dev, found.st_ino): "it is the vault itself"}
@@ -320,7 +320,7 @@ def test_a_page_of_properties_says_something(vault: Path, opened: Vault, tmp_pat
     assert opened.ingest("logseq", str(other))["counts"]["memories"] == 0
 
 
-# --- a file in the place of an option
+# --- a file in place of an option
 
 
 @pytest.mark.parametrize(

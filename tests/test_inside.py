@@ -1,4 +1,4 @@
-"""No link on the way to a file leads out of the vault, whenever it was put there."""
+"""No link on the path to a file leads out of the vault, whenever it was created."""
 
 import os
 import shutil

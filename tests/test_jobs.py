@@ -1,4 +1,4 @@
-"""The table of jobs: what each one does to a real vault, and what the command says."""
+"""The table of jobs: what each one does to a real vault, and the command's output."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ NOW = 1_780_000_000.0
 
 @pytest.fixture(autouse=True)
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A state and settings for each test; no model, or the first test would wait for one."""
+    """State and settings for each test; no model, otherwise the first test would wait for one."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
     with other_state(tmp_path / "state"):
@@ -35,7 +35,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def notes(vault: Path, write: Write) -> Path:
-    """A few notes, of which one is hidden and one is empty."""
+    """A few notes, one of them hidden and one empty."""
     for name in ("Apple", "Boiler", "Café", "计划", "2026-03-01", "-- !!", "Empty"):
         write(f"{name}.md", "" if name == "Empty" else f"# {name}\n\nText of it.\n\nMore text.\n")
     write(".obsidian/app.json", '{"userIgnoreFilters": ["Hidden/"]}')
@@ -135,7 +135,7 @@ def test_check_believes_nothing_that_it_sees_while_somebody_writes(
     folder = generation(notes)
     monkeypatch.setattr(jobs, "LOOK_AGAIN", 0.01)
     with closing(sqlite3.connect(folder / "catalog.db")) as db:
-        db.execute("INSERT INTO dirty SELECT max(note) FROM blocks")  # a batch is not yet through
+        db.execute("INSERT INTO dirty SELECT max(note) FROM blocks")  # a batch is not finished yet
         db.execute(
             "INSERT INTO blocks SELECT note, ordinal + 900, 1, 1, NULL, NULL, hash, 1, 0 FROM blocks"
         )

@@ -1,4 +1,4 @@
-"""The keyword index: what is found by what, in many scripts, and that removed blocks are gone."""
+"""The keyword index: which words find what, in many scripts, and that removed blocks are gone."""
 
 import re
 import unicodedata
@@ -171,7 +171,7 @@ def test_damage_is_said(tmp_path: Path) -> None:
 
 
 def by_pattern() -> tantivy.TextAnalyzer:
-    """The same words, cut by the properties of characters that Unicode gives them."""
+    """The same words, cut by Unicode's character properties."""
     filters = tantivy.Filter
     alone = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{So}[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}--\p{P}]\u0e3f"
     cutting = tantivy.Tokenizer.regex(rf"[{alone}]|[[\p{{L}}\p{{N}}\p{{M}}_]--[{alone}]]+")
@@ -183,7 +183,7 @@ def by_pattern() -> tantivy.TextAnalyzer:
 
 
 def seen(text: str) -> str:
-    """As the pattern gets a text: without what only says how the character before it looks."""
+    """A text as the pattern gets it: without variation selectors and the like."""
     return re.sub("[\ufe00-\ufe0f\U000e0100-\U000e01ef]", "", normal(text))
 
 
@@ -195,7 +195,7 @@ ODD = {
     "\u302c",
     "\u302d",
     "\u303b",
-}  # marks that no text is searched for
+}  # marks that nobody searches for
 
 
 def test_words_are_cut_where_unicode_says() -> None:

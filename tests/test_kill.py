@@ -1,4 +1,4 @@
-"""kill -9 at any moment of a sync: the next sync heals, and the index equals one built from nothing."""
+"""kill -9 at any moment of a sync: the next sync repairs it, and the index equals one built from scratch."""
 
 import json
 import random
@@ -100,7 +100,7 @@ sys.exit(code)
 
 
 class Child:
-    """Where the processes that are killed come from."""
+    """The source of the processes that are killed."""
 
     def __init__(self, forks: Forks) -> None:
         self.forks = forks
@@ -136,7 +136,7 @@ def fill(vault: Path) -> None:
 
 
 def change(vault: Path) -> None:
-    """What happened between two syncs: some of everything."""
+    """Changes between two syncs: some of everything."""
     notes = sorted(vault.rglob("*.md"))
     for note in notes[:9]:
         note.write_text(note.read_text() + "\nA red apple and a bell, [[Nowhere]] [[Fresh 1]].\n")
@@ -212,7 +212,7 @@ def test_killed_in_a_later_sync(tmp_path: Path, state: Path, child: Child) -> No
 
 
 def test_killed_at_random_times(tmp_path: Path, state: Path, child: Child) -> None:
-    """The same from outside, so that the native code of both engines is hit in its middle, too."""
+    """The same from outside, which also interrupts the native code of both engines."""
     vault = tmp_path / "vault"
     fill(vault)
     synced(vault)

@@ -1,4 +1,4 @@
-"""What a chat learned about the person is proposed as a memory: asked once, one tick away, never by itself."""
+"""What a chat learned about the person is proposed as a memory: asked once, one tick away, never accepted by itself."""
 
 import re
 from collections.abc import Iterator
@@ -37,19 +37,19 @@ def opened(vault: Path) -> Iterator[Vault]:
 
 
 def learn(vault: Vault, conversation: str, *facts: str, **properties: object) -> None:
-    """As a chat that learned it."""
+    """Write it as a chat that learned it."""
     new = [{"role": "memory", "content": fact, "properties": properties} for fact in facts]
     vault.converse(conversation, new=new, by=f"conversation:{conversation}")
 
 
 def asked(vault: Vault) -> list[str]:
-    """What pending asks about, without its ids."""
+    """The questions of pending, without ids."""
     shown = ran("pending", "--format", "json", "--vault", vault.path).data["review"]
     return [one["text"] for one in shown]
 
 
 def answer(vault: Vault, words: str, box: str) -> dict[str, Any]:
-    """Answer on the page as a person does in an editor, and have it looked at."""
+    """Answer on the page as a person does in an editor, and read the page."""
     ran("notify", "--vault", vault.path)
     page = Path(vault.path) / "vaultmem" / "pending.md"
     before = page.read_text()
@@ -114,7 +114,7 @@ def test_what_is_refused_is_not_asked_again_in_other_chats_or_other_words(
     learn(opened, "work", LISBON)
     answer(opened, LISBON, "-")
     learn(opened, "home", LISBON.lower(), "User lives in Lisbon.")
-    at(monkeypatch, "2027-06-01T12:00:00Z")  # answers to what is gone are forgotten by then
+    at(monkeypatch, "2027-06-01T12:00:00Z")  # answers to items that are gone are forgotten by then
     opened.sync()
     ran("notify", "--vault", opened.path)
     assert asked(opened) == []

@@ -1,4 +1,5 @@
-"""From a turn to notes and facts: with a model, without one, with one that fails or talks nonsense, and after a kill."""
+"""From a turn to notes and facts: with a model, without one, with one that fails or answers nonsense, and after a
+kill."""
 
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def test_doing_it_again_changes_nothing(opened: Vault, vault: Path) -> None:
     before = {path: path.read_bytes() for path in vault.rglob("*.md")}
     model.answers["facts"] = {
         "facts": ["The user's home is Lisbon"]
-    }  # models find other words each time
+    }  # models choose other words each time
     learning.learn(opened, item("I live in Lisbon and like tea"), model)
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
 

@@ -1,4 +1,4 @@
-"""What a person takes back, cuts out, forgets or keeps private while turns are learned."""
+"""What a person undoes, cuts out, forgets or keeps private while turns are being learned."""
 
 from collections.abc import Callable
 from pathlib import Path

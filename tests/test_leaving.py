@@ -1,4 +1,4 @@
-"""Before a job archives a fact for its age, the page says so for seven days, and a tick keeps it."""
+"""Before a job archives a fact because of its age, the page says so for seven days, and a tick keeps it."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ FACT = "The spare key lies under the third flowerpot"
 
 
 class Life:
-    """A vault day by day: the jobs of the night, then the page in the morning."""
+    """A vault day by day: the nightly jobs, then the page in the morning."""
 
     def __init__(self, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.vault, self._monkeypatch = vault, monkeypatch
@@ -36,7 +36,7 @@ class Life:
             return str(opened.write(text, **options)["id"])
 
     def night(self, day: int, jobs: tuple[str, ...] = NIGHTLY) -> list[str]:
-        """The lines of the page about what leaves, on the morning of that day."""
+        """The page's lines about facts that leave, on the morning of that day."""
         self.go(day)
         with Vault(self.vault) as opened:
             opened.sync()
@@ -80,7 +80,7 @@ def day(number: int) -> str:
 
 FACTS: dict[str, tuple[dict[str, str], int]] = {  # how it is written, and on which day it leaves
     "The spare key lies under the third flowerpot": ({"expires": "10d"}, 10),  # on its own day
-    "Parking is free on Weaver Street": ({"expires": "2d"}, 8),  # when that was said long enough
+    "Parking is free on Weaver Street": ({"expires": "2d"}, 8),  # after that was shown long enough
     "Ada lends her ladder to neighbours": ({"decay": "contextual", "category": "knowledge"}, 12),
     "The choir meets in room nine": ({"category": "knowledge"}, 12),
     "Buses stop at the mill": ({}, 14),  # after a week in the inbox
@@ -203,7 +203,7 @@ def test_to_be_told_by_hook_page_or_bell_is_use(
     life.night(3, NIGHTLY)
     assert "Prefer" in ran(*hook).out
     with Vault(life.vault) as opened:
-        assert not opened.dream(2)["changes"]  # no note is written for what is told again
+        assert not opened.dream(2)["changes"]  # a repeated notice changes no note
     monkeypatch.setenv("VAULTMEM_MEMORIES_FORGET", "all")
     for number in (33, 41):
         life.night(number, ("decay",))

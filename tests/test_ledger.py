@@ -131,7 +131,7 @@ def test_random_damage_never_surprises(ledger: Ledger) -> None:
         for _ in range(chance.randrange(1, 40)):
             broken[chance.randrange(len(broken))] = chance.randrange(256)
         Path(ledger.path).write_bytes(broken)
-        # A header that says "made by a later SQLite" may be read and not written.
+        # A header that says "made by a later SQLite" may be read but not written.
         with contextlib.suppress(StateError):
             ledger.runs()
             ledger.write_runs([Run("c", NOW + turn)], NOW + turn)

@@ -106,7 +106,7 @@ def test_unrelated_contents_share_hardly_a_key() -> None:
 
 @pytest.mark.parametrize("words", [4, 5, 6, 8])
 def test_short_texts_are_as_alike_as_they_are(words: int) -> None:
-    """The last word differs; the estimate is right on average, and hardly ever that of equal texts."""
+    """The last word differs; the estimate is right on average and hardly ever that of equal texts."""
     rng = random.Random(words)
     errors: list[float] = []
     equal = 0

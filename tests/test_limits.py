@@ -1,4 +1,4 @@
-"""As much may be asked for at one door as at any other."""
+"""The same limits apply at every door."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import UsageError
 from vaultmem.text import values
 
-# command and its words, tool and its arguments, the limit as each calls it, the most
+# command and its words, tool and its arguments, each one's name for the limit, the maximum
 LIMITS = [
     ("recall", "memory_recall", "budget", values.TOKENS), ("recall", "memory_recall", "top_k", values.MEMORIES),
     ("search", "memory_search", "limit", values.RESULTS), ("list", "memory_list", "limit", values.RESULTS),
@@ -31,7 +31,7 @@ def tea(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def doors(vault: Path, command: str, tool: str, name: str) -> list[Callable[[int], bool]]:
-    """Whether each door takes a number."""
+    """Whether each door accepts a number."""
 
     def by_command(number: int) -> bool:
         words = ["Tea"] if command in NAMED else []

@@ -24,7 +24,7 @@ _PLACEHOLDER = re.compile(r"\(\(.*\)\)")
 
 
 class Vault:
-    """A folder indexed by the product, and what its catalog answers."""
+    """A folder indexed by vaultmem, and its catalog's answers."""
 
     def __init__(self, root: str, dialect: str) -> None:
         self.api = vaultmem.Vault(root)
@@ -58,7 +58,7 @@ class Vault:
 
 
 def dump(vault: str, case: dict[str, Any]) -> dict[str, Any]:
-    """Index the folder in a state of its own and tell what the product knows of it."""
+    """Index the folder with its own state and return what vaultmem knows about it."""
     with tempfile.TemporaryDirectory() as state:
         chosen = {"VAULTMEM_STATE": state, "VAULTMEM_DIALECT": case["dialect"]}
         with mock.patch.dict(os.environ, chosen):

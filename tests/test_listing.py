@@ -1,4 +1,5 @@
-"""The listing of what waits: it counts only while nothing that it was found by is another, and holds nothing unsafe."""
+"""The listing of pending items: it only counts while everything it was made from is unchanged, and contains nothing
+unsafe."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ OLD = 1_700_000_000
 
 
 class Stand(Vault):
-    """A vault of which somebody else knows what waits."""
+    """A vault with a stand-in for what finds pending items."""
 
     items: list[dict[str, Any]] = [ITEM]  # noqa: RUF012 - replaced, never changed
     until = ""
@@ -46,7 +47,7 @@ class Stand(Vault):
 
 
 def aged(vault: Path) -> None:
-    """As though all files had been written long ago."""
+    """As if all files had been written long ago."""
     for root in (Path(paths.state_folder(str(vault))), vault):
         for file in (*root.rglob("*"), root):
             os.utime(file, (OLD, OLD))
@@ -54,7 +55,7 @@ def aged(vault: Path) -> None:
 
 @pytest.fixture
 def stand(vault: Path, write: Write) -> Stand:
-    """An indexed vault with a page and answers, all of them old."""
+    """An indexed vault with a page and answers, all old."""
     write("Home.md", "- [ ] call Anne 📅 2026-11-22\n")
     write("vaultmem/pending.md", "page")
     write("vaultmem/sync/laptop.md", "log")
@@ -72,7 +73,7 @@ def file_of(stand: Stand) -> Path:
     return Path(stand.state.path(listing.NAME))
 
 
-# --- it is kept, and read again
+# --- it is stored and read again
 
 
 def test_what_was_gathered_is_read_again(stand: Stand) -> None:
@@ -108,7 +109,7 @@ def test_the_vault_that_is_meant_is_found_as_any_command_finds_it(
         own.unlink()
 
 
-# --- it counts for nothing as soon as anything is another
+# --- it is invalid as soon as anything changes
 
 
 CHANGES: dict[str, Callable[[Path, Path], object]] = {
@@ -172,7 +173,7 @@ def test_the_page_may_lie_elsewhere(
 
 
 def test_what_was_written_a_moment_ago_is_not_kept_yet(stand: Stand) -> None:
-    """Within one tick of its clock a file can change twice and look the same."""
+    """Within one tick of the clock a file can change twice and look the same."""
     os.utime(Path(stand.path, "vaultmem/pending.md"))
     gather(stand, NOW, keep=True)
     assert not file_of(stand).exists()
@@ -191,9 +192,9 @@ def test_what_changes_while_it_is_gathered_is_seen(stand: Stand) -> None:
     assert kept(stand) is None
 
 
-# --- it is light
+# --- it is cheap
 
-LOADED = 64  # modules: argparse and json bring half, the table of verbs with its check 6
+LOADED = 64  # modules: argparse and json import half, the table of verbs with its check 6
 NOT_LOADED = (
     HEAVY | MODEL_AND_GIT | KEYWORD_NEEDS - {"typing"}
     | {"tantivy", "hashlib", "datetime", "unicodedata", "vaultmem.api.vault", "vaultmem.text.sanitize"}
@@ -280,7 +281,7 @@ def test_days_are_those_of_the_calendar(days: int) -> None:
 # --- by section
 
 
-# --- until when
+# --- valid until
 
 
 def due(at: str, *, rolls: bool = True) -> Due:

@@ -1,4 +1,4 @@
-"""Which block has its vector where: what is kept up to date equals what is read anew."""
+"""Which block has its vector where: the updated state equals one that is read from scratch."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -133,7 +133,7 @@ def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next(
             def then_embed(given: object, real: Callable[[object], object] = real) -> object:
                 found = real(given)
                 patch.undo()
-                embed(catalog, store, 0.5, rng)  # as the thread that embeds may at any moment
+                embed(catalog, store, 0.5, rng)  # as the embedding thread may at any moment
                 return found
 
             patch.setattr(store, asked, then_embed)

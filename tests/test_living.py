@@ -1,4 +1,4 @@
-"""start, stop and restart with real processes: nobody is started twice, and nobody else is ever ended."""
+"""start, stop and restart with real processes: nothing is started twice, and no other process is ever ended."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ from vaultmem.service.log import log_file, out_file
 def living(
     vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
-    """A vault with a state of its own, whose agent does not outlive the test."""
+    """A vault with its own state, whose agent does not outlive the test."""
     monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
     write("A.md", "# A\n\nquincunx\n")
@@ -194,7 +194,7 @@ def test_stopping_a_vault_that_never_was_is_an_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def bystander() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start a process that has nothing to do with us but, perhaps, its words."""
+    """Start an unrelated process; only its words may look like ours."""
     started: list[subprocess.Popen[bytes]] = []
 
     def make(code: str, *words: str) -> subprocess.Popen[bytes]:
@@ -236,7 +236,7 @@ def test_a_number_left_behind_is_nobody(
 def test_a_number_used_again_is_not_ended(
     living: Path, bystander: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
-    """The lock is held, but by another process than the number in the file says."""
+    """The lock is held, but by another process than the one whose number is in the file."""
     other = bystander(WAITS, "vaultmem", "serve")
     with open(lock_of(living), "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -302,7 +302,7 @@ def test_start_waits_for_a_sync_that_runs(
 
 @pytest.fixture
 def serviced(living: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The living vault, with its service installed and not yet running."""
+    """The living vault with its service installed but not running."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     made = service.service_for(str(living))

@@ -1,4 +1,5 @@
-"""A language model behind a service: asked in its manner, tried again, given up in one line, and never shown a key twice."""
+"""A language model behind a service: asked in the way it understands, retried, given up with one line, and no key is
+ever shown."""
 
 import json
 import socket
@@ -105,7 +106,7 @@ def test_the_schema_goes_with_the_request(scripted_llm: ScriptedLlm, make: Make)
         "type": "json_schema",
         "json_schema": {"name": "who-is-it-", "strict": True, "schema": PERSON},
     }
-    assert second.schema["properties"]["answer"] == FACTS  # services take objects only
+    assert second.schema["properties"]["answer"] == FACTS  # services accept only objects
     assert len(first.messages) == len(second.messages) == 2
 
 
@@ -167,7 +168,7 @@ def test_what_will_not_pass_is_not(
     scripted_llm.play(status(code, "no"))
     said = failed(make())
     assert f"answers {code} (no)" in said
-    assert "llm." in said  # which setting to look at
+    assert "llm." in said  # which setting to check
     assert (len(scripted_llm.requests), pauses) == (1, [])
 
 
@@ -212,11 +213,11 @@ def test_the_whole_answer_has_its_time(
     assert "took longer than 0.4 s" in said
     assert "llm.timeout" in said
     assert len(scripted_llm.requests) <= 1  # a busy server may not even have seen it
-    assert pauses == []  # it would take as long again
+    assert pauses == []  # it would take just as long again
 
 
 def test_headers_that_never_end(make: Make) -> None:
-    """A byte now and then keeps every timeout from byte to byte happy."""
+    """One byte now and then satisfies every timeout between bytes."""
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -246,7 +247,7 @@ def test_an_answer_that_is_too_large(scripted_llm: ScriptedLlm, make: Make) -> N
 
 
 def test_an_encoding_that_was_not_asked_for(scripted_llm: ScriptedLlm, make: Make) -> None:
-    """Some megabytes of zeros are a gigabyte later."""
+    """Some megabytes of zeros unpack to a gigabyte."""
     scripted_llm.play(raw(b"\x1f\x8b", Content_Encoding="gzip"))
     assert "encoding" in failed(make())
 

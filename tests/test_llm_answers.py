@@ -1,4 +1,4 @@
-"""JSON out of what a language model says: wrapped, misspelt, cut off; in linear time, and never a guess at prose."""
+"""JSON out of a language model's answer: wrapped, misspelt, cut off; in linear time, and prose is never guessed at."""
 
 import json
 import re
@@ -34,7 +34,7 @@ LISTS = [
     ('{"answer": ["a"]}', ["a"]),
     ('{"thoughts": "hm", "facts": ["a"]}', ["a"]),
     ('"a"', ["a"]),
-    # one object, or objects in lines, where a list is wanted
+    # one object, or objects in lines, instead of a list
     ('{"id": 1, "event": "ADD"}', [{"id": 1, "event": "ADD"}]),
     ('{"id": 1}\n{"id": 2}', [{"id": 1}, {"id": 2}]),
     ('{"id": 1},\n{"id": 2},', [{"id": 1}, {"id": 2}]),
@@ -114,12 +114,12 @@ SOUND = re.compile("[\ud800-\udfff]")
 @given(CONTAINERS, st.booleans(), st.sampled_from([None, 1, "\t"]))
 @example(["\ud83d", "\ude00"], True, None)
 def test_all_json_is_read_as_it_is(value: Any, ascii_only: bool, indent: Any) -> None:
-    """Also amid prose."""
+    """Also in the middle of prose."""
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
     wanted = json.loads(SOUND.sub("\ufffd", json.dumps(json.loads(text), ensure_ascii=False)))
     root = {"type": "array" if isinstance(value, list) else "object"}
     for found in (parse_json(text, root), parse_json(f"Here it is:\n{text}\nThat is all.", root)):
-        if len(value) == len(wanted) and len(value) > 1:  # keys that differed in a broken half only
+        if len(value) == len(wanted) and len(value) > 1:  # keys that differed only in a broken half
             assert found == wanted
 
 
@@ -142,7 +142,7 @@ def test_of_a_list_that_is_cut_off_the_complete_items_stay(
 
 @given(st.integers(1, 200))
 def test_an_object_that_is_cut_off_decides_nothing(cut: int) -> None:
-    """Half of a number names another memory."""
+    """Half of a number would name another memory."""
     items = [{"event": "DELETE", "id": 120 + at, "text": "x y"} for at in range(4)]
     text = json.dumps({"decisions": items})
     try:
@@ -172,7 +172,7 @@ HEAVY = [
 
 
 def test_only_so_much_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The repair takes time with the square of what it is given; all else grows no faster than the text."""
+    """The repair takes time with the square of its input; everything else is linear in the text."""
     import json_repair
 
     given: list[int] = []
@@ -189,7 +189,7 @@ def test_only_so_much_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
             without_thoughts(text)
 
     monkeypatch.setattr(json_repair, "loads", measured)
-    assert takes_less(2.0 * len(HEAVY), look)  # where each piece cost another look, minutes
+    assert takes_less(2.0 * len(HEAVY), look)  # minutes, if each piece needed another pass
     assert given
     assert max(given) <= MOST_REPAIRED + 20
 
@@ -258,7 +258,7 @@ def test_what_a_service_says_of_an_error(data: bytes, words: str) -> None:
 
 
 def test_the_schema_is_told_in_the_one_system_message() -> None:
-    """Some templates take no second one, and none that is not the first."""
+    """Some templates accept no second one, and only as the first message."""
     turn = Message("user", "x")
     for messages, roles in (
         ((turn,), ["system", "user"]),

@@ -1,4 +1,4 @@
-"""Chats by either way, the budget, the key, proxies, and what doctor says of the model."""
+"""Chats in either form, the budget, the key, proxies, and doctor's findings about the model."""
 
 import json
 import logging
@@ -29,7 +29,7 @@ def chatting(scripted_llm: ScriptedLlm) -> config.Config:
 
 
 def chat(settings: config.Config, *, stream: bool, key: str = "theirs") -> tuple[str, Answer]:
-    """The words of an answer, by either way."""
+    """The words of an answer, in either form."""
     answer, body = Answer(), json.dumps({"messages": [], "stream": stream}).encode()
     if stream:
         return "".join(llm.streamed_chat(settings, body, answer, Key(key))), answer
@@ -60,7 +60,7 @@ def test_a_chat_by_either_way(
 def test_what_a_chat_is_refused_with(
     scripted_llm: ScriptedLlm, chatting: config.Config, make: Make, stream: bool
 ) -> None:
-    """The same as a question of ours, and no more of the key; but nothing is asked again."""
+    """The same as for a question of ours, without the key; but nothing is retried."""
     place = "http://other.example/v1"
     for reply, said in (
         (status(401, f"no {SECRET}"), "(no ***); set llm.key"),
@@ -88,7 +88,7 @@ def failed_by(make: Make, scripted_llm: ScriptedLlm, reply: Reply) -> str:
 def test_a_whole_chat_has_its_time_and_a_stream_goes_on(
     scripted_llm: ScriptedLlm, chatting: config.Config
 ) -> None:
-    """Of a stream each piece has it."""
+    """In a stream each piece has its own time."""
     slow = text("one two three four").slowly(0.3)
     scripted_llm.play(text("x" * 100).slowly(0.05, 1), slow)
     assert "took longer than 1 s" in refused(chatting, stream=False)
@@ -140,7 +140,7 @@ def test_the_key_is_nowhere_to_be_seen(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Not even when the service says it back."""
+    """Not even if the service repeats it."""
     caplog.set_level(logging.DEBUG)
     model = make(key=f" {SECRET}\n")
     echo = status(401, f"Incorrect key: Bearer {SECRET}")
@@ -168,12 +168,12 @@ def test_the_key_is_nowhere_to_be_seen(
     assert SECRET not in leads
     with pytest.raises(LlmError) as error:
         make(key=SECRET, url="http://127.0.0.1:9/v1", retries=0).ask(asked())
-    assert error.value.__suppress_context__  # the error of httpx holds the request
+    assert error.value.__suppress_context__  # httpx's error contains the request
     assert SECRET not in repr(error.value)
 
 
 def test_a_request_to_nobody_elses_proxy(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is sent without TLS would be read there."""
+    """What is sent without TLS could be read there."""
     for name in ("HTTP_PROXY", "ALL_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:9")
@@ -181,7 +181,7 @@ def test_a_request_to_nobody_elses_proxy(make: Make, monkeypatch: pytest.MonkeyP
 
 
 def test_a_proxy_for_https(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It carries a tunnel: it hears where to, and nothing of what is said."""
+    """It carries a tunnel: it learns the destination and nothing of the contents."""
     heard = []
     with socket.create_server(("127.0.0.1", 0)) as proxy:
 

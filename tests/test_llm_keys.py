@@ -1,4 +1,4 @@
-"""Where the key of a language model is found, and where its service is: what is refused, and what is never said."""
+"""Where a language model's key and service address are found: what is refused, and what is never shown."""
 
 import datetime as dt
 import http.server
@@ -169,7 +169,7 @@ def test_where_it_is(url: str, here: bool, overheard: bool) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A certificate and its key that nobody has signed but itself, for 127.0.0.1."""
+    """A self-signed certificate and its key, for 127.0.0.1."""
     x509 = pytest.importorskip("cryptography.x509")
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -201,7 +201,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def secure(certificate: Path) -> Iterator[SimpleNamespace]:
-    """An https server that says what it heard."""
+    """An https server that records what it receives."""
     heard: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -240,7 +240,7 @@ def test_a_certificate_that_nobody_knows(
     assert secure.heard == []
     llm_wire._certificates.cache_clear()
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # not for what is on this machine
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # not for services on this machine
     assert wire.get("/models").status == 200
     assert secure.heard == [f"Bearer {SECRET}"]
 

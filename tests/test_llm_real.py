@@ -1,4 +1,4 @@
-"""Against a real model: the wire, the schema and the stream, as llama.cpp's server has them."""
+"""With a real model: the wire, the schema and the stream, as llama.cpp's server has them."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def test_a_plain_answer(real_llm: RealLlm) -> None:
     [EVENTS, {"type": "array", "items": {"type": "string", "maxLength": 12}, "maxItems": 2}],
 )
 def test_an_answer_that_fits_its_schema(real_llm: RealLlm, schema: dict[str, object]) -> None:
-    """The grammar of the server makes sure of it, and so we learn that the schema arrived."""
+    """The server's grammar enforces it, which shows that the schema arrived."""
     value = model_of(real_llm).ask(Question("reconcile", TURN, schema, 60))
     jsonschema.validate(value, schema)
     assert list(llm._forms.values()) == [Form("json_schema", "max_tokens", True)]
 
 
 def test_json_without_a_schema_is_json(real_llm: RealLlm) -> None:
-    """As a service that knows json_object only would answer: some JSON, whatever it says."""
+    """Like a service that only knows json_object: some JSON, whatever it says."""
     try:
         value = model_of(real_llm, SCHEMA="json_object").ask(Question("facts", TURN, EVENTS, 24))
     except LlmError as error:
@@ -84,7 +84,7 @@ def test_json_without_a_schema_is_json(real_llm: RealLlm) -> None:
 
 
 def test_a_schema_that_the_server_does_not_take(real_llm: RealLlm) -> None:
-    """It says so with a status of 400, and a plainer manner is found."""
+    """It answers 400, and a simpler way is found."""
     odd = {"type": "array", "items": {"type": "nonsense"}}
     with suppress(LlmError):  # eight tokens are hardly JSON
         model_of(real_llm).ask(Question("facts", TURN, odd, 8))
@@ -93,7 +93,7 @@ def test_a_schema_that_the_server_does_not_take(real_llm: RealLlm) -> None:
 
 
 def test_too_little_time(real_llm: RealLlm) -> None:
-    """The schema sees to it that the model does not stop by itself before."""
+    """The schema prevents the model from stopping earlier."""
     long = {"type": "array", "minItems": 300, "items": {"enum": ["a hundred and twenty-one", 121]}}
     with pytest.raises(LlmError, match=r"took longer than 1 s"):
         model_of(real_llm, TIMEOUT="1s").ask(
@@ -102,7 +102,7 @@ def test_too_little_time(real_llm: RealLlm) -> None:
 
 
 def test_the_official_client_and_its_stream(real_llm: RealLlm) -> None:
-    """The other parts test against this server through that client; so both have to get on."""
+    """Other tests use that client against this server, so the two must work together."""
     with openai.OpenAI(base_url=real_llm.url, api_key="none", max_retries=0) as client:
         assert [one.id for one in client.models.list()] == [real_llm.model]
         messages = [{"role": "user", "content": "Say hello."}]

@@ -1,4 +1,4 @@
-"""The agent's log: readable lines, private files, bounded size, no note text, and no disk that stops it."""
+"""The agent's log: readable lines, private files, bounded size, no note text, and no disk error stops it."""
 
 import io
 import json
@@ -129,7 +129,7 @@ def test_a_full_disk_stops_nobody_and_the_log_goes_on_afterwards(
         return open("/dev/full", "a", encoding="utf-8") if full else kept(self)
 
     monkeypatch.setattr(agent_log.LogFile, "_open", opened)
-    monkeypatch.setattr(agent_log, "MAX_BYTES", 0)  # a device has no size to look at
+    monkeypatch.setattr(agent_log, "MAX_BYTES", 0)  # a device has no size
     with Log(state) as log:
         for _ in range(3):
             logger.error("lost")

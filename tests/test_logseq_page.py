@@ -1,4 +1,4 @@
-"""Pages read whole: references, properties, aliases, titles (R-LS-3 to R-LS-10, R-LS-17 to 21)."""
+"""Whole pages: references, properties, aliases, titles (R-LS-3 to R-LS-10, R-LS-17 to 21)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Logseq's config.edn: read as far as it can be, defaults for the rest."""
+"""Logseq's config.edn: read as far as possible, with defaults for the rest."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the machine says of itself, and that silence is an answer."""
+"""What the machine reports about itself, and that no report is an answer too."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ def test_load_is_a_part_of_all_processors(monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_other_file_system_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A slow stick in another port may have gigabytes to write."""
+    """A slow USB stick may have gigabytes to write."""
     flushed: list[str] = []
     monkeypatch.setattr(os, "sync", lambda: flushed.append("all"))
     calls: dict[str, Callable[[int], int]] = {}

@@ -1,4 +1,4 @@
-"""The Model Context Protocol, spoken with the client of its official SDK, and with hands where that one is too polite."""
+"""The Model Context Protocol, spoken with its official SDK's client, and by hand where that client is too polite."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_every_version_that_the_sdk_speaks_is_known() -> None:
 
 
 async def everything(one: mcp.Client) -> dict[str, Any]:
-    """One round through all that the server has."""
+    """One round through everything the server has."""
     tools = (await one.list_tools()).tools
     written = await one.call_tool("memory_write", {"content": f"Ann likes {one.protocol_version}"})
     wrong = await one.call_tool("memory_search", {"qeury": "x"})
@@ -91,7 +91,7 @@ def test_the_client_of_the_sdk_gets_along(
     assert found["written"].is_error is False
     told = found["written"].content[0].text
     assert f"Ann likes {version}" in told
-    # Clients that get both show their model the structured content alone.
+    # Clients that get both show their model only the structured content.
     assert found["written"].structured_content is None
     assert found["wrong"].is_error is True
     assert 'did you mean "query"?' in found["wrong"].content[0].text

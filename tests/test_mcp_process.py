@@ -1,4 +1,4 @@
-"""The Model Context Protocol as a process: what is slow, who does not read, who prints, and its end."""
+"""The Model Context Protocol as a process: slow tools, clients that do not read, code that prints, and its end."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ SLOW = """
 
 
 class Talk:
-    """A `vaultmem mcp` in the hands of a test. `patch` is Python that it runs before."""
+    """A `vaultmem mcp` driven by a test. `patch` is Python that it runs first."""
 
     def __init__(self, vault: Path, patch: str = "pass", **environ: str) -> None:
         self.process = subprocess.Popen(
@@ -125,7 +125,7 @@ class Talk:
 def slow(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, str]]:
-    """A vault, and where a slow tool is installed."""
+    """A vault and the folder where a slow tool is installed."""
     folder = tmp_path_factory.mktemp("slow")
     plug_in(folder, "slow", SLOW)
     vault = made(tmp_path_factory.mktemp("patient") / "vault")
@@ -204,7 +204,7 @@ def test_it_ends_though_nobody_reads_what_it_says(served: Path, closes: str) -> 
 
 
 def filled(handle: int) -> int:
-    """The bytes that wait in a pipe."""
+    """The bytes waiting in a pipe."""
     import array
     import fcntl
     import termios
@@ -247,7 +247,7 @@ def test_it_ends_when_it_is_interrupted_while_something_runs(
 def test_each_request_has_one_answer_in_whatever_order(
     order: list[int], cancelled: set[int], threads: int
 ) -> None:
-    """What was cancelled has one at most, and its thread is free again."""
+    """A cancelled request has at most one, and its thread is free again."""
     read, write = os.pipe()
     back, out = os.pipe()
     cancel = [
@@ -299,7 +299,7 @@ def test_a_third_party_that_prints_does_not_disturb(tmp_path: Path) -> None:
 
 
 def plug_in(folder: Path, name: str, source: str, target: str = "tool") -> None:
-    """Lay out a package as if it were installed, with one entry point."""
+    """Create a package as if installed, with one entry point."""
     import textwrap
 
     (folder / f"{name}_plugin.py").write_text(textwrap.dedent(source))

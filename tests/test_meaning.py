@@ -1,4 +1,4 @@
-"""What is nearest, while other threads store vectors and throw some away, and with notes that do not count."""
+"""The nearest blocks, while other threads store and remove vectors, and with notes that do not count."""
 
 import random
 import threading
@@ -67,7 +67,7 @@ def test_rows_may_get_other_numbers_in_the_middle_of_a_search(
     rounds = 0
 
     def tidy() -> None:
-        """What is looked for has another row after every round: it is behind more and more of the rest."""
+        """The searched block has another row after every round, further and further back."""
         nonlocal rounds
         with Vault(opened.path) as own:
             while not ended.is_set():
@@ -91,7 +91,7 @@ def test_rows_may_get_other_numbers_in_the_middle_of_a_search(
             nearest = meaning.nearest(catalog, query, 3)
             known = meaning.closeness(catalog, query, [block])
             vector = meaning.note_vector(catalog, block >> ORD_BITS)
-            # A vector may be missing for a moment, but one that is there is the right one.
+            # A vector may be missing for a moment, but an existing one is the right one.
             near += block in nearest
             far += block in known
             for found, cosine in nearest.items():
@@ -119,7 +119,7 @@ def test_tidying_keeps_what_is_stored_while_it_lists_what_is_needed(
     real = meaning.store.compact
 
     def compact(live: list[bytes], seen: int | None = None) -> bool:
-        store(meaning, late)  # of notes that were saved after `live` was listed
+        store(meaning, late)  # from notes saved after `live` was listed
         return real(live, seen)
 
     monkeypatch.setattr(meaning.store, "compact", compact)

@@ -1,4 +1,5 @@
-"""Memories by the Python API, on real folders: nothing is lost, nothing outside is touched, all can be undone."""
+"""Memories through the Python API, on real folders: nothing is lost, nothing outside is touched, everything can be
+undone."""
 
 import time
 from pathlib import Path
@@ -203,7 +204,7 @@ def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
         assert memories() == wanted
     with pytest.raises(VaultmemError, match="nothing to do again"):
         opened.undo(redo=True)
-    (vault / other["path"]).unlink()  # of its writing nothing is left
+    (vault / other["path"]).unlink()  # nothing of its text is left
     for _ in range(4):
         opened.undo(last=True)
     assert {memory["id"] for memory in opened.memories(deleted=True)} == {one["id"], other["id"]}
@@ -263,7 +264,7 @@ def test_memories_of_a_folder_that_was_moved_away_are_listed_and_come_back(
 ) -> None:
     ids = {opened.write(text)["id"] for text in FACTS[:2]}
     (vault / "vaultmem").rename(tmp_path / "elsewhere")
-    for _ in range(2):  # another look records no loss: it may be a drive that is not mounted
+    for _ in range(2):  # another check records no loss: a drive may not be mounted
         assert {memory["id"] for memory in opened.memories(deleted=True)} == ids
     assert all("removed" not in each["why"] for each in opened.history())
     assert {opened.restore(id_[:8])["id"] for id_ in ids} == ids

@@ -1,4 +1,4 @@
-"""Dreams over memories, what people do by hand, proposals, and Logseq graphs."""
+"""Dreams over memories, manual changes, proposals, and Logseq graphs."""
 
 import os
 import time
@@ -16,12 +16,12 @@ from vaultmem.progress import report_to
 
 
 def texts(vault: Path) -> str:
-    """All that is written in memories, alive or archived."""
+    """All text in memories, live or archived."""
     return "\n".join(data.decode() for data in files(vault, "vaultmem").values())
 
 
 def aged(vault: Path, path: str, days: float) -> None:
-    """Make a file look as if nobody had touched it for days."""
+    """Make a file look as if untouched for days."""
     at = time.time() - days * 86_400
     os.utime(vault / path, (at, at))
 
@@ -103,7 +103,7 @@ def test_who_waits_hears_how_far_a_dream_is(vault: Path, opened: Vault, by_agent
     with agent_for(vault) if by_agent else nullcontext(), report_to(heard):
         opened.dream(2)
     names = {name for name, _, _ in heard.stages}
-    if by_agent:  # which does not pass on every line
+    if by_agent:  # which does not forward every line
         assert names
     else:
         assert names == {"filing", "comparing", "writing"}
@@ -149,7 +149,7 @@ def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
     told = {
         path: data for path, data in files(vault).items() if not path.startswith("vaultmem/sync/")
     }
-    assert told == before  # but for what other machines are told of it
+    assert told == before  # except what other machines are told about it
 
 
 def test_an_accepted_proposal_changes_that_place_and_can_be_undone(
@@ -193,7 +193,7 @@ def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> No
 def test_a_contradiction_waits_until_it_is_answered_or_edited(
     opened: Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A dream compares what is a few days old; what it found before must not go unnoticed."""
+    """A dream compares only what is a few days old, but its earlier findings must stay."""
     monkeypatch.setenv("VAULTMEM_NOW", str(time.time() - 60))
     older = opened.write("Project Atlas uses Postgres 14.")["id"]
     monkeypatch.delenv("VAULTMEM_NOW")

@@ -1,4 +1,4 @@
-"""Hostile and unlucky vaults: memories stay where their path says, and a person's notes stay as they are."""
+"""Hostile and damaged vaults: memories stay where their path says, and a person's notes stay unchanged."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Memories with several at work: assistants at once, a person in the same file, kills, an agent and no agent."""
+"""Memories with several writers: assistants at once, a person in the same file, kills, with and without an agent."""
 
 import multiprocessing
 import os
@@ -43,7 +43,7 @@ for t in threads: t.join()
 
 
 def writers(folder: Path, processes: int, assistants: int, each: int) -> None:
-    """So many assistants write, in so many processes, all at once."""
+    """This many assistants write at once, each in its own process."""
     share = assistants // processes
     started = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(n * share), str(share), str(each), str(folder)])
@@ -53,7 +53,7 @@ def writers(folder: Path, processes: int, assistants: int, each: int) -> None:
 
 
 def check_all_there(folder: Path, assistants: int, each: int) -> None:
-    """Each memory is there once, in a file of its own, with an id of its own."""
+    """Each memory is there once, in its own file, with its own id."""
     files = [path for path in (folder / "vaultmem").glob("*/*.md") if path.parent.name != "sync"]
     found = [pages.read("frontmatter", path.read_text()) for path in files]
     assert len({front.properties["id"] for front in found}) == assistants * each
@@ -97,7 +97,7 @@ def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None
         note.write_text(note.read_text().replace("First words", "Other words"))
 
         def words() -> object:
-            # between emptying a file and writing it, it is no memory
+            # between emptying a file and writing it, it is not a memory
             with suppress(NoteNotFoundError):
                 return opened.read(one["id"])["content"]
             return None
@@ -110,11 +110,11 @@ def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None
 def test_a_list_made_of_an_older_state_takes_nothing_back(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when a file is being written in the moment in which its memory is looked at."""
+    """As when a file is written at the moment its memory is read."""
     with Vault(str(vault)) as opened:
         one = opened.write("First words", tags=["first"])
         note = vault / one["path"]
-        os.utime(note, (1_700_000_000,) * 2)  # long ago, so that it is remembered as it is
+        os.utime(note, (1_700_000_000,) * 2)  # long ago, so that its state is remembered
         opened.read(one["id"])
         monkeypatch.setattr(Reader, "read", lambda *_: None)  # it is being written
         note.write_text(note.read_text().replace("first", "first\n  - second"))
@@ -127,7 +127,7 @@ def test_a_list_made_of_an_older_state_takes_nothing_back(
 
 
 def _edit_often(path: str, count: int) -> None:
-    """A person's editor: adds one line after the other, in place, as Obsidian does."""
+    """A person's editor: adds one line after another in place, as Obsidian does."""
     for number in range(count):
         with open(path, "a", encoding="utf-8") as file:
             file.write(f"line {number} by hand\n")
@@ -162,7 +162,7 @@ def _race(opened: Vault, vault: Path, given: str, path: str) -> None:
     person.join()
     assert person.exitcode == 0
     text = (vault / path).read_text()
-    # What both have written in the same moment, twice in a row, is kept beside it as the conflict copy that it is.
+    # What both wrote at the same moment, twice in a row, is kept beside it as a conflict copy.
     copies = (vault / path).parent.glob("*(Conflicted copy vaultmem *).md")
     beside = {line for copy in copies for line in copy.read_text().splitlines()}
     lines = [line for line in text.splitlines() if line.endswith("by hand")]
@@ -176,7 +176,7 @@ def _race(opened: Vault, vault: Path, given: str, path: str) -> None:
 
 
 def test_a_kill_in_the_middle_of_a_dream_or_an_undo_heals(tmp_path: Path) -> None:
-    """All that was written is there after each kill, and the next run ends what was begun."""
+    """Everything written is there after each kill, and the next run finishes what was begun."""
     vault = tmp_path / "vault"
     (vault / ".obsidian").mkdir(parents=True)
     with Vault(str(vault)) as opened:
@@ -196,7 +196,7 @@ def test_a_kill_in_the_middle_of_a_dream_or_an_undo_heals(tmp_path: Path) -> Non
             ids = [m["id"] for m in (*opened.memories(), *opened.memories(deleted=True))]
         assert len(ids) == len(set(ids)) == 12, turn
         assert words <= _words(vault), turn
-        # A page that is made again at each turn is in no batch: what a kill leaves of it is swept when it is old.
+        # A page that is rewritten each time is in no batch: a killed write's leftover is removed when it is old.
         left = [path for path in vault.rglob(".vaultmem-*") if path.parent != vault / "vaultmem"]
         assert not left, turn
         shutil.rmtree(kept)
@@ -206,7 +206,7 @@ def test_a_kill_in_the_middle_of_a_dream_or_an_undo_heals(tmp_path: Path) -> Non
 
 
 def _words(vault: Path) -> set[str]:
-    """All words of all contents, alive or archived."""
+    """All words of all contents, live or archived."""
     texts = [path.read_text() for path in (vault / "vaultmem").rglob("*.md")]
     return {word for text in texts for word in text[split(text).body :].split()}
 

@@ -1,4 +1,4 @@
-"""A chat with a model that remembers, in Python and on the command line: whole ways, through real sockets."""
+"""A chat with a model that remembers, in Python and on the command line, end to end through real sockets."""
 
 import json
 import os
@@ -35,7 +35,7 @@ FACT = "The user's wife is named Anne"
 
 
 def by_purpose(asked: Arguments) -> Reply:
-    """Chats are answered, facts found, nothing reconciled."""
+    """Chats are answered, facts found, nothing is reconciled."""
     if not asked.schema_mode:
         return text("That is good to know.")
     if "facts" in json.dumps(asked.schema):
@@ -96,7 +96,7 @@ def test_conversations_know_nothing_of_each_other(
     client.learn()
     client.chat("Who is my wife?", conversation="work")
     assert client.context.text == ""
-    learned_from = client.search("wife", conversation="work")  # perhaps the question itself by now
+    learned_from = client.search("wife", conversation="work")  # possibly the question itself by now
     assert all("/entries/work/" in one["path"] for one in learned_from)
     assert FACT not in str(scripted_llm.chats[-1].data)
 
@@ -121,7 +121,7 @@ def test_options_and_messages_go_on_as_they_are(
 def test_learning_waits_for_the_thread_that_is_at_it(
     indexed: Path, scripted_llm: ScriptedLlm
 ) -> None:
-    """And counts each turn once, whoever has learned from it."""
+    """And counts each turn once, whichever thread learned from it."""
     begun, go_on = threading.Event(), threading.Event()
 
     def answered(asked: Arguments) -> Reply:
@@ -323,7 +323,7 @@ def test_a_sitting_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> No
 def test_a_turn_is_shown_to_no_service_but_the_one_it_was_spoken_to(
     indexed: Path, scripted_llm: ScriptedLlm
 ) -> None:
-    """Also when another one is named while the turn waits."""
+    """Also if another one is configured while the turn waits."""
     scripted_llm.otherwise = by_purpose
     with MemoryClient(str(indexed), base_url=scripted_llm.url, model="m") as client:
         client._worker.start = lambda: None  # type: ignore[method-assign] # the turn waits

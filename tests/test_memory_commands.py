@@ -1,4 +1,4 @@
-"""The commands of memories in real vaults: what they say, what they write, and what they refuse."""
+"""The memory commands in real vaults: their output, what they write, and what they refuse."""
 
 import json
 import os
@@ -153,7 +153,7 @@ def plainly(text: str) -> str:
 
 
 def _without_context(lines: list[str]) -> Iterator[str]:
-    """Of a diff, what changes: how far it reaches depends on whether a second has passed."""
+    """A diff without its context, which depends on whether a second has passed."""
     inside = False
     for line in lines:
         inside = line.startswith("@@") or (inside and line[:1] in (" ", "+", "-"))
@@ -162,14 +162,14 @@ def _without_context(lines: list[str]) -> Iterator[str]:
 
 
 def test_the_story_of_the_guide_is_true(vault: Path) -> None:
-    """Its commands, run one after the other, print its lines."""
+    """Its commands, run one after another, print its lines."""
     story = (
         GUIDE.joinpath("memories.md")
         .read_text("utf-8")
         .partition("<!-- transcript: memories -->\n```text\n")[2]
         .partition("```")[0]
     )
-    ids: dict[str, str] = {}  # those of the readme, and what they are now
+    ids: dict[str, str] = {}  # the guide's ids, and the actual ones
     steps = re.findall(r"^\$ vaultmem (.+)\n((?:.+\n)*)", story, re.MULTILINE)
     assert len(steps) > 5
     for command, told in steps:
@@ -301,7 +301,7 @@ def test_links_call_a_memory_as_logseq_does_which_reads_names_of_files(make: Mak
     assert "links:: [[people/Femi: nuts]]\n" in (vault / other["path"]).read_text("utf-8")
     done(vault, "delete", made["id"])
     assert done(vault, "restore", made["id"])["path"] == renamed
-    settings.write_text("{}")  # a dot in the name of a file is a slash then
+    settings.write_text("{}")  # a dot in the file's name is a slash then
     third = done(vault, "write", "The kitchen is warm")
     for words, is_titled in (("Room 2.1 is free", True), ("The room is free", False)):
         synced(vault)

@@ -1,4 +1,4 @@
-"""What is typed or piped in, which memory is meant, and what a terminal gets."""
+"""Typed or piped text, which memory is meant, and what a terminal shows."""
 
 import os
 import re
@@ -64,7 +64,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
-    """Odd texts, piped in: each is a file in the inbox under a harmless name, and says what it said."""
+    """Odd texts from a pipe: each becomes a file in the inbox with a harmless name and the same text."""
     vault = make(kind)
     before = outside(vault)
     for number, text in enumerate(TEXTS.values()):

@@ -1,4 +1,4 @@
-"""Unlinked mentions in both editors' ways (R-MENTION, R-LS-20)."""
+"""Unlinked mentions by the rules of both editors (R-MENTION, R-LS-20)."""
 
 import pytest
 from hypothesis import given
@@ -61,7 +61,7 @@ def test_a_name_between_blanks_is_a_mention(name: str, style: str) -> None:
 
 
 def test_thousands_of_aliases_are_looked_for_like_one() -> None:
-    """2,700 aliases and a megabyte of notes; also where one name begins like all others."""
+    """2,700 aliases and a megabyte of notes; also if one name begins like all others."""
     many = [f"Alias {number}" for number in range(2_700)] + [
         "Al",
         "Alias",

@@ -1,4 +1,4 @@
-"""A file moves whole and at once, never over another, never out of the vault, also when it is killed."""
+"""A file moves completely and at once, never over another, never out of the vault, also when killed."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["one step", "over an empty file"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of moving: drives that know the exclusive rename, and those that do not."""
+    """Both ways of moving: file systems with the exclusive rename, and those without."""
     if request.param != "one step":
         monkeypatch.setattr(moves, "_system_rename", lambda: None)
     return str(request.param)
@@ -151,7 +151,7 @@ def test_never_out_of_the_vault_and_never_a_link(folder: Path, path: str, target
 def test_a_drive_that_takes_both_spellings_for_one_name(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on macOS: there the new spelling finds the file itself, which is no reason to refuse."""
+    """As on macOS, where the new spelling finds the file itself, which is no reason to refuse."""
     real = os.lstat
 
     def folding(path: str, **given: int) -> os.stat_result:
@@ -193,7 +193,7 @@ def _unless(
 
 
 def test_killed_at_any_moment(way: str, folder: Path) -> None:
-    """The words are under the old name or the new one; an empty file may hold the new one meanwhile."""
+    """The words are under the old name or the new one; meanwhile the new one may be an empty file."""
     seen = set()
 
     def check() -> None:

@@ -24,7 +24,7 @@ __all__ = ["made", "wheel"]  # fixtures
 
 
 def as_read(name: str, numbers: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The numbers as the file gives them back."""
+    """The numbers as the file returns them."""
     if not is_packed(name):
         return numbers
     block = np.dtype([("scale", "<f2"), ("packed", "u1", 16)])
@@ -32,7 +32,7 @@ def as_read(name: str, numbers: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def by_formula(made: dict[str, NDArray[np.float32]], ids: list[int]) -> NDArray[np.float32]:
-    """BERT as its paper has it."""
+    """BERT as in its paper."""
     t = {name: as_read(name, one) for name, one in made.items()}
 
     def norm(x: NDArray[np.float32], name: str) -> NDArray[np.float32]:

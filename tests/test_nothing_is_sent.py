@@ -1,4 +1,4 @@
-"""Nothing reports to anybody: the libraries that would are told not to, before they wake up."""
+"""Nothing sends telemetry: the libraries that would are told not to before they start."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ assert done.blocks, done
 
 
 def test_embedding_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
-    """onnxruntime writes a device id there when it is about to report."""
+    """onnxruntime writes a device id there before it sends telemetry."""
     vault, home, scratch = (tmp_path / name for name in ("vault", "home", "tmp"))
     for folder in (vault, home, scratch):
         folder.mkdir()

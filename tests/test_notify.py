@@ -1,4 +1,4 @@
-"""What is told is kept as told first, so that nobody hears a thing twice, whatever fails or dies in between."""
+"""A notification is recorded before it is shown, so that nobody gets it twice, whatever fails or dies in between."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ from vaultmem.vault.files import Root
 
 
 class Screen:
-    """A desktop that keeps what it is shown, or fails as it is told to."""
+    """A desktop that records what it shows, or fails as told."""
 
     def __init__(self) -> None:
         self.shown: list[tuple[str, str, bool, str]] = []
@@ -33,7 +33,7 @@ class Screen:
         self.fails: list[str] = []
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
     def problem(self) -> str | None:
         self.asked += 1
@@ -55,7 +55,7 @@ def planned(*names: str) -> Planned:
 
 
 class Heard:
-    """What was kept as told, in order, together with what had been shown by then."""
+    """What was recorded as shown, in order, and what had been shown by then."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -111,7 +111,7 @@ def test_a_failure_does_not_stop_the_others_and_is_not_tried_again(
         assert [one.title for one in tells.notify(planned("a", "b"), heard)] == ["a"]
         assert tells.problem == "b fails; mend it"
         tells.notify(planned("b"), heard)
-    assert len(caplog.records) == 1  # not the same thing again and again
+    assert len(caplog.records) == 1  # not the same one again and again
     assert [ids for ids, _ in heard.kept] == [["vm-a"], ["vm-b"], ["vm-b"]]
     assert [one.title for one in tells.notify(planned("b", "c"), heard)] == ["c"]
     assert tells.problem is None
@@ -126,7 +126,7 @@ def test_where_nothing_can_be_shown_nothing_is_kept_for_another_machine_to_tell(
     tells = teller(vault, screen)
     for _ in range(5):
         assert tells.notify(planned("a"), heard) == []
-    assert (heard.kept, screen.shown, screen.asked) == ([], [], 1)  # not asked at each look
+    assert (heard.kept, screen.shown, screen.asked) == ([], [], 1)  # not asked at each check
     assert tells.problem == screen.said
     screen.said = None  # somebody has logged in
     now[0] = alarms.RETRY

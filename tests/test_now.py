@@ -1,4 +1,4 @@
-"""The clock that tests set: read at every door, refused by an agent that is not under test."""
+"""The test clock: respected at every door, refused by an agent outside of tests."""
 
 import time
 from pathlib import Path

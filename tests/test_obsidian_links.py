@@ -1,4 +1,4 @@
-"""Links as Obsidian finds and resolves them (R-LINK), each rule beyond its link case."""
+"""Links as Obsidian finds and resolves them (R-LINK), for rules beyond the link cases."""
 
 import pytest
 from hypothesis import given

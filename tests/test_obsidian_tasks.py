@@ -7,7 +7,7 @@ from obsidian_notes import note
 
 
 def task(words: str, files: dict[str, Any] | None = None, mark: str = "- [ ]") -> dict[str, Any]:
-    """What is told of one task, without the fields that are empty."""
+    """One task's fields, without the empty ones."""
     tasks = note(f"{mark} {words}\n", files=files).tasks
     assert len(tasks) == 1
     told = tasks[0]._asdict()

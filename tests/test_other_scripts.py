@@ -1,4 +1,4 @@
-"""Blocks and memories in other scripts, and the second model that may know them."""
+"""Blocks and memories in other scripts, and the second model for them."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,7 +65,7 @@ def test_blocks_in_other_scripts_go_to_the_second_model(
         assert meaning.nearest(catalog, own, 9).keys() == {*blocks.values()} - theirs
         assert meaning.blocks_near(catalog, "茶", 9) == meaning.others.nearest(catalog, other, 9)
         assert meaning.others.nearest(catalog, other, 9).keys() == theirs
-        # An English question is compared with both; of two scripts, cosines are lower by nature.
+        # An English question is compared with both; across scripts cosines are generally lower.
         near = meaning.blocks_near(catalog, "the tea", 9)
         plain = meaning.others.nearest(catalog, meaning.others.embedder.query("the tea"), 9)
         share = (1 - 0.77) / (1 - 0.745)
@@ -128,7 +128,7 @@ def test_without_the_second_model_all_goes_on_as_before(
 def test_memories_are_compared_on_the_same_scale_and_within_a_script(
     vault: Path, write: Write, wheel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else all memories by a model whose cosines lie above .7 would be alike."""
+    """Otherwise a model whose cosines are all above .7 would make all memories alike."""
     monkeypatch.setenv("VAULTMEM_EMBEDDING_OTHER_SCRIPTS", "multilingual")
     texts = {
         "Tea.md": "the tea of the house",

@@ -1,4 +1,4 @@
-"""What is written: data and remarks apart, nothing that steers a terminal, JSON that loses nothing."""
+"""Output: data and remarks apart, nothing that controls a terminal, JSON that loses nothing."""
 
 import io
 import json
@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Stdout as a terminal. No fixture: pytest puts its own stdout back before the test runs."""
+    """Stdout as a terminal. Not a fixture: pytest restores its own stdout before the test runs."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stdout", stream)
     monkeypatch.setenv("TERM", "xterm")
@@ -159,7 +159,7 @@ def test_the_time_that_is_left_shows_once_it_is_known(
 
 
 def test_a_bar_that_stands_still_names_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent reports, while nothing is finished, that nothing is."""
+    """The agent also reports while nothing has been finished."""
     stream, now = Terminal(), 100.0
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")

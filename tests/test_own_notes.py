@@ -1,4 +1,4 @@
-"""vaultmem set, unset and done NOTE:LINE: a person's own notes change by one line, and can be taken back."""
+"""vaultmem set, unset and done NOTE:LINE: a person's own notes change by one line, and this can be undone."""
 
 from pathlib import Path
 
@@ -100,7 +100,7 @@ def test_what_would_lose_something_or_is_no_name_is_refused(vault: Path, write: 
 
 
 def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
-    """For it NOTE:LINE names what is due there, as the id does."""
+    """For an assistant NOTE:LINE names what is due there, as the id does."""
     found = done(vault, "done", "Plan:8", "--by", "claude")["items"][0]
     assert found["id"].startswith("vm-")
     assert found["asks"]

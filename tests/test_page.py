@@ -1,4 +1,4 @@
-"""The page on the disk: no tick is lost, whoever writes when; two machines agree and then are silent."""
+"""The page on the disk: no tick is lost, whoever writes when; two machines agree and then stop writing."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ ITEMS = [Item(id_, "today", f"item {number:02}") for number, id_ in enumerate(ID
 FEW = ITEMS[:3]
 STYLES = ["frontmatter", "outline"]
 
-# Ticks open boxes as editors do, and says which on the standard output once the file is there.
+# Ticks open boxes as editors do, and prints which ones once the file is there.
 TICKER = """
 import os, random, re, sys, time
 path, manner, many = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -62,7 +62,7 @@ while len(ticked) < many:
 
 
 class Machine:
-    """One machine that shows what is not answered yet."""
+    """A machine that shows what is not answered yet."""
 
     def __init__(self, vault: Path, style: str = "frontmatter") -> None:
         self.page = Page(State(str(vault)), PATH, style, "vaultmem")
@@ -91,7 +91,7 @@ def file(vault: Path) -> Path:
 
 @pytest.fixture
 def second(vault: Path, machine: Machine, tmp_path: Path) -> Iterator[Machine]:  # noqa: ARG001 - after the first
-    """Another machine with the same folder, and a state of its own."""
+    """Another machine with the same folder and its own state."""
     with other_state(tmp_path / "second"):
         os.makedirs(State(str(vault)).folder, exist_ok=True)
         yield Machine(vault)
@@ -167,7 +167,7 @@ def test_a_tick_that_comes_while_we_write_and_cannot_be_kept_is_not_taken_for_ke
         if len(acks) == 2:
             raise StateError("the disk is full")
         machine.record(acks)
-        tick(file, FEW[1])  # so that the page has to be read again
+        tick(file, FEW[1])  # so that the page must be read again
 
     assert machine.page.refresh(FEW, NOW, record).problems == ["the disk is full"]
     assert machine.page.acks(NOW).keys() >= {FEW[1].id}
@@ -204,7 +204,7 @@ def test_two_machines_that_know_different_things_do_not_write_in_turns(
     written = [one.refresh().written for _ in range(6) for one in (machine, second)]
     assert sum(written) <= 4
     assert not any(written[6:])
-    second.items = machine.items  # what was missing has come
+    second.items = machine.items  # what was missing has arrived
     second.refresh()
     assert file.read_text("utf-8") == render(ITEMS[:3], "frontmatter")
     assert silent(machine, second, machine, second)
@@ -306,7 +306,7 @@ def test_no_tick_is_lost_while_the_page_is_written(
 
 
 class Kept(Machine):
-    """Its answers are in a file, as those of a ledger are."""
+    """Its answers are in a file, like those of a ledger."""
 
     def __init__(self, vault: Path) -> None:
         super().__init__(vault)
@@ -327,7 +327,7 @@ class Kept(Machine):
 def test_what_a_killed_writer_left_beside_the_page_is_removed(
     vault: Path, machine: Machine
 ) -> None:
-    """The page may be anywhere in the vault: what is left beside it is cleared away by who writes it next."""
+    """The page may be anywhere in the vault: the next writer removes what is left beside it."""
     left = (vault / PATH).parent / ".vaultmem-1-dead-1.tmp"
     left.parent.mkdir(exist_ok=True)
     left.write_text("half a page")
@@ -357,7 +357,7 @@ def after_a_kill(vault: Path, before: str, ticked: Sequence[Item]) -> Callable[[
 
 
 def test_a_kill_loses_nothing(vault: Path, machine: Machine, file: Path) -> None:
-    """At any call, and at any moment."""
+    """At any system call and at any moment."""
     before = render(FEW, "frontmatter", "mine\n")
     file.write_text(before, "utf-8")
     machine.refresh()

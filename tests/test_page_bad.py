@@ -1,4 +1,4 @@
-"""Whatever is where the page should be: it is mended or left alone, a person's note stays, nothing is lost."""
+"""Whatever is in the page's place is repaired or left alone, a person's note stays, and nothing is lost."""
 
 import codecs
 import os

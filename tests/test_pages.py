@@ -1,4 +1,4 @@
-"""The files of memories: what is composed is read back, and an edit leaves everything else alone."""
+"""Memory files: what is written can be read back, and an edit leaves everything else alone."""
 
 import re
 
@@ -37,7 +37,7 @@ PROPERTIES: dict[str, Value] = {
     "created_at": "2026-11-22T10:00:00Z",
     "mine": "own",
 }
-# Those of a memory that vaultmem has written.
+# The properties of a memory that vaultmem has written.
 WHOLE: dict[str, Value] = {
     **PROPERTIES, "phase": "organized", "category": "people", "scope": "global", "updated_at": "2026-11-22T10:00:00Z",
 }  # fmt: skip
@@ -97,7 +97,7 @@ def test_what_a_program_alone_needs_is_one_line(style: str) -> None:
         "vaultmem",
         "mine",
     ]
-    # A file keeps its form; one that gets its id gets the line; a person's own word wins, and stays where it is.
+    # A file keeps its form; a new id adds a line; a person's own value has precedence and stays where it is.
     assert (
         f"vaultmem{sign} {WHOLE['id']} importance" in pages.edit(style, b"x", WHOLE, None).decode()
     )

@@ -1,4 +1,5 @@
-"""What says the same in other words is recognised, named when it is written, merged by a dream, and parted by undo."""
+"""Texts that say the same in other words are recognised, named when written, merged by a dream, and separated by
+undo."""
 
 import sys
 from itertools import product
@@ -45,7 +46,7 @@ def test_signs_alone_state_nothing(pair: tuple[str, str]) -> None:
 
 
 def test_what_is_not_looked_at_to_the_end_is_not_the_same() -> None:
-    """The shortcut of is_same() decides as the whole model does, whatever the cosine."""
+    """The shortcut of is_same() decides like the whole model, whatever the cosine."""
     for case in pairs.cases()[::7]:
         for old, cosine in product(case.olds, (None, -0.2, 0.5, 0.99)):
             whole = paraphrase.score(old, case.new, cosine) > paraphrase.LIKELY
@@ -76,7 +77,7 @@ def test_what_two_assistants_say_is_named_merged_and_parted_again(
     run("dream", "--level", "2")
     living = {memory["id"] for memory in run("list")["memories"]}
     assert len(living) == 2
-    (remaining,) = living & {one["id"], other["id"]}  # the older one; both may be of one second
+    (remaining,) = living & {one["id"], other["id"]}  # the older one; the times may be equal
     (gone,) = vault.glob("vaultmem/archive/*.md")
     assert f"replaced_by={remaining}" in gone.read_text("utf-8")
     run("undo", "--last")

@@ -1,4 +1,4 @@
-"""The folders are those of platformdirs, the vault is found as promised, states do not mix."""
+"""The folders are those of platformdirs, the vault is found as documented, and states are separate."""
 
 import errno
 import os
@@ -35,7 +35,7 @@ def test_folders_are_those_of_platformdirs(
         monkeypatch.setenv(name, value)
     theirs = folders("vaultmem")
     on_system(monkeypatch, system)
-    if given.get("XDG_STATE_HOME") != "relative":  # the standard has relative paths ignored
+    if given.get("XDG_STATE_HOME") != "relative":  # the standard says to ignore relative paths
         assert paths.state_root() == theirs.user_state_dir
     elif system == "linux":
         assert paths.state_root() == f"{HOME}/.local/state/vaultmem"
@@ -43,7 +43,7 @@ def test_folders_are_those_of_platformdirs(
 
 
 def test_windows_folders_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """platformdirs asks Windows itself, or this variable; here only the variable can be asked."""
+    """platformdirs asks Windows or this variable; here only the variable works."""
     monkeypatch.setenv("LOCALAPPDATA", "C:\\Users\\me\\AppData\\Local")
     on_system(monkeypatch, "win32")
     root = paths.state_root().replace("/", "\\")
@@ -101,7 +101,7 @@ def test_who_decides_which_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
-    """They could lead what is written there onto a note."""
+    """Its owner could redirect what is written there onto a note."""
     folder = tmp_path / "state" / "vault"
     folder.mkdir(parents=True)
     os.chown(folder, 65534, 65534)
@@ -112,7 +112,7 @@ def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
 def test_a_file_system_that_cannot_keep_names_takes_files_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some that are shared over a network say so of any folder."""
+    """Some network file systems say so about any folder."""
     real = os.fsync
 
     def fsync(handle: int) -> None:

@@ -1,4 +1,4 @@
-"""What waits for a person: the same from the index, from the listing and from the agent, and how it is shown."""
+"""Pending items: the same from the index, the listing and the agent, and how they are shown."""
 
 import time
 from pathlib import Path
@@ -29,7 +29,7 @@ SECTIONS = ("today", "upcoming", "overdue", "review", "preferences")
 
 
 def on_day(monkeypatch: pytest.MonkeyPatch, month: int, day: int, hour: int = 12) -> None:
-    """Set the clock on the wall."""
+    """Set the clock."""
     now = time.mktime((2026, month, day, hour, 0, 0, 0, 0, -1))
     monkeypatch.setattr(time, "time", lambda: now)
 
@@ -113,14 +113,14 @@ def test_to_review(vault: Path, write: Write) -> None:
 
 @pytest.fixture
 def full(vault: Path, write: Write) -> Path:
-    """A vault in which something waits of every kind, and all of it is old."""
+    """A vault with pending items of every kind, all old."""
     write("Tasks.md", NOTE)
     write("Clippings/Page.md", "- [ ] buy our course 📅 2026-03-10\n")
     write("Note (conflicted copy).md", "apple")
     with Vault(str(vault)) as opened:
         opened.write("Prefers trains to planes", category="preferences")
     synced(vault)
-    asked(vault)  # what an expression of time means from now on is written down
+    asked(vault)  # what an expression of time means is written down from now on
     aged(vault)
     return vault
 
@@ -270,7 +270,7 @@ def test_the_page_of_answers_has_no_words_of_a_private_note(
 def test_a_note_of_the_person_in_the_place_of_the_page_is_named_where_one_looks(
     vault: Path, write: Write, logseq: bool
 ) -> None:
-    """Nothing else would tell: in the editor there is no page of what is pending."""
+    """Nothing else would show it: the editor has no page of pending items."""
     if logseq:
         (vault / ".obsidian").rmdir()
         write("logseq/config.edn", "{}")

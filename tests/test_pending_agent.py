@@ -1,4 +1,4 @@
-"""The agent as a process keeps pending.md: what is due comes onto it, what is ticked leaves it, and is told once."""
+"""The agent as a process maintains pending.md: due items appear, ticked ones disappear, and each is notified once."""
 
 import os
 import re
@@ -19,7 +19,7 @@ ID = re.compile(r"\^(vm-[a-z2-7]+)")
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """State and settings of this test, and a vault with one task for today."""
+    """State and settings for this test, and a vault with one task for today."""
     monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     vault = tmp_path / "vault"
@@ -37,7 +37,7 @@ def page(vault: Path) -> str:
 
 
 def shows(vault: Path, words: str) -> str:
-    """Wait until the page has these words; its line."""
+    """Wait until the page has these words. Returns its line."""
     until(lambda: words in page(vault), what=f"{words} never came onto the page")
     return next(line for line in page(vault).splitlines() if words in line)
 
@@ -130,7 +130,7 @@ def test_a_rule_for_proposals_takes_their_questions_off_the_page(own: Path) -> N
     with agent_on(own):
         assert process("dream", "--level", "3", "--vault", str(own)).code == 0
         shows(own, "change line 1?")
-        time.sleep(3 * PAGE_QUIET)  # until it has looked at its own page, too
+        time.sleep(3 * PAGE_QUIET)  # until it has read its own page, too
         assert process("review", "--never", "broken-link", "--vault", str(own)).code == 0
         loses(own, "change line 1?")
 
@@ -159,7 +159,7 @@ def test_what_we_move_away_ourselves_is_no_loss_of_the_vault(own: Path) -> None:
             memory(agent, "delete", id=one)
         until(lambda: not agent.search("quokka"), what="what was deleted is still found")
         assert agent.status()["vanished"] is None
-        shutil.rmtree(own / "vaultmem")  # and a loss is one still
+        shutil.rmtree(own / "vaultmem")  # and it still counts as a loss
         for number in range(10):
             (own / f"Note {number}.md").unlink()
         until(lambda: agent.status()["vanished"])

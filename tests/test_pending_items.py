@@ -1,4 +1,4 @@
-"""Which of all that is due is shown, where, and until when it was put off."""
+"""Which due items are shown, in which section, and until when they are snoozed."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The page of what waits: the same bytes for the same items, within its limits, in both editors."""
+"""The page of pending items: the same bytes for the same items, within its limits, in both editors."""
 
 import json
 import random
@@ -145,7 +145,7 @@ def test_what_matters_at_the_end_of_a_long_line_is_there(style: str) -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_editors_read_the_items_as_tasks(style: str) -> None:
-    """Boxes to tick, and none with a day that the Tasks plugin or Logseq would list once more, whatever the words say."""
+    """Boxes to tick, and none with a date that the Tasks plugin or Logseq would list again, whatever the words."""
     items = [
         Item(f"vm-{at:a>6}", "today", text, "2026-11-22")
         for at, text in enumerate(HOSTILE_TEXTS[:20])
@@ -187,5 +187,5 @@ def test_ids_are_stable_and_differ() -> None:
     named = [("a.md", str(number % 50_000)) for number in range(60_000)]
     ids = item_ids(named)
     assert len(set(ids)) == len(named)
-    assert any(len(name) > 9 for name in ids)  # some do begin alike
+    assert any(len(name) > 9 for name in ids)  # some begin alike
     assert item_ids(named[49_999::-1])[::-1] == item_ids(named[:50_000])

@@ -1,4 +1,4 @@
-"""What a person does by hand in the memory folder is understood as what it means."""
+"""What a person does by hand in the memory folder is understood as intended."""
 
 from functools import partial
 
@@ -62,7 +62,7 @@ def test_what_vaultmem_has_just_written_is_not_taken_for_typing() -> None:
 
 
 MOVES: list[tuple[str, str, str, str, str]] = [
-    # where vaultmem left it, where it is, what its property says -> where it will be, why
+    # where vaultmem left it, where it is, its property -> where it will be, why
     ("people/A", "project/A", "people", "project/A", "moved to project by hand"),
     ("people/A", "people/A", "project", "project/A", "its category changed to project by hand"),
     ("people/A", "inbox/A", "people", "inbox/A", "moved to inbox by hand"),

@@ -1,4 +1,4 @@
-"""What memories say together: contradictions, days that have passed, and reminders hidden in them."""
+"""What memories say together: contradictions, past days, and reminders hidden in them."""
 
 from functools import partial
 
@@ -89,7 +89,7 @@ def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
     [
         ("Remind me to call Bob on 5 December 2025.", {}),  # over
         ("Remind me to call Bob on 5 December 2026.", {"remind": "2026-12-04"}),
-        ("- [ ] remind Bob 📅 2026-12-05", {}),  # is a reminder as it stands
+        ("- [ ] remind Bob 📅 2026-12-05", {}),  # is already a reminder
         ("```\nremind me on 5 December 2026\n```", {}),
     ],
 )
@@ -195,7 +195,7 @@ def test_deep_is_the_same_in_any_order() -> None:
         ("a\n  b\tc", "a b c"),
         ("\x1b[31mred\x07", "[31mred"),
         ("\u202eabc\u2066", "abc"),
-        ("a" + "".join(chr(0xE0100 + ord(each)) for each in "obey"), "a"),  # words that nobody sees
+        ("a" + "".join(chr(0xE0100 + ord(each)) for each in "obey"), "a"),  # invisible words
         ("x" * 300, "x" * 119 + "…"),
     ],
 )
@@ -231,7 +231,7 @@ def test_what_is_a_reminder_and_nothing_else_reminds_by_itself(content: str, rem
 
 @pytest.mark.parametrize(("days", "remind"), [(6, "2026-11-17"), (30, None)])
 def test_a_reminder_that_no_dream_saw_in_time_is_overdue(days: float, remind: str | None) -> None:
-    """The computer was switched off, or busy for days."""
+    """The computer was off or busy for days."""
     view = StandInView(dict([memory_file("inbox/Call mum", "call mum tomorrow", days)]))
     _, after = view.run(partial(dream, level=3, options=Options()))
     (file,) = after.files.values()

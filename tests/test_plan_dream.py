@@ -62,12 +62,12 @@ def vaults(draw: st.DrawFn) -> StandInView:
 
 
 def words(text: str) -> set[str]:
-    """Its words; where these have no blanks between them, its characters."""
+    """Its words; in scripts without blanks, its characters."""
     return set(re.findall(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+", text.casefold()))
 
 
 def everything(view: StandInView) -> set[str]:
-    """All words that are anywhere: a link that leads to a survivor now has left its old name in the archive."""
+    """All words anywhere: a link that now leads to a survivor has its old name in the archive."""
     names = " ".join(memory.title for memory in view.everything)
     return words(" ".join([names, *(file.content for file in view.files.values())]))
 

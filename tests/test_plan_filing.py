@@ -1,4 +1,4 @@
-"""What comes into the inbox is filed, asked about, or in the end put away; what nobody reads fades."""
+"""What comes into the inbox is filed, asked about or finally archived; what nobody reads fades."""
 
 from functools import partial
 
@@ -110,7 +110,7 @@ def test_after_its_time_in_the_inbox_an_event_is_archived_and_a_fact_is_filed() 
         ({"expires_at": ago(1)}, 2, True),
         ({"remind": "2026-12-24"}, 30, False),
         ({"remind": "2026-01-01", "repeat": "every year"}, 30, False),
-        ({"remind": "2026-10-01"}, 80, False),  # it was not said to be done
+        ({"remind": "2026-10-01"}, 80, False),  # nobody said that it was done
         ({}, 80, True),
     ],
 )

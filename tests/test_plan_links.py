@@ -1,4 +1,4 @@
-"""Links between memories lead both ways, and never to nowhere."""
+"""Links between memories go both ways and never lead nowhere."""
 
 import pytest
 

@@ -82,8 +82,8 @@ def test_what_differs_in_a_number_a_name_or_its_rest_is_two(one: str, other: str
 @pytest.mark.parametrize(
     ("days", "reads", "survivor"),
     [
-        ((5, 5), (0, 0), "Tea"),  # as old
-        ((5, 9), (0, 0), "Tea"),  # younger, and yet the clean name
+        ((5, 5), (0, 0), "Tea"),  # equally old
+        ((5, 9), (0, 0), "Tea"),  # younger, but with the clean name
         ((5, 9), (0, 3), "Tea, 2026-11-22"),
     ],
 )
@@ -124,8 +124,8 @@ def test_nothing_gets_into_the_sight_of_others(properties: dict[str, Value]) -> 
     ("one", "other", "survivor"),
     [
         ({"agent": "codex"}, {}, "Two"),  # the person's own
-        ({"agent": "codex"}, {"agent": "claude"}, "One"),  # told to the same
-        ({"agent": "mcp"}, {"agent": "claude"}, "Two"),  # who says no name is told to nobody else
+        ({"agent": "codex"}, {"agent": "claude"}, "One"),  # visible to the same readers
+        ({"agent": "mcp"}, {"agent": "claude"}, "Two"),  # no name: only its client sees it
         ({"source": "https://example.org"}, {"agent": "claude"}, "Two"),
         ({"agent": "mcp"}, {"source": "https://example.org"}, None),
     ],

@@ -1,4 +1,4 @@
-"""The suite catches bugs: each of these is planted into a copy of the code, and tests must fail there."""
+"""The test suite catches bugs: each of these is planted into a copy of the code, where tests must fail."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from tests.forks import Forks, forks_of
 
 ROOT = Path(__file__).parents[1]
 
-# where, the tests that must notice; what stands there, the bug
+# file, the tests that must notice; the original code, the bug
 PLANTED = [
     ("vaultmem/index/keyword.py", "tests/test_keyword.py -k replaced_and_removed",
      "self._writer.delete_documents_by_query(", "(lambda _: None)("),
@@ -80,7 +80,7 @@ PLANTED = [
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the code and what is compiled of it, for one bug after the other."""
+    """A copy of the code and its bytecode, for one bug after another."""
     copied = tmp_path_factory.mktemp("tree")
     for part in ("vaultmem", "adapters", "tests", "sample-vault", "benchmarks", "docs"):
         shutil.copytree(ROOT / part, copied / part, ignore=shutil.ignore_patterns("*.pyc.*"))
@@ -91,7 +91,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def planted(file: Path, number: int, good: str, bad: str) -> Iterator[None]:
-    """The bug, for the time of the block. Each has a time of its own, by which Python knows what it has compiled."""
+    """The bug, during the block. Each has its own file time, by which Python knows what it has compiled."""
     code, seen = file.read_text("utf-8"), file.stat()
     assert good in code
     try:
@@ -103,7 +103,7 @@ def planted(file: Path, number: int, good: str, bad: str) -> Iterator[None]:
         os.utime(file, (seen.st_atime, seen.st_mtime))
 
 
-# What needs no line of ours: to say its version, pytest imports its own plugins.
+# Compiled without our code: to print its version, pytest imports its own plugins.
 IMPORTS = """
 import asyncio, contextlib, execnet, gc, hypothesis.stateful, io, numpy, os, pytest, sqlite3, tantivy, yaml
 with contextlib.redirect_stdout(io.StringIO()):
@@ -126,7 +126,7 @@ def forks() -> Iterator[Forks]:
 @pytest.mark.parametrize("number", range(len(PLANTED)), ids=[p[0] for p in PLANTED])
 def test_planted_bug_is_caught(number: int, tree: Path, forks: Forks) -> None:
     path, tests, good, bad = PLANTED[number]
-    # Plugins are loaded for the options in pyproject.toml only: to load all of them takes longer than most of these.
+    # Only plugins for the options in pyproject.toml are loaded: loading all takes longer than most of these tests.
     plugins = ["-p", "xdist.plugin", "-p", "no:cacheprovider"]
     command = ["-x", "-q", *plugins, *tests.split()]
     sources = os.pathsep.join((str(tree), str(tree / "adapters")))

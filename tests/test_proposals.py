@@ -1,5 +1,5 @@
-"""What dreams propose for a person's own notes: nothing that a person would shake the head at, and an edit that touches
-nothing but the place in question."""
+"""What dreams propose for a person's own notes: nothing unreasonable, and an edit that touches only the place in
+question."""
 
 import pytest
 from hypothesis import given, settings

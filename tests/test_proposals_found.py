@@ -1,4 +1,4 @@
-"""What a deep dream proposes of the notes of a vault, and what becomes of it."""
+"""A deep dream's proposals for a vault's notes, and what becomes of them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ BODY = "Beans along the fence, and the compost behind the shed, as it was in the
 
 
 def proposed(vault: Vault, kind: str) -> list[tuple[str, str]]:
-    """What a deep dream proposes of a kind: which note, and what would stand there."""
+    """A deep dream's proposals of a kind: which note, and the new text."""
     vault.sync()
     count = vault.dream(3)["proposals"]
     found = vault.proposals()
@@ -30,7 +30,7 @@ def proposed(vault: Vault, kind: str) -> list[tuple[str, str]]:
 def test_a_note_of_many_megabytes_is_left_alone(
     opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody reads it line by line, and a dream would take minutes to."""
+    """Nobody reads it line by line, and a dream would need minutes for it."""
     write("Garden diary.md", BODY)
     write(
         "Huge.md",
@@ -43,7 +43,7 @@ def test_a_note_of_many_megabytes_is_left_alone(
         read.append(len((note := read_note(finder, path)).text))
         return note
 
-    monkeypatch.setattr(proposals.Finder, "_note", note)  # no name that a later module imports
+    monkeypatch.setattr(proposals.Finder, "_note", note)  # not a name that a later module imports
     assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
     assert max(read) < 2 * len(BODY)
 
@@ -165,7 +165,7 @@ def test_a_note_that_was_put_away_is_no_memory_and_comes_back_as_it_was(
 
 
 def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: Write) -> None:
-    """A task that is done, another link of the line that is mended: the proposal is the same."""
+    """A task that is done, another link of the line that is fixed: the proposal is the same."""
     write("Garden diary.md", BODY)
     write("Compost heap.md", "Cold.\n")
     write("Plan.md", "- [ ] Read [[Gardne diary]] of last year\nThe Compost heap is cold\n")
@@ -341,7 +341,7 @@ def test_a_duplicate_that_is_linked_to_by_now_stays(
 
 
 def near_to_all(monkeypatch: pytest.MonkeyPatch, scores: Mapping[str, float]) -> None:
-    """Say that the note "Hub" is near to every note, by the score of that note's name."""
+    """Make the note "Hub" near to every note, by the score for that note's name."""
 
     def related(_: Reader, path: str, __: int) -> list[Related]:
         score = scores.get(Path(path).stem, 1.0)
@@ -352,7 +352,7 @@ def near_to_all(monkeypatch: pytest.MonkeyPatch, scores: Mapping[str, float]) ->
 
 
 def linked(write: Write, count: int) -> None:
-    """So many notes that a hub links to."""
+    """This many notes that a hub links to."""
     for number in range(count):
         write(f"Linked {number}.md", f"{number} of them\n")
     write("Hub.md", "".join(f"[[Linked {number}]]\n" for number in range(count)))

@@ -1,4 +1,4 @@
-"""The proxy over real sockets: what the upstream gets, what the client sees, what is kept."""
+"""The proxy over real sockets: what the upstream gets, what the client sees, what is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are begun and not ended hold no connection."""
+"""Requests that are begun and not finished do not keep a connection open."""
 
 import socket
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def proxy(vault: Path, scripted_llm: ScriptedLlm) -> Iterator[Proxied]:
 
 
 class Client:
-    """One that sends what it is told to."""
+    """A client that sends what it is told to."""
 
     def __init__(self, proxy: Proxied) -> None:
         self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=60)
@@ -48,12 +48,12 @@ class Client:
         until(lambda: self.there._came >= seen + len(data) if is_watched else self.there._watch, 60)
 
     def looked_at(self) -> None:
-        """The time is up."""
+        """Run the timeout check."""
         if self.there._watch:
             self._loop.call_soon_threadsafe(self.there._look)
 
     def is_closed(self) -> bool:
-        """Waits for what comes."""
+        """Waits for the end of the connection."""
         with self.socket, suppress(ConnectionResetError):
             return self.socket.recv(1) == b""
         return True
@@ -83,7 +83,7 @@ def test_a_byte_now_and_then_does_not_go_on_and_a_thousand_do(proxy: Proxied) ->
 def test_a_request_with_two_lengths_is_refused_and_so_is_all_behind_it(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:
-    """A server in front may have read the rest as the body of the first, and a client's own as another's."""
+    """A server in front may have read the rest as the first one's body, and a client's own request as another's."""
     head, before = HEAD % proxy.port, len(scripted_llm.requests)
     behind = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % proxy.port
     with socket.create_connection(("127.0.0.1", proxy.port), timeout=60) as client:

@@ -1,4 +1,4 @@
-"""The key of the proxy: who has it is let in, who has not is not, and it goes nowhere else."""
+"""The proxy's key: clients with it are let in, others are not, and it goes nowhere else."""
 
 from collections.abc import Iterator
 from itertools import product

@@ -1,4 +1,5 @@
-"""Anthropic's Messages API through the proxy, as Claude Code uses it: memory goes in, turns are kept, all else stays."""
+"""Anthropic's Messages API through the proxy, as Claude Code uses it: memory is inserted, turns are stored,
+everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ def test_a_turn_with_tools_is_one_turn_of_the_words_of_the_person(
 def test_what_claude_code_puts_around_the_question_does_not_keep_memory_away(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:
-    """As version 2.1.197 sends it: lists of agents behind the question, the output of commands beside it."""
+    """As version 2.1.197 sends it: lists of agents after the question, the output of commands beside it."""
     proxy.remembers(TEA)
     output = {"type": "text", "text": f"<command-name>/cost</command-name>\n {OUTPUT}\n"}
     agents = {"role": "system", "content": "Available agent types for the Agent tool:"}

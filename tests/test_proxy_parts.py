@@ -1,4 +1,4 @@
-"""The parts of the proxy, one by one: who may ask, what goes on, what is the same turn, what is passed on."""
+"""The parts of the proxy: who may ask, what is forwarded, what counts as the same turn, what is passed back."""
 
 import asyncio
 from collections.abc import AsyncIterator

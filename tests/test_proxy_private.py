@@ -1,4 +1,4 @@
-"""What leaves the machine: an upstream that records everything never gets to see what a person keeps to themselves."""
+"""What leaves the machine: an upstream that records everything never sees what a person keeps private."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from vaultmem import Vault
 from vaultmem_chat import memory_context
 from vaultmem_chat.proxy import proxy
 
-HIDDEN = {  # by a word that stands in it and nowhere else
+HIDDEN = {  # by a word that is only in it
     "Diary.md": "---\nprivate: true\n---\nThe boiler made me cry, canaryone.\n",
     "Broken.md": "---\nprivate: yes\nodd: [\n---\nThe boiler code is canarytwo.\n",
     "Attic/Old.md": "The boiler in the attic is canarythree.\n",

@@ -1,4 +1,4 @@
-"""`vaultmem proxy` as a process: how it begins and ends, and that a kill loses no turn."""
+"""`vaultmem proxy` as a process: how it starts and ends, and that a kill loses no turn."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class Process:
         return self.client().chat.completions.create(model="m", messages=messages, **how)
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal; the exit code."""
+        """Send a signal. Returns the exit code."""
         self.child.send_signal(number)
         return self.ended()
 
     def ended(self) -> int:
-        """Wait for its end; the exit code."""
+        """Wait for its end. Returns the exit code."""
         code = self.child.wait(60)
         self._reading.join(60)
         return code

@@ -1,4 +1,5 @@
-"""The Responses API through the proxy: memory goes in, turns are kept and learned from, all else stays as it is."""
+"""The Responses API through the proxy: memory is inserted, turns are stored and learned from, everything else is
+unchanged."""
 
 import json
 from contextlib import suppress
@@ -54,7 +55,7 @@ def message(role: str, said: str) -> dict[str, object]:
 
 
 def told(asked: Arguments) -> list[str]:
-    """The texts of the items that the proxy has put in."""
+    """The texts of the items that the proxy has inserted."""
     items = asked.data["input"]
     return [
         item["content"]
@@ -80,13 +81,13 @@ def test_the_official_client_is_told_and_its_turns_are_kept(
     assert asked.data["input"][-1] == {"role": "user", "content": "What shall I drink?"}
     (turn,) = proxy.ended_turns(1)
     assert (turn.user, turn.assistant, turn.model) == ("What shall I drink?", said, "m")
-    if streamed:  # some servers do not repeat at the end what they have sent
+    if streamed:  # some servers do not repeat the whole answer at the end
         llm.play(raw(PIECES, Content_Type="text/event-stream"))
         assert send(proxy, {"input": "And then?", "stream": True}).body == PIECES
         assert proxy.ended_turns(2)[1].assistant == "Black tea."
 
 
-# As Codex asks: guides, what surrounds it, the person's words, and with the next request a tool's call and result.
+# As Codex asks: instructions, its surroundings, the person's words, and in the next request a tool call and result.
 CODEX: list[dict[str, object]] = [
     message("developer", "You are a coding agent."),
     message("user", "<environment_context><cwd>/x</cwd></environment_context>"),
@@ -144,7 +145,7 @@ def test_of_an_answer_that_is_none_only_the_question_is_kept(
     proxy: Proxied, llm: ScriptedLlm, reply: Reply, code: int
 ) -> None:
     llm.play(reply)
-    with suppress(IncompleteRead):  # cut off, here as there
+    with suppress(IncompleteRead):  # cut off here as there
         assert send(proxy, {"input": "a"}).status == code
     (turn,) = proxy.ended_turns(1)
     assert (turn.user, turn.assistant) == ("a", None)

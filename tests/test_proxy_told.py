@@ -1,4 +1,4 @@
-"""What the proxy tells and learns, whom it refuses, and where keys go."""
+"""What the proxy reports and learns, whom it refuses, and where keys go."""
 
 from __future__ import annotations
 

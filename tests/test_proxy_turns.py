@@ -1,4 +1,4 @@
-"""Turns of a proxy, what it recalls in time, and how many vaults it has open."""
+"""The proxy's turns, what it recalls in time, and how many vaults it has open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chat(said: str, *before: str) -> Chat:
 
 
 class Kept:
-    """Turns in a folder, and who is nudged."""
+    """Turns in a folder, and who is notified."""
 
     def __init__(self, folder: Path, earlier: LastTurn | None = None) -> None:
         self.turns = Turns(str(folder / "turns"))
@@ -77,7 +77,7 @@ def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -
 
 
 class SlowVault:
-    """A vault that takes its time."""
+    """A vault that is slow."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""The query language: nothing a person types is an error, and each operator does what its help says."""
+"""The query language: nothing that a person types is an error, and each operator does what its help says."""
 
 import pytest
 from hypothesis import given
@@ -99,7 +99,7 @@ CASES = {
     "before:2026-03 after:2025": Query(
         [], [], [], [], [Filter("before", "2026-03"), Filter("after", "2025")]
     ),
-    # What cannot be understood is searched as words.
+    # What is not understood is searched as words.
     "before:banana": Query(words("before:banana"), [], [], [], []),
     "after:2026-13-01": Query(words("after:2026-13-01"), [], [], [], []),
     "before:２０２６": Query(words("before:２０２６"), [], [], [], []),
@@ -128,7 +128,7 @@ def test_days(day: object) -> None:
     assert day_range(iso[:4]) == (iso[:4] + "-01-01", iso[:4] + "-12-31")
 
 
-WORDS = {  # on Wednesday, 25 November 2026: looking back, and ahead where that is another day
+WORDS = {  # on Wednesday, 25 November 2026: looking back, and looking ahead if that differs
     "2026-02": ("2026-02-01", "2026-02-31"),
     "yesterday": ("2026-11-24", "2026-11-24"),
     "last week": ("2026-11-16", "2026-11-22"),

@@ -1,4 +1,4 @@
-"""The numbers of the ranking: which words weigh little, and that points add up to scores."""
+"""The numbers of the ranking: which words weigh little, and how points become scores."""
 
 import pytest
 from hypothesis import example, given
@@ -172,5 +172,5 @@ def test_a_note_scores_at_least_its_best_block_and_less_than_twice(
     ],
 )  # fmt: skip
 def test_words_beside_meaning_count_by_how_many_they_are(words: str, share: float) -> None:
-    """Of CJK, two characters are a word; one or two words are looked up, and count whole."""
+    """In CJK two characters are a word; one or two words are looked up and count in full."""
     assert rank.words_share(words.split()) == share

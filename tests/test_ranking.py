@@ -1,4 +1,4 @@
-"""Laws of the order of results, on real vaults and a real index; by meaning, too, where it is installed."""
+"""Laws of the order of results, on real vaults and a real index; also by meaning if the model is installed."""
 
 import json
 import random

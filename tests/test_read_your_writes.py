@@ -1,4 +1,4 @@
-"""What a call has written is found by every search that begins after it: over all doors, with and without an agent."""
+"""Every search that begins after a write finds it: over all doors, with and without an agent."""
 
 import contextlib
 import hashlib
@@ -23,12 +23,12 @@ from tests.index_dump import synced
 from tests.laws import some
 from vaultmem import Vault, client
 
-ME = "mcp"  # who writes at every door: all of it is told to its own author
+ME = "mcp"  # the author at every door, who may see everything
 _numbers = itertools.count()
 
 
 class Lines:
-    """A server of the Model Context Protocol over stdin and stdout, which stays open."""
+    """An MCP server over stdin and stdout that stays open."""
 
     def __init__(self, vault: Path) -> None:
         self.process = subprocess.Popen(
@@ -57,7 +57,7 @@ class Lines:
 
 
 class Doors:
-    """One vault, and each way to ask it: a tool with its arguments."""
+    """One vault, and each way to call a tool with its arguments."""
 
     def __init__(self, vault: Path, lines: Lines) -> None:
         self.vault, self.lines = vault, lines
@@ -68,7 +68,7 @@ class Doors:
         assert not said["isError"], said
         text = said["content"][0]["text"]
         if paths := re.findall(r"^- (.+?):[\d-]+ \(", text, re.MULTILINE):
-            return [{"path": path} for path in paths]  # also of what is put away
+            return [{"path": path} for path in paths]  # also archived ones
         ids = re.findall(r"(?<=[( ])[0-9a-f]{8}(?=,|$)", text, re.MULTILINE)
         return [{"path": self.python.find_note(id_)} for id_ in ids]
 
@@ -88,7 +88,7 @@ class Doors:
 
 
 def novel(word: str) -> str:
-    """A text that is like no other, else it is not important enough to be recalled."""
+    """A text unlike all others, otherwise it is not important enough to be recalled."""
     digest = hashlib.sha256(word.encode()).hexdigest()
     return f"The deploy key {word} of 2026-11-20 opens " + " ".join(textwrap.wrap(digest, 5))
 
@@ -131,7 +131,7 @@ def command(doors: Doors, *words: str) -> Any:
 
 
 def own_process(doors: Doors, *words: str) -> Any:
-    """By a command that the agent does not carry out, because its settings are others."""
+    """By a command that the agent does not carry out, because its settings differ."""
     ended = process(
         *words, "--vault", str(doors.vault), "--format", "json", VAULTMEM_SEARCH_LIMIT="7"
     )
@@ -211,7 +211,7 @@ def test_what_is_pending_is_as_the_last_answer_and_the_last_undo_left_it(tmp_pat
             for command, waits in (([verb, item], False), (["undo", "--last"], True)):
                 assert on(vault, *command).code == 0
                 listed = on(vault, "pending", "--format", "text").out
-                # a first page needs an item
+                # the first page needs an item
                 shown = page.read_text("utf-8") if page.exists() else ""
                 assert ("Marek" in listed, "Marek" in shown) == (waits, waits)
         assert (vault / memory["path"]).exists()

@@ -45,13 +45,13 @@ FACT = "The boiler is serviced by Ines"
 class Run(NamedTuple):
     """How a program is started for one prompt, with the model at a URL: its settings, variables and words."""
 
-    settings: Mapping[str, str]  # files below the home, written before it is connected
+    settings: Mapping[str, str]  # files in the home folder, written before it is connected
     environ: Mapping[str, str]
     words: tuple[str, ...]
 
 
 def run_of(name: str, url: str) -> Run:
-    """What each of them needs to talk to our model and to nobody else."""
+    """What each of them needs to talk to our model and nobody else."""
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{url}/v1", "apiKey": "x"},
@@ -81,7 +81,7 @@ def run_of(name: str, url: str) -> Run:
         "opencode": Run(
             {
                 ".config/opencode/opencode.json": json.dumps({"model": "s/m", "provider": {"s": provider}}, indent=2),
-                # As after its first start, at which it fetches what plugins may import; ours imports nothing of it.
+                # As after its first start, when it fetches what plugins may import; ours imports none of that.
                 ".config/opencode/package-lock.json": json.dumps({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "1"}}}}),
                 ".config/opencode/node_modules/none": "",
             },
@@ -101,7 +101,7 @@ class Seen(NamedTuple):
 
 @pytest.fixture(scope="module")
 def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A vault with a preference, which the hook tells, and with a fact, which it does not."""
+    """A vault with a preference, which the hook shows, and a fact, which it does not."""
     folder = tmp_path_factory.mktemp("vault")
     (folder / ".obsidian").mkdir()
     for text, category in (("Prefers trains to planes", "preferences"), (FACT, "knowledge")):
@@ -112,14 +112,14 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sessions(vault: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
-    """One session of each program, in a home where all of them are connected."""
+    """One session of each program, in a home where all are connected."""
     words = ("--mcp", "--vault", str(vault))
     return sessions_in(tmp_path_factory.mktemp("home"), dict.fromkeys(PROGRAMS, words))
 
 
 @pytest.fixture(scope="module")
 def far_sessions(door: Door, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
-    """One session of each program, in a home without a vault, where all of them are connected with a door."""
+    """One session of each program, in a home without a vault, where all are connected to a door."""
     url, token = f"{door.url}/mcp/home", door.tokens["claude"]
     named = {name: token if name in ("claude", "codex") else "env:TOKEN" for name in PROGRAMS}
     words = {name: ("--remote", url, "--token", one) for name, one in named.items()}
@@ -241,7 +241,7 @@ def test_a_question_through_the_proxy_gets_memories_and_is_stored_once(
     assert turns == [(f'"{QUESTION}"' if name == "opencode" else QUESTION, TEXT)]
 
 
-# --- the memory of another machine
+# --- another machine's memory
 
 
 @ALL

@@ -1,4 +1,4 @@
-"""`recall` through its doors: what is told, what is not, and that telling counts as reading."""
+"""`recall` through its doors: what is returned, what is not, and that this counts as reading."""
 
 import re
 import shlex
@@ -63,7 +63,7 @@ def test_the_person_hears_which_scopes_were_left_out_and_how_to_see_them(knowing
     assert "The boiler of Reto is old" in told.out
     with Vault(str(knowing)) as opened:
         assert opened.recall("boiler", **WORDS)["remarks"] == [why]  # type: ignore[misc]
-        for by in ("codex", "user:tea"):  # nobody else hears of them
+        for by in ("codex", "user:tea"):  # nobody else gets them
             assert "remarks" not in opened.recall("boiler", by=by, **WORDS)  # type: ignore[misc]
         assert "remarks" not in opened.recall("hums", **WORDS)  # type: ignore[misc]
 
@@ -73,7 +73,7 @@ def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
 ) -> None:
     assert "Bleach" in titles(knowing)  # the person asks
     assert "Bleach" in titles(knowing, by="codex")
-    assert "Bleach" in titles(knowing, by="claude", top_k=20)  # an assistant that says its name
+    assert "Bleach" in titles(knowing, by="claude", top_k=20)  # an assistant that gives its name
     monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
     assert "Bleach" not in titles(knowing, by="claude", top_k=20)
     assert "Bleach" in titles(knowing, by="claude", top_k=20, untrusted=True)
@@ -92,7 +92,7 @@ def test_a_person_approves(knowing: Path) -> None:
         bill = next(memory for memory in opened.memories() if memory["title"] == "Bills")
         yes = Answer(approval_id(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
         Record(Ledger(opened.state.path("ledger.db")), None).add([yes], [], 1.0)
-    assert titles(knowing)[0] == "Bills"  # it fits, and is a preference now
+    assert titles(knowing)[0] == "Bills"  # it matches, and is a preference now
 
 
 def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -> None:

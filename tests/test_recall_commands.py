@@ -54,7 +54,7 @@ def test_at_a_terminal_a_person_reads_the_best_first(knowing: Path, write: Write
 
 
 def test_without_vectors_it_goes_by_words(knowing: Path) -> None:
-    """As where the disk of the state is full, or can only be read."""
+    """As if the state's disk is full or read-only."""
     with Vault(str(knowing)) as opened:
         vectors = Path(opened.state.path("vec"))
     shutil.rmtree(vectors, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What was replaced or archived, and what was known at another time: what of it a recall tells, and in what order."""
+"""Replaced and archived memories, and what was known at another time: what a recall returns, and in which order."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ def remembered(vault: Path, write: Write, rows: list[tuple[str, str, str]]) -> N
 
 @pytest.fixture
 def past(vault: Path, write: Write) -> Path:
-    """A vault where something was replaced, and something archived for its age."""
+    """A vault with a replaced memory and one archived because of its age."""
     remembered(vault, write, [
         ("knowledge/Porto.md", "created_at: 2026-03-01", "The user lives in Porto"),
         ("archive/Bristol.md", "created_at: 2026-01-01\nby: supersede\nreplaced_by: Porto\nuntil: 2026-03-01",
@@ -50,7 +50,7 @@ def test_what_age_archived_is_told_last_and_what_was_replaced_is_counted(past: P
         ("Porto", False),
         ("Tea", True),
     ]
-    assert found["left_out"]["replaced"] == 1  # nobody is told that there is a private one
+    assert found["left_out"]["replaced"] == 1  # nobody learns that there is a private one
     assert titles(past, query, top_k=1) == ["Porto"]
     assert "Mine" in titles(past, query, by="codex")
     words = ("--without", "meaning", "--format", "text", "--vault", str(past))
@@ -131,7 +131,7 @@ def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
 def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
     vault: Path, write: Write
 ) -> None:
-    """In whatever words it says the same: the question is that of the old one."""
+    """In whatever words it is written: it answers the question of the one it replaced."""
     for number in range(6):
         write(f"Talk {number}.md", f"Where do rivers live? Talk {number}, on live recordings.")
     remembered(vault, write, [
@@ -151,7 +151,7 @@ def test_a_span_leads_back_from_now() -> None:
 
     assert as_of("") is None
     assert as_of("7d") == NOW - 7 * 86_400
-    day = datetime.fromisoformat("2026-03-01")  # on the person's clock
+    day = datetime.fromisoformat("2026-03-01")  # by the person's clock
     assert as_of("2026-03-01") == (day + timedelta(days=1)).timestamp()
     assert as_of("2026-03-01T08:00") == (day + timedelta(hours=8)).timestamp()
 

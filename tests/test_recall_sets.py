@@ -1,4 +1,4 @@
-"""The makers of labelled sets: chats with planted facts, queries from wikilinks, moved anchors."""
+"""The generators of labelled sets: chats with planted facts, queries from wikilinks, moved anchors."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The laws of the steps of a recall: each a function of candidates, none of which forgets what it must not."""
+"""The laws of a recall's steps: each is a function of candidates, and none drops what it must keep."""
 
 import math
 from itertools import pairwise
@@ -72,7 +72,7 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Criteria) -> N
     for one in kept:  # whatever is switched off
         assert one.scope in ("global", *wanted.scopes)
         assert not one.private
-        if one.archived and one.until is not None:  # told of the time when it held, and of no other
+        if one.archived and one.until is not None:  # returned only for the time when it held
             assert wanted.as_of is not None
             assert wanted.as_of <= one.until
         elif one.archived:
@@ -126,7 +126,7 @@ def test_only_what_else_would_be_told_counts_as_replaced() -> None:
               old._replace(until=None), old._replace(until=None, forgotten=True),
               old._replace(parts={"lead": -0.5})]  # fmt: skip
     assert recall_candidate.replaced([old, *others], Criteria("x")) == [old]
-    assert recall_candidate.replaced([old], Criteria("x", as_of=NOW + 1)) == []  # it is told
+    assert recall_candidate.replaced([old], Criteria("x", as_of=NOW + 1)) == []  # it is returned
 
 
 agings = st.builds(
@@ -142,7 +142,7 @@ def test_what_has_faded_is_what_its_confidence_says(
     found: list[Aging], asked: list[tuple[float, float]]
 ) -> None:
     known = CatalogCache(None, 0, "", "")  # type: ignore[arg-type]
-    known.__dict__["_memories"] = list(enumerate(found))  # as the catalog would say
+    known.__dict__["_memories"] = list(enumerate(found))  # as the catalog would return it
     for minimum, days in asked:
         now = NOW + days * DAY
         faded = {number for number, one in enumerate(found) if one.confidence(now) < minimum}
@@ -185,7 +185,7 @@ def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged
     long = poor._replace(
         path="long.md", score=poor.score + 7.2, parts={**poor.parts, "length": 7.2}
     )
-    assert recall_candidate.relevant([best, long]) == [best]  # length is no answer
+    assert recall_candidate.relevant([best, long]) == [best]  # length alone is no answer
     assert recall_candidate.relevant([best, fair, poor]) == [best, fair]
     assert recall_candidate.relevant([fair, poor]) == [fair, poor]
     words = [one._replace(parts={}) for one in (best, fair, poor)]
@@ -311,7 +311,7 @@ def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     told = [one for one, _ in chosen.items]
     assert chosen.tokens == sum(map(counted, told)) <= budget
     assert len(told) <= top_k
-    assert [one for one in ranked if one in told] == told  # whole, in their order, each once
+    assert [one for one in ranked if one in told] == told  # whole, in order, each once
     left = [one for one in ranked if one not in told]
     room = budget - chosen.tokens
     assert len(told) == top_k or all(counted(one) > room for one in left)
@@ -362,7 +362,7 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     assert [one.content for one, _ in told] == [
         "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000",
     ]  # fmt: skip
-    assert told[-1][0].note  # a note has a place of its own
+    assert told[-1][0].note  # a note has its own place
     assert ("port 8000", "port 9000") in asked  # the older one first
     assert ("port 9000", "port 8000") not in asked
 

@@ -1,4 +1,4 @@
-"""The words of a recall: a block that nothing in it can end, and questions as plain words."""
+"""A recall's text: a block that nothing in it can end, and questions as plain words."""
 
 import re
 

@@ -68,7 +68,7 @@ NO_IDS = [
     float("inf"),
     float("nan"),
 ]
-# Empty ones, ones to what is there already, inventions, and those that are no sentence.
+# Empty answers, answers about existing facts, inventions, and non-sentences.
 NOTHING_NEW = ["", "  ", "the user likes PIZZA.", OSLO.text, "Xenon boils", HATES * 40, None, 5]
 
 
@@ -85,7 +85,7 @@ def test_an_update_in_any_shape_counts_where_it_says_something_of_what_is_there(
 
 
 def test_a_verb_that_both_have_makes_no_update() -> None:
-    """SmolLM2 takes the home of the one for that of the other."""
+    """SmolLM2 takes one person's home for the other's."""
     existing = [Existing("anne", "My sister Anne is vegetarian and lives in Porto")]
     new = ["My brother Tom lives in Rome"]
     answer = {"decisions": [{"id": 0, "event": "UPDATE", "text": "The user lives in Porto"}]}
@@ -124,7 +124,7 @@ def test_none_is_believed_only_of_what_is_there() -> None:
     assert decided([{**none, "text": not_anne}], (not_anne,)).adds == (not_anne,)
     unsure = [{**none, "id": None}, {**gone, "id": 1}]
     assert decided(unsure, (known,)) == Decisions((known,), (), ("id-anne",))
-    # In other words, where one says it.
+    # In other words, if one says it.
     for id_ in (None, 1):
         assert decided([{**none, "id": id_, "text": married}], (married,)) == NOTHING
     assert decided([{"event": "NONE", "id": 3}], (married,), "enumerate") == NOTHING
@@ -198,7 +198,7 @@ def content(text: str) -> set[str]:
 
 
 def carries(text: str, fact: str) -> bool:
-    """Whether a text carries a fact, without the code that is tested: most of its words, every number, every "not"."""
+    """Whether a text carries a fact, without using the tested code: most of its words, every number, every "not"."""
     if plain(text) == plain(fact):
         return True
     there, wanted = content(text), content(fact)
@@ -242,14 +242,14 @@ def law(found: Decisions, new: list[str], existing: list[Existing]) -> None:
     stay = [one.text for one in existing if one.id not in touched]
     after = [*found.adds, *(text for _, text in found.updates), *stay]
     for fact in new:
-        # Or the model says that it is there, where something is that may say it in other words.
+        # Or the model says that it exists, and something exists that may say it in other words.
         assert any(carries(text, fact) or _may_say(text, fact) for text in after), fact
     assert set(found.adds) <= set(new)
     fresh = [*map(plain, found.adds), *{plain(text) for _, text in found.updates}]
     assert len(fresh) == len(set(fresh))
     assert not set(fresh) & {plain(text) for text in stay}
     texts = {one.id: one.text for one in existing}
-    for id_ in touched:  # moving and living are the same to the rules, without a common word
+    for id_ in touched:  # for the rules moving and living are the same, without a common word
         words = content(texts[id_])
         assert not words or any(words & content(fact) for fact in new), texts[id_]
     assert all(text.strip() and len(text) <= LONGEST for _, text in found.updates)

@@ -1,4 +1,4 @@
-"""Answers are in the ledger and in the sync logs: any two machines agree, and no page of whatever kind loses one."""
+"""Answers are in the ledger and in the sync logs: any two machines agree, and no page of any kind loses one."""
 
 import os
 import time
@@ -215,7 +215,7 @@ def test_reads_alone_are_no_reason_to_write(machine: Machine, second: Machine, f
         assert ("m1 read 3x" in file.read_text()) == is_written
 
 
-# --- The pages: damaged, linked, copied, taken over, on their way
+# --- The pages: damaged, linked, copied, taken over, being synced
 
 
 @pytest.mark.parametrize(

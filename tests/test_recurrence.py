@@ -1,4 +1,4 @@
-"""What repeats: the next day of a task, and the last and the next occurrence: tables of known answers, and laws."""
+"""Recurrence: the next day of a task, and the last and the next occurrence: tables of known answers, and laws."""
 
 import json
 from calendar import monthrange
@@ -122,7 +122,7 @@ def test_a_plain_step_keeps_the_day_or_ends_its_month(unit: str, count: int, day
 
 @given(st.sampled_from(RULES), DAYS, st.integers(0, 400))
 def test_no_match_is_skipped(rule: str, day: date, later: int) -> None:
-    """From any day on the way, the same rule without an interval leads no further than before."""
+    """From any day in between, the same rule without an interval leads no further than before."""
     if any(character.isdigit() for character in rule.split()[1]) or read_rule(rule) is None:
         return
     found = next_day(rule, day, day)
@@ -153,7 +153,7 @@ def at(text: str, zone: ZoneInfo = BERLIN, fold: int = 0) -> datetime:
 
 
 def step(start: date, unit: str, count: int) -> date:
-    """So many units from the start, in the month."""
+    """This many units from the start, in the month."""
     if unit in ("day", "week"):
         return start + timedelta(count * (7 if unit == "week" else 1))
     months = start.month - 1 + count * (12 if unit == "year" else 1)

@@ -1,4 +1,4 @@
-"""References to blocks of a Logseq graph: readers see the text of the block, and of a private note nothing."""
+"""References to blocks of a Logseq graph: readers see the block's text, and nothing of a private note."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +37,7 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
 
 
 def shown(vault: Vault, text: str, **options: str) -> tuple[str, str]:
-    """What a search and a recall show of a block with this text."""
+    """What a search and a recall show for a block with this text."""
     Path(vault.path, "pages/Plan.md").write_text(f"- zebra {text}\n", encoding="utf-8")
     vault.sync()
     (hit,) = vault.search("zebra", **options)

@@ -1,4 +1,4 @@
-"""Reminders that somebody sets say when they remind, in the words of the person."""
+"""When a person sets a reminder, it says when it reminds, in the person's words."""
 
 import datetime as dt
 import re
@@ -24,7 +24,7 @@ PHRASES = [
 
 
 def outcome(text: str) -> str:
-    """What a reminder of these words is set for: a time and a rule, "! " and what is not understood, or "?"."""
+    """What a reminder with these words is set for: a time and a rule, "! " and what is not understood, or "?"."""
     phrase = reminder_phrase.read(text, NOW)
     if phrase.moment is None:
         return "! " + " ".join(phrase.rest) if phrase.rest else "?"
@@ -89,7 +89,7 @@ def test_a_task_has_no_time_but_with_its_day(text: str) -> None:
     left = [one for one in when.find(phrase.task, NOW) if one.relative]
     assert phrase.words not in [
         phrase.task[one.start : one.end] for one in left
-    ]  # a day behind it is part of it
+    ]  # a day after it is part of it
 
 
 RULES_SAID = [wanted.partition(" | ")[::2] for _, wanted in PHRASES if " | " in wanted]
@@ -190,7 +190,7 @@ def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, w
 
 
 def test_the_same_words_at_another_time_are_another_reminder(opened: Vault) -> None:
-    opened.write("Call the plumber")  # which reminds of nothing
+    opened.write("Call the plumber")  # which sets no reminder
     first = opened.remind("Call the plumber", at="in 3 days")
     second = opened.remind("Call the plumber", at="in 4 days")
     weekly = opened.remind("Call the plumber", at="in 3 days", repeat="every week")

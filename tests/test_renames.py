@@ -1,4 +1,4 @@
-"""What was answered and told stays with what has another place now, and with nothing else."""
+"""Answers and notifications stay with an item whose place changes, and with nothing else."""
 
 import json
 from datetime import datetime, timedelta
@@ -42,7 +42,7 @@ def said(state: str, id_: str = "vm-old") -> dict[str, Answer]:
 
 
 def in_process(vault: Path) -> tuple[Pending, Catalog]:
-    """As a new process has them, the index up to date."""
+    """As a new process has them, with an up-to-date index."""
     synced(vault)
     opened = Vault(str(vault))
     return open_store(opened.state, opened.config).pending, opened.searcher().catalog
@@ -85,7 +85,7 @@ def test_a_line_that_was_mended_sleeps_on_and_is_not_told_again() -> None:
 @pytest.mark.parametrize(
     "new",
     [
-        due("vm-new", "call Anna"),  # done was what stood there
+        due("vm-new", "call Anna"),  # what was there is done
         due("vm-new", "buy some milk"),
         due("vm-new", day="2026-11-23"),
         due("vm-new", "call Anna", line=4),
@@ -218,7 +218,7 @@ def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_n
 def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
     vault: Path, write: Write
 ) -> None:
-    """While there are two, the ids of their tasks are made of their paths."""
+    """While there are two, their tasks' ids depend on the paths."""
     at = NOW
 
     def looked(*done: str, state: str = DONE) -> list[str]:
@@ -271,7 +271,7 @@ def test_a_name_or_a_line_that_is_typed_in_several_steps_keeps_its_answers(tmp_p
 def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(
     tmp_path: Path, restarts: bool
 ) -> None:
-    """As sync programs do it; after a while it is a copy, of which the original has gone."""
+    """As sync programs do; after a while it is a copy whose original is gone."""
     old, new = due("vm-old"), due("vm-new", path="b.md")
     entries = Entries(said(DONE), HEARD)
     for later, is_moved in ((102.0, True), (2 * KEEP_FOR, False)):
@@ -293,7 +293,7 @@ def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(
 def test_a_note_that_is_copied_to_another_folder_first_keeps_its_answers(
     vault: Path, write: Write
 ) -> None:
-    """While there are both, their tasks have other ids."""
+    """While both exist, their tasks have other ids."""
     write("A/Plan.md", f"- [ ] sweep 📅 {DAY}\n")
     record, [sweep] = looked(vault)
     record.add([Answer(sweep.id, DONE, AT)], [], NOW.timestamp())
@@ -307,7 +307,7 @@ def test_a_note_that_is_copied_to_another_folder_first_keeps_its_answers(
 
 
 def test_what_was_there_all_the_time_is_no_rename(vault: Path, write: Write) -> None:
-    """Nor is it one for the next process."""
+    """Not for the next process either."""
     for name in ("Mine", "Yours"):
         write(f"{name}.md", f"- [ ] weekly review 📅 {DAY}\n")
 

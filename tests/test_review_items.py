@@ -1,4 +1,4 @@
-"""What is to review, from real notes."""
+"""What needs a review, from real notes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
     reads.keep_findings(sight.ledger, kinds, found, 0.0)
     (vault / paths[1]).unlink()
     assert not [item for item in look(sight, vault) if "said of" in item.text]
-    for number in range(6):  # nothing else lists them, so none is only counted
+    for number in range(6):  # nothing else lists them, so each is listed
         path = f"people/many {number}.md"
         memory(write, path)
         one = {
@@ -125,7 +125,7 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     memory(write, "inbox/old.md")
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
-    assert len(look(sight, vault)) == 2  # what a model proposes is shown there by itself
+    assert len(look(sight, vault)) == 2  # a model's proposals are shown there separately
     [line] = Review(sight, [], {}).questions()
     assert line.text == "4 things to look after: vaultmem review", "2 lines and 2 proposals"
     assert Review(sight, [], said(line.id)).questions() == []
@@ -143,7 +143,7 @@ def test_conflict_copies_and_unreadable_notes(sight: Context, vault: Path, write
     write("a.sync-conflict-20261122-101500-ABCDEFG.md", "two")
     write("vaultmem/pending.sync-conflict-20261122-101500-ABCDEFG.md", "ours")
     write("bad.md", "---\na: [\n---\n")
-    write("template.md", "---\na: {{x}}\n---\n")  # on purpose, and no work for anybody
+    write("template.md", "---\na: {{x}}\n---\n")  # intended, so nothing to do for anybody
     shown = look(sight, vault)
     assert [item.source for item in shown] == [
         "a.sync-conflict-20261122-101500-ABCDEFG.md",

@@ -1,4 +1,4 @@
-"""Proposals for the notes of a person, as commands show and take them."""
+"""Proposals for a person's notes, as commands show and apply them."""
 
 import io
 import sys
@@ -27,7 +27,7 @@ PROPOSALS = [
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
-    """What was asked of a vault that has three proposals."""
+    """The questions about a vault that has three proposals."""
     heard: list[tuple[str, dict[str, object]]] = []
 
     def ask(_: Vault, verb: str, **params: object) -> Any:
@@ -194,7 +194,7 @@ def test_whatever_counts_what_there_is_to_review_counts_what_review_lists(make: 
         count, line, told = counts()
         assert line.startswith(f"{count} things to look after")
         assert f"To review: {count}" in told
-        ride = notes / f"Ride {number}.md"  # the proposal for it counts no more, and is not listed
+        ride = notes / f"Ride {number}.md"  # its proposal is no longer valid and not listed
         ride.write_text("A line above\n" + ride.read_text())
         said(vault, "sync")
     assert counts()[0] == count - 1

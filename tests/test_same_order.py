@@ -1,4 +1,4 @@
-"""When it has been quiet for a while, a live index orders results as one that is built from nothing."""
+"""After a quiet time, a live index orders results like one that is built from scratch."""
 
 import contextlib
 import itertools
@@ -32,7 +32,7 @@ Order = list[list[tuple[str, int, float]]]
 
 
 def text(chance: random.Random) -> str:
-    """A note of some paragraphs; few words are frequent and many are rare. Some notes equal each other."""
+    """A note of some paragraphs; few words are frequent and many are rare. Some notes are equal."""
     if chance.random() < 0.2:
         return "apple roof"
     rare = [min(int(chance.paretovariate(0.6)) - 1, len(WORDS) - 1) for _ in range(120)]
@@ -43,7 +43,7 @@ def text(chance: random.Random) -> str:
 
 
 def put(note: Path, content: str) -> None:
-    """Write a note some time ago, each a little later than the one before: nothing is looked at again."""
+    """Write a note some time ago, each a little later than the previous one, so that nothing is read again."""
     note.write_text(content)
     os.utime(note, (at := time.time() - 5000 + next(_seconds), at))
 
@@ -64,7 +64,7 @@ def rebuilt(vault: Path, questions: list[str], scratch: Path) -> Order:
 
 @contextlib.contextmanager
 def edited(seed: int) -> Iterator[tuple[Path, list[str], Path]]:
-    """A vault after edits, removals and new notes between syncs; questions to it; a folder for another index."""
+    """A vault after edits, removals and new notes between syncs; questions for it; a folder for another index."""
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="vm-order-") as place:
         vault = Path(place) / "vault"
@@ -118,8 +118,8 @@ def test_the_agent_does_it_when_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> 
         heard: list[int] = []
         listeners = Listeners(heard.extend, lambda: None, lambda _: None)
         reconciler = Reconciler(State(str(vault)), Config({}), Throttle(), listeners)
-        reconciler._turn()  # looks at everything
-        for _ in range(9):  # whatever is due until then, such as fresh notes once more
+        reconciler._turn()  # checks everything
+        for _ in range(9):  # whatever is due until then, such as fresh notes again
             if reconciler._indexer and reconciler._rest_due is not None:
                 now = max(now, reconciler._earliest() or now) + 0.001
                 reconciler._turn()

@@ -1,4 +1,4 @@
-"""What a saved note costs in the background is in proportion to what has changed, not to all that is pending."""
+"""The background cost of a saved note is in proportion to the change, not to everything pending."""
 
 import os
 from collections import Counter
@@ -27,7 +27,7 @@ WORK = (
 
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each function was called that looks at all that is pending."""
+    """How often each function was called that checks all pending items."""
     monkeypatch.setenv("VAULTMEM_NOTIFY_METHOD", "file")
     calls = Counter[str]()
 
@@ -51,7 +51,7 @@ def test_a_save_looks_only_at_what_it_changed(
     write("vaultmem/preferences/Tea.md", "---\nid: tea\n---\nI prefer green tea.\n")
     write("Other.md", "one\n")
     waiting, catalog = in_process(vault)
-    for _ in range(3):  # to know what is there, to notify, and to tell other machines of that
+    for _ in range(3):  # to list items, to notify, and to inform other machines
         for page in (vault / "vaultmem").glob("sync/*"):
             os.utime(page, (1_700_000_000,) * 2)
         waiting.refresh(catalog, NOW)

@@ -1,4 +1,4 @@
-"""Code, maths and comments hide what stands in them; nothing else does, and no line moves."""
+"""Code, maths and comments hide their contents; nothing else does, and no line moves."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""When jobs run: by schedule, once after a sleep, and not in anybody's way."""
+"""When jobs run: by schedule, once after a sleep, and not when they would disturb anybody."""
 
 import subprocess
 import sys
@@ -86,7 +86,7 @@ def test_a_clock_set_back_starves_nothing(world: World) -> None:
         assert settled(clock, "nightly") == world.wall + 15 * 3_600
     for run in world.ledger.runs().values():
         assert run.last_run == world.wall
-    for _ in range(2):  # short sessions: the time to wait must not begin anew with each
+    for _ in range(2):  # short sessions: the waiting time must not restart with each
         world.wall += 100
         with world.clock(NIGHTLY, OFTEN) as clock:
             assert settled(clock, "often") == NOW - 400 * DAY + 300
@@ -222,7 +222,7 @@ def test_a_job_that_kills_the_process_has_had_its_turn(world: World, tmp_path: P
 
 
 class Gate:
-    """Work that ends when it is told to."""
+    """Work that ends when told to."""
 
     def __init__(self) -> None:
         self.entered, self.leave = threading.Event(), threading.Event()
@@ -271,14 +271,14 @@ def test_one_job_at_a_time_and_none_twice(world: World) -> None:
         with pytest.raises(StateError, match="already running"):
             clock.run_now("often")
         thread, found = in_thread(lambda: clock.run_now("nightly").result)
-        world.pass_(DAY, clock)  # all is due again while one job runs
+        world.pass_(DAY, clock)  # all are due again while one job runs
         gate.leave.set()
         thread.join(PATIENCE)
         assert found == ["nightly done"]
-        until(lambda: settled(clock, "often") > world.wall)  # it may run once more
+        until(lambda: settled(clock, "often") > world.wall)  # it may run again
     assert gate.most == 1
     assert sorted(set(world.done)) == ["nightly", "often"]
-    assert len(world.done) <= 3  # what fell due while it ran may run once more
+    assert len(world.done) <= 3  # what became due while it ran may run again
 
 
 def test_stop_does_not_wait_for_a_job(world: World) -> None:

@@ -1,4 +1,4 @@
-"""When a job is due: by its schedule, its last run and the clock on the wall."""
+"""When a job is due: by its schedule, its last run and the clock."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ from vaultmem.text.times import Cron
 DAY = 86_400.0
 BERLIN = ZoneInfo("Europe/Berlin")
 KOLKATA = ZoneInfo("Asia/Kolkata")
-LORD_HOWE = ZoneInfo("Australia/Lord_Howe")  # sets its clocks by half an hour
+LORD_HOWE = ZoneInfo("Australia/Lord_Howe")  # changes its clocks by half an hour
 NOW = datetime(2026, 6, 10, 12, 0, tzinfo=UTC).timestamp()
 
 
@@ -45,7 +45,7 @@ def test_once_on_the_day_with_23_hours_and_on_the_day_with_25() -> None:
 
 def test_where_the_hour_is_open_no_hour_is_left_out() -> None:
     autumn = runs("*/15 * * * *", berlin(2026, 10, 25, 0), berlin(2026, 10, 26))
-    assert len(autumn) == 25 * 4 - 1  # the very first moment is the start and does not count
+    assert len(autumn) == 25 * 4 - 1  # the first moment is the start and does not count
     assert len(set(autumn)) == len(autumn)
     spring = runs("*/15 * * * *", berlin(2026, 3, 29, 0), berlin(2026, 3, 30))
     assert len(spring) == 23 * 4 - 1
@@ -55,7 +55,7 @@ def test_where_the_hour_is_open_no_hour_is_left_out() -> None:
 
 
 def fits(cron: Cron, shown: datetime) -> bool:
-    """By the words of the manual of cron."""
+    """By the rules of cron's manual."""
     by_day, by_weekday = shown.day in cron.day, (shown.weekday() + 1) % 7 in cron.weekday
     day = by_day or by_weekday if cron.either else by_day and by_weekday
     return (
@@ -81,7 +81,7 @@ def test_the_next_run_is_the_first_minute_that_fits(line: str, start: int, zone:
     try:
         cron = times.read_schedule(line)
     except ValueError:
-        return  # a day that never comes
+        return  # a day that does not exist
     assert isinstance(cron, Cron)
     due = next_time(line, start, start, zone)
     assert due is not None
