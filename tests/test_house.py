@@ -211,7 +211,7 @@ def test_the_contracts_notice_what_is_planted(tmp_path: Path) -> None:
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = {
-        "adapters/vaultmem_logseq/org.py": "from vaultmem.ledger import ledger",
+        "adapters/vaultmem_logseq/page.py": "from vaultmem.ledger import ledger",
         "adapters/vaultmem_chroma/remote.py": "from vaultmem.ledger import ledger",
         "vaultmem/search/rank.py": "from vaultmem_chat import turn_queue",
     }

@@ -6,8 +6,9 @@ import re
 from datetime import date, datetime, timedelta
 
 from vaultmem.light import TYPE_CHECKING
-from vaultmem_logseq import MIRROR, org, tasks
+from vaultmem_logseq import MIRROR, tasks
 from vaultmem_logseq.outline import Block, outline
+from vaultmem_logseq.page import org_page
 from vaultmem_logseq.references import masks
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _open_block(path: str, text: str, task: Task) -> Block | None:
 
 def _blocks(path: str, text: str) -> Iterable[Block]:
     if path.lower().endswith(".org"):
-        return org.page(text).blocks
+        return org_page(text).blocks
     head = _YAML.match(text)
     start = head.end() if head else 0
     return outline(text, masks(text, start).shape, start)

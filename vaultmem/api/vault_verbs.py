@@ -42,18 +42,18 @@ def _trial(text: str) -> Param:
 
 VERBS = {
     "related": Verb(
-        "notes related to a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, command="link_views:related",
+        "notes related to a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, command="memory_views:related",
         writes=False,
         tool=Exposed("Notes and memories near one.", {"id": _ANY, "limit": ""}, quiet="limit"),
     ),
     "backlinks": Verb(
         "what links to a note", FIND, (NOTE, flag("mentions", "also list unlinked mentions (reads the notes)")), agent=True,
-        command="link_views:backlinks",
+        command="memory_views:backlinks",
     ),
-    "links": Verb("what a note links to", FIND, (NOTE,), agent=True, command="link_views:links"),
+    "links": Verb("what a note links to", FIND, (NOTE,), agent=True, command="memory_views:links"),
     "unresolved": Verb(
         "links to notes that do not exist, and ambiguous links", FIND,
-        (flag("ambiguous", "list links whose name several files have instead"),), agent=True, command="link_views:unresolved",
+        (flag("ambiguous", "list links whose name several files have instead"),), agent=True, command="memory_views:unresolved",
     ),
     "tasks": Verb(
         "open tasks with their dates", REMINDED,
