@@ -17,7 +17,7 @@ from vaultmem import machine
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import history as history_module
 from vaultmem.history import objects, repository
-from vaultmem.vault.batch_record import Header, PlannedWrite
+from vaultmem.vault.batch_record import AnswerChange, Header, PlannedWrite
 
 ROOT = Path(__file__).parents[1]
 
@@ -170,6 +170,19 @@ def test_what_another_process_commits_during_a_look_is_no_damage(
     blob = next((kept.state / "history.git/objects").glob("[0-9a-f][0-9a-f]/*"))
     blob.unlink()
     assert kept.history.damage()
+
+
+def test_a_history_that_begins_with_an_answer_is_whole(kept: Kept) -> None:
+    """Also one in which nobody wrote the empty folder down, for Git knows it."""
+    answer = AnswerChange("vm-abcdef", "open", "", "done", "", "call Anne")
+    kept.batches.apply(Header("you", "person", "done: call Anne", 1.0, answers=(answer,)), [])
+    kept.take_in()
+    assert kept.history.damage() is None
+    empty = objects.object_id(objects.TREE, b"")
+    (kept.state / "history.git/objects" / empty[:2] / empty[2:]).unlink()
+    assert kept.history.damage() is None
+    kept.make("memories/a.md", b"a")
+    assert (kept.history.damage(), true(kept)) == (None, True)
 
 
 def full(*_: object) -> None:

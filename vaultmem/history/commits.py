@@ -144,7 +144,8 @@ class Chain:
         self.commits = 0
         for path, id_ in tree.items():
             self._tree.put(os.fsencode(path), id_)
-        self._tree.store(object_id)  # already stored
+        if tree:
+            self._tree.store(object_id)  # already stored
 
     def blob(self, data: bytes) -> str:
         """Write bytes that commits refer to. Returns their blob id."""
