@@ -306,6 +306,23 @@ def test_a_note_that_is_copied_to_another_folder_first_keeps_its_answers(
     assert record.answers()[moved.id].state == DONE
 
 
+def test_in_a_folder_that_is_renamed_each_of_several_same_tasks_keeps_its_answer(
+    vault: Path, write: Write
+) -> None:
+    for name in ("Anne/Todo", "Ben/Todo", "Cleo"):
+        write(f"Clients/{name}.md", f"- [ ] send the invoice 📅 {DAY}\n")
+    record, dues = looked(vault)
+    done = [due.id for due in dues if due.path in ("Clients/Anne/Todo.md", "Clients/Cleo.md")]
+    record.add([Answer(id_, DONE, AT) for id_ in done], [], NOW.timestamp())
+    looked(vault)
+    (vault / "Clients").rename(vault / "Customers")
+    record, dues = looked(vault)
+    assert {due.path for due in dues if due.id in record.answers()} == {
+        "Customers/Anne/Todo.md",
+        "Customers/Cleo.md",
+    }
+
+
 def test_what_was_there_all_the_time_is_no_rename(vault: Path, write: Write) -> None:
     """Not for the next process either."""
     for name in ("Mine", "Yours"):

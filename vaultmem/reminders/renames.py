@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import (
@@ -238,9 +239,19 @@ def _gone(
     due: Due, gone: Sequence[Due], homes: Collection[object], fresh: Collection[str]
 ) -> list[Due]:
     """Missing dues with the same meaning: the one in the note itself, whose id changed because a note of the same
-    name appeared or disappeared elsewhere; else those that are gone from their notes."""
+    name appeared or disappeared elsewhere; else those that are gone from their notes, the nearest by path."""
     here = [entry for entry in gone if entry.path == due.path and entry.id not in fresh]
-    return here or [entry for entry in gone if (entry.path, _meaning(entry)) not in homes]
+    found = here or [entry for entry in gone if (entry.path, _meaning(entry)) not in homes]
+    # In a renamed folder, notes keep their paths below it.
+    tails = [_shared_tail(entry.path, due.path) for entry in found]
+    longest = max(tails, default=0)
+    return [entry for entry, tail in zip(found, tails, strict=True) if tail == longest]
+
+
+def _shared_tail(one: str, other: str) -> int:
+    """The number of names at the end that two paths share."""
+    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _consents(gone: Due, due: Due) -> tuple[str, str]:
