@@ -7,13 +7,13 @@ by default every new fact is added, and a decision can only replace that.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 from vaultmem.adapter.services import Message, Question, Schema, json_lines, list_schema, short_id
 from vaultmem.dreams import paraphrase
+from vaultmem.dreams.supersede import states_more
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal_form, topic_words
@@ -23,8 +23,6 @@ from vaultmem_chat.llm.replies import records
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
 MOST = 100  # decisions that are read
 LONGEST = 300  # characters of an updated fact
-# A sentence that states more than one thing is not replaced as a whole.
-_HAN_CLAUSES = re.compile(r"[\u4e00-\u9fff][，；][\u4e00-\u9fff]")
 STRATEGIES = ("subset", "enumerate")
 _TEXT: Schema = {"type": "string", "maxLength": LONGEST}
 _EVENT: Schema = {"type": "string", "enum": list(EVENTS)}
@@ -135,10 +133,11 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
     for fact in fresh:
         if any(same(fact, memory.text) for memory in existing):
             continue
+        # A sentence with several statements is not replaced as a whole.
         others = [
             memory
             for memory in left
-            if memory.id not in updates and not _HAN_CLAUSES.search(memory.text)
+            if memory.id not in updates and not states_more(memory.text, fact)
         ]
         contradicted = [
             memory.id for memory in others if language().contradiction(fact, memory.text)
