@@ -111,21 +111,6 @@ def test_it_is_not_touched_while_nothing_changes(machine: Machine, file: Path) -
     assert file.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(("box", "state"), [("x", "done"), ("-", "dropped"), (">", "snoozed")])
-def test_an_answer_is_taken_from_the_page(
-    machine: Machine, file: Path, box: str, state: str
-) -> None:
-    machine.refresh()
-    tick(file, FEW[1], box)
-    assert set(machine.page.acks(NOW)) == {FEW[1].id}
-    done = machine.refresh()
-    assert done.written
-    assert {id_: ack.state for id_, ack in done.acks.items()} == {FEW[1].id: state}
-    assert file.read_text("utf-8") == render([FEW[0], FEW[2]], "frontmatter")
-    assert machine.page.acks(NOW) == {}
-    assert not machine.refresh().written
-
-
 def test_nothing_is_written_before_the_answers_are_kept(machine: Machine, file: Path) -> None:
     machine.refresh()
     tick(file, FEW[0])
