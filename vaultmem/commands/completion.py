@@ -130,16 +130,17 @@ def _after(declared: Verb, before: Sequence[str], word: str) -> Iterator[Candida
     elif open_option is not None and takes_value(open_option):
         yield from _values(open_option, word, vault)
     elif word.startswith("-"):
-        left = [(name, param) for name, param in sorted(options.items()) if name not in before]
-        rows = [(name, param.help.split(";")[0]) for name, param in left]
-        yield from _fitting([(name, about) for name, about in rows if "{" not in about], word)
+        left = ((name, options[name].help.split(";")[0]) for name in sorted({*options} - {*before}))
+        yield from _fitting([(name, about) for name, about in left if "{" not in about], word)
     else:
         places = [param for param in declared.of(COMMAND) if param.place]
-        before_values = {name for name, option in options.items() if takes_value(option)}
-        pairs = pairwise(["", *before])
-        count = sum(ahead not in before_values and choice[:1] != "-" for ahead, choice in pairs)
-        if places and (count < len(places) or places[-1].place in "*+"):
-            yield from _values(places[min(count, len(places) - 1)], word, vault)
+        with_value = {name for name, option in options.items() if takes_value(option)}
+        taken = sum(
+            word_before not in with_value and not one.startswith("-")
+            for word_before, one in pairwise(["", *before])
+        )
+        if places and (taken < len(places) or places[-1].place in "*+"):
+            yield from _values(places[min(taken, len(places) - 1)], word, vault)
 
 
 def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:

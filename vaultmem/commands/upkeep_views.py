@@ -119,37 +119,35 @@ def review(args: Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         if made:
             _rule(vault, made, args, output)
-            return 0
-        if args.accept or args.reject:
+        elif args.accept or args.reject:
             _decide(vault, args, output)
-            return 0
-        answer = vault.ask("proposals", id=args.id)
-        proposals, rules = answer["proposals"], answer["rules"]
-        chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
-        count = len(proposals) + len(chores)
-        if output.as_json:
-            output.data({"proposals": proposals, "chores": chores, "count": count, "rules": rules})
-            return 0
-        for kind, says in sorted(rules.items()):
-            output.remark(f"{says} {kind} (vaultmem review --ask {kind} ends that rule)")
-        if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-            advice = (
-                "; vaultmem review --accept ID or --reject ID decides on a proposal"
-                if proposals
-                else ""
-            )
-            output.remark(f"{count} to review{advice}")
-            for proposal in proposals:
-                output.line(_proposal_line(proposal, output))
         else:
-            _go_through(vault, proposals, args, output)
-    for proposal in chores:
-        text, source = (
-            one_line_or_placeholder(proposal["text"], WORDS),
-            output.paint(one_line(proposal["source"]), "dim"),
-        )
-        output.line("  ".join(filter(None, (output.paint(proposal["id"], "yellow"), text, source))))
+            _show_review(vault, args, output)
     return 0
+
+
+def _show_review(vault: Vault, args: Namespace, output: Output) -> None:
+    """List what is to be reviewed, or go through the proposals with a person."""
+    answer = vault.ask("proposals", id=args.id)
+    proposals, rules = answer["proposals"], answer["rules"]
+    chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
+    count = len(proposals) + len(chores)
+    if output.as_json:
+        output.data({"proposals": proposals, "chores": chores, "count": count, "rules": rules})
+        return
+    for kind, says in sorted(rules.items()):
+        output.remark(f"{says} {kind} (vaultmem review --ask {kind} ends that rule)")
+    if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        advice = "; vaultmem review --accept ID or --reject ID decides on a proposal"
+        output.remark(f"{count} to review{advice if proposals else ''}")
+        for proposal in proposals:
+            output.line(_proposal_line(proposal, output))
+    else:
+        _go_through(vault, proposals, args, output)
+    for chore in chores:
+        text = one_line_or_placeholder(chore["text"], WORDS)
+        source = output.paint(one_line(chore["source"]), "dim")
+        output.line("  ".join(filter(None, (output.paint(chore["id"], "yellow"), text, source))))
 
 
 def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -> None:
@@ -292,15 +290,9 @@ def undo(args: Namespace, output: Output) -> int:
 
 def _show_undone(report: UndoReport, output: Output) -> None:
     refused, changes, answers = report["refused"], report["changes"], report["answers"]
-    if refused and not (changes or answers):
-        before = report["before"]
-        more = f"; what was done before it: vaultmem undo {short(before)}" if before else ""
-        entries = [
-            f" of {short(commit['commit'])} ({commit['why']})" for commit in report["undone"]
-        ]
-        what = entries[0] if len(entries) == 1 else ""
-        raise VaultmemError(f"nothing was undone{what}: {_reason(refused[0])}{more}")
     if not (changes or answers):
+        if refused:
+            raise VaultmemError(_refusal(report))
         output.remark("already undone: nothing was changed")
         return
     would, done = would_be(dry_run=report["dry_run"]), "redone" if report["redone"] else "undone"
@@ -313,16 +305,29 @@ def _show_undone(report: UndoReport, output: Output) -> None:
         move = str(after) if before in (None, after) else f"{before} → {after}"
         output.line(f"  {output.paint(move, 'cyan')}")
         show_diff(change.get("diff"), output)
-    away = f"/{ARCHIVE}/"  # the content written then goes there
-    archived = sum(away in one["target"] and away not in (one["path"] or "") for one in changes)
-    counts = ((len(changes) - archived, f"{would}as before"), (archived, f"{would}archived"))
-    many = ", ".join(f"{plural(count, 'file')} {state}" for count, state in counts if count)
     back = "undo --last takes it back" if report["redone"] else "undo --redo does it again"
     then = "" if report["dry_run"] else f"vaultmem {back}"
-    if remark := "; ".join(filter(None, (many, then))):  # a dry run of answers alone lacks it
+    if remark := "; ".join(filter(None, (_count_files(report), then))):
         output.remark(remark)
     for skipped in refused:
         output.remark(f"not {done}: {_reason(skipped)}")
+
+
+def _count_files(report: UndoReport) -> str:
+    """How many files are as before, and how many archived; "" if only answers were undone."""
+    away, would = f"/{ARCHIVE}/", would_be(dry_run=report["dry_run"])
+    changes = report["changes"]
+    archived = sum(away in one["target"] and away not in (one["path"] or "") for one in changes)
+    counts = ((len(changes) - archived, f"{would}as before"), (archived, f"{would}archived"))
+    return ", ".join(f"{plural(count, 'file')} {state}" for count, state in counts if count)
+
+
+def _refusal(report: UndoReport) -> str:
+    """Why nothing was undone, and what to do instead."""
+    undone, before = report["undone"], report["before"]
+    what = f" of {short(undone[0]['commit'])} ({undone[0]['why']})" if len(undone) == 1 else ""
+    more = f"; what was done before it: vaultmem undo {short(before)}" if before else ""
+    return f"nothing was undone{what}: {_reason(report['refused'][0])}{more}"
 
 
 def _reason(refused: Skipped) -> str:

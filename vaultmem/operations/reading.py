@@ -75,17 +75,18 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
 def list_memories(session: Session, params: Arguments) -> JsonObject:
     """Memories, newest first."""
     fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
+    now, deleted = session.local_time, params.flag("deleted")
     filters = MemoryFilters(
-        {name: value for name, value in fields.items() if value},
-        params.flag("everywhere"), params.tags(),
-        params.days("since", session.local_time)[0], params.days("until", session.local_time)[1],
-        params.number("min_confidence"),
-        params.flag("include_compressed") or params.flag("deleted"),
-        tuple(params.text("words").lower().split()),
+        fields={name: value for name, value in fields.items() if value},
+        everywhere=params.flag("everywhere"), tags=params.tags(),
+        since=params.days("since", now)[0], until=params.days("until", now)[1],
+        min_confidence=params.number("min_confidence"),
+        compressed=params.flag("include_compressed") or deleted,
+        words=tuple(params.text("words").lower().split()),
     )  # fmt: skip
     collection = session.store.collection
-    everything = collection.archived() if params.flag("deleted") else collection.live()
-    by_hand = _removed_by_hand(session) if params.flag("deleted") else {}
+    everything = collection.archived() if deleted else collection.live()
+    by_hand = _removed_by_hand(session) if deleted else {}
     everything = [*everything, *(file.memory for file in by_hand.values() if file.memory)]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]

@@ -153,9 +153,8 @@ class Closeness:
 
 # Precision for comparing scores; the rest depends on the order of summation.
 DIGITS = 4
-Scored = tuple[
-    float, int
-]  # cost (the negative score) and block, so that sorting puts the best first
+# Cost (the negative score) and block, so that sorting puts the best first.
+Scored = tuple[float, int]
 
 
 def in_order(

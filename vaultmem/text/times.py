@@ -186,21 +186,23 @@ def _cron(fields: list[str]) -> Cron:
 
 
 def _numbers(name: str, text: str) -> list[int]:
+    return sorted({number for item in text.split(",") for number in _range(name, item)})
+
+
+def _range(name: str, item: str) -> range:
+    """The numbers of *, 5, mon-fri, */15 or 3/2."""
     lowest, highest, _ = _FIELDS[name]
-    result: set[int] = set()
-    for item in text.split(","):
-        match = _ITEM.fullmatch(item)
-        first = lowest if match and match[1] else _number(name, match[2] if match else item)
-        last = first
-        if match and match[3]:
-            last = _number(name, match[3]) or (7 if name == "weekday" else 0)  # fri-sun
-        elif match and (match[1] or match[4]):
-            last = min(highest, 6) if name == "weekday" else highest
-        step = int(match[4]) if match and match[4] else 1
-        if step < 1 or last < first:
-            raise ValueError(f"a cron line with another {name} than {item!r}")
-        result.update(range(first, last + 1, step))
-    return sorted(result)
+    match = _ITEM.fullmatch(item)
+    star, begin, end, step = match.groups() if match else (None, item, None, None)
+    first = last = lowest if star else _number(name, begin)
+    if end:
+        last = _number(name, end) or (7 if name == "weekday" else 0)  # fri-sun
+    elif star or step:
+        last = 6 if name == "weekday" else highest
+    every = int(step or 1)
+    if every < 1 or last < first:
+        raise ValueError(f"a cron line with another {name} than {item!r}")
+    return range(first, last + 1, every)
 
 
 def _number(name: str, word: str) -> int:
