@@ -1,6 +1,7 @@
-"""What the sync agent takes from save to search, under a storm, at rest; and what a search through it costs.
+"""How long the agent takes from save to search, under a storm of saves and at rest, and the cost of a search through
+it.
 
-    python benchmarks/agent.py [--notes 10000] [--folder FOLDER] [--saves 60] [--storm 5000] [--idle 20]
+python benchmarks/agent.py [--notes 10000] [--folder FOLDER] [--saves 60] [--storm 5000] [--idle 20]
 
 Everything is measured from outside, with the agent as a process of its own. The notes that are saved are
 the benchmark's own, in a folder of the vault that is removed in the end.
@@ -55,7 +56,7 @@ class Link:
         self._lines = self._socket.makefile("r", encoding="utf-8")
 
     def ask(self, method: str, **params: object) -> dict[str, object]:
-        """The result of a method."""
+        """A method's result."""
         self._socket.sendall(
             json.dumps({"id": 1, "method": method, "params": params}).encode() + b"\n"
         )
@@ -69,13 +70,13 @@ class Link:
         return bool(self.ask("search", query=word, limit=1, keyword=True)["count"])
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._lines.close()
         self._socket.close()
 
 
 class Running:
-    """An agent of a vault, as a process."""
+    """A vault's agent as a process."""
 
     def __init__(self, vault: Path, env: dict[str, str]) -> None:
         self.vault = vault
@@ -94,7 +95,7 @@ class Running:
         self.process = psutil.Process(self.child.pid)
 
     def settle(self) -> None:
-        """Wait until nothing is behind."""
+        """Wait until it is up to date."""
         while True:
             told = self.link.ask("status")["agent"]
             assert isinstance(told, dict)
@@ -103,7 +104,7 @@ class Running:
             time.sleep(0.1)
 
     def close(self) -> None:
-        """End it, and see that it ends in time."""
+        """End it, and check that it ends in time."""
         self.link.close()
         self.child.terminate()
         self.child.wait(10)
@@ -122,7 +123,7 @@ def _socket_path(vault: Path, env: dict[str, str]) -> str:
 
 
 def saves(agent: Running, count: int) -> list[float]:
-    """Seconds from the end of a save until a search finds what was saved; half of them by rename."""
+    """Seconds from the end of a save until a search finds it; half of the saves are renames."""
     rng = random.Random(7)
     notes = [agent.vault / OWN / f"Saved {number}.md" for number in range(10)]
     notes[0].parent.mkdir(exist_ok=True)
@@ -155,8 +156,8 @@ def _until_found(link: Link, word: str) -> float:
 
 
 def storm(agent: Running, count: int, words: Sequence[str]) -> tuple[float, float, list[float]]:
-    """Save so many notes as fast as can be: seconds that took, seconds after the last until all are
-    found, and the milliseconds of searches meanwhile."""
+    """Save this many notes as fast as possible. Returns the seconds that took, the seconds after the last one until
+    all are found, and the milliseconds of searches meanwhile."""
     folder = agent.vault / OWN / "Storm"
     folder.mkdir(parents=True, exist_ok=True)
     ended = threading.Event()
@@ -193,7 +194,7 @@ def _keep_asking(
 
 
 def asked(link: Link, questions: Sequence[str], repeats: int, **how: object) -> list[float]:
-    """Milliseconds that each question takes over the socket; the median of some rounds."""
+    """Milliseconds that each question takes over the socket; the median of several rounds."""
     rounds = []
     for _ in range(repeats + 1):
         times = []
@@ -206,7 +207,7 @@ def asked(link: Link, questions: Sequence[str], repeats: int, **how: object) -> 
 
 
 def each_once(agent: Running, questions: Sequence[str]) -> Row:
-    """What no question that was there before makes quicker, and what it takes of a processor."""
+    """The time of questions that were not asked before, and their processor time."""
     before, took = agent.process.cpu_times(), []
     for question in questions:
         started = time.perf_counter()
@@ -219,7 +220,7 @@ def each_once(agent: Running, questions: Sequence[str]) -> Row:
 
 
 def at_rest(agent: Running, seconds: float) -> tuple[float, float]:
-    """Percent of a processor that the agent takes while nothing happens, and its memory in MB."""
+    """The agent's percentage of a processor while nothing happens, and its memory in MB."""
     before, started = agent.process.cpu_times(), time.perf_counter()
     time.sleep(seconds)
     after = agent.process.cpu_times()
@@ -229,7 +230,7 @@ def at_rest(agent: Running, seconds: float) -> tuple[float, float]:
 
 
 def whole(vault: Path, env: dict[str, str], pairs: int) -> Row:
-    """`vaultmem search WORD` as a whole process, beside `python -c pass`."""
+    """`vaultmem search WORD` as a whole process, compared with `python -c pass`."""
     word = make_queries(vault)["rare word"][0]
     command = [*VAULTMEM, "search", "--keyword", word, "--vault", str(vault)]
     run(command, env)
@@ -269,7 +270,7 @@ def rows(options: argparse.Namespace, vault: Path, env: dict[str, str]) -> Itera
             f"{label}, all searchable", "≤ 2 s after the last", f"{found:.2f} s after the last"
         )
         yield Row("  searches meanwhile", "p99 ≤ 50 ms", _spread(searches, "ms"))
-        time.sleep(options.rest)  # until the writer has given back its memory
+        time.sleep(options.rest)  # until the writer has freed its memory
         agent.settle()
         share, memory = at_rest(agent, options.idle)
         limit = 250 if options.semantic else 80

@@ -48,7 +48,7 @@ class Sentence(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a sentence."""
+    """The result for a sentence."""
 
     sentence: Sentence
     best: str
@@ -94,7 +94,7 @@ def _precision(found: Sequence[Outcome], category: str) -> float:
 
 
 def report(found: Sequence[Outcome]) -> dict[str, object]:
-    """All numbers of one part and one way."""
+    """All numbers for one part and one way."""
     filed = [one for one in found if one.filed]
     right = sum(one.best == one.sentence.category for one in filed)
     return {

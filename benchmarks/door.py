@@ -1,4 +1,4 @@
-"""The HTTP door under many clients, and one search over many vaults.
+"""The HTTP door with many clients, and one search over many vaults.
 
     python benchmarks/door.py [--notes 10000] [--clients 200] [--requests 20000] [--seconds 60] [--folder FOLDER]
     python benchmarks/door.py --vaults 20 [--notes 10000] [--searches 144] [--folder FOLDER]
@@ -32,7 +32,7 @@ import psutil
 from queries import make_queries, neighbours
 from timing import HERE, VAULTMEM, Row, about, print_table, quantile, ready_vault, run, surroundings
 
-A_TOKEN = 20  # clients that share one: each may ask 6,000 times a minute
+A_TOKEN = 20  # clients that share a token: each may ask 6,000 times a minute
 ECHO = """
 import sys, uvicorn
 from starlette.applications import Starlette
@@ -49,7 +49,7 @@ Address = tuple[str, int]
 
 
 class Client:
-    """One connection, and the bytes that stand before every body."""
+    """One connection, and the bytes that come before every body."""
 
     def __init__(self, address: Address, token: str) -> None:
         self._address = address
@@ -60,7 +60,7 @@ class Client:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, body: bytes) -> tuple[int, bytes]:
-        """Status and body of the answer."""
+        """The answer's status and body."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._address)
         reader, writer = self._streams
@@ -70,13 +70,13 @@ class Client:
         return int(head[9:12]), await reader.readexactly(int(found[1]) if found else 0)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._streams:
             self._streams[1].close()
 
 
 class Load:
-    """What came of many clients: the seconds of each answer by whom it came from, and what went wrong."""
+    """The result of many clients: the seconds of each answer by client, and what failed."""
 
     def __init__(self) -> None:
         self.took: dict[str, list[float]] = {"door": [], "bare": []}
@@ -101,7 +101,7 @@ class Load:
 async def load(
     args: argparse.Namespace, found: Load, at: tuple[str, Address], tokens: list[str], words: list[str]
 ) -> None:  # fmt: skip
-    """All clients at once, each beginning a little after the one before."""
+    """All clients at once, each starting a little after the previous one."""
     name, place = at
     each = len(words) // args.clients
     pace = args.seconds / (args.requests // args.clients)
@@ -154,7 +154,7 @@ def token(name: str, env: dict[str, str]) -> str:
 
 
 async def ready(address: Address, key: str, body: dict[str, object], vaults: int) -> bytes:
-    """Ask until all vaults answer; the answer."""
+    """Ask until all vaults answer. Returns the answer."""
     while True:
         with contextlib.suppress(OSError, EOFError, ValueError):
             client = Client(address, key)
@@ -168,7 +168,7 @@ async def ready(address: Address, key: str, body: dict[str, object], vaults: int
 
 
 def clients_rows(args: argparse.Namespace, folder: Path) -> list[Row]:
-    """Many clients at one vault."""
+    """Many clients of one vault."""
     env = {**surroundings(folder), "VAULTMEM_EMBEDDING_MODEL": "off"}
     vault = ready_vault(folder / f"vault-{args.notes}", args.notes, env)
     run([*VAULTMEM, "sync", "--no-embed", "--vault", str(vault)], env)
@@ -203,7 +203,7 @@ def clients_rows(args: argparse.Namespace, folder: Path) -> list[Row]:
 
 
 def spent(process: psutil.Process) -> dict[str, float]:
-    """Seconds of processor time of the door, and of its agents."""
+    """Seconds of processor time of the door and its agents."""
     agents = [sum(child.cpu_times()[:2]) for child in process.children()]
     return {"door": sum(process.cpu_times()[:2]), "agents": sum(agents)}
 
@@ -253,7 +253,7 @@ def vaults_rows(args: argparse.Namespace, folder: Path) -> list[Row]:
 
 
 def give_vectors(vault: str) -> None:
-    """Give each block of a vault a vector that is made up."""
+    """Give each block of a vault a made-up vector."""
     from stand_in import store_vectors
 
     from vaultmem import Vault

@@ -1,6 +1,6 @@
-"""What each door of the tools adds to the work behind it.
+"""The cost that each of the tools' doors adds.
 
-    python benchmarks/doors.py [--notes 10000] [--folder FOLDER] [--calls 60] [--pairs 15]
+python benchmarks/doors.py [--notes 10000] [--folder FOLDER] [--calls 60] [--pairs 15]
 
 The same search is made in Python, through the dispatcher, over the socket, and through a `vaultmem mcp` that stays
 open; then whole processes are timed against `python -c pass`, with an agent and without one.
@@ -37,7 +37,7 @@ from timing import (
 
 WORDS = "water stone"
 ASKED: dict[str, object] = {"query": WORDS, "notes": True, "limit": 5}
-_FEWEST = 3  # times a question is asked before it counts
+_FEWEST = 3  # times a question is asked before it is measured
 
 
 class Conversation:
@@ -50,7 +50,7 @@ class Conversation:
         self.ask("initialize", protocolVersion="2025-11-25", clientInfo={"name": "benchmark"})
 
     def ask(self, method: str, **params: object) -> object:
-        """The result of a method."""
+        """A method's result."""
         assert self._child.stdin
         assert self._child.stdout
         self._child.stdin.write(_line(method, params))
@@ -72,7 +72,7 @@ def _line(method: str, params: dict[str, object]) -> bytes:
 
 
 def typical_time(ask: Callable[[], object], calls: int) -> float:
-    """The median of the seconds that a question takes."""
+    """The median of a question's seconds."""
     for _ in range(_FEWEST):
         ask()
     took = []
@@ -108,7 +108,7 @@ def one_prompt(vault: Path, env: dict[str, str]) -> Run:
 
 
 def inside(vault: Path, calls: int) -> list[Row]:
-    """The search itself, and the same through the dispatcher."""
+    """The search itself, and through the dispatcher."""
     from vaultmem import Vault
     from vaultmem.api.tool import Call
     from vaultmem.api.toolbox import Toolbox
@@ -125,7 +125,7 @@ def inside(vault: Path, calls: int) -> list[Row]:
 
 
 def through_the_agent(vault: Path, env: dict[str, str], calls: int) -> list[Row]:
-    """The same search in an agent, by the command's method, as a tool, and through the protocol."""
+    """The same search in an agent: by the command's method, as a tool, and through the protocol."""
     agent = Running(vault, env)
     try:
         agent.settle()

@@ -43,7 +43,7 @@ def make_texts(count: int, seed: int = 1) -> list[str]:
 
 
 def peak_memory() -> float:
-    """Highest memory of this process so far, in MB."""
+    """This process's highest memory so far, in MB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
@@ -56,7 +56,7 @@ def timed(embed: Callable[[], NDArray[np.float32]]) -> tuple[NDArray[np.float32]
 
 
 def main() -> None:
-    """Print one line per way and the ratios."""
+    """Print a line for each way, and the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=int, default=512)
     parser.add_argument("--threads", type=int, default=2)

@@ -1,6 +1,6 @@
-"""What indexing costs: all notes, none, one; against a bare Tantivy loop and a bare Python start.
+"""The cost of indexing all notes, none and one, compared with a bare Tantivy loop and a bare start of Python.
 
-    python benchmarks/index.py [--notes 10000] [--folder FOLDER] [--rounds 3]
+python benchmarks/index.py [--notes 10000] [--folder FOLDER] [--rounds 3]
 
 The vault is made by make_vault.py, in a temporary folder, or in FOLDER, where a later run finds it again.
 Every figure is the median of processes that ran in turns with what they are compared with. Memory is
@@ -34,11 +34,11 @@ from timing import (
 )
 
 HVK, QMD = "hvk", "qmd"
-SMALL_ROUNDS = 3  # runs without much to do are short: so many times the rounds
+SMALL_ROUNDS = 3  # runs with little to do are short: this many times the rounds
 
 
 class IndexBench:
-    """A vault and a place for state, bytecode and the index of the bare loop."""
+    """A vault and folders for state, bytecode and the bare loop's index."""
 
     def __init__(self, vault: Path, work: Path, rounds: int) -> None:
         self.vault = vault
@@ -70,7 +70,7 @@ class IndexBench:
         return run([*VAULTMEM, "sync", "--no-embed", "--vault", str(self.vault)], self.env)
 
     def first_index(self) -> Run:
-        """Into an empty state folder."""
+        """A sync with an empty state folder."""
         shutil.rmtree(self.work / "state", ignore_errors=True)
         return self.sync()
 
@@ -81,7 +81,7 @@ class IndexBench:
         return run([sys.executable, script, str(self.vault), str(self.work / "raw")], self.env)
 
     def one_note(self) -> Run:
-        """Append a line to another note each time, sync, and take the line out again."""
+        """Append a line to another note each time, sync, and remove the line again."""
         self._edited = (self._edited + 37) % len(self._notes)
         note = self._notes[self._edited]
         before = note.read_bytes()
@@ -93,7 +93,7 @@ class IndexBench:
             self.sync()
 
     def sizes(self) -> list[Row]:
-        """The bytes on disk: catalog and keyword index apart."""
+        """The bytes on disk, separately for the catalog and the keyword index."""
         parts = {
             "catalog": [*self.work.glob("state/*/gen-*/catalog.db*")],
             "keyword index": [*self.work.glob("state/*/gen-*/kw/*")],
@@ -133,7 +133,7 @@ def measure(notes: int, folder: Path | None, rounds: int) -> tuple[str, list[Row
 
 
 def measure_peers(vault: Path, rounds: int) -> list[Row]:
-    """The first index of other programs, in turns with ours, as far as they are here."""
+    """The first index of other programs, in turns with ours, as far as they are installed."""
     with tempfile.TemporaryDirectory(prefix="vaultmem-peers-") as temporary:
         work = Path(temporary)
         bench = IndexBench(vault, work, rounds)

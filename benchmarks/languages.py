@@ -24,7 +24,7 @@ LONGEST = 600  # characters of a paragraph
 
 
 def pairs_in(name: str) -> list[tuple[str, str]]:
-    """Questions with their passages."""
+    """Questions and their passages."""
     lines = (HERE / name).read_text("utf-8").splitlines()
     parts = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return [(part[-2], part[-1]) for part in parts if part[0] != "other"]

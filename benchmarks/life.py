@@ -1,4 +1,4 @@
-"""Sixty days of one person and three assistants, played through the product: what is still known, and what is stale.
+"""Sixty days of one person and three assistants, played with vaultmem itself: what is still known, and what is stale.
 
 The days are in `life/days.txt`, the questions in `life/questions.txt`; the clock is VAULTMEM_NOW, so the same memories
 age, are filed, merged and put away as they would in two months. All jobs run when their calendar says. Then each
@@ -37,7 +37,7 @@ _CHORES = re.compile(r"unsure|could be|nothing in it tells|is fading|approv|let 
 
 
 class Entry(NamedTuple):
-    """Something that is written on a day."""
+    """Something written on a day."""
 
     day: int
     who: str
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question, the words of its answer, and words of what was true once."""
+    """A question, the words of its answer, and words of what was once true."""
 
     who: str
     text: str
@@ -55,7 +55,7 @@ class Question(NamedTuple):
 
 
 def entries() -> list[Entry]:
-    """All that is written, in order."""
+    """Everything that is written, in order."""
     found = []
     for line in _lines("days.txt"):
         head, _, text = line.partition(": ")
@@ -65,7 +65,7 @@ def entries() -> list[Entry]:
 
 
 def questions() -> list[Question]:
-    """What is asked in the end."""
+    """The questions at the end."""
     found = []
     for line in _lines("questions.txt"):
         who, text, right, stale = (part.strip() for part in line.split("|"))
@@ -83,7 +83,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 class AtNight(Vault):
-    """A vault that has been left alone for a night, so that dreams go as deep as they can."""
+    """A vault that was left alone for a night, so that dreams go as deep as possible."""
 
     def idle_seconds(self) -> float:
         """Eight hours."""
@@ -91,12 +91,12 @@ class AtNight(Vault):
 
 
 class Life:
-    """One life in one vault, and what was noticed in it."""
+    """One life in one vault, and what was noticed about it."""
 
     def __init__(self, vault: Path) -> None:
         self.vault = vault
-        self.ids: dict[str, str] = {}  # of facts, by their names in the story
-        self.ended: set[str] = set()  # facts that are true no more
+        self.ids: dict[str, str] = {}  # ids of facts, by their names in the story
+        self.ended: set[str] = set()  # facts that are no longer true
         self.true: set[str] = set()
         self.noticed: list[str] = []
         self.unnoticed: list[str] = []
@@ -104,7 +104,7 @@ class Life:
         self.merged = 0
 
     def play(self, days: int = DAYS) -> None:
-        """Live through the days."""
+        """Play the days."""
         story = entries()
         self._at(0, 7)
         with Vault(str(self.vault)) as opened:
@@ -157,7 +157,7 @@ class Life:
             self.ended.add(old)
 
     def _tick(self, opened: Vault, day: int) -> None:
-        """On its day the person looks for a reminder on the page, and ticks it."""
+        """On its day the person finds a reminder on the page and ticks it."""
         opened.notify()
         page = self.vault / "vaultmem" / "pending.md"
         today = (FIRST_DAY + timedelta(days=day - 1)).date().isoformat()
@@ -178,10 +178,10 @@ class Life:
                 page.write_text(text.replace(line, line.replace("[ ]", "[x]", 1)), "utf-8")
                 opened.notify()
 
-    # What is known in the end
+    # What is known at the end
 
     def ask(self, question: Question) -> tuple[str, list[str]]:
-        """The verdict on an answer, and the lines that were told."""
+        """The verdict on an answer, and the lines that were returned."""
         with Vault(str(self.vault)) as opened:
             told = opened.recall(question.text, by=question.who, budget=1000)["memories"]
         lines = [str(one["content"]) for one in told]
@@ -230,7 +230,7 @@ class Life:
         }
 
     def _is_told_elsewhere(self, name: str, live: set[str]) -> bool:
-        """Whether it lives on in another one that it was merged into."""
+        """Whether it lives on in a memory that it was merged into."""
         for path in (self.vault / "vaultmem" / "archive").rglob("*.md"):
             text = path.read_text("utf-8")
             if self.ids[name] in text and "\nby: merge\n" in text:
@@ -275,7 +275,7 @@ def _content(text: str) -> set[str]:
 
 
 def main() -> None:
-    """Play, and print the figures."""
+    """Play, and print the numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--days", type=int, default=DAYS)
     parser.add_argument("--folder", type=Path, help="where the vault is kept for a look at it")

@@ -30,7 +30,7 @@ NEWEST, DAY = 1_795_000_000, 86_400  # seconds: the times in the files follow fr
 
 
 class Memories:
-    """Makes one memory after another from one stream of random numbers."""
+    """Makes memories one after another from one stream of random numbers."""
 
     def __init__(self, count: int, seed: int, sentences: Iterable[str] = ()) -> None:
         self.rng = random.Random(seed)
@@ -55,7 +55,7 @@ class Memories:
         return category, text
 
     def _own(self, language: str) -> str:
-        """What nobody else says."""
+        """A text that nobody else has."""
         rng = self.rng
         who, what, number = rng.choice(NAMES), rng.choice(PLACES), rng.randrange(100_000)
         if language == "zh":
@@ -71,7 +71,7 @@ class Memories:
         return "\n\n".join(self.prose.paragraph() for _ in range(self.rng.randint(1, 3)))
 
     def page(self, number: int, title: str, linked: str) -> tuple[str, str]:
-        """The path of a memory in the memory folder, and its file."""
+        """A memory's path in the memory folder, and its file."""
         category, text = self.next()
         if linked and self.rng.random() < 0.12:
             text += f"\n\nSee [[{linked}]]."
@@ -93,14 +93,14 @@ class Memories:
 
 
 def stamp(at: int) -> str:
-    """A time as the files of memories have it."""
+    """A time in the format of memory files."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def texts(count: int, seed: int = 2) -> list[str]:
-    """What assistants may want to write: so many texts, none of them twice."""
+    """This many texts that assistants may want to write, none of them twice."""
     made = Memories(count, seed)
     found: dict[str, None] = {}
     while len(found) < count:

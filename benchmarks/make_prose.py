@@ -1,6 +1,6 @@
-"""A vault of real prose: the documentation that packages of Debian and of Python have installed on this machine.
+"""A vault of real prose: the documentation of the Debian and Python packages installed on this machine.
 
-    python benchmarks/make_prose.py FOLDER [--notes 10000] [--kilobytes 2.2]
+python benchmarks/make_prose.py FOLDER [--notes 10000] [--kilobytes 2.2]
 
 Texts are read-me files, manuals, descriptions of packages, and what modules, classes and functions say of themselves;
 each becomes notes of a few kilobytes with headings, front matter and code. A name of another note becomes a link where
@@ -29,7 +29,7 @@ _SENTENCE = re.compile(r"[A-Z][A-Za-z ,;'()-]{48,220}\.")
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Titles and texts, in an order that does not change."""
+    """Titles and texts, always in the same order."""
     places = [Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib"))]
     for place in places:
         for path in sorted(place.rglob("*")):
@@ -52,7 +52,7 @@ def _read(path: Path) -> str:
 
 
 def _documented(source: str) -> str:
-    """What a module and its parts say of themselves, under headings."""
+    """The docstrings of a module and its parts, under headings."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -79,7 +79,7 @@ def pieces(text: str, size: int) -> Iterator[str]:
 
 
 def sentences(count: int, skip: int = 0) -> list[str]:
-    """So many sentences of these texts behind the first ones, each once, in a mixed order that does not change."""
+    """This many sentences of these texts after the first ones, each once, in a mixed order that is always the same."""
     found: dict[str, None] = {}
     for _, text in texts():
         for paragraph in _BLANK_LINE.split(text):
@@ -94,7 +94,7 @@ def sentences(count: int, skip: int = 0) -> list[str]:
 
 
 def linked(text: str, titles: dict[str, str], own: str, most: int = 4) -> str:
-    """With links where names of other notes are first mentioned."""
+    """The text with links at the first mention of other notes' names."""
     seen: set[str] = {own.lower()}
 
     def link(match: re.Match[str]) -> str:
@@ -108,7 +108,7 @@ def linked(text: str, titles: dict[str, str], own: str, most: int = 4) -> str:
 
 
 def make(folder: Path, count: int, size: int) -> int:
-    """Write the vault; how many bytes it has."""
+    """Write the vault. Returns its number of bytes."""
     notes: dict[str, str] = {}
     for title, text in texts():
         base = re.sub(r"[^\w .-]", " ", title).strip(" .") or "note"
@@ -133,7 +133,7 @@ def make(folder: Path, count: int, size: int) -> int:
 
 
 def main() -> None:
-    """Make it, and say how large it is."""
+    """Make it, and print its size."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--notes", type=int, default=10_000)

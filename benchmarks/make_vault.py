@@ -52,7 +52,7 @@ def zipf_words(rng: random.Random, size: int = 20_000) -> tuple[list[str], list[
 
 
 class Writer:
-    """Writes one note after another from one stream of random numbers."""
+    """Writes notes one after another from one stream of random numbers."""
 
     def __init__(self, notes: int, seed: int) -> None:
         self.rng = random.Random(seed)

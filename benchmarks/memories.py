@@ -1,4 +1,4 @@
-"""What it costs to write, find, dream over and take back memories, and how that grows with their number.
+"""The cost of writing, finding, dreaming over and undoing memories, and how it grows with their number.
 
     python benchmarks/memories.py [--memories 10000] [--state FOLDER] [--only write,storm,look,dream,past] [--semantic]
                                   [--prose]
@@ -71,11 +71,11 @@ class Bench:
 
     @property
     def most(self) -> int:
-        """So many memories in the largest vault."""
+        """The number of memories in the largest vault."""
         return int(self.options.memories)
 
     def vault(self, count: int) -> Path:
-        """The vault with so many memories, which nobody may change."""
+        """The vault with this many memories, which must not be changed."""
         made = self.work / f"made {count}{' of prose' * self.options.prose}"
         if not made.exists():
             unfinished = made.with_name(f"{made.name}.unfinished")
@@ -102,7 +102,7 @@ class Bench:
             shutil.copytree(kept, state)
         if indexed:
             flags = [] if self.options.semantic else ["--no-embed"]
-            confirmed = "--confirm-removals"  # the kept index knows another folder under this name
+            confirmed = "--confirm-removals"  # the stored index has another folder's name
             run([*VAULTMEM, "sync", confirmed, *flags, "--vault", str(copy)], self.env)
             if not kept.exists():
                 shutil.copytree(state, kept)
@@ -113,7 +113,7 @@ class Bench:
 
     @contextlib.contextmanager
     def agent(self, count: int) -> Iterator[Running]:
-        """An agent of such a vault, when it has nothing left to do."""
+        """An agent of such a vault, once it has nothing left to do."""
         with self.copy(count) as vault:
             agent = Running(vault, self.env)
             try:
@@ -123,7 +123,7 @@ class Bench:
                 agent.close()
 
     def rows(self) -> Iterator[Row]:
-        """All that was asked for."""
+        """All requested measurements."""
         parts: dict[str, Callable[[], Iterator[Row]]] = {
             "write": self.writes, "storm": self.storm, "look": self.looks, "dream": self.dreams, "past": self.past,
         }  # fmt: skip
@@ -133,7 +133,7 @@ class Bench:
     # Writing
 
     def writes(self) -> Iterator[Row]:
-        """One client, at no memories, some, and many; then without an agent."""
+        """One client, with no memories, some, and many; then without an agent."""
         for count in dict.fromkeys((0, self.most // 10, self.most)):
             with self.agent(count) as agent:
                 before = agent.process.cpu_times()
@@ -187,7 +187,7 @@ class Bench:
         yield Row(label, "", f"{total:.1f} s, {rate}, {_spread(took)}")
         yield Row("  lost, duplicates", "0, 0", f"{lost}, {twice}")
 
-    # Looking
+    # Reading
 
     def looks(self) -> Iterator[Row]:
         """Read and list, with and without an agent; find by the beginning of an id."""
@@ -227,7 +227,7 @@ class Bench:
     # Dreams
 
     def dreams(self) -> Iterator[Row]:
-        """Each level over the same memories: shown, done, and once more."""
+        """Each level over the same memories: previewed, done, and repeated."""
         for level in (1, 2, 3):
             with self.copy(self.most) as vault:
                 read = run([sys.executable, "-c", READ_ALL, str(vault)], self.env)
@@ -242,7 +242,7 @@ class Bench:
     def _process(self, words: Sequence[str], vault: Path) -> Run:
         return run([*VAULTMEM, *words, "--format", "json", "--vault", str(vault)], self.env)
 
-    # The past
+    # History
 
     def past(self) -> Iterator[Row]:
         """The history of many batches, inside one process."""
@@ -307,7 +307,7 @@ def _raw_write(folder: Path, number: int, data: bytes) -> None:
 
 
 def _storm(agent: Running, assistants: int, each: int) -> tuple[list[float], list[str]]:
-    """Milliseconds of each write, and the ids that were given."""
+    """Milliseconds of each write, and the returned ids."""
     from agent import Link
 
     said = texts(assistants * each, seed=4)

@@ -33,11 +33,11 @@ from vaultmem.embedding.models import resolve_model
 
 HERE = Path(__file__).parent / "pairs"
 DRAWN = 8
-SHORT = 100  # characters, of which another word makes another statement
+SHORT = 100  # characters: in a shorter text, another word makes another statement
 FOLDS = 8
 _WORD = re.compile(rf"[{short_texts.HAN}]{{1,2}}|[^\W{short_texts.HAN}]+")
 SHRINKAGE = {REPLACES: 0.02, SAME: 0.0005}
-PRECISION = {REPLACES: 0.94, SAME: 0.98}  # on the half that is fitted
+PRECISION = {REPLACES: 0.94, SAME: 0.98}  # on the fitted half
 
 Rows = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """All labelled ones, each among others that have nothing to do with it."""
+    """All labelled ones, each among unrelated others."""
     tables = {path.name: _rows(path) for path in sorted(HERE.glob("*.tsv"))}
     same = {frozenset(row[1:]) for rows in tables.values() for row in rows if row[0] == SAME}
     found: list[Case] = []
@@ -95,13 +95,13 @@ class Cosines:
         self._rows = dict(zip(texts, rows, strict=True))
 
     def of(self, case: Case) -> list[float]:
-        """Of the newer statement to each older one."""
+        """The cosine of the newer statement to each older one."""
         return [float(self._rows[case.new] @ self._rows[old]) for old in case.olds]
 
 
 def fit(rows: Rows, is_it: Rows, shrinkage: float) -> Rows:
-    """Logistic regression with shrinkage on standardised features. The weights are those of the plain features; the
-    last is the constant."""
+    """Logistic regression with shrinkage on standardised features. The weights are for the plain features; the last
+    is the constant."""
     mean, spread = rows.mean(0), rows.std(0) + 1e-9
     x = np.c_[(rows - mean) / spread, np.ones(len(rows))]
     weights = np.zeros(x.shape[1])
@@ -115,7 +115,7 @@ def fit(rows: Rows, is_it: Rows, shrinkage: float) -> Rows:
 
 
 def threshold(scored: Iterable[tuple[float, bool]], precision: float) -> float:
-    """The lowest score above which as many are right as wanted."""
+    """The lowest score above which the wanted share is right."""
     right, bar = 0, 0.0
     for taken, (score, is_right) in enumerate(sorted(scored, reverse=True), start=1):
         right += is_right
@@ -132,7 +132,7 @@ def print_weights(found: Sequence[Case], cosines: Cosines) -> None:
 
 
 def fit_replaces(kept: Sequence[Case], cosines: Cosines) -> None:
-    """What belongs to memories.supersede."""
+    """The weights for dreams.supersede."""
     tables = []
     for case in kept:
         shared = supersede.widespread(case.olds)
@@ -160,18 +160,18 @@ def fit_replaces(kept: Sequence[Case], cosines: Cosines) -> None:
 
 
 def fit_same(kept: Sequence[Case], cosines: Cosines) -> None:
-    """What belongs to memories.paraphrase: each pair once with its cosine and once without, and beside them texts of
-    which one word was exchanged for another."""
+    """The weights for dreams.paraphrase: each pair once with its cosine and once without, and in addition texts with
+    one word exchanged."""
     tables, is_it, folds = [], [], []
     for number, case in enumerate([*kept, *exchanged(kept)]):
         for known in (cosines.of(case), [None] * len(case.olds)):
             for old, label, cosine in zip(case.olds, case.labels, known, strict=True):
                 tables.append(paraphrase.features(old, case.new, cosine))
                 is_it.append(label == SAME)
-                folds.append(number % FOLDS if number < len(kept) else -1)  # for learning alone
+                folds.append(number % FOLDS if number < len(kept) else -1)  # for fitting only
     rows, labels = np.array([list(table.values()) for table in tables]), np.array(is_it, float)
     fold, scored = np.array(folds), []
-    for left in range(FOLDS):  # the threshold is about what the weights do not know
+    for left in range(FOLDS):  # the threshold is set on data that the weights have not seen
         weights = fit(rows[fold != left], labels[fold != left], SHRINKAGE[SAME])
         scores = rows[fold == left] @ weights[:-1] + weights[-1]
         scored += zip(scores.tolist(), (labels[fold == left] > 0).tolist(), strict=True)
@@ -182,7 +182,7 @@ def fit_same(kept: Sequence[Case], cosines: Cosines) -> None:
 
 
 def exchanged(kept: Sequence[Case]) -> Iterator[Case]:
-    """Labelled texts beside what says the same of something else, or adds a word."""
+    """Labelled texts with a variant that says the same about something else, or adds a word."""
     draw = random.Random("exchanged")
     telling = [word for case in kept for word in _WORD.findall(case.new) if _is_telling(word)]
     words = {kind: [word for word in telling if word.isascii() == kind] for kind in (True, False)}
@@ -204,7 +204,7 @@ def _is_telling(word: str) -> bool:
 
 
 def print_table(found: Sequence[Case], cosines: Cosines, *, mistakes: bool) -> None:
-    """Precision and recall on the half that is held out, with and without cosines."""
+    """Precision and recall on the held-out half, with and without cosines."""
     sys.stdout.write("| | precision | recall | of |\n| --- | --- | --- | --- |\n")
     for name, known in (("with a model", True), ("by words alone", False)):
         told: Counter[tuple[str, str]] = Counter()

@@ -1,6 +1,6 @@
-"""What it costs to ask what waits, as a whole process and without the sync agent.
+"""The cost of listing pending items, as a whole process and without the agent.
 
-    python benchmarks/pending.py [--notes 10000] [--folder FOLDER] [--pairs 21]
+python benchmarks/pending.py [--notes 10000] [--folder FOLDER] [--pairs 21]
 
 The vault is made by make_vault.py, in a temporary folder, or in FOLDER, where a later run finds it again; some of its
 tasks are due around today. Each command runs in turns with `python -c pass`: once with the listing that the first one
@@ -34,7 +34,7 @@ from timing import (
 BUDGET = "≤ 3.5 × bare Python"
 TASKS = 60
 HOOK = ("hook", "session-start", "--harness", "claude")
-SETTLED = 2.1  # seconds after which another change of a file shows, whatever its file system
+SETTLED = 2.1  # seconds after which another change of a file is visible on any file system
 
 
 def measure(options: argparse.Namespace, scratch: Path) -> tuple[str, list[Row]]:
@@ -71,8 +71,8 @@ def _rows(words: tuple[str, ...], vault: Path, env: dict[str, str], pairs: int) 
 
 
 def _settled(command: list[str], env: dict[str, str]) -> Path:
-    """Ask until there is a listing; where it is. The first answer may write into the ledger, and what was written just
-    now could change once more and look the same, so it is not kept at once."""
+    """Ask until there is a listing. Returns its path. The first answer may write into the ledger, and a file written
+    just now could change again and look the same, so the listing is not stored at once."""
     for _ in range(3):
         run(command, env)
         if found := list(Path(env["VAULTMEM_STATE"]).glob("*/pending.json")):

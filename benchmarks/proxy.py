@@ -1,6 +1,6 @@
-"""What the proxy adds to the time until the first word of an answer.
+"""The time that the proxy adds until the first word of an answer.
 
-    python benchmarks/proxy.py [--notes 2000] [--folder FOLDER] [--calls 80] [--streams 100]
+python benchmarks/proxy.py [--notes 2000] [--folder FOLDER] [--calls 80] [--streams 100]
 
 A server that answers at once is asked in turns directly and through `vaultmem proxy`, with the sync agent and its model
 warm and memories to tell; then many streams that run beside each other, a new one each moment; then as many that
@@ -37,11 +37,11 @@ APART = 0.08  # seconds between the beginnings of two long answers
 
 
 class Instant(BaseHTTPRequestHandler):
-    """Answers every chat at once with a stream of a few words, or of as many as "words" says, at a model's pace."""
+    """Answers every chat at once with a stream of a few words, or as many as "words" says, at a model's pace."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # as every server of models does: small pieces go out at once
-    told = 0  # requests in which memory stood
+    disable_nagle_algorithm = True  # like every model server: small pieces are sent at once
+    told = 0  # requests that contained memory
 
     def do_POST(self) -> None:
         """A chat."""
@@ -71,7 +71,7 @@ class Instant(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """Takes many at once."""
+    """Serves many requests at once."""
 
     request_queue_size = 512
     daemon_threads = True
@@ -113,8 +113,8 @@ def together(address: str, streams: int) -> list[float]:
 
 
 def beside(address: str, streams: int) -> list[float]:
-    """The first words of long answers that begin one after the other, so that all run at the end; of the second half,
-    which begins while at least half of them run."""
+    """The first words of long answers that start one after another, so that all run at the end; for the second half,
+    which starts while at least half of them run."""
     took: dict[int, float] = {}
     words = round(streams * APART / PACE) + 10
 
@@ -140,7 +140,7 @@ def _waiting(address: str) -> int:
 
 
 class Proxy:
-    """A `vaultmem proxy` in a process of its own."""
+    """A `vaultmem proxy` in its own process."""
 
     def __init__(self, vault: Path, env: dict[str, str], upstream: str) -> None:
         words = ["proxy", "--vault", str(vault), "--port", "0", "--upstream", upstream, "--quiet"]
@@ -156,7 +156,7 @@ class Proxy:
         self.url = found[1]
 
     def first_word(self) -> float:
-        """Of one chat, as a person has it: the turn before has long been learned from."""
+        """The seconds for one chat, as a person has it: the turn before was learned from long ago."""
         took = first_word(self.url, "c")
         while _waiting(self.url):
             time.sleep(0.02)

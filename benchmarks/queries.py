@@ -1,4 +1,4 @@
-"""Questions to a vault of make_vault.py, of every kind that takes a way of its own through the search.
+"""Questions to a vault of make_vault.py, of every kind that takes its own way through the search.
 
 Most words come out of the notes themselves, so that they find something; the same vault gives the
 same questions everywhere.
@@ -49,7 +49,7 @@ def make_queries(vault: Path, seed: int = 1) -> dict[str, list[str]]:
 
 
 def neighbours(vault: Path, count: int, seed: int = 1) -> list[str]:
-    """So many questions of one to four words that stand side by side in a note, no two alike."""
+    """This many questions of one to four words that are side by side in a note, no two the same."""
     rng, questions = random.Random(seed), dict[str, None]()
     notes = [_WORD.findall(note.read_text("utf-8")) for note in sorted(vault.rglob("*.md"))]
     while len(questions) < count:
@@ -61,7 +61,7 @@ def neighbours(vault: Path, count: int, seed: int = 1) -> list[str]:
 
 
 def _material(vault: Path) -> tuple[list[str], list[str]]:
-    """One English and one Chinese sentence of each of some notes from all over the vault."""
+    """One English and one Chinese sentence from each of some notes across the vault."""
     notes = sorted(vault.rglob("*.md"))
     english, chinese = [], []
     for note in notes[:: max(1, len(notes) // (8 * PER_KIND))]:

@@ -1,6 +1,6 @@
-"""The least that an index can cost: read every note, hand its text to Tantivy, commit.
+"""The least that indexing can cost: read every note, give its text to Tantivy, commit.
 
-    python benchmarks/raw_tantivy.py VAULT INDEX
+python benchmarks/raw_tantivy.py VAULT INDEX
 
 One document a file with one field, through the product's own analyzer, and nothing else: no front
 matter, no blocks, no links, no catalog. What `vaultmem sync` takes is compared with this.

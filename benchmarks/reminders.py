@@ -1,6 +1,6 @@
-"""What it costs to know what is due: the first look at an index, one after an edit, one without any.
+"""The cost of finding what is due: the first check of an index, one after an edit, and one without any.
 
-    python benchmarks/reminders.py [--notes 10000] [--folder FOLDER] [--rounds 20]
+python benchmarks/reminders.py [--notes 10000] [--folder FOLDER] [--rounds 20]
 
 The vault is made by make_vault.py, in a temporary folder, or in FOLDER, where a later run finds it again. A sync
 between two looks is not counted. Medians of looks inside one process.
@@ -32,7 +32,7 @@ MANY = 10_000  # tasks in one note
 
 
 class DueBench:
-    """A vault, its index, and a finder that has looked once."""
+    """A vault, its index, and a finder that has checked once."""
 
     def __init__(self, vault: Path, work: Path, rounds: int) -> None:
         self.vault = vault
@@ -94,7 +94,7 @@ def _shown(seconds: float) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """See the top."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description="Measure what it costs to know what is due.")
     parser.add_argument("--notes", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)

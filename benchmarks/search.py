@@ -1,6 +1,6 @@
-"""What a search costs: as a whole process, and inside a process that stays.
+"""The cost of a search, as a whole process and inside a running process.
 
-    python benchmarks/search.py [--notes 10000] [--folder FOLDER] [--pairs 21] [--keyword-only]
+python benchmarks/search.py [--notes 10000] [--folder FOLDER] [--pairs 21] [--keyword-only]
 
 The vault is made by make_vault.py, in a temporary folder, or in FOLDER, where a later run finds it again.
 Whole processes run in turns with `python -c pass`. Inside the process each question is asked
@@ -78,7 +78,7 @@ class Warm:
         return rows
 
     def hybrid_rows(self) -> list[Row]:
-        """All questions by keyword and meaning, and what embedding them takes on top of that."""
+        """All questions by keyword and meaning, and the extra time for embedding them."""
         from stand_in import store_vectors
 
         embedder = self.opened.searcher().meaning().embedder
@@ -93,7 +93,7 @@ class Warm:
         ]
 
     def asked(self, *, semantic: bool) -> list[float]:
-        """Milliseconds that each question takes; a first round only warms up."""
+        """Milliseconds that each question takes; the first round only warms up."""
         rounds = [
             [timed(partial(self.opened.search, q, semantic=semantic)) for q in self.everything]
             for _ in range(self.repeats + 1)
@@ -114,7 +114,7 @@ def _row(what: str, budget: str, took: Sequence[float]) -> Row:
 
 def warm(vault: Path, repeats: int, *, keyword_only: bool) -> list[Row]:
     """Keyword search of every kind, then search by keyword and meaning."""
-    from vaultmem import Vault  # not before the children have run: they start as large as we are
+    from vaultmem import Vault  # after the children, which start as large as this process
 
     with Vault(str(vault)) as opened:
         bench = Warm(opened, vault, repeats)
@@ -123,7 +123,7 @@ def warm(vault: Path, repeats: int, *, keyword_only: bool) -> list[Row]:
 
 
 def measure(options: argparse.Namespace, folder: Path | None) -> tuple[str, list[Row]]:
-    """A heading and the rows. From here on this process has the environment of its children."""
+    """A heading and the rows. Afterwards this process has the environment of its children."""
     with tempfile.TemporaryDirectory(prefix="vaultmem-search-") as temporary:
         work = Path(temporary)
         env = surroundings(work)
@@ -137,7 +137,7 @@ def measure(options: argparse.Namespace, folder: Path | None) -> tuple[str, list
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that run.py has, too."""
+    """The options shared with run.py."""
     parser.add_argument("--pairs", type=int, default=21, help="runs of each whole process")
     parser.add_argument("--repeats", type=int, default=5, help="of each question inside a process")
     parser.add_argument("--keyword-only", action="store_true", help="no vectors")

@@ -1,4 +1,4 @@
-"""Vectors that nobody computed, to time a search by meaning apart from the embedding.
+"""Made-up vectors, to time a search by meaning without the embedding.
 
 Every block gets a random direction with a share that is the same for all, so that, as with a real
 model, hundreds of blocks are near enough to any question to be candidates.
@@ -15,13 +15,13 @@ from vaultmem.search.search import Searcher
 from vaultmem.vectors.vectors import open_index
 
 AT_ONCE = 8192
-SHARED = 0.8  # of each vector, against a random part of length 1: cosines lie around 0.4
+SHARED = 0.8  # of each vector, with a random part of length 1: cosines are around 0.4
 
 
 class StandIn:
-    """Embeds a question at once: the shared direction and a random one that its text decides."""
+    """Embeds a question at once: the shared direction and a random one chosen by its text."""
 
-    is_local = False  # gives no vectors to blocks
+    is_local = False  # embeds no blocks
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
@@ -43,7 +43,7 @@ def directions(rng: np.random.Generator, count: int, dimensions: int) -> NDArray
 
 
 def store_vectors(searcher: Searcher) -> int:
-    """Give every block a vector, and the searcher a StandIn; how many vectors there are."""
+    """Give every block a vector, and the searcher a StandIn. Returns the number of vectors."""
     meaning = searcher.meaning()
     found = searcher.catalog.db.execute("SELECT DISTINCT hash FROM blocks ORDER BY hash")
     hashes = meaning.store.missing(row[0] for row in found.fetchall())

@@ -1,4 +1,4 @@
-"""Time whole processes against each other, and print what came out.
+"""Time whole processes against each other, and print the results.
 
 Wall time on a busy machine says little: what is compared runs in turns, in one run, and the median of
 the ratios counts. Children run as an installed package does, with their bytecode kept, in a world
@@ -31,7 +31,7 @@ class Run(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of a table; `budget` is what we aim at, empty where there is no aim."""
+    """One line of a table; `budget` is the target, empty if there is none."""
 
     what: str
     budget: str
@@ -48,13 +48,13 @@ def surroundings(folder: Path) -> dict[str, str]:
         "VAULTMEM_STATE": str(folder / "state"),
         "XDG_CONFIG_HOME": str(folder / "config"),
         "PYTHONPYCACHEPREFIX": os.environ.get("PYTHONPYCACHEPREFIX", str(folder / "bytecode")),
-        "VAULTMEM_PENDING_PATH": "off",  # a vault that is measured stays as it is
+        "VAULTMEM_PENDING_PATH": "off",  # a measured vault stays unchanged
         "VAULTMEM_NOTIFY_METHOD": "none",
     }
 
 
 def run(command: Sequence[str], env: dict[str, str]) -> Run:
-    """Run a process to its end. When it fails, say what it said and give up."""
+    """Run a process to its end. If it fails, print its output and stop."""
     started = time.perf_counter()
     with subprocess.Popen(
         command,
@@ -82,7 +82,7 @@ def typical(runs: Sequence[Run]) -> Run:
 def in_turns(
     first: Callable[[], Run], second: Callable[[], Run], rounds: int
 ) -> tuple[list[Run], list[Run]]:
-    """A B A B ...: both see the same weather."""
+    """A B A B ...: both run under the same conditions."""
     pairs = [(first(), second()) for _ in range(rounds)]
     return [a for a, _ in pairs], [b for _, b in pairs]
 
@@ -98,7 +98,7 @@ def ratios(runs: Sequence[Run], others: Sequence[Run]) -> Run:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of all does not exceed."""
+    """The smallest value that at least this share of all values does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered)) - 1))]
 
@@ -113,14 +113,14 @@ def print_table(rows: Sequence[Row]) -> None:
 
 
 def print_markdown(rows: Sequence[Row]) -> None:
-    """The same as a table for a README."""
+    """The same as a Markdown table."""
     print("| what | budget | measured | ratio |\n| --- | --- | --- | --- |")
     for row in rows:
         print(f"| {' | '.join(row)} |")
 
 
 def ready_vault(folder: Path, notes: int, env: dict[str, str]) -> Path:
-    """The made vault in `folder`, by a process of its own, so that this one stays small."""
+    """The made vault in `folder`, written by another process, so that this one stays small."""
     if not folder.exists():
         unfinished = folder.with_name(folder.name + ".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -131,7 +131,7 @@ def ready_vault(folder: Path, notes: int, env: dict[str, str]) -> Path:
 
 
 def about(vault: Path) -> str:
-    """What was measured on, for the heading of a table."""
+    """The machine and versions that were measured, for a table's heading."""
     sizes = [path.stat().st_size for path in vault.rglob("*.md")]
     python = ".".join(map(str, sys.version_info[:3]))
     return f"{len(sizes):,} notes, {sum(sizes) / 1e6:.1f} MB; Python {python}, {os.cpu_count()} processors"

@@ -1,6 +1,6 @@
-"""What each step of the ranking is worth: the measures with that step taken away.
+"""What each step of the ranking is worth: the measures without that step.
 
-    python benchmarks/recall/ablation.py [VAULT ...] [--split dev|test|all] [--mode keyword|hybrid]
+python benchmarks/recall/ablation.py [VAULT ...] [--split dev|test|all] [--mode keyword|hybrid]
 
 Sets: the sample vault and the talks by hand, the chats of chats.py, the wikilinks of the sample vault and of every
 VAULT named. A step is taken away by setting its weight to nothing or to what it was before; everything
@@ -33,7 +33,7 @@ PHRASES = rank.PHRASE_WEIGHTS
 
 
 class Set(NamedTuple):
-    """A labelled set, the vault it asks, and the level that its labels can tell."""
+    """A labelled set, its vault, and the level that its labels allow."""
 
     name: str
     vault: Path
@@ -42,7 +42,7 @@ class Set(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A row of the table: the settings of the ranking that differ from the full formula."""
+    """A row of the table: the ranking's settings that differ from the full formula."""
 
     name: str
     changes: Mapping[str, object]
@@ -50,12 +50,12 @@ class Step(NamedTuple):
 
 
 def without(weights: Mapping[str, float], *fields: str) -> dict[str, float]:
-    """The weights, those of the fields zero."""
+    """The weights, with these fields zero."""
     return {name: 0.0 if name in fields else weight for name, weight in weights.items()}
 
 
 def plain_bm25() -> dict[str, object]:
-    """BM25 in every field, as if presence had never been thought of."""
+    """BM25 in every field, without presence."""
     return {
         "FIELD_WEIGHTS": {**FIELDS, "body": 1.75, "near": 0.8, "label": 2.0},
         "PRESENCE_WEIGHTS": {},
@@ -104,7 +104,7 @@ STEPS = (
 
 @contextmanager
 def changed(changes: Mapping[str, object]) -> Iterator[None]:
-    """The ranking with other settings for a while."""
+    """The ranking with other settings during the block."""
     before = {name: getattr(rank, name) for name in changes}
     for name, setting in changes.items():
         setattr(rank, name, setting)
@@ -116,7 +116,7 @@ def changed(changes: Mapping[str, object]) -> Iterator[None]:
 
 
 def answers(vault: Vault, queries: Sequence[measure.Query], mode: str) -> measure.Answers:
-    """The first results of every query, those of its own note left out."""
+    """The first results of every query, without those of its own note."""
     found = {}
     for query in queries:
         spare = measure.DEPTH if query.source else 0
@@ -128,19 +128,19 @@ def answers(vault: Vault, queries: Sequence[measure.Query], mode: str) -> measur
 
 
 def row(vault: Vault, chosen: Set, step: Step, mode: str) -> measure.Scores:
-    """The measures of one set with one step taken away."""
+    """The measures of one set without one step."""
     with changed(step.changes):
         found = answers(vault, chosen.queries, mode)
     return measure.report(chosen.queries, found)[chosen.level]["all"]
 
 
 def halves(queries: list[measure.Query], split: str) -> list[measure.Query]:
-    """The half that is asked for."""
+    """The requested half."""
     return [query for query in queries if split in ("all", query.split)]
 
 
 def wikilink_set(vault: Path, split: str) -> Set:
-    """The links of a vault as queries; their labels are whole notes."""
+    """A vault's links as queries; their labels are whole notes."""
     records = wikilinks.records(vault, 300, 7)
     queries = [measure.query_of(record) for record in records]
     return Set(f"wikilinks of {vault.name}", vault, halves(queries, split), "note")
@@ -161,7 +161,7 @@ def sets(folder: Path, vaults: Sequence[Path], split: str) -> list[Set]:
 
 
 def indexed(folder: Path, modes: Sequence[str]) -> Vault:
-    """The vault, synced, embedded when meaning is measured; a question is embedded only once."""
+    """The vault, synced, and embedded if meaning is measured; a question is embedded only once."""
     vault = Vault(str(folder))
     vault.sync()
     if "hybrid" in modes:

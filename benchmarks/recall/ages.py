@@ -1,6 +1,6 @@
-"""What the age of a memory may count: questions whose answer is old, and questions whose answer is new.
+"""How much a memory's age should count: questions with an old answer, and questions with a new one.
 
-    python benchmarks/recall/ages.py [--split dev|test] [--policy stable|contextual]
+python benchmarks/recall/ages.py [--split dev|test] [--policy stable|contextual]
 
 The memories of ages.tsv, each as old as it says. Of each kind every other question is in the dev half. Prints by kind
 the right answers in the first place, and the mean of one divided by its rank, for weights of recency and confidence.
@@ -37,7 +37,7 @@ class Question(NamedTuple):
 
 
 def write(folder: Path, policy: str) -> list[Question]:
-    """Write the memories; the questions."""
+    """Write the memories. Returns the questions."""
     lines = Path(__file__).with_name("ages.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     today = datetime.fromtimestamp(clock.seconds(), UTC)
@@ -54,7 +54,7 @@ def write(folder: Path, policy: str) -> list[Question]:
 
 
 def place(number: int) -> str:
-    """The path of a memory."""
+    """A memory's path."""
     return f"vaultmem/knowledge/m{number:03}.md"
 
 

@@ -20,8 +20,8 @@ LEADS = ("Pros", "Cons", "Tip", "Rating", "Cost")
 
 
 class Topic(TypedDict):
-    """What a conversation is about: the request, the fact told in passing, and who asks for it later, in the words of
-    the fact (`near`) and in others (`far`)."""
+    """A conversation's topic: the request, the fact told in passing, and the later questions, in the words of the
+    fact (`near`) and in others (`far`)."""
 
     title: str
     ask: str
@@ -58,7 +58,7 @@ class Writer:
         self.random = random.Random(seed)
 
     def answer(self, topic: Topic) -> list[str]:
-        """The paragraphs of an assistant's answer; the first bears its name."""
+        """The paragraphs of an assistant's answer; the first has its name."""
         words = self.random.sample(topic["words"], 5)
         style = self.random.choice([self._rated, self._tasks, self._plain])
         opening = self.random.choice(self.material["openings"])
@@ -121,7 +121,7 @@ def query(text: str, kind: str, path: str, line: int, half: int) -> dict[str, ob
 
 
 def write(folder: Path, notes: dict[str, str], queries: list[dict[str, object]]) -> None:
-    """A vault with its questions."""
+    """Write a vault with its questions."""
     for path, text in notes.items():
         note = folder / "vault" / path
         note.parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def scripts(folder: Path, material: Material) -> None:
 
 
 def generate(folder: Path, seed: int = 7) -> None:
-    """Both vaults, below a folder."""
+    """Write both vaults below a folder."""
     material: Material = json.loads(MATERIAL.read_text("utf-8"))
     conversations(folder / "assistant", material, seed)
     scripts(folder / "scripts", material)

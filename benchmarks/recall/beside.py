@@ -1,6 +1,7 @@
-"""Statements made one after the other, as facts of a conversation or as plain memories: do those beside one find it?
+"""Statements made one after another, as facts of a conversation or as plain memories: do their neighbours help to
+find them?
 
-    python benchmarks/recall/beside.py [--split dev|test|all] [--form facts|memories]
+python benchmarks/recall/beside.py [--split dev|test|all] [--form facts|memories]
 
 The statements of beside.tsv stand among the notes of the sample vault, each a memory of its own, a minute apart; each
 session on another day. Half of the questions have words of a neighbour, half those of the statement itself. Printed are
@@ -25,7 +26,7 @@ DEPTH = 10
 
 
 def sets(vault: Path, split: str, form: str) -> dict[str, list[measure.Query]]:
-    """Write the statements into the vault; the questions by what they need."""
+    """Write the statements into the vault. Returns the questions by what they need."""
     found: dict[str, list[measure.Query]] = {"beside": [], "itself": []}
     rows = (HERE / "beside.tsv").read_text("utf-8").splitlines()[1:]
     folder = "knowledge" if form == "memories" else "conversations/talk/facts"
@@ -50,7 +51,7 @@ def sets(vault: Path, split: str, form: str) -> dict[str, list[measure.Query]]:
     return found
 
 
-ANSWERS = (2, 1, 1, 2, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 1, 1, 1, 2, 2, 1)  # which statement answers
+ANSWERS = (2, 1, 1, 2, 2, 1, 1, 2, 1, 1, 1, 2, 1, 1, 1, 1, 1, 2, 2, 1)  # the statement that answers
 
 
 def main() -> None:
@@ -76,7 +77,7 @@ def main() -> None:
 
 
 def measured(vault: Vault, query: measure.Query, how: str) -> list[float]:
-    """The measures of one question."""
+    """One question's measures."""
     if how == "search":
         ask = Ask(query.text, DEPTH, True, "block", talks=True)
         hits = vault.searcher().search(ask, texts=False).results

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 MATERIAL = Path(__file__).with_name("chat_material.json")
 SESSIONS = 10
-TELLING_SESSIONS = 8  # the last two only take up what was told before
+TELLING_SESSIONS = 8  # the last two only return to what was told before
 FACTS_A_PERSON = 12
 THIRDS_A_PERSON = 4
 LATER_A_SESSION = 3
@@ -65,7 +65,7 @@ class Material(TypedDict):
 
 
 class Fact(NamedTuple):
-    """One thing one person tells; later is empty when it is never taken up again."""
+    """One thing that one person tells; later is empty if nobody returns to it."""
 
     key: str
     teller: str
@@ -87,7 +87,7 @@ class Turn(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a planted turn stands."""
+    """Where a planted turn is."""
 
     path: str
     line: int
@@ -107,7 +107,7 @@ def new_fact(dice: random.Random, key: str, teller: str, topic: Topic, third: st
 
 
 def topics_of(dice: random.Random, material: Material) -> list[Topic]:
-    """What one person tells of; only a few topics involve a third person, whose name is unique."""
+    """What one person tells about; only a few topics involve a third person, whose name is unique."""
     topics = dice.sample(material["facts"], len(material["facts"]))
     among = [topic for topic in topics if topic.get("third")][:THIRDS_A_PERSON]
     alone = [topic for topic in topics if not topic.get("third")]
@@ -117,7 +117,7 @@ def topics_of(dice: random.Random, material: Material) -> list[Topic]:
 def facts_of(
     dice: random.Random, material: Material, pair: list[str], thirds: list[str]
 ) -> list[Fact]:
-    """The facts of one pair in telling order; a third person is spent on one fact only."""
+    """One pair's facts in order of telling; a third person is used for one fact only."""
     facts = []
     for teller in pair:
         for topic in topics_of(dice, material):
@@ -128,7 +128,7 @@ def facts_of(
 
 
 def placed(dice: random.Random, facts: list[Fact]) -> list[Fact]:
-    """The facts spread over the sessions, most of them taken up in one of the sessions after."""
+    """The facts spread over the sessions; most are taken up again in a later session."""
     room = Counter(dict.fromkeys(range(SESSIONS), LATER_A_SESSION))
     result = []
     for number, fact in enumerate(facts):
@@ -143,13 +143,13 @@ def placed(dice: random.Random, facts: list[Fact]) -> list[Fact]:
 
 
 def idle(dice: random.Random, pair: list[str], lines: list[str]) -> list[Turn]:
-    """An exchange that plants nothing, begun by either of the two."""
+    """An exchange that plants nothing, started by either of the two."""
     first = dice.randrange(2)
     return [Turn(pair[(first + number) % 2], line) for number, line in enumerate(lines)]
 
 
 def telling(dice: random.Random, pair: list[str], material: Material, fact: Fact) -> list[Turn]:
-    """The fact, a reaction, sometimes a word more; now and then a question leads up to it."""
+    """The fact, a reaction, sometimes one more sentence; now and then a question leads to it."""
     other = pair[1 - pair.index(fact.teller)]
     lead = dice.choice(fact.topic["noise"])[0] if dice.random() < 0.3 else ""
     turns = [Turn(other, lead)] if lead else []
@@ -186,7 +186,7 @@ def session(
 
 
 def note(pair: list[str], day: date, turns: list[Turn], path: str) -> tuple[str, Places]:
-    """The Markdown of a session and where its planted turns stand."""
+    """A session's Markdown and where its planted turns are."""
     title = f"{pair[0]} and {pair[1]}, {day.day} {day:%B %Y}"
     lines = ["---", f"date: {day}", f"people: [{', '.join(pair)}]", "tags: [chat]", "---", ""]
     lines += [f"# {title}", ""]
@@ -267,7 +267,7 @@ def records(
 
 
 def generate(out: Path, seed: int = 7) -> int:
-    """Write vault/ and queries.jsonl below out, which must hold no vault yet; count the queries."""
+    """Write vault/ and queries.jsonl below out, which must not contain a vault yet. Returns the number of queries."""
     vault = out / "vault"
     if vault.exists():
         raise SystemExit(f"{vault} is there already; choose an empty folder")

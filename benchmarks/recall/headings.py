@@ -1,6 +1,6 @@
-"""Make a labelled set from the headings of any vault: a heading asks for the note it stands in.
+"""Make a labelled set from the headings of any vault: a heading asks for its note.
 
-    python benchmarks/recall/headings.py VAULT [--most 200] [--seed 7] > queries.jsonl
+python benchmarks/recall/headings.py VAULT [--most 200] [--seed 7] > queries.jsonl
 
 Left out are headings of one word, those that several notes have, and those that are in the name of their note.
 """
@@ -32,7 +32,7 @@ def headings(vault: Path) -> dict[str, set[str]]:
 
 
 def is_telling(text: str) -> bool:
-    """Whether it has enough words to ask for something."""
+    """Whether it has enough words to be a question."""
     return len(wikilinks.WORD.findall(text)) >= LEAST_WORDS or len(wikilinks.CJK.findall(text)) >= 3
 
 

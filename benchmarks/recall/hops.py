@@ -1,6 +1,6 @@
-"""Questions with two hops: the answer stands beside a name that only another line gives.
+"""Questions with two hops: the answer is beside a name that only another line gives.
 
-    python benchmarks/recall/hops.py [--split dev|test|all] [--show] [--without]
+python benchmarks/recall/hops.py [--split dev|test|all] [--show] [--without]
 
 The lines of hops.tsv are put into a copy of the sample vault, among lines that look like answers: two memories, or a
 note with a link and the note it leads to. Printed is the share of questions whose second line is among the first three,
@@ -44,7 +44,7 @@ def hops() -> list[Hop]:
 
 
 def write(vault: Path, every: list[Hop]) -> None:
-    """Put the lines into a vault."""
+    """Write the lines into a vault."""
     for number, hop in enumerate(every):
         if hop.form == "note":
             name = re.search(r"\[\[(.+)\]\]", hop.first)
@@ -53,7 +53,7 @@ def write(vault: Path, every: list[Hop]) -> None:
             (vault / f"{name[1]}.md").write_text(f"{hop.second}\n", "utf-8")
             continue
         for part, text in (("a", hop.first), ("b", hop.second)):
-            if not text:  # of what looks like an answer there is one line
+            if not text:  # what looks like an answer has one line
                 continue
             place = vault / f"vaultmem/knowledge/{number}{part}.md"
             place.parent.mkdir(parents=True, exist_ok=True)

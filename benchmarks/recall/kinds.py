@@ -46,7 +46,7 @@ class Set(NamedTuple):
 
 
 def sets(folder: Path, docs: Path | None) -> Iterator[Set]:
-    """All of them; what is generated is written below `folder`."""
+    """All sets; generated ones are written below `folder`."""
     if not (folder / "chats/vault").exists():
         chats.generate(folder / "chats")
     assistant_chats.generate(folder)
@@ -67,7 +67,7 @@ def sets(folder: Path, docs: Path | None) -> Iterator[Set]:
 
 
 def linked(vault: Path) -> Iterator[Set]:
-    """The links and headings of a vault."""
+    """A vault's links and headings."""
     for name, rows in (
         ("links", wikilinks.records(vault, 300, 7)),
         ("headings", headings.records(vault, 200, 7)),
@@ -97,7 +97,7 @@ def measured(vault: Vault, one: Set, query: measure.Query, mode: str) -> list[fl
     labels = query.labels
     if one.notes:
         spans, labels = measure.whole_notes(spans), tuple(measure.whole_notes(labels))
-    if one.notes:  # any of the right notes will do
+    if one.notes:  # any of the right notes counts
         first = [
             float(any(measure.overlaps(x, y) for x in labels for y in spans[:k])) for k in (5, 10)
         ]

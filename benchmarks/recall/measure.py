@@ -52,7 +52,7 @@ class Query(NamedTuple):
 
 
 class Row(TypedDict, total=False):
-    """One label or one result as its JSON spells it; other keys are ignored."""
+    """One label or one result as in its JSON; other keys are ignored."""
 
     path: str
     line: int
@@ -148,14 +148,14 @@ def span_of(row: Row) -> Span:
 
 
 def query_of(row: dict[str, Any]) -> Query:
-    """A query as its JSON spells it."""
+    """A query as in its JSON."""
     labels = tuple(span_of(label) for label in row["relevant"])
     kind, half = row.get("kind", "-"), row.get("split", "-")
     return Query(row["id"], row["query"], kind, half, labels, row.get("from", ""))
 
 
 def read_queries(path: Path, split: str | None) -> list[Query]:
-    """The labelled set, or the half of it that carries this split."""
+    """The labelled set, or the half with this split."""
     queries = []
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         row = json.loads(text)
@@ -166,7 +166,7 @@ def read_queries(path: Path, split: str | None) -> list[Query]:
 
 
 def search(vault: Path, queries: Sequence[Query], mode: str, top: int) -> dict[str, list[Span]]:
-    """Ask one child process all queries; its errors pass through to the terminal."""
+    """Ask one child process all queries; its errors are shown on the terminal."""
     command = ["vaultmem", "search", "--vault", str(vault), "--batch", "--format", "json"]
     command += ["--semantic"] if mode == "hybrid" else []
     spare = top if any(query.source for query in queries) else 0  # room for blocks of the source
@@ -197,7 +197,7 @@ def table(measured: dict[str, dict[str, Scores]], counts: dict[str, int]) -> str
 
 
 def counted(queries: Sequence[Query]) -> dict[str, int]:
-    """How many queries each kind has."""
+    """The number of queries of each kind."""
     counts = {"all": len(queries)}
     for query in queries:
         counts[query.kind] = counts.get(query.kind, 0) + 1

@@ -1,6 +1,6 @@
 """An English vault with some notes in Chinese and Japanese: does a search find those, and still the English ones?
 
-    python benchmarks/recall/mixed.py [--model default] [--other-scripts same] [--models FOLDER]
+python benchmarks/recall/mixed.py [--model default] [--other-scripts same] [--models FOLDER]
 
 The passages of questions-cjk.tsv and of its held-out set are notes among those of the sample vault. Their questions are
 asked in their own language and in English (questions-cjk-in-english.txt), and the sample vault's own ones as well, by
@@ -36,7 +36,7 @@ def pairs() -> Iterator[tuple[str, str, str, str]]:
 
 
 def sets(vault: Path) -> dict[str, list[measure.Query]]:
-    """Write the passages into the vault; all questions, by set."""
+    """Write the passages into the vault. Returns all questions by set."""
     found: dict[str, list[measure.Query]] = {}
     for one in measure.read_queries(HERE / "sample.jsonl", None):
         kind = "sample, other scripts" if is_other(one.text) else "sample"

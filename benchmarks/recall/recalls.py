@@ -1,6 +1,6 @@
 """How well `vaultmem recall` answers, what each of its steps is worth, and how many tokens a right answer costs.
 
-    python benchmarks/recall/recalls.py [--split dev|test|all] [--budget 2000]
+python benchmarks/recall/recalls.py [--split dev|test|all] [--budget 2000]
 
 Sets: the sample vault and the talks by hand, the chats of chats.py, each asked as notes (`--notes`); the talks and
 chats again with every turn written as a memory of its own. A row takes one step away, or asks `vaultmem search`.
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 
 def as_memories(source: Path, target: Path, queries: list[measure.Query]) -> list[measure.Query]:
-    """Write each line of text of each note as a memory, and move the labels there."""
+    """Write each line of each note as a memory, and move the labels there."""
     places: dict[tuple[str, int], str] = {}
     for note in sorted(source.rglob("*.md")):
         path = note.relative_to(source).as_posix()
@@ -80,7 +80,7 @@ def moved(query: measure.Query, places: dict[tuple[str, int], str]) -> list[meas
 
 
 def sets(folder: Path, split: str | None) -> list[Set]:
-    """All of them, their vaults made."""
+    """All sets, with their vaults made."""
     made = folder / "chats"
     sys.argv = ["chats.py", str(made)]
     chats.main()
@@ -100,7 +100,7 @@ def sets(folder: Path, split: str | None) -> list[Set]:
 
 
 class Asker:
-    """One vault, asked without leaving the process."""
+    """One vault, asked inside the process."""
 
     def __init__(self, chosen: Set, budget: int) -> None:
         self.set, self.budget = chosen, budget
@@ -113,7 +113,7 @@ class Asker:
         )
 
     def recalled(self, query: str, without: Sequence[str]) -> tuple[list[measure.Span], list[int]]:
-        """What a recall tells, and the tokens of each."""
+        """The results of a recall, and the tokens of each."""
         params = {
             "query": query, "top_k": DEPTH, "budget": self.budget, "notes": self.set.notes, "untrusted": True,
             "without": list(without),
@@ -125,12 +125,12 @@ class Asker:
         return spans, [one["tokens"] for one in told]
 
     def searched(self, query: str) -> tuple[list[measure.Span], list[int]]:
-        """What a search by words and meaning finds."""
+        """The results of a search by words and meaning."""
         found = self.vault.answer(Ask(query, DEPTH, semantic=True, group="block")).results
         return [measure.Span(one.path, one.line, one.end_line) for one in found], []
 
     def row(self, without: Sequence[str] | None) -> Row:
-        """All questions of the set."""
+        """The measures over all questions of the set."""
         rows, hits, spent = [], 0, 0
         for query in self.set.queries:
             ask = (

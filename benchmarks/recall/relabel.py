@@ -1,4 +1,4 @@
-"""Refresh the line numbers of a labelled set after an edit, by finding every anchor again.
+"""Update the line numbers of a labelled set after an edit, by finding every anchor again.
 
 python benchmarks/recall/relabel.py VAULT QUERIES.jsonl
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def refreshed(label: dict[str, object], lines: list[str]) -> dict[str, object]:
-    """The label, moved to where its anchor stands now; a whole-note label stays whole."""
+    """The label, moved to its anchor's current place; a whole-note label stays whole."""
     anchor = str(label["anchor"])
     found = [number for number, line in enumerate(lines, 1) if anchor in line]
     if len(found) != 1:

@@ -1,6 +1,6 @@
-"""Talks as vaultmem keeps them itself: each line a turn of a conversation in its store, and the same questions.
+"""Talks as vaultmem stores them itself: each line a turn of a conversation, with the same questions.
 
-    python benchmarks/recall/turns.py [--split dev|test|all] [--bare] [--folder FOLDER]
+python benchmarks/recall/turns.py [--split dev|test|all] [--bare] [--folder FOLDER]
 
 The talks by hand and the chats of chats.py are written through the verb `converse`, each pair of friends as one
 conversation: the first of them is the user, the other one the assistant. With `--bare` turns do not begin with a name.
@@ -30,7 +30,7 @@ Place = tuple[str, int]
 
 
 def stored(source: Path, target: Path, *, bare: bool) -> dict[Place, str]:
-    """Write the talks below `source` as conversations of the vault `target`; where each line is now."""
+    """Write the talks below `source` as conversations of the vault `target`. Returns the new place of each line."""
     places: dict[Place, str] = {}
     target.mkdir(parents=True, exist_ok=True)
     vault = Vault(str(target))
@@ -71,19 +71,20 @@ def moved(query: measure.Query, places: dict[Place, str]) -> measure.Query:
 
 
 def searched(vault: Vault, query: str) -> list[measure.Span]:
-    """What a search by words and meaning finds."""
+    """The results of a search by words and meaning."""
     hits = vault.searcher().search(Ask(query, DEPTH, True, "block", talks=True), texts=False)
     return [measure.Span(hit.path, hit.line, hit.end_line) for hit in hits.results]
 
 
 def recalled(vault: Vault, query: str, scopes: list[str]) -> list[measure.Span]:
-    """What a recall of ten tells."""
+    """The results of a recall of ten."""
     found = vault.recall(query, scope=scopes, top_k=DEPTH, notes=not scopes, untrusted=True)
     return [measure.Span(one["path"], one["line"], one["end_line"]) for one in found["memories"]]
 
 
 def left(source: Path, queries: list[measure.Query], share: float) -> float:
-    """The share of questions with an answering turn left, when the talks are one conversation with room for a share."""
+    """The share of questions that still have an answering turn if the talks are one conversation with room for a
+    share."""
     entries: dict[Place, Entry] = {}
     for note in sorted(source.rglob("*.md")):
         day = datetime.fromisoformat(f"{note.stem[:10]}T12:00:00+00:00").timestamp()

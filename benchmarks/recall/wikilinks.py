@@ -36,7 +36,7 @@ LONGEST_QUERY = 400
 
 
 class Cut(NamedTuple):
-    """A query cut out of a note, and the note its link leads to."""
+    """A query cut out of a note, and the note that its link leads to."""
 
     source: str
     target: str
@@ -44,7 +44,7 @@ class Cut(NamedTuple):
 
 
 class Notes:
-    """The notes of a vault by what a link may call them."""
+    """A vault's notes by the names that a link may use."""
 
     def __init__(self, paths: list[str]) -> None:
         self.by_path = {path.removesuffix(".md").lower(): path for path in paths}
@@ -53,7 +53,7 @@ class Notes:
             self.by_name[path.rsplit("/", 1)[-1].removesuffix(".md").lower()].append(path)
 
     def target(self, written: str) -> str | None:
-        """The one note that is meant; None if there is none or the name is borne by several."""
+        """The one note that is meant; None if there is none or several have the name."""
         key = written.strip().strip("/").lower().removesuffix(".md")
         for spelling in (key, key.replace("/", "___")):
             if spelling in self.by_path:
@@ -74,7 +74,7 @@ def note_paths(vault: Path) -> list[str]:
 
 
 def prose(text: str) -> str:
-    """The note without the places where a link is none or belongs to a property."""
+    """The note without the places where a link does not count or belongs to a property."""
     for pattern in (FRONT_MATTER, FENCE, COMMENT, INLINE_CODE, PROPERTY):
         text = pattern.sub("", text)
     return text
@@ -100,7 +100,7 @@ def names_of(target: str) -> list[str]:
 
 
 def plain(text: str, target: str) -> str:
-    """The words that a reader sees, without list marks, emphasis and the name of the target."""
+    """The words that a reader sees, without list marks, emphasis and the target's name."""
     text = MARKDOWN_LINK.sub(r"\1", LINK.sub(shown, text))
     text = MARKS.sub(" ", text)
     for name in names_of(target):
@@ -109,7 +109,7 @@ def plain(text: str, target: str) -> str:
 
 
 def long_enough(text: str) -> bool:
-    """Whether the words left are worth a query."""
+    """Whether enough words are left for a query."""
     return len(WORD.findall(text)) >= LEAST_WORDS or len(CJK.findall(text)) >= LEAST_CJK
 
 
