@@ -33,18 +33,17 @@ DESIGN, FORMAT, WORDS = (ROOT / "docs" / f"{name}.md" for name in ("design", "fo
 
 SETTINGS_HEAD = """# Settings
 
-Made from the program. Settings stand in `~/.config/vaultmem/config.yaml`, or as `VAULTMEM_…` in the environment
-(`VAULTMEM_EMBEDDING_MODEL=off`), which wins over the file; what a running agent
-answers or writes, it does with the environment that it was started in. Those marked * may also stand in the vault's own
-`.vaultmem/config.yaml`; a vault cannot set the others, because it may come from anywhere.
+This page is made from the program. Settings are read from `~/.config/vaultmem/config.yaml` and from environment variables
+(`VAULTMEM_EMBEDDING_MODEL=off`), which have precedence. A running agent uses the variables that it was started with.
+Settings marked * may also be in the vault's own `.vaultmem/config.yaml`; a vault cannot set the others, because it may
+come from anywhere.
 
 | setting | default | meaning |
 | --- | --- | --- |
 """
 SETTINGS_END = """
 
-A setting that does not exist is named in one warning and not read. A key of the source NAME stands for any source:
-`ingestion.logseq.path: ~/graph`.
+An unknown setting is ignored with one warning. NAME is the name of any source: `ingestion.logseq.path: ~/graph`.
 """
 
 
