@@ -81,6 +81,23 @@ def test_a_late_copy_of_the_page_does_not_answer_again(bench: Open) -> None:
     assert (on.id("pay rent") != rent, done.problems) == (True, [])
 
 
+def test_an_answer_is_undone_also_in_a_note_that_was_renamed(bench: Open, write: Write) -> None:
+    write("Other.md", "- [ ] call Anne 📅 2026-11-22\n")
+    on = bench("never")
+    calls = [item.id for item in on.items() if item.text == "call Anne"]
+    for call in calls:  # in the same second, in the same words
+        on.answer(call)
+    on.ask("notify")
+    (on.folder / "Tasks.md").rename(on.folder / "Errands.md")
+    on.later()
+    on.ask("notify")
+    assert "call Anne" not in on.words()
+    for how, sources in (("last", ["Errands.md:2"]), ("redo", [])):
+        on.ask("undo", **{how: True})
+        on.later()
+        assert [item.source for item in on.items() if item.text == "call Anne"] == sources
+
+
 def test_who_undoes_it_in_the_note_is_not_fought(bench: Open) -> None:
     on = bench("always")
     call = on.id("call Anne")

@@ -197,13 +197,24 @@ def answers_before(
     refused: list[Skipped] = []
     for answer in (answer for commit in commits for answer in reversed(commit.answers)):
         if now.get(answer.id, (OPEN, "")) == (answer.after, answer.after_until):
-            back.append(answer.reversed())
-            now[answer.id] = answer.before, answer.before_until
+            ids = (answer.id, *_other_names(session, current, answer.id))
+            back += [answer.reversed()._replace(id=id_) for id_ in ids]
+            now |= dict.fromkeys(ids, (answer.before, answer.before_until))
         elif now.get(answer.id, (OPEN, "")) != (answer.before, answer.before_until):
             refused.append(
                 {"path": answer.id, "reason": f"{answer.text} ({answer.id}) was answered since"}
             )
     return tuple(back), refused
+
+
+def _other_names(session: Session, current: Answers, id_: str) -> list[str]:
+    """The other ids of the same answer, whose item has another one since its note was renamed: none of them has an
+    entry of its own."""
+    log = session.store.history.log(limit=MOST)
+    own = {answer.id for entry in log for answer in entry.answers}
+    same = [one.id for one in current.values() if one._replace(id=id_) == current.get(id_)]
+    marks = {carried_out_id(other) for other in same}
+    return [other for other in same if other not in own | marks]
 
 
 def keep_answers(session: Session, who: Header) -> None:
