@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.index_dump import other_state, synced
+from vaultmem import Vault
 from vaultmem.errors import VaultGoneError
-from vaultmem.index.compare import Diff, check_vanished
+from vaultmem.index.compare import Diff, Place, Work, check_vanished, missing
+from vaultmem.index.sync import open_indexer
+from vaultmem.progress import Silent
 from vaultmem.vault.walk import Entry
 
 
@@ -66,3 +69,29 @@ def test_a_file_replaced_by_another_of_the_same_size_and_time_differs(
             before.st_mtime_ns,
         )
         assert synced(vault).changed == 1
+
+
+def test_a_large_folder_whose_new_place_was_read_before_its_old_one_is_not_lost(
+    vault: Path,
+) -> None:
+    for at in range(30):
+        (vault / "Old").mkdir(exist_ok=True)
+        (vault / "Old" / f"{at}.md").write_text(f"note {at}")
+    synced(vault)
+    opened = Vault(str(vault))
+    with opened.state.lock():
+        indexer = open_indexer(opened.state, opened.config)
+        for at in range(25):  # a sync program writes them anew under other names
+            (vault / "New").mkdir(exist_ok=True)
+            (vault / "New" / f"and {at}.md").write_text(f"note {at}")
+            (vault / "Old" / f"{at}.md").unlink()
+        new = indexer.differences(Place(folders=frozenset(["New"])))
+        indexer.apply(new, Work(confirmed=True, progress=Silent()))
+        gone = indexer.differences(Place(folders=frozenset(["Old"])))
+        assert len(gone.gone) == 25
+        assert missing(gone) == []
+        indexer.apply(gone, Work(confirmed=True, progress=Silent()))
+        for at in range(25):
+            (vault / "New" / f"and {at}.md").unlink()
+        assert len(missing(indexer.differences())) == 25, "now they are nowhere"
+        indexer.close()

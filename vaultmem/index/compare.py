@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from vaultmem.errors import VaultGoneError
@@ -49,7 +50,9 @@ class Diff(NamedTuple):
     known: dict[str, int]  # path -> file id, of files that stay
     troubles: dict[str, str]
     before: dict[str, Known]  # what the catalog knew about those that differ
-    hidden: frozenset[str] = frozenset()  # paths of those gone that are still on disk
+    hidden: frozenset[str] = (
+        frozenset()
+    )  # paths of those gone that are still on disk, there or elsewhere
 
 
 def nothing(*_: object) -> None:
@@ -111,7 +114,15 @@ def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None 
             diff.gone[previous.file] = path
             diff.before[path] = previous
     diff.troubles.update({trouble.path: trouble.reason for trouble in troubles})
-    return diff._replace(hidden=frozenset(hidden))
+    return diff._replace(hidden=frozenset(hidden | _moved_before(catalog, diff.gone)))
+
+
+def _moved_before(catalog: Catalog, gone: Collection[int]) -> set[str]:
+    """Of many notes that are gone, the paths of those that the catalog has at another path, too: the new place of a
+    large folder is read before its old one is believed to be gone."""
+    if len(gone) <= VANISH_COUNT:
+        return set()
+    return {path for (path,) in catalog.db.execute(_ELSEWHERE, {"gone": json.dumps([*gone])})}
 
 
 def _breathing(items: Iterable[T], breathe: Callable[[], None]) -> Iterator[T]:
@@ -146,6 +157,9 @@ def _stamps(file: Known | Entry) -> tuple[int, int, int]:
     return file.mtime_ns, file.inode, file.ctime_ns
 
 
+_GONE = "(SELECT value FROM json_each(:gone))"
+_ELSEWHERE = f"""SELECT path FROM files WHERE id IN {_GONE}
+    AND hash IN (SELECT hash FROM files WHERE id NOT IN {_GONE} AND hash IS NOT NULL)"""  # noqa: S608 - own text
 _ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy, ctime_ns FROM files"
 
 
