@@ -88,7 +88,7 @@ def test_what_is_snoozed_for_weeks_is_heard_of_again_on_that_day_and_not_before(
     on.ask("notify")
     heard: dict[str, list[str]] = {}
     while on.at.date().isoformat() < "2027-01-08":
-        on.later(6 * 60)
+        on.later((6 if on.at.month == 1 else 24) * 60)
         for one in on.ask("notify")["told"]:
             heard.setdefault(one["title"], []).append(f"{on.at:%m-%d %H}")
         assert on.at.date().isoformat() >= "2027-01-07" or not wanted & {*on.words()}
