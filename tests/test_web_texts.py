@@ -247,6 +247,19 @@ def test_the_plugin_is_put_in_and_taken_out_without_another_byte(vault: Path) ->
     assert tree_hash(vault, times=False) == before
 
 
+def test_the_plugin_of_another_vault_is_not_shown_a_note_of_the_same_name(
+    door: Door, me: Browser, tmp_path: Path
+) -> None:
+    home, link = door.folder / "home", tmp_path / "linked"
+    link.symlink_to(home)
+    for folder in (home, link):
+        assert "Mr Ansah" in me.get(f"/ui/note?beside=1&vault={folder}&path=Boiler.md")
+    for other in (door.folder / "work", "/gone", "%00"):
+        shown = me.get(f"/ui/note?beside=1&vault={other}&path=Boiler.md")
+        assert f"this page shows the vault {home}" in shown
+        assert "Mr Ansah" not in shown
+
+
 def test_a_plugin_of_somebody_else_is_left_alone(vault: Path, tmp_path: Path) -> None:
     folder = vault / ".obsidian" / "plugins" / "vaultmem"
     folder.mkdir(parents=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Sequence
 
 import htpy as h
@@ -18,6 +19,8 @@ from vaultmem_web.views import Page, button, note_link, url, when
 async def note(visit: Visit) -> Page:
     """A note and its surroundings: links, mentions, similar notes, and memories derived from it."""
     t, reader, named = visit.t, visit.reader, visit.text("path")
+    if not _is_here(visit):  # the plugin of another vault, which may have a note of the same name
+        return views.trouble(t, t("this page shows the vault {name}", name=reader.folder))
     back, related, from_it = await asyncio.gather(
         reader.call("backlinks", note=named), reader.call("related", note=named, limit=20),
         reader.list(source=named, limit=100),
@@ -51,6 +54,15 @@ async def note(visit: Visit) -> Page:
         ],
         "", "notes",
     )  # fmt: skip
+
+
+def _is_here(visit: Visit) -> bool:
+    """Whether the folder of a vault in the query, if there is one, is that of this page."""
+    try:
+        folder = visit.text("vault")
+        return not folder or os.path.samefile(folder, visit.reader.folder)
+    except (OSError, ValueError):
+        return False
 
 
 async def _text(visit: Visit, answer: Record) -> h.Node:

@@ -1,5 +1,5 @@
 const { Notice, Plugin } = require("obsidian");
-const PAGE = "http://127.0.0.1:PORT/ui/note?beside=1&path=";
+const PAGE = "http://127.0.0.1:PORT/ui/note?beside=1&";
 module.exports = class extends Plugin {
   onload() {
     const open = () => this.show(true);
@@ -12,7 +12,8 @@ module.exports = class extends Plugin {
     if (!file || !(asked || this.leaf?.parent)) return;
     if (!internalPlugins.getEnabledPluginById("webviewer")) return new Notice("Enable the core plugin Web viewer first.");
     if (!this.leaf?.parent) this.leaf = workspace.getRightLeaf(false) ?? workspace.getLeaf("tab");
-    await this.leaf.setViewState({ type: "webviewer", state: { url: PAGE + encodeURIComponent(file.path), navigate: true } });
+    const url = PAGE + new URLSearchParams({ vault: this.app.vault.adapter.getBasePath(), path: file.path });
+    await this.leaf.setViewState({ type: "webviewer", state: { url, navigate: true } });
     if (asked) workspace.revealLeaf(this.leaf);
   }
 };
