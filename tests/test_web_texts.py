@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -79,6 +80,18 @@ def test_private_notes_stay_private_on_their_way(me: Browser) -> None:
         answer = me.door.ask("note", token, path="Secret.md")
         assert answer.status == 404
         assert b"5150" not in answer.body
+
+
+def test_a_note_of_any_name_has_a_page(door: Door, me: Browser) -> None:
+    names = ["two\nlines", "a#b?c=1&d", "100%", '"quoted"', "مرحبا"]
+    for number, name in enumerate(names):
+        text = f"The jib is furled for the {number}. time by the {'bosun mate cook pilot cadet'.split()[number]}.\n"
+        (door.folder / "home" / f"{name}.md").write_text(text, "utf-8")
+    until(lambda: door.ask("search", query="furled").data["count"] == len(names))
+    page = me.get("/ui/search?q=furled")
+    links = {unescape(link) for link in re.findall(r'href="(/ui/note[^"]+)"', page)}
+    assert len(links) == len(names)
+    assert all("The jib is furled" in me.get(link) for link in links)
 
 
 def test_a_note_is_read_up_to_a_size_and_its_links_lead_on(me: Browser) -> None:

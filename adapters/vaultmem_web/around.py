@@ -21,11 +21,10 @@ async def note(visit: Visit) -> Page:
     t, reader, named = visit.t, visit.reader, visit.text("path")
     if not _is_here(visit):  # the plugin of another vault, which may have a note of the same name
         return views.trouble(t, t("this page shows the vault {name}", name=reader.folder))
-    back, related, from_it = await asyncio.gather(
-        reader.call("backlinks", note=named), reader.call("related", note=named, limit=20),
-        reader.list(source=named, limit=100),
-    )  # fmt: skip
-    path, drawn = str(back["note"]), from_it["memories"]
+    back, related = await asyncio.gather(
+        reader.call("backlinks", note=named), reader.call("related", note=named, limit=20)
+    )
+    path = str(back["note"])
     answer = await reader.ask("note", path=path)
     title, notes = str(answer["title"]), {*answer["links"].values()}
     targets = sorted([*notes, *answer["files"]])
@@ -49,7 +48,7 @@ async def note(visit: Visit) -> Page:
                 t("Links to"), h.ul[(h.li[note_link(target) if target in notes else target] for target in targets)]
             ),
             bool(like) and views.section(t("Alike"), views.rows(alike)),
-            bool(drawn) and views.section(t("Memories drawn from it"), h.ul[(h.li[views.memory_link(row)] for row in drawn)]),
+            path.isprintable() and views.later(_drawn(visit, path)),  # no memory can name another one as its source
             drawing.graph(title, linked, unlinked, t),
         ],
         "", "notes",
@@ -95,6 +94,12 @@ def _places(visit: Visit, note: str, rows: Iterable[Record], key: str) -> h.Node
     links = sorted({f"{row[key]}:{row['line']}" for row in rows})
     most, count = views.first(visit, len(links), "/note", path=note)
     return [h.ul[(h.li[note_link(link)] for link in links[:most])], count]
+
+
+async def _drawn(visit: Visit, path: str) -> h.Node:
+    drawn = (await visit.reader.list(source=path, limit=100))["memories"]
+    links = (h.li[views.memory_link(row)] for row in drawn)
+    return bool(drawn) and views.section(visit.t("Memories drawn from it"), h.ul[links])
 
 
 # --- conversations
