@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 
 import htpy as h
 
@@ -12,7 +13,7 @@ from vaultmem_server.tokens import TokenStore
 from vaultmem_web import views
 from vaultmem_web.actions import REMEDIES, RUN
 from vaultmem_web.data import Record, Visit
-from vaultmem_web.views import Page, button, day
+from vaultmem_web.views import Page, button, when
 
 
 async def health(visit: Visit) -> Page:
@@ -47,7 +48,7 @@ def _index(visit: Visit, status: Record) -> h.Element:
         (t("memories"), f"{status['memory_count']:,}"),
         (t("by meaning"), [views.bar(done / all_, t("embedded")), f" {done:,} / {all_:,}"]),
         (t("waiting"), str(waiting)),
-        (t("compared"), day(status["synced"])),
+        (t("compared"), _day(status["synced"])),
         (t("size"), f"{(status['index_bytes'] + status['vector_bytes']) / 1e6:.1f} MB"),
         (t("agent"), f"{(agent.get('memory_bytes') or 0) / 1e6:.0f} MB"),
     ])  # fmt: skip
@@ -81,7 +82,7 @@ def _remedy(visit: Visit, command: str) -> h.Node:
 def _job(visit: Visit, job: Record) -> Sequence[h.Node]:
     return (
         [h.strong[job["name"]], h.p(".labels")[visit.t(job["meaning"])]],
-        day(job["last_run"]), day(job["next_run"]), job["waiting_for"] or job["last_result"],
+        _day(job["last_run"]), _day(job["next_run"]), job["waiting_for"] or job["last_result"],
         button(visit, "job", visit.t("Run"), name=job["name"]),
     )  # fmt: skip
 
@@ -92,5 +93,11 @@ async def _tokens(visit: Visit) -> h.Node:
         return h.p(".empty")[t("No token was made: vaultmem token add NAME.")]
     return views.table(
         map(t, ("name", "scope", "acts as", "made", "ends")),
-        ((token.name, token.scope, token.client or t("you"), day(token.created), day(token.expires)) for token in tokens),
+        ((token.name, token.scope, token.client or t("you"), _day(token.created), _day(token.expires)) for token in tokens),
     )  # fmt: skip
+
+
+def _day(seconds: float | None) -> h.Node:
+    """A time in seconds since 1970."""
+    local = datetime.fromtimestamp(seconds or 0).astimezone()
+    return when(local.isoformat(timespec="seconds") if seconds else "")

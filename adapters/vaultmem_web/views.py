@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
@@ -265,12 +264,6 @@ def table(heads: Iterable[str], lines: Iterable[Iterable[h.Node]]) -> h.Element:
 def when(stamp: str) -> h.Node:
     """A stored time, which the script displays in the zone and format of the browser."""
     return stamp and h.time(datetime=stamp)[stamp.replace("T", " ")[:16]]
-
-
-def day(seconds: float | None) -> h.Node:
-    """A time in seconds since 1970."""
-    local = datetime.fromtimestamp(seconds or 0).astimezone()
-    return when(local.isoformat(timespec="seconds") if seconds else "")
 
 
 def editor_link(uri: str | None, t: Translator) -> h.Node:
