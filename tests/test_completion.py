@@ -15,6 +15,7 @@ from tests.cli_run import on, ran
 from tests.conftest import SAMPLE
 from tests.index_dump import synced
 from vaultmem import paths
+from vaultmem.api.memory_verbs import DRY_RUN
 from vaultmem.api.verbs import commands
 from vaultmem.commands import completion
 
@@ -41,12 +42,8 @@ def test_what_a_shell_completes(
         "help",
     }
     assert completes("bash", "se") == ["search", "set", "serve", "service", "setup"]
-    assert completes("fish", "maintain", "e") == [
-        "expire\tarchive memories that end, or stayed in the inbox too long"
-    ]
-    assert "--dry-run:say what would change, and change nothing" in completes(
-        "zsh", "maintain", "expire", "--"
-    )
+    assert completes("fish", "maintain", "e") == [f"expire\t{commands()['expire'].summary}"]
+    assert f"--dry-run:{DRY_RUN.help}" in completes("zsh", "maintain", "expire", "--")
     assert completes("bash", "sync", "--format", "j") == ["json"]
     assert completes("bash", "list", "--category", "=", "pre") == ["preferences"]
     assert completes("bash", "connect", "c") == ["claude", "codex", "copilot", "cursor"]

@@ -7,7 +7,8 @@ import io
 import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from vaultmem import paths
 from vaultmem.commands.rendering import (
@@ -26,6 +27,7 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
+    from typing import BinaryIO
 
     from vaultmem.exchange.gathering import IngestReport
     from vaultmem.exchange.importing import ImportReport
@@ -134,19 +136,14 @@ def import_lines(args: Namespace, output: Output) -> int:
     shape = args.format if args.format in SHAPES else None
     store = vault_sources.read_store(args.store) if args.store else None
     how = {**params_of("import", args), "shape": MEMORY_CLI if store else shape}
-    with vault_of(args, output) as vault, output.bar() as bar:
+    with (
+        vault_of(args, output) as vault,
+        output.bar() as bar,
+        io.BytesIO(store.lines) if store else _opened(places[0]) as file,
+    ):
         if bar.visible:
             how["progress"] = bar
-        if store:
-            report = vault.import_lines(io.BytesIO(store.lines), **how)
-        elif places == ["-"]:
-            report = vault.import_lines(sys.stdin.buffer, **how)
-        else:
-            try:
-                with open(places[0], "rb") as file:
-                    report = vault.import_lines(file, **how)
-            except OSError as error:
-                raise VaultmemError(f"{places[0]} cannot be read: {error.strerror}") from error
+        report = vault.import_lines(file, **how)
     if store:  # name the file instead of the line
         for record in (*report["kept"], *report["failed"]):
             record["reason"] = f"{store.paths[record['line'] - 1]}: {record['reason']}"
@@ -154,12 +151,22 @@ def import_lines(args: Namespace, output: Output) -> int:
     if store and store.settings:
         from vaultmem.text.sanitize import quote_text
 
-        setting_lines = (
-            f"{key}: {quote_text(str(value))}" for key, value in store.settings.items()
-        )
-        lines = "\n  ".join(setting_lines)
-        output.remark(f"its settings, for {paths.config_file()}:\n  {lines}")
+        settings = (f"\n  {key}: {quote_text(str(value))}" for key, value in store.settings.items())
+        output.remark(f"its settings, for {paths.config_file()}:{''.join(settings)}")
     return 1 if report["failures"] else 0
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    """A file, or stdin for "-"."""
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with open(name, "rb") as file:
+            yield file
+    except OSError as error:
+        raise VaultmemError(f"{name} cannot be read: {error.strerror}") from error
 
 
 def _show_imported(report: ImportReport, output: Output) -> None:

@@ -20,6 +20,8 @@ from vaultmem.search.snippet import NoteTexts, cut_lines
 from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vaultmem.index.catalog_read import BlockPlace
     from vaultmem.search.seats import Seating, Seats
     from vaultmem.search.semantic import Meaning
@@ -180,23 +182,24 @@ class Searcher:
         least = ask.min_confidence
         if least is None:
             least = self.config.share("memories.min_confidence")
-        faded = cached.faded(least, clock.seconds()) | cached.gone
+        hidden: list[Iterable[int]] = [cached.gone]
         if ask.notes is None and not ask.compressed:
-            faded = faded | cached.summed_up
+            hidden.append(cached.summed_up)
         fields = {filter_.field for filter_ in (*query.filters, *ask.filters)}
         with_turns = ask.talks or not fields.isdisjoint(("path", "scope"))
-        if ask.notes is None and cached.turn_notes and not with_turns:
-            faded = faded | cached.turn_notes
+        if ask.notes is None and not with_turns:
+            hidden.append(cached.turn_notes)
         if ask.viewer.name:
-            faded = faded | cached.hidden_from(ask.viewer).keys()
-        text = ask.meaning or wanted_text(ask.text, query)
+            hidden.append(cached.hidden_from(ask.viewer))
         if ask.notes is not None and ask.all_but:
-            faded = faded | ask.notes
+            hidden.append(ask.notes)
         elif ask.notes is not None:
             notes = set(ask.notes) if notes is None else notes & ask.notes
+        left_out = cached.faded(least, clock.seconds()).union(*hidden)
+        text = ask.meaning or wanted_text(ask.text, query)
         if notes is None:
-            return Question(text, query, faded or None, all_but=bool(faded))
-        return Question(text, query, notes - faded if faded else notes)
+            return Question(text, query, left_out or None, all_but=bool(left_out))
+        return Question(text, query, notes - left_out)
 
     def _correct_spelling(self, query: Query, corrected: dict[str, list[str]]) -> Query:
         """Replace words that no note has by the nearest spelling that one has."""
