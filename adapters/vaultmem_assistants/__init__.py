@@ -35,7 +35,10 @@ VERBS = {
     "connect": Verb(
         "install or remove the integration with Claude Code, Codex and other assistants, or with Obsidian", ASSISTANTS,
         (
-            Param("harness", "the program", place="1", metavar="PROGRAM", choices="vaultmem_assistants.programs:NAMES", needed=True),
+            Param(
+                "harness", "{known}", place="1", metavar="PROGRAM", choices="vaultmem_assistants.programs:NAMES", needed=True,
+                known="vaultmem_assistants.programs:NAMES",
+            ),
             flag("remove", "remove the integration"),
             Param("instructions", "add a line to this instructions file instead of a hook", metavar="FILE"),
             Param("mcp", "also register the MCP server, or not (default: ask at a terminal)", kind="switch"),
