@@ -33,6 +33,7 @@ _MOST_VALUES = 10_000
 _LONGEST_PATH, _LONGEST_PART = 1_000, 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff\\]")
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # line ends for many readers
 _KNOWN = ("id", "path", "archived", "properties", "content", "file")
 
@@ -77,7 +78,7 @@ def json_line(result: object) -> str:
         line = json.dumps(result, ensure_ascii=False, allow_nan=False)
     except ValueError:
         line = json.dumps(_finite(result), ensure_ascii=False)
-    if any("\ud800" <= letter <= "\udfff" for letter in line):
+    if _SURROGATES.search(line):
         return json.dumps(json.loads(line))
     return _LINE_ENDS.sub(lambda end: f"\\u{ord(end[0]):04x}", line)
 
