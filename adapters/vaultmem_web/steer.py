@@ -37,17 +37,23 @@ async def review(visit: Visit) -> Page:
     t = visit.t
     ask = visit.reader.ask
     answer, waiting = await asyncio.gather(ask("proposals"), ask("waiting"))
+    proposals, findings = answer["proposals"], waiting["findings"]
+    most, more_proposals = views.first(visit, len(proposals), "/review")
+    _, more_findings = views.first(visit, len(findings), "/review")
     return Page(
         t("Review"),
         [
             answer["rules"]
             and views.section(t("Your rules"), views.rows(_rule(visit, *rule) for rule in answer["rules"].items())),
             views.rows(
-                (_proposal(visit, proposal, answer["kinds"]) for proposal in answer["proposals"]),
+                (_proposal(visit, proposal, answer["kinds"]) for proposal in proposals[:most]),
                 t("Nothing is proposed. Dreams look for something every night."),
             ),
-            waiting["findings"]
-            and views.section(t("Noticed"), views.rows(_finding(visit, finding) for finding in waiting["findings"])),
+            more_proposals,
+            findings
+            and views.section(
+                t("Noticed"), views.rows(_finding(visit, finding) for finding in findings[:most]), more_findings
+            ),
         ],
         "/review", "jobs memories",
     )  # fmt: skip
