@@ -6,6 +6,7 @@ import pytest
 
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
+from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import DONE, DROPPED, Answer
 from vaultmem.pending import review_sources
 from vaultmem.review import review
@@ -41,6 +42,28 @@ def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
     on.later()
     on.ask("notify")
     assert on.ask("proposals")["count"] == 0
+
+
+@pytest.mark.parametrize("gone", ["Plan copy.md", "Plan.md"])
+def test_the_last_copy_of_a_note_is_no_duplicate(bench: Open, write: Write, gone: str) -> None:
+    """A proposal about a copy that the person has deleted is not about the note that is left."""
+    for name in ("Plan.md", "Plan copy.md"):
+        write(name, f"# Plan\n\n{'Sow the tomatoes in May. ' * 9}\n")
+    on = bench()
+    on.at += dt.timedelta(days=1)
+    on.ask("dream", level=3)
+    (row,) = on.ask("proposals")["proposals"]
+    assert row["path"] == "Plan copy.md"
+    on.later()
+    on.ask("notify")
+    assert any(word.startswith("archive this note?") for word in on.words())
+    (on.folder / gone).unlink()
+    on.later()
+    on.ask("notify")
+    assert on.ask("proposals")["proposals"] == []
+    assert not any(word.startswith("archive this note?") for word in on.words())
+    with pytest.raises(VaultmemError):
+        on.ask("accept", id=row["id"])
 
 
 @pytest.fixture

@@ -53,15 +53,20 @@ _PROPERTIES = (
 
 def doable(context: Context) -> Iterator[tuple[Proposal, str]]:
     """The open proposals that vaultmem review lists, each with its note's text: only those whose notes are unchanged
-    since, and no copies that are now linked to."""
+    since, and no copies that are now linked to or the last."""
     for note in review.open_for_notes(context.ledger):
         read = files.read(context.vault, note.path)
-        links = catalog_read.links_to(context.catalog, note.path) if note.kind == DUPLICATE else ()
-        if read.trouble or any(link.source != note.path for link in links):
+        if read.trouble or (note.kind == DUPLICATE and not _may_go(context, note)):
             continue
         with contextlib.suppress(NoteChangedError):  # the next deep dream checks again
             proposals.edit(note, read.text)
             yield note, read.text
+
+
+def _may_go(context: Context, duplicate: Proposal) -> bool:
+    links = catalog_read.links_to(context.catalog, duplicate.path)
+    is_linked = any(link.source != duplicate.path for link in links)
+    return not is_linked and proposals.is_kept(context.vault, duplicate)
 
 
 def questions(

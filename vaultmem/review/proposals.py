@@ -153,6 +153,12 @@ def _id(kind: str, path: str, *key: str) -> str:
     return hashlib.sha256("\0".join((kind, path, *key)).encode("utf-8", "replace")).hexdigest()[:12]
 
 
+def is_kept(vault: str, duplicate: Proposal) -> bool:
+    """Whether another note has the text of the duplicate."""
+    kept = files.read(vault, duplicate.new).text
+    return duplicate.path != duplicate.new and content_hash(kept) == duplicate.old
+
+
 def edit(proposal: Proposal, text: str) -> str:
     """The whole text of the note with the proposal carried out. Raises NoteChangedError if the note has changed."""
     note = Note(proposal.path, text)

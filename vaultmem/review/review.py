@@ -20,7 +20,7 @@ from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.review import advice
 from vaultmem.review import proposals as finder
-from vaultmem.review.proposals import DUPLICATE, Proposal, edit
+from vaultmem.review.proposals import DUPLICATE, Proposal, edit, is_kept
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batch_record import Header, Outcome
@@ -65,7 +65,10 @@ def follow_renames(ledger: Ledger, catalog: Catalog, now: float) -> None:
     gone = [before[path] for path in paths & before.keys() if places[path] not in contents]
     moved = _contents(catalog, "hash", {note.hash for note in gone})
     counts = Counter(moved.values())
-    by_hash = {hash_: path for path, hash_ in moved.items() if counts[hash_] == 1}
+    others = contents.keys() | {proposal.fields["new"] for proposal in every}  # there before
+    by_hash = {
+        hash_: path for path, hash_ in moved.items() if counts[hash_] == 1 and path not in others
+    }
     places |= {note.path: by_hash.get(note.hash, note.place) for note in gone}
     hashes = {path: note.hash for path, note in before.items()}
     contents |= moved
@@ -268,6 +271,8 @@ def _change(session: Session, proposal: Proposal) -> Change:
     if proposal.kind == DUPLICATE:
         if session.view.sources(proposal.path):
             raise NoteChangedError(f"{proposal.path} is linked to by now")
+        if not is_kept(session.store.vault, proposal):
+            raise NoteChangedError(f"{proposal.new} is gone or has changed since this was proposed")
         preferred = f"{session.store.folder}/{ARCHIVED_NOTES}/{proposal.path}"
         target, action = free_path(preferred, proposal.id, session.view.exists), TO_ARCHIVE
     expected = digest(data)
