@@ -88,3 +88,32 @@ def test_without_git_nothing_is_its_doing(
     assert checkout.removed(str(repository.parent), ["notes/59.md"]) == set()
     monkeypatch.setenv("PATH", os.devnull)
     assert checkout.removed(str(repository), ["notes/59.md"]) == set()
+
+
+def test_nothing_that_the_repository_names_is_run(repository: Path) -> None:
+    """The checker of signatures is a program that the settings of the repository name."""
+    signed = run(repository, "cat-file", "commit", "few").replace(
+        b"\n\n", b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1
+    )
+    commit = run(repository, "hash-object", "-t", "commit", "-w", "--stdin", given=signed)
+    program = repository / ".git" / "program"
+    program.write_text('#!/bin/sh\ntouch "$0.was-run"\n')
+    program.chmod(0o755)
+    git(repository, f"config gpg.program {program}")
+    git(repository, f"checkout -q {commit.decode()}")
+    git(repository, "config log.showSignature true")
+    assert checkout.removed(str(repository), ["notes/11.md", "notes/01.md"]) == {"notes/11.md"}
+    assert not program.with_name("program.was-run").exists()
+
+
+def test_what_head_has_is_not_removed_if_head_cannot_be_read(repository: Path) -> None:
+    git(repository, "checkout -q few")
+    tree = run(repository, "rev-parse", "HEAD:notes").decode().strip()
+    (repository / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    assert checkout.removed(str(repository), ["notes/01.md"]) == set()
+
+
+def run(folder: Path, *words: str, given: bytes = b"") -> bytes:
+    return subprocess.run(
+        ["git", *words], cwd=folder, input=given, check=True, stdout=subprocess.PIPE
+    ).stdout

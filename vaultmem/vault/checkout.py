@@ -7,6 +7,7 @@ nothing is fetched.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection
 from itertools import islice
@@ -20,24 +21,24 @@ _OURS = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FET
 
 
 def removed(folder: str, paths: Collection[str]) -> set[str]:
-    """Those of the paths that HEAD does not have, and that it had before it moved; none outside a checkout."""
-    head, *earlier = _heads(folder) or [""]
-    if not (head and earlier and paths):
-        return set()
-    unknown = {*paths} - _names(folder, head)
+    """Those of the paths that HEAD does not have, and that it had before it moved; none outside a checkout, or if git
+    fails."""
     results: set[str] = set()
-    for commit in islice(earlier, _MOST_HEADS):
-        if not unknown:
-            break
-        found = unknown & _names(folder, commit)
-        results |= found
-        unknown -= found
+    with contextlib.suppress(OSError):
+        head, *earlier = _heads(folder) or [""]
+        unknown = {*paths} - _names(folder, head) if earlier else set()
+        for commit in islice(earlier, _MOST_HEADS):
+            if not unknown:
+                break
+            found = unknown & _names(folder, commit)
+            results |= found
+            unknown -= found
     return results
 
 
 def _heads(folder: str) -> list[str]:
     """The commits that HEAD was at, each once, the newest first."""
-    lines = _run(folder, "log", "--walk-reflogs", "--format=%H", "HEAD").decode("ascii", "replace")
+    lines = _run(folder, "rev-list", "--walk-reflogs", "HEAD").decode("ascii", "replace")
     return list(dict.fromkeys(lines.split()))
 
 
@@ -48,7 +49,7 @@ def _names(folder: str, commit: str) -> set[str]:
 
 
 def _run(folder: str, *words: str) -> bytes:
-    """The output of git; b"" where it fails, or is not there."""
+    """The output of git. Raises OSError where it fails, or is not there."""
     import subprocess  # only where so much is gone
 
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -58,5 +59,5 @@ def _run(folder: str, *words: str) -> bytes:
             ["git", "-C", folder, *settings, *words],
             capture_output=True, check=True, env=environ | _OURS, timeout=_SECONDS, stdin=subprocess.DEVNULL,
         ).stdout  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return b""
+    except subprocess.SubprocessError as error:
+        raise OSError(str(error)) from error
