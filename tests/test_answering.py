@@ -1,6 +1,7 @@
 """What answers to pending items do to the record, to reminders and to tasks in their notes, and how they are undone."""
 
 import datetime as dt
+from unittest.mock import patch
 
 import pytest
 
@@ -8,6 +9,7 @@ from tests.answered import TASKS, Open, bench
 from tests.conftest import Write
 from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, UsageError
+from vaultmem.history.history import History
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
@@ -96,6 +98,20 @@ def test_an_answer_is_undone_also_in_a_note_that_was_renamed(bench: Open, write:
         on.ask("undo", **{how: True})
         on.later()
         assert [item.source for item in on.items() if item.text == "call Anne"] == sources
+
+
+def test_answers_that_are_undone_together_read_the_history_once(bench: Open) -> None:
+    on = bench()
+
+    def undone(answers: int) -> int:
+        for number in range(answers):
+            on.ask("write", content=f"{answers}, {number}", by="bot", source=f"of {answers}")
+        on.ask("approve", source=f"of {answers}")
+        with patch.object(History, "log", autospec=True, side_effect=History.log) as log:
+            assert len(on.ask("undo", last=True)["answers"]) == answers
+        return log.call_count
+
+    assert undone(7) == undone(2)
 
 
 def test_who_undoes_it_in_the_note_is_not_fought(bench: Open) -> None:

@@ -6,8 +6,9 @@ depends on these answers, so this module is below search and reminders.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 from vaultmem.adapter import Properties
@@ -191,13 +192,18 @@ def answers_before(
     session: Session, commits: list[Commit]
 ) -> tuple[tuple[AnswerChange, ...], list[Skipped]]:
     """The previous answers to pending items; items answered again since are left out."""
+    if not any(commit.answers for commit in commits):
+        return (), []
     current = session.store.pending.record.answers()
+    log = session.store.history.log(limit=MOST)
+    own = {answer.id for entry in (*commits, *log) for answer in entry.answers}
+    copies = _copies(current, own)
     now = {answer.id: (answer.state, answer.until) for answer in current.values()}
     back: list[AnswerChange] = []
     refused: list[Skipped] = []
     for answer in (answer for commit in commits for answer in reversed(commit.answers)):
         if now.get(answer.id, (OPEN, "")) == (answer.after, answer.after_until):
-            ids = (answer.id, *_other_names(session, current, answer.id))
+            ids = (answer.id, *copies.get(answer.id, ()))
             back += [answer.reversed()._replace(id=id_) for id_ in ids]
             now |= dict.fromkeys(ids, (answer.before, answer.before_until))
         elif now.get(answer.id, (OPEN, "")) != (answer.before, answer.before_until):
@@ -207,14 +213,18 @@ def answers_before(
     return tuple(back), refused
 
 
-def _other_names(session: Session, current: Answers, id_: str) -> list[str]:
-    """The other ids of the same answer, whose item has another one since its note was renamed: none of them has an
-    entry of its own."""
-    log = session.store.history.log(limit=MOST)
-    own = {answer.id for entry in log for answer in entry.answers}
-    same = [one.id for one in current.values() if one._replace(id=id_) == current.get(id_)]
-    marks = {carried_out_id(other) for other in same}
-    return [other for other in same if other not in own | marks]
+def _copies(current: Answers, own: AbstractSet[str]) -> dict[str, list[str]]:
+    """By ids with an entry of their own, the other ids of the same answer, whose item has another one since its note
+    was renamed: none of them has an entry."""
+    same: defaultdict[Answer, list[str]] = defaultdict(list)
+    for answer in current.values():
+        same[answer._replace(id="")].append(answer.id)
+    results: dict[str, list[str]] = {}
+    for ids in (ids for ids in same.values() if len(ids) > 1):
+        marks = {carried_out_id(id_) for id_ in ids}
+        others = [id_ for id_ in ids if id_ not in own and id_ not in marks]
+        results |= dict.fromkeys(own & {*ids}, others)
+    return results
 
 
 def keep_answers(session: Session, who: Header) -> None:
