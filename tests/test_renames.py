@@ -112,9 +112,9 @@ def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:
     slow.follow([], Entries(said(DONE), HEARD), 1.0, nowhere)
     assert slow.follow(new, Entries(said(DONE), HEARD), KEEP_FOR, nowhere).answers
     late = Renames(str(tmp_path / "third"))
-    late.follow([*OLD.values()], Entries(said(DONE), HEARD), 0.0, nowhere)
-    for now in (1.0, 3 * KEEP_FOR):
-        late.follow([], Entries(said(DONE), HEARD), now, nowhere)
+    for dues, now in (([*OLD.values()], 0.0), ([], 1.0), ([], 3 * KEEP_FOR)):
+        late.follow(dues, Entries(said(DONE), HEARD), now, nowhere)
+        late.keep(dues, Entries(said(DONE), HEARD))
     assert not late.follow(new, Entries(said(DONE), HEARD), 3 * KEEP_FOR, nowhere).answers
 
 

@@ -78,6 +78,7 @@ class Renames:
     def follow(self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere) -> Moved:
         """The entries to record for dues that are new since the last time, before `keep`."""
         if self._kept == (dues, entries):
+            self._forget_gone(now)
             return Moved({}, {})
         self._kept = None
         is_first = self._saved is None
@@ -98,6 +99,12 @@ class Renames:
         self._before = {id_: self._before[id_] for id_ in self._last_seen} | there
         self._since = {id_: self._since[id_] for id_ in self._before}
         return moved
+
+    def _forget_gone(self, now: float) -> None:
+        recent = _recent(self._last_seen, now)
+        for id_ in self._last_seen.keys() - recent:
+            del self._before[id_], self._since[id_]
+        self._last_seen = recent
 
     def _arrivals(self, new: Iterable[Due], now: float, *, is_first: bool) -> dict[str, float]:
         """Since when dues of new ids are in their notes. At the first look it is not known, except of what would be in
