@@ -226,6 +226,28 @@ def test_who_reads_late_gets_everything(served: Path) -> None:
         assert talk.process.wait(60) == 0
 
 
+def test_handles_that_do_not_block_lose_nothing(served: Path) -> None:
+    """A pause is not the end of the lines, and a client that is slow to read is there."""
+    given_, asked = os.pipe()
+    heard, out = os.pipe()
+    for handle in (given_, out):
+        os.set_blocking(handle, False)
+    command = [sys.executable, "-m", "vaultmem", "mcp", "--vault", str(served)]
+    with subprocess.Popen(command, stdin=given_, stdout=out) as process:
+        os.close(given_)
+        os.close(out)
+        with os.fdopen(heard, "rb") as answers, os.fdopen(asked, "w") as lines:
+            for number in range(2):
+                print(line("ping", number), file=lines, flush=True)
+                assert answers.readline()
+            lines.writelines(f"{line('tools/list', number)}\n" for number in range(100))
+            lines.close()
+            until(lambda: filled(heard) > 40_000)
+            time.sleep(0.1)  # until the pipe is full
+            assert len(answers.readlines()) == 100
+        assert process.wait(60) == 0
+
+
 def test_it_ends_when_it_is_interrupted_while_something_runs(
     slow: tuple[Path, str], tmp_path: Path
 ) -> None:

@@ -84,7 +84,7 @@ class Lines:
 
     def __init__(self, handle: int) -> None:
         self.is_over = False
-        self._handle = handle
+        self._handle = _blocking(handle)
 
     def __iter__(self) -> Iterator[bytes]:
         with open(self._handle, "rb", closefd=False) as file:
@@ -111,7 +111,7 @@ class Out:
 
     def __init__(self, handle: int) -> None:
         self.is_over = False
-        self._handle = handle
+        self._handle = _blocking(handle)
         self._lock = allocate_lock()
         self._stuck_since: float | None = None
 
@@ -132,6 +132,15 @@ class Out:
         """For how many seconds the client has not read what it is being sent."""
         since = self._stuck_since
         return 0.0 if since is None else time.monotonic() - since
+
+
+def _blocking(handle: int) -> int:
+    """The handle, set to wait for the client: if not, a pause ends the lines, and a full pipe looks disconnected."""
+    try:
+        os.set_blocking(handle, True)
+    except (OSError, AttributeError):  # systems where it cannot be set
+        pass
+    return handle
 
 
 class _Request:
