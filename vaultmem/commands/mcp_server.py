@@ -136,7 +136,7 @@ class Out:
 
 def _blocking(handle: int) -> int:
     """The handle, set to wait for the client: if not, a pause ends the lines, and a full pipe looks disconnected."""
-    try:
+    try:  # noqa: SIM105 - contextlib is slow to load
         os.set_blocking(handle, True)
     except (OSError, AttributeError):  # systems where it cannot be set
         pass
