@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +97,14 @@ def test_notify_without_the_agent_reads_what_is_due_once(
     monkeypatch.setattr(agenda, "notes_with_times", counted)
     assert ran("notify", "--vault", str(vault)).code == 0
     assert len(reads) == 1
+
+
+@pytest.mark.usefixtures("work")
+def test_in_another_time_zone_a_day_begins_at_its_own_time(vault: Path, write: Write) -> None:
+    """Though nothing else has changed on the way there."""
+    write("Tasks.md", "- [ ] call Anne 📅 2026-11-23\n")
+    waiting, catalog = in_process(vault)
+    for hours in (1, 1, 8, 1):
+        zone = timezone(timedelta(hours=hours))
+        begins = waiting.notify(catalog, NOW.astimezone(zone)).next
+        assert begins == datetime(2026, 11, 23, 9, tzinfo=zone)

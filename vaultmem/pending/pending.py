@@ -291,7 +291,8 @@ class Pending:
         self, dues: Sequence[Due], entries: Entries, now: datetime, rules: alarms.Rules
     ) -> alarms.Planned:
         """The plan, or that of the last time where nothing has changed and its next moment is to come."""
-        given, (known, at, planned) = (dues, entries, rules), self._planned
+        given = dues, entries, rules, now.utcoffset()  # days begin with the zone
+        known, at, planned = self._planned
         is_quiet = not (planned.alarms or planned.silent) and at <= now
         if known == given and is_quiet and (planned.next is None or now < planned.next):
             return planned
