@@ -149,6 +149,7 @@ WORDS = {  # on Wednesday, 25 November 2026: looking back, and looking ahead if 
     "下周": ("2026-11-30", "2026-12-06"),
     "来月": ("2026-12-01", "2026-12-31"),
     "friday": ("2026-11-20", "2026-11-20", "2026-11-27"),
+    "24 November": ("2026-11-24", "2026-11-24", "2027-11-24"),
     "5 December": ("2025-12-05", "2025-12-05", "2026-12-05"),
     "March 2026": ("2026-03-01", "2026-03-31"),
     "Feb. 2025": ("2025-02-01", "2025-02-28"),
@@ -172,6 +173,15 @@ def test_days_in_words(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert day_range(day_filter("to", text).value), "as an index reads it"
     ((before,), (after,)) = (parse(f'{field}:"{text}"').filters for field in ("before", "after"))
     assert (before.value, after.value) == (figures, figures if in_figures else last)
+
+
+@pytest.mark.parametrize("day", ["01", "02", "30"])
+def test_the_month_of_today_is_this_one(day: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", f"2026-11-{day}T10:00")
+    for ahead in (False, True):
+        assert days("November", ahead=ahead) == ("2026-11-01", "2026-11-30")
+        with pytest.raises(UsageError, match="must be a day"):
+            days("days", ahead=ahead)
 
 
 def test_a_filter_that_names_no_day_is_remarked_on() -> None:

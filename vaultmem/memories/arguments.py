@@ -266,9 +266,12 @@ def _in_words(name: str, now: datetime, *, ahead: bool) -> Moment | None:
     has a first and a second day is a month, in any language."""
     if meant := _day_or_time(name, now, ahead=ahead):
         return meant
+    start = now.replace(
+        day=1, hour=0, minute=0, second=0, microsecond=0
+    )  # this month is also ahead
     for day in ("{} {}", "{1}{0}日"):
         first, second = (
-            _day_or_time(day.format(number, name), now, ahead=ahead) for number in (1, 2)
+            _day_or_time(day.format(number, name), start, ahead=ahead) for number in (1, 2)
         )
         if first and second and (first.when.day, second.when.day) == (1, 2):
             return first._replace(grain="month")
@@ -281,7 +284,9 @@ def _day_or_time(name: str, now: datetime, *, ahead: bool) -> Moment | None:
     if meant is None or ahead or meant.when <= now:
         return meant
     earlier = [(f"last {name}", now)]
-    if _expression(name, now - timedelta(1)) == meant and not _AHEAD.search(name.lower()):
+    before = _expression(name, now - timedelta(1))
+    is_same = before and f"{before.when:%m-%d %H:%M}" == f"{meant.when:%m-%d %H:%M}"  # of any year
+    if is_same and not _AHEAD.search(name.lower()):
         earlier += [(name, now - timedelta(days)) for days in (7, 366)]
     past = (_expression(text, day) for text, day in earlier)
     return next((at for at in past if at is not None and at.when <= now), meant)
