@@ -44,6 +44,24 @@ def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
     assert on.ask("proposals")["count"] == 0
 
 
+def test_a_new_note_of_an_old_name_has_its_own_proposals(bench: Open, write: Write) -> None:
+    write("Tomatoes.md", "Red.")
+    plan = write("Plan.md", PLAN)
+    on = bench()
+    on.at += dt.timedelta(days=1)
+    on.ask("dream", level=3)
+    plan.rename(on.folder / "Later.md")
+    on.later()
+    on.ask("notify")
+    write("Plan.md", "Eat the [[Tomatos]] in June.\n")
+    on.later()
+    on.ask("dream", level=3)
+    on.later()
+    on.ask("notify")
+    paths = [row["path"] for row in on.ask("proposals")["proposals"]]
+    assert paths == ["Later.md", "Plan.md"]
+
+
 @pytest.mark.parametrize("gone", ["Plan copy.md", "Plan.md"])
 def test_the_last_copy_of_a_note_is_no_duplicate(bench: Open, write: Write, gone: str) -> None:
     """A proposal about a copy that the person has deleted is not about the note that is left."""

@@ -48,6 +48,7 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
     reads.replace_open(session.store.ledger, _without_rejected(session, made), session.now)
+    reads.keep_proposed_notes(session.store.ledger, (), session.now)  # each is where it was found
     if searcher := session.reader.searcher():
         follow_renames(session.store.ledger, searcher.catalog, session.now)
     advice.forget_stale(session)
