@@ -151,6 +151,7 @@ def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) 
     older = call(box, opened, "memory_pending", offset=1)
     assert [item["source"] for item in older.data["items"]] == ["Old.md:1"]  # type: ignore[attr-defined]
     assert (older.data["count"], "- and" in older.text) == (2, False)
+    assert call(box, opened, "memory_pending", offset=2).text == "no more, of 2 pending"
     item = next(one for one in waits.data["items"] if one["source"] == "Todo.md:1")  # type: ignore[attr-defined]
     assert f"- {item['id']} overdue {day}: call Ann (Todo.md:1)" in waits.text
     done = call(box, opened, "memory_done", id=item["id"])

@@ -235,9 +235,8 @@ def pending(vault: Vault, call: Call) -> Outcome:
     names = ("id", "section", "due", "source")
     data = [{name: item[name] for name in names if item.get(name)} for item in items]
     count = len(every) - len(listed) + len(items)
-    return Outcome(
-        listing(f"{count:,} pending", lines, "nothing is pending"), {"items": data, "count": count}
-    )
+    nothing = f"no more, of {count:,} pending" if count else "nothing is pending"
+    return Outcome(listing(f"{count:,} pending", lines, nothing), {"items": data, "count": count})
 
 
 def _note_of(item: Record) -> str:
