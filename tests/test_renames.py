@@ -290,6 +290,25 @@ def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(
         assert [bool(moved) for moved in answers] == [False, False, False, is_moved]
 
 
+@pytest.mark.parametrize("arrive", [0.0, 30.0])
+@pytest.mark.parametrize("after", [["w/Plan.md"], []])
+def test_the_answer_of_one_note_goes_to_no_other_with_the_same_task(
+    tmp_path: Path, arrive: float, after: list[str]
+) -> None:
+    """Neither if it is renamed nor if it is deleted, though all are new."""
+    one, *others = (
+        due(f"vm-{path}", path=path) for path in ("x/Plan.md", "y/Plan.md", "z/Plan.md")
+    )
+    renamed = [due(f"vm-{path}", path=path) for path in after]
+    entries = Entries(said(DONE, one.id), {})
+    renames = Renames(str(tmp_path / "pending.dues"))
+    looks = [([], 0.0), ([others[0]], 1.0), ([one, *others], 1.0 + arrive)]
+    for dues, now in looks:
+        renames.follow(dues, entries, now, nowhere)
+    moved = renames.follow([*others, *renamed], entries, 60.0, nowhere)
+    assert [*moved.answers] == [new.id for new in renamed]
+
+
 def test_a_note_that_is_copied_to_another_folder_first_keeps_its_answers(
     vault: Path, write: Write
 ) -> None:

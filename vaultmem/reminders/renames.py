@@ -181,20 +181,25 @@ def moved_entries(
     by_line = _grouped((due for due in former if due.id not in now), _line)
     turns = _grouped((due for due in former if due.kind == SENTENCE), _turn)
     homes = {(due.path, _meaning(due)) for due in now.values()} if by_meaning else set()
-    moved = Moved({}, {})
-    for due in now.values():
+    moved, found, since = Moved({}, {}), set[str](), arrivals.since
+    for due in sorted(now.values(), key=lambda due: due.id in before):  # a rename before a copy
         known = before.get(due.id)
         if known and known.path != due.path and not is_there(known.path):
             _move(moved, entries, [_consents(known, due)])
         if due.id not in new or not by_meaning:
             continue
         same = by_meaning[_meaning(due)]
-        gone = _gone(due, [entry for entry in same if entry.id not in now], homes, arrivals.fresh)
+        missed = [entry for entry in same if entry.id not in now]
+        if known:  # it may be a copy of one that was there before it
+            at = since.get(due.id, 0.0)
+            missed = [one for one in missed if one.id not in found and since.get(one.id, 0.0) < at]
+        gone = _gone(due, missed, homes, arrivals.fresh)
         reworded: list[Due] = []
         if len(gone) == 1:  # ambiguous if there are two
             old = gone[0]
+            found.add(old.id)
             ids = _new_ids(old, due, turns[_turn(old)])
-            _move(moved, entries, ids, arrivals.since.get(old.id, 0.0))
+            _move(moved, entries, ids, since.get(old.id, 0.0))
             if not is_there(old.path):
                 _move(moved, entries, [_consents(old, due)])
         elif not known:
