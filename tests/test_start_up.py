@@ -31,6 +31,7 @@ MOST = 93  # of them json and what it imports are 23, and the table of verbs wit
 
 DUMP = """
 import sys
+import warnings  # sqlite3 brings it from Python 3.12 on
 bare = set(sys.modules)
 from vaultmem import cli
 code = cli.main(sys.argv[1:])
