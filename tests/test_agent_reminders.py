@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -116,12 +116,19 @@ def test_it_tells_when_the_clock_has_come_there_and_not_before(
     until(lambda: scene.told == [NOON, scene.now])
 
 
+def test_it_looks_anew_when_clocks_change(scene: Scene, running: Callable[[], Reminders]) -> None:
+    running()
+    until(lambda: scene.told == [NOON])
+    scene.now = NOON.astimezone(timezone(timedelta(hours=1)))
+    until(lambda: len(scene.told) == 2)
+
+
 def test_while_changes_go_on_it_rests_longer_than_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
     at = 0.0
     monkeypatch.setattr(reminders, "time", SimpleNamespace(monotonic=lambda: at))
     thread = Reminders(None, None, None, None)  # type: ignore[arg-type] # it is not started
     thread.now = lambda: NOON
-    thread._day, pauses = NOON.date(), []
+    thread._day, pauses = (NOON.date(), NOON.utcoffset()), []
     for thread._took in (0.5, 4.0, 60.0):
         thread._first_change = None
         begun = at

@@ -142,8 +142,8 @@ ReminderState = TypedDict("ReminderState", {"next": "str | None", "troubles": li
 
 
 class Reminders(threading.Thread):
-    """Works when something has changed, at midnight, and when something is due. `vanished` says why the vault cannot
-    be trusted, `is_ready` whether the index knows all of it."""
+    """Works when something has changed, at midnight, when the clocks change, and when something is due. `vanished` says
+    why the vault cannot be trusted, `is_ready` whether the index knows all of it."""
 
     def __init__(
         self, lend: Lend, pending: Callable[[], Pending], vanished: Callable[[], str | None],
@@ -158,7 +158,7 @@ class Reminders(threading.Thread):
         self._first_change: float | None = 0.0  # not yet handled (monotonic)
         self._last_change = 0.0
         self._took = 0.0  # how long the last work took, in seconds
-        self._day: date | None = None
+        self._day: tuple[date, timedelta | None] | None = None  # with the offset from UTC
         self._is_awake = False  # and was reported
         self._exchanged = time.monotonic()  # last exchange with other machines
         self._next: datetime | None = None
@@ -253,7 +253,7 @@ class Reminders(threading.Thread):
 
     def _pause_until_work(self) -> float:
         now = self.now()
-        if self._day != now.date():
+        if self._day != (now.date(), now.utcoffset()):
             return 0.0
         pauses = [LONGEST]
         if self._next is not None:
@@ -271,7 +271,8 @@ class Reminders(threading.Thread):
         if not self._is_awake:
             pending.wake_up(now)
             self._is_awake = True
-        if self._skipped or self._day != now.date():
+        day = now.date(), now.utcoffset()
+        if self._skipped or self._day != day:
             pending.unsettled = True
         with self._lend() as vault:
             try:
@@ -283,7 +284,7 @@ class Reminders(threading.Thread):
             log.warning("%s", problem)
         unshown = pending.notifier.problem  # already logged
         self._problems = [*refreshed.problems, *([unshown] if unshown else [])]
-        self._day, self._next, self._retry = now.date(), planned.next, RETRY
+        self._day, self._next, self._retry = day, planned.next, RETRY
         if not (self._settling and self._settling.is_alive()):
             # In its own thread: a dream may hold the store for long, and notifications must not wait.
             self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
