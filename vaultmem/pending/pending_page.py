@@ -20,6 +20,7 @@ from vaultmem.paths import replace_private
 from vaultmem.pending import ticks
 from vaultmem.pending.ticks import Ack, Content
 from vaultmem.reminders.items import SHORT, Extent, Item, render
+from vaultmem.text.values import remembers_last
 from vaultmem.vault import conflicts, files, write
 
 MOST_BYTES = 4_000_000  # bytes of a page, and of a copy of it
@@ -58,7 +59,6 @@ class Page:
         self.vault, self.path, self.style = state.vault, path, style
         self._folder = folder
         self._memory_file = state.path("pending.shown")
-        self._digest: tuple[list[Item], Extent, str] | None = None
 
     def acks(self, now: datetime) -> dict[str, Ack]:
         """New answers on the page and its conflict copies. Never raises."""
@@ -113,13 +113,6 @@ class Page:
                 "or set pending.path to where what is pending may be written"
             )
         return text
-
-    def digest(self, items: list[Item], extent: Extent) -> str:
-        """The digest of the page with these items alone."""
-        if self._digest is None or self._digest[:2] != (items, extent):
-            text = render(items, self.style, extent=extent)
-            self._digest = items, extent, files.digest(_encode(text))
-        return self._digest[2]
 
     # --- Copies by sync programs
 
@@ -229,10 +222,15 @@ class _Turn:
 
     def digest(self) -> str:
         """The digest of the page that this machine would write."""
-        return self._page.digest(self._left(), self.extent)
+        return _digest_of(self._left(), self._page.style, self.extent)
 
     def _left(self) -> list[Item]:
         return [item for item in self._items if item.id not in self.acks]
+
+
+@remembers_last
+def _digest_of(items: list[Item], style: str, extent: Extent) -> str:
+    return files.digest(_encode(render(items, style, extent=extent)))
 
 
 def _answer_ids(content: Content) -> frozenset[str]:
