@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-import warnings
 from datetime import date
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -224,8 +223,8 @@ _PART = r"""
     """
 _BOUNDS = {"*": (0, COMPARED), "+": (1, COMPARED), "?": (0, 1)}
 # Leading and trailing wildcards change no result, but multiply the ways to match.
-_ANY_BEFORE = re.compile(r"\A\^?\.\*\??")
-_ANY_BEHIND = re.compile(r"(?<!\\)\.\*\??\$?\Z")
+_ANY_BEFORE = r"\A\^?\.\*\??"
+_ANY_BEHIND = r"(?<!\\)\.\*\??\$?\Z"
 
 
 def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
@@ -235,10 +234,12 @@ def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
 
 def _pattern(source: str) -> re.Pattern[str] | None:
     """A JavaScript expression; None if Python cannot read it or would take too long with it."""
+    import warnings  # few vaults have any
+
     if len(source) > _LONGEST:
         return None
     if _is_one_branch(source):
-        source = _ANY_BEHIND.sub("", _ANY_BEFORE.sub("", source))
+        source = re.sub(_ANY_BEHIND, "", re.sub(_ANY_BEFORE, "", source))
     if _ways(source) > _MOST_WAYS:
         return None
     try:

@@ -21,6 +21,7 @@ from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.similarity import topic_words
+from vaultmem.text.values import lazy
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
@@ -243,8 +244,8 @@ def find_removed(session: Session, text: str) -> Removed | None:
 # from an entry of a conversation.
 
 LEAST = 1 / 3  # share of a content's words that its sentence must have
-_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")
-_NOTE = re.compile(r"\[\[([^\[\]|#]+)[^\[\]]*\]\]|(.+\.md)(?::\d+)?", re.IGNORECASE)
+_SENTENCE = lazy(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")
+_NOTE = lazy(r"\[\[([^\[\]|#]+)[^\[\]]*\]\]|(.+\.md)(?::\d+)?", re.IGNORECASE)
 _ENTRY = "__"  # in every entry's file name
 
 

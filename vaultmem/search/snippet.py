@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from vaultmem.index.catalog_read import files_named
-from vaultmem.memories.access import Viewer
 from vaultmem.text.values import (
     BLOCK_ID,
     TYPE_CHECKING,
@@ -24,6 +23,7 @@ from vaultmem.vault import files
 from vaultmem.vault.walk import FileLookup
 
 if TYPE_CHECKING:
+    from vaultmem.memories.access import Viewer
     from vaultmem.search.query import Hit
     from vaultmem.search.search import Searcher
 
