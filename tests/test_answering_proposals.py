@@ -18,13 +18,20 @@ pytestmark = pytest.mark.usefixtures("without_a_model")
 PLAN = "# Plan\r\nPlant the [[Tomatos]] in May.\r\n"
 
 
-def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
-    """Also if its words change between two renames and another note takes its name."""
+def after_a_dream(bench: Open, write: Write) -> Bench:
+    """A note with a broken link, which a deep dream has noticed."""
     write("Tomatoes.md", "Red.")
-    plan = write("Plan.md", PLAN)
+    write("Plan.md", PLAN)
     on = bench()
     on.at += dt.timedelta(days=1)
     on.ask("dream", level=3)
+    return on
+
+
+def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
+    """Also if its words change between two renames and another note takes its name."""
+    on = after_a_dream(bench, write)
+    plan = on.folder / "Plan.md"
     for name in ("Plans.md", "Later.md"):
         plan = plan.rename(on.folder / name)
         on.later()
@@ -45,11 +52,8 @@ def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
 
 
 def test_a_new_note_of_an_old_name_has_its_own_proposals(bench: Open, write: Write) -> None:
-    write("Tomatoes.md", "Red.")
-    plan = write("Plan.md", PLAN)
-    on = bench()
-    on.at += dt.timedelta(days=1)
-    on.ask("dream", level=3)
+    on = after_a_dream(bench, write)
+    plan = on.folder / "Plan.md"
     plan.rename(on.folder / "Later.md")
     on.later()
     on.ask("notify")
@@ -87,12 +91,8 @@ def test_the_last_copy_of_a_note_is_no_duplicate(bench: Open, write: Write, gone
 @pytest.fixture
 def proposed(bench: Open, write: Write) -> Bench:
     """A note with a broken link, and a deep dream that has seen it."""
-    write("Tomatoes.md", "Red.")
-    write("Plan.md", PLAN)
     write("Secret.md", "---\nprivate: true\n---\nAlso [[Tomatos]].\n")
-    on = bench()
-    on.at += dt.timedelta(days=1)
-    on.ask("dream", level=3)
+    on = after_a_dream(bench, write)
     on.later()
     return on
 

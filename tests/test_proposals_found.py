@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,14 +178,20 @@ def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: 
     assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
 
 
-def test_what_was_rejected_stays_so_when_its_note_has_another_name(
-    opened: Vault, vault: Path, write: Write
-) -> None:
+def broken_link(opened: Vault, write: Write) -> dict[str, Any]:
+    """The proposal to repair the link of a plan."""
     write("Garden.md", "Beds.\n")
     write("Plan.md", "See [[Gardne]].\n")
     opened.sync()
     opened.dream(3)
     (proposal,) = opened.ask("proposals")["proposals"]
+    return dict(proposal)
+
+
+def test_what_was_rejected_stays_so_when_its_note_has_another_name(
+    opened: Vault, vault: Path, write: Write
+) -> None:
+    proposal = broken_link(opened, write)
     opened.ask("reject", id=proposal["id"])
     for old, new in (("Plan.md", "Plans.md"), ("Plans.md", "Later.md")):
         (vault / old).rename(vault / new)
@@ -205,11 +212,7 @@ def test_what_was_rejected_stays_so_when_its_note_has_another_name(
 def test_what_was_rejected_on_another_machine_stays_so_when_its_note_has_another_name(
     opened: Vault, vault: Path, write: Write
 ) -> None:
-    write("Garden.md", "Beds.\n")
-    write("Plan.md", "See [[Gardne]].\n")
-    opened.sync()
-    opened.dream(3)
-    (proposal,) = opened.ask("proposals")["proposals"]
+    proposal = broken_link(opened, write)
     ledger = Ledger(opened.state.path("ledger.db"))
     reads.forget(ledger, [proposal["id"]], 0.0)  # as here, before the first dream
     reads.take_decisions(ledger, [(proposal["id"], 1.0, reads.REJECTED)], 1.0)
