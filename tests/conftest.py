@@ -75,11 +75,11 @@ def pytest_pycollect_makemodule(
 def pytest_collection(session: pytest.Session) -> None:
     """In a fresh copy each worker would compile every file: each starts with its share, and finds the others'
     compiled."""
-    given = getattr(session.config, "workerinput", None)
-    if given is None or session.config.args != session.config.getini("testpaths"):
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args != session.config.getini("testpaths"):
         return
     files = sorted(Path(__file__).parent.glob("test_*.py"))
-    for file in files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
         with contextlib.suppress(Exception, pytest.skip.Exception):  # reported later
             importlib.import_module(file.stem)
 

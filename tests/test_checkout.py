@@ -95,7 +95,7 @@ def test_nothing_that_the_repository_names_is_run(repository: Path) -> None:
     signed = run(repository, "cat-file", "commit", "few").replace(
         b"\n\n", b"\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1
     )
-    commit = run(repository, "hash-object", "-t", "commit", "-w", "--stdin", given=signed)
+    commit = run(repository, "hash-object", "-t", "commit", "-w", "--stdin", stdin=signed)
     program = repository / ".git" / "program"
     program.write_text('#!/bin/sh\ntouch "$0.was-run"\n')
     program.chmod(0o755)
@@ -113,7 +113,7 @@ def test_what_head_has_is_not_removed_if_head_cannot_be_read(repository: Path) -
     assert checkout.removed(str(repository), ["notes/01.md"]) == set()
 
 
-def run(folder: Path, *words: str, given: bytes = b"") -> bytes:
+def run(folder: Path, *words: str, stdin: bytes = b"") -> bytes:
     return subprocess.run(
-        ["git", *words], cwd=folder, input=given, check=True, stdout=subprocess.PIPE
+        ["git", *words], cwd=folder, input=stdin, check=True, stdout=subprocess.PIPE
     ).stdout

@@ -124,8 +124,8 @@ class _Tool:
             why = f"old_str `{old}` did not appear verbatim in {path}."
             raise VaultmemError(f"No replacement was performed, {why}")
         if count > 1:
-            found = re.finditer(f"(?={re.escape(old)})", content)
-            starts = (result.start() for result in islice(found, MOST_PLACES))
+            matches = re.finditer(f"(?={re.escape(old)})", content)
+            starts = (result.start() for result in islice(matches, MOST_PLACES))
             lines = ", ".join(str(content[:at].count("\n") + 1) for at in starts)
             lines += ", …" if count > MOST_PLACES else ""
             why = f"Multiple occurrences of old_str `{old}` in lines: {lines}"

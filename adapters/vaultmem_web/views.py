@@ -77,7 +77,7 @@ def document(page: Page, visit: Visit, notice: Notice | None) -> AsyncIterator[s
                 h.input(type="search", name="q", placeholder=t("Search  /"), aria_label=t("Search")),
             ],
         ],
-        h.p("#said.skip", role="status"),
+        h.p("#announcement.skip", role="status"),
         h.main("#main", tabindex="-1")[
             h.p("#stopped.problem", role="alert", hidden=True)[t("vaultmem was stopped. To go on, type vaultmem ui in a terminal.")],
             h.p("#ended.problem", role="alert", hidden=True)[

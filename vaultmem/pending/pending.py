@@ -165,7 +165,7 @@ class Pending:
             so_far = Refreshed(False, {}, [])
             self.check_vault(vanished)
             self._follow_renames(catalog, now)
-            review.follow_renames(self._ledger, catalog, now.timestamp())
+            review.follow_proposed_notes(self._ledger, catalog, now.timestamp())
             for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
                 done = self._refresh_page(catalog, now, vanished)
                 problems = list(dict.fromkeys([*so_far.problems, *done.problems]))
@@ -291,13 +291,13 @@ class Pending:
         self, dues: Sequence[Due], entries: Entries, now: datetime, rules: alarms.Rules
     ) -> alarms.Planned:
         """The plan, or that of the last time where nothing has changed and its next moment is to come."""
-        given = dues, entries, rules, now.utcoffset()  # days begin with the zone
+        inputs = dues, entries, rules, now.utcoffset()  # days begin with the zone
         known, at, planned = self._planned
         is_quiet = not (planned.alarms or planned.silent) and at <= now
-        if known == given and is_quiet and (planned.next is None or now < planned.next):
+        if known == inputs and is_quiet and (planned.next is None or now < planned.next):
             return planned
         planned = alarms.plan(dues, entries.answers, entries.notified, now, rules)
-        self._planned = given, now, planned
+        self._planned = inputs, now, planned
         return planned
 
     def wake_up(self, now: datetime) -> None:

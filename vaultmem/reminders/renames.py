@@ -181,7 +181,7 @@ def moved_entries(
     by_line = _grouped((due for due in former if due.id not in now), _line)
     turns = _grouped((due for due in former if due.kind == SENTENCE), _turn)
     homes = {(due.path, _meaning(due)) for due in now.values()} if by_meaning else set()
-    moved, found, since = Moved({}, {}), set[str](), arrivals.since
+    moved, claimed, since = Moved({}, {}), set[str](), arrivals.since
     for due in sorted(now.values(), key=lambda due: due.id in before):  # a rename before a copy
         known = before.get(due.id)
         if known and known.path != due.path and not is_there(known.path):
@@ -192,12 +192,14 @@ def moved_entries(
         missed = [entry for entry in same if entry.id not in now]
         if known:  # it may be a copy of one that was there before it
             at = since.get(due.id, 0.0)
-            missed = [one for one in missed if one.id not in found and since.get(one.id, 0.0) < at]
+            missed = [
+                one for one in missed if one.id not in claimed and since.get(one.id, 0.0) < at
+            ]
         gone = _gone(due, missed, homes, arrivals.fresh)
         reworded: list[Due] = []
         if len(gone) == 1:  # ambiguous if there are two
             old = gone[0]
-            found.add(old.id)
+            claimed.add(old.id)
             ids = _new_ids(old, due, turns[_turn(old)])
             _move(moved, entries, ids, since.get(old.id, 0.0))
             if not is_there(old.path):
@@ -253,11 +255,11 @@ def _gone(
     """Missing dues with the same meaning: the one in the note itself, whose id changed because a note of the same
     name appeared or disappeared elsewhere; else those that are gone from their notes, the nearest by path."""
     here = [entry for entry in gone if entry.path == due.path and entry.id not in fresh]
-    found = here or [entry for entry in gone if (entry.path, _meaning(entry)) not in homes]
+    matches = here or [entry for entry in gone if (entry.path, _meaning(entry)) not in homes]
     # In a renamed folder, notes keep their paths below it.
-    tails = [_shared_tail(entry.path, due.path) for entry in found]
+    tails = [_shared_tail(entry.path, due.path) for entry in matches]
     longest = max(tails, default=0)
-    return [entry for entry, tail in zip(found, tails, strict=True) if tail == longest]
+    return [entry for entry, tail in zip(matches, tails, strict=True) if tail == longest]
 
 
 def _shared_tail(one: str, other: str) -> int:

@@ -50,13 +50,13 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     reads.replace_open(session.store.ledger, _without_rejected(session, made), session.now)
     reads.keep_proposed_notes(session.store.ledger, (), session.now)  # each is where it was found
     if searcher := session.reader.searcher():
-        follow_renames(session.store.ledger, searcher.catalog, session.now)
+        follow_proposed_notes(session.store.ledger, searcher.catalog, session.now)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
     return len(_doable_as_json(session, _open(session))), made_by_rule
 
 
-def follow_renames(ledger: Ledger, catalog: Catalog, now: float) -> None:
+def follow_proposed_notes(ledger: Ledger, catalog: Catalog, now: float) -> None:
     """Note where the notes of open proposals are now, by their content."""
     every = reads.open_proposals(ledger)
     paths = {proposal.fields["path"] for proposal in every if not proposal.is_of_model}

@@ -30,9 +30,9 @@ def removed(folder: str, paths: Collection[str]) -> set[str]:
         for commit in islice(earlier, _MOST_HEADS):
             if not unknown:
                 break
-            found = unknown & _names(folder, commit)
-            results |= found
-            unknown -= found
+            there = unknown & _names(folder, commit)
+            results |= there
+            unknown -= there
     return results
 
 

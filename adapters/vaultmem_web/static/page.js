@@ -119,7 +119,7 @@ async function type({ target }) {
   if (turn !== typed || !answer) return; // a later key was faster
   history.replaceState(null, "", address);
   put(one(form.dataset.typed), one(form.dataset.typed, answer.response) || one("#content", answer.response));
-  one("#said").textContent = one(`${form.dataset.typed} .count`)?.textContent ?? ""; // not all that was found
+  one("#announcement").textContent = one(`${form.dataset.typed} .count`)?.textContent ?? ""; // not all that was found
 }
 document.addEventListener("input", type);
 document.addEventListener("change", type);
