@@ -175,7 +175,7 @@ def _updates(
         is_about = any(_shared_words(text, fact) or same(text, fact) for fact in new)
         loses_new = any(same(old, fact) for fact in new) and not says(text, old)
         is_new = key(text) and not is_known and not loses_new
-        if is_new and len(text) <= LONGEST and is_about and _may_concern(text, old):
+        if is_new and len(text) <= LONGEST and is_about and _may_replace(text, old, new):
             result[decision.place] = text
     return result
 
@@ -193,7 +193,7 @@ def _deletes(
     texts = {at: existing[at].text for at in places if at is not None}
     return {
         at for at, text in texts.items()
-        if key(text) not in map(key, new) and any(_may_concern(fact, text) for fact in new)
+        if key(text) not in map(key, new) and _is_concerned(text, new)
     }  # fmt: skip
 
 
@@ -232,6 +232,16 @@ def says(text: str, fact: str) -> bool:
 def _may_say(text: str, fact: str) -> bool:
     """Whether a text may state a fact in other words; a shared common verb such as "likes" is not enough."""
     return bool(_shared_words(text, fact)) and paraphrase.may_say(text, fact)
+
+
+def _may_replace(text: str, old: str, new: Sequence[str]) -> bool:
+    """Whether a text may replace a fact: it concerns the fact, and so does a new one, or nothing of the fact is lost."""
+    return _may_concern(text, old) and (_is_concerned(old, new) or says(text, old))
+
+
+def _is_concerned(fact: str, new: Sequence[str]) -> bool:
+    """Whether a new fact may be about the same thing as a known one."""
+    return any(_may_concern(text, fact) for text in new)
 
 
 def _may_concern(text: str, fact: str) -> bool:
