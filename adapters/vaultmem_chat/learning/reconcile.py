@@ -235,7 +235,7 @@ def _may_say(text: str, fact: str) -> bool:
 
 
 def _may_replace(text: str, old: str, new: Sequence[str]) -> bool:
-    """Whether a text may replace a fact: it concerns the fact, and so does a new one, or nothing of the fact is lost."""
+    """Whether a text may replace a fact: it concerns it, and so does a new fact, or nothing of the old one is lost."""
     return _may_concern(text, old) and (_is_concerned(old, new) or says(text, old))
 
 
