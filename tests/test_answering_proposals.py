@@ -7,9 +7,7 @@ import pytest
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.item_answers import DONE, DROPPED, Answer
-from vaultmem.pending import review_sources
-from vaultmem.review import review
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, carried_out_id
 
 __all__ = ["bench"]  # fixtures
 
@@ -153,6 +151,40 @@ def test_a_proposal_that_is_dropped_is_never_made_again(proposed: Bench) -> None
     assert on.text("Plan.md") == PLAN
 
 
+def test_an_answer_is_all_that_is_known_of_a_decision(proposed: Bench) -> None:
+    """So a decision is undone and redone like any answer, however it was made."""
+    on = proposed
+    id_ = question(on)
+    (row,) = on.ask("proposals")["proposals"][:1]
+
+    def is_open() -> bool:
+        on.later()
+        on.ask("notify")
+        listed = any(word.startswith("change line") for word in on.words())
+        assert listed == (row["id"] in [each["id"] for each in on.ask("proposals")["proposals"]])
+        return listed
+
+    for reject in (lambda: on.answer(id_, DROPPED), lambda: on.ask("reject", id=row["id"])):
+        reject()
+        assert not is_open()
+        on.ask("undo", last=True)
+        assert is_open()
+        on.ask("undo", redo=True)
+        assert not is_open()
+        on.ask("undo", last=True)
+        assert is_open()
+    on.ask("accept", id=row["id"])
+    assert not is_open()
+    assert on.ask("settle")["done"] == []
+    on.ask("undo", last=True)
+    assert on.text("Plan.md") == PLAN
+    assert not is_open(), "a change that was undone is not proposed again"
+    on.answer(id_, OPEN)
+    assert is_open()
+    on.answer(id_)
+    assert on.text("Plan.md") != PLAN
+
+
 def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> None:
     on = proposed
     id_ = question(on)
@@ -168,8 +200,7 @@ def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Ben
     """It may have been undone there since; the answers are synced with the vault."""
     on = proposed
     id_ = question(on)
-    [proposal] = review.open_for_notes(on.store.ledger)[:1]
-    marks = [id_, review_sources.carried_out_id(proposal.id)]
+    marks = [id_, carried_out_id(id_)]
     at = "2026-11-22T09:00:00Z"
     on.store.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
     assert on.ask("settle")["done"] == []

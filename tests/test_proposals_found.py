@@ -12,6 +12,8 @@ from vaultmem.dreams.note_names import Note, Titles, names, names_in, slips
 from vaultmem.errors import UsageError
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
+from vaultmem.memories.item_answers import DROPPED, Answer, proposal_id
+from vaultmem.pending.open_store import open_store
 from vaultmem.review import proposals
 from vaultmem.search.related import Related
 
@@ -213,9 +215,11 @@ def test_what_was_rejected_on_another_machine_stays_so_when_its_note_has_another
     opened: Vault, vault: Path, write: Write
 ) -> None:
     proposal = broken_link(opened, write)
-    ledger = Ledger(opened.state.path("ledger.db"))
-    reads.forget(ledger, [proposal["id"]], 0.0)  # as here, before the first dream
-    reads.take_decisions(ledger, [(proposal["id"], 1.0, reads.REJECTED)], 1.0)
+    reads.forget(
+        Ledger(opened.state.path("ledger.db")), [proposal["id"]], 0.0
+    )  # as here, before the first dream
+    word = Answer(proposal_id(proposal["id"]), DROPPED, "2026-11-22T10:00:00Z")
+    open_store(opened.state, opened.config).pending.record.add([word], [], 1.0)
     opened.dream(3)
     (vault / "Plan.md").rename(vault / "Later.md")
     opened.sync()

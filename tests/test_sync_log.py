@@ -12,7 +12,6 @@ from tests.laws import examples
 from vaultmem.memories.item_answers import Answer, item_ids
 from vaultmem.synclog.log_entries import (
     BEFORE,
-    Decided,
     Entries,
     Entry,
     Notified,
@@ -57,12 +56,6 @@ OTHERS: st.SearchStrategy[Entry] = st.one_of(
     ),
     st.builds(Written, st.just("9f86d081884c7d65"), st.just(MACHINES[0]), WHEN, st.just("claude")),
     st.builds(Reinforced, st.sampled_from(MEMORIES), WHEN),
-    st.builds(
-        Decided,
-        st.just("3f2a9c01b7de"),
-        WHEN,
-        st.sampled_from(["accepted", "rejected", "reopened"]),
-    ),
 )
 
 
@@ -228,7 +221,6 @@ def test_the_page_can_be_read_by_people(style: str) -> None:
             Reads(MEMORIES[0], BEFORE, 40, AT),
             Written("9f86d081884c7d65", MACHINES[0], AT, "claude"),
             Reinforced(MEMORIES[0], AT),
-            Decided("3f2a9c01b7de", AT, "rejected"),
         ]
     )
     lines = render(Page(MACHINES[0], AT, entries), style).split("\n")
@@ -238,5 +230,4 @@ def test_the_page_can_be_read_by_people(style: str) -> None:
     assert f"- {MEMORIES[0]} read 40x before, last {AT}" in lines
     assert f"- 9f86d081884c7d65 written {AT} by claude" in lines
     assert f"- {MEMORIES[0]} reinforced {AT}" in lines
-    assert f"- 3f2a9c01b7de proposal rejected {AT}" in lines
     assert any(MACHINES[0] in line for line in lines[:4])

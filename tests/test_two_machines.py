@@ -25,10 +25,22 @@ from tests.vault_sync import (
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.memories.item_answers import DONE, Answer, approval_id, is_approved, item_ids
+from vaultmem.memories.item_answers import (
+    DONE,
+    DROPPED,
+    OPEN,
+    Answer,
+    approval_id,
+    is_approved,
+    item_ids,
+    proposal_id,
+)
+from vaultmem.memories.reports import ProposalRow
 from vaultmem.memories.store import MemoryStore
 from vaultmem.pending.open_store import open_store
 from vaultmem.pending.record import Record
+from vaultmem.review.proposals import open_rows
+from vaultmem.text.times import stamp
 
 IDS = item_ids([("a.md", str(number)) for number in range(6)])
 HOUR = 3600.0
@@ -131,29 +143,35 @@ def test_a_page_half_written_when_its_writer_was_killed_is_removed(pair: Pair) -
     assert not left.exists()
 
 
+PROPOSAL: dict[str, ProposalRow] = {"3f2a9c01b7de": {"kind": "orphan"}}
+
+
+def answer_proposal(vault: Vault, state: str) -> None:
+    (id_,) = map(proposal_id, PROPOSAL)
+    word = Answer(id_, state, stamp(time.time()))
+    store(vault).pending.record.add([word], [], time.time())
+
+
 def test_what_was_approved_rejected_and_reinforced_on_one_is_so_on_the_other(pair: Pair) -> None:
     with pair.laptop.opened() as vault:
         memory = vault.write("Bills are due on Mondays", source="https://x.test")["id"]
         vault.approve(memory)
-        reads.replace_open(store(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 1.0)
-        reads.decide(store(vault).ledger, "3f2a9c01b7de", reads.REJECTED, time.time())
+        reads.replace_proposals(store(vault).ledger, PROPOSAL, (), 1.0)
+        answer_proposal(vault, DROPPED)
         reads.reinforce(store(vault).ledger, {memory: "2026-11-22T10:00:00Z"}, time.time())
     pair.agree()
     with pair.desktop.opened() as vault:
         assert is_approved(memory, store(vault).answers())
-        assert (
-            reads.replace_open(store(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 2.0) == 0
-        )
-        assert reads.open_proposals(store(vault).ledger) == []
+        reads.replace_proposals(store(vault).ledger, PROPOSAL, (), 2.0)
+        assert open_rows(store(vault).ledger, store(vault).answers()) == []
         assert reads.reinforced_at(store(vault).ledger) == {memory: "2026-11-22T10:00:00Z"}
-        reads.decide(store(vault).ledger, "3f2a9c01b7de", reads.REOPENED, 2.0)
+        answer_proposal(vault, OPEN)
         vault.approve(memory, undo=True)
     pair.agree()
     with pair.laptop.opened() as vault:
         assert not is_approved(memory, store(vault).answers())
-        assert [proposal.id for proposal in reads.open_proposals(store(vault).ledger)] == [
-            "3f2a9c01b7de"
-        ]
+        rows = open_rows(store(vault).ledger, store(vault).answers())
+        assert [row.id for row in rows] == [*PROPOSAL]
 
 
 def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pair) -> None:

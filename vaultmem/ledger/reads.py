@@ -257,8 +257,7 @@ def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
             db.execute("INSERT INTO rules VALUES (?, ?)", (kind, says))
 
 
-OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
-REOPENED = "reopened"  # a rejection was undone; other machines are told, as of a decision
+OPEN = "open"  # the person's decision is an answer, see item_answers.is_decided
 CONSULTED = "asked"  # a model was consulted, and had nothing to propose
 MODEL = "model"  # who proposed it; "" for dreams
 
@@ -278,36 +277,24 @@ class StoredProposal(NamedTuple):
 
 
 def all_proposals(ledger: Ledger) -> list[StoredProposal]:
-    """All proposals ever made, by id: open, accepted or rejected."""
+    """All proposals, decided or not, and what a model was consulted about, by id."""
     return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _stored_proposal)
 
 
-def open_proposals(ledger: Ledger) -> list[StoredProposal]:
-    """Those not decided yet and not of a kind that the person has hidden, by id."""
-    ruled = rules(ledger)
-    return [
-        proposal
-        for proposal in all_proposals(ledger)
-        if proposal.state in (OPEN, REOPENED)
-        and ruled.get(proposal.fields.get("kind", "")) != NEVER
-        if proposal.fields  # otherwise decided elsewhere, and not proposed here yet
+def replace_proposals(
+    ledger: Ledger, made: Mapping[str, ProposalRow], gone: Iterable[str], now: float
+) -> None:
+    """Store the proposals of dreams, and delete those of the ids in `gone`. The lines of known ones may have moved."""
+    rows = [
+        (id_, now, OPEN, json.dumps(row, ensure_ascii=False)) for id_, row in sorted(made.items())
     ]
-
-
-def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) -> int:
-    """Replace the open proposals of dreams. Returns how many are new. Decided ones, and those of a model, stay."""
     with ledger.writing(now) as db:
-        rows = map(_stored_proposal, db.execute("SELECT id, at, state, fields FROM proposals"))
-        states = {row.id: row.state for row in rows if not row.is_of_model}
-        removed = [id_ for id_, state in states.items() if state == OPEN and id_ not in made]
-        db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in removed])
-        fresh = sorted(made.keys() - states.keys())
-        new = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
-        db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", new)
-        # The evidence may have moved a few lines; of a decision heard from another machine there was none.
-        again = [(json.dumps(made[id_], ensure_ascii=False), id_) for id_ in states.keys() & made]
-        db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
-    return len(fresh)
+        db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in gone])
+        db.executemany(
+            "INSERT INTO proposals VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET fields = excluded.fields",
+            rows,
+        )
 
 
 class ProposedNote(NamedTuple):
@@ -343,23 +330,6 @@ def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: flo
 def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
     """Delete proposals by id."""
     ledger.put("DELETE FROM proposals WHERE id = ?", ((id_,) for id_ in ids), now)
-
-
-def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
-    """Store the person's decision, dated later than the previous one."""
-    decided_at = [
-        proposal.at + 1
-        for proposal in all_proposals(ledger)
-        if proposal.id == id_ and proposal.state != OPEN
-    ]
-    take_decisions(ledger, [(id_, max(now, *decided_at, 0.0), state)], now)
-
-
-def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: float) -> None:
-    """Store decisions, each with id, time and state, even on proposals not yet made on this machine."""
-    statement = """INSERT INTO proposals VALUES (?, ?, ?, '{}')
-        ON CONFLICT DO UPDATE SET state = excluded.state, at = excluded.at"""
-    ledger.put(statement, made, now)
 
 
 def keep_findings(

@@ -110,6 +110,19 @@ def proposal_id(id_: str) -> str:
     return item_id(id_, "proposal")
 
 
+def is_decided(id_: str, answers: Answers) -> bool:
+    """Whether a proposal was rejected, or accepted and carried out since."""
+    answer = answers.get(proposal_id(id_))
+    if answer is None or answer.state != DONE:
+        return answer is not None and answer.state == DROPPED
+    return is_carried_out(answer, carried_out_id(answer.id), answers)
+
+
+def is_carried_out(answer: Answer, mark: str, answers: Answers) -> bool:
+    """Whether the record of that id says that an answer was carried out."""
+    return mark in answers and answers[mark].at >= answer.at
+
+
 def completion_id(path: str) -> str:
     """The id of the question, one per note, whether to tick its done tasks in the note, too."""
     return item_id(path, "complete")

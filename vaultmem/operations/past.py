@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import (
@@ -25,7 +25,6 @@ from vaultmem.memories import item_answers
 from vaultmem.memories.access import is_same
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk, put_away
-from vaultmem.memories.item_answers import DROPPED, OPEN
 from vaultmem.memories.reports import diff_of, header, in_short
 from vaultmem.memories.store import Session
 from vaultmem.notes import pages
@@ -139,23 +138,12 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
     if outcome.done:
         session.store.written(outcome)
     if outcome.done or not taking.writes:
-        _keep_decisions(session, who.answers)
         item_answers.keep_answers(session, who)
         session.store.remember()
         if any(commit.kind == "job" for commit in taking.commits):
             _keep_undone(session, outcome)
         _refresh_pages(session, vanished)
     return outcome
-
-
-def _keep_decisions(session: Session, answers: Iterable[AnswerChange]) -> None:
-    """Reopen proposals whose rejection is undone, and reject them again when that is redone."""
-    states = {answer.id: answer.after for answer in answers if answer.after in (OPEN, DROPPED)}
-    for proposal in reads.all_proposals(session.store.ledger) if states else ():
-        after = states.get(item_answers.proposal_id(proposal.id))
-        if after and proposal.state != reads.ACCEPTED:
-            state = reads.REOPENED if after == OPEN else reads.REJECTED
-            reads.decide(session.store.ledger, proposal.id, state, session.now)
 
 
 def _refresh_pages(session: Session, vanished: str) -> None:

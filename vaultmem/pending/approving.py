@@ -29,6 +29,7 @@ from vaultmem.memories.records import has_values
 from vaultmem.memories.store import YOU, MemoryStore, Session
 from vaultmem.pending import carrying, person_facts
 from vaultmem.pending.person_facts import Learned
+from vaultmem.review.proposals import open_rows
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
@@ -162,7 +163,7 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
         item = finding_id(finding["kind"], ids[0], ids[1:])
         if not (is_closed(answers, item) or is_asleep(answers.get(item), minute)):
             results.append({**finding, "id": ids[0]})
-    open_ = reads.open_proposals(session.store.ledger)
+    open_ = open_rows(session.store.ledger, answers)
     return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}
 
 

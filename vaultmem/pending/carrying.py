@@ -21,15 +21,16 @@ from vaultmem.memories.item_answers import (
     Answers,
     carried_out_id,
     completion_id,
+    is_carried_out,
     is_closed,
     proposal_id,
+    state_of,
 )
 from vaultmem.memories.model import Memory
-from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
+from vaultmem.memories.reports import ChangeReport, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.operations import leaving, own_notes
 from vaultmem.operations.leaving import ItemReport, Settled
-from vaultmem.pending import review_sources
 from vaultmem.pending.person_facts import Learned
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
 from vaultmem.reminders.items import carried_out_ids, words_of
@@ -42,8 +43,6 @@ from vaultmem.vault.batch_record import AnswerChange, Header
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
-
-    from vaultmem.review.review import Decision
 
     T = TypeVar("T", ItemReport, ChangeReport)
 
@@ -84,7 +83,7 @@ def settle(
     work.move_on()
     leaving.keep(session, answers, work.settled, dry_run=dry_run)
     work.promote_facts()
-    work.decide_proposals()
+    work.accept_proposals()
     led_to = {report["due"] for report in work.settled.done}  # entries of their own
     for row in work.entries:
         if not any(answer.id in led_to for answer in row.answers):
@@ -154,29 +153,22 @@ class _Work:
             with self._or_skip(fact.question, fact.path):
                 self._promote(fact)
 
-    def decide_proposals(self) -> None:
-        """Make the proposed changes that the person ticked, and reject those that they dropped."""
-        for proposal in review.open_for_notes(self._session.store.ledger):
-            with self._or_skip(proposal_id(proposal.id), proposal.path):
-                report = review_sources.decide(
-                    self._session, proposal, self._answers, dry_run=self._dry_run
-                )
-                if report is not None:
-                    self._note_decision(proposal_id(proposal.id), proposal, report)
+    def accept_proposals(self) -> None:
+        """Make the proposed changes that the person ticked."""
+        for proposal in review.open_for_notes(self._session.store.ledger, self._answers):
+            id_ = proposal_id(proposal.id)
+            if state_of(self._answers, id_) == DONE:
+                with self._or_skip(id_, proposal.path):
+                    self._accept(id_, proposal)
 
-    def _note_decision(self, id_: str, proposal: Proposal, report: PlanReport | Decision) -> None:
+    def _accept(self, id_: str, proposal: Proposal) -> None:
+        params = Arguments({"id": proposal.id, "dry_run": self._dry_run})
+        report = review.accept(self._session, params)
         if "changes" in report:
             self.settled.add_changes(id_, report)
-        if "changes" in report or self._dry_run:
             return
-        action = "accepted" if report.get("accepted") else "rejected"
         words, path = one_line(proposal.said), report["path"]
-        self.settled.done.append({"due": id_, "text": words, "path": path, "action": action})
-        if action == "accepted":
-            self._record([carried_out_id(proposal.id)], self._answers[id_], YOU, words)
-
-    def _is_carried_out(self, answer: Answer, mark: str) -> bool:
-        return mark in self._answers and self._answers[mark].at >= answer.at
+        self.settled.done.append({"due": id_, "text": words, "path": path, "action": "accepted"})
 
     def _answer_to(self, due: Due) -> Answer | None:
         is_ended = is_closed(self._answers, due.series)
@@ -210,7 +202,7 @@ class _Work:
             self._do(due, answer, plan, mark)
 
     def _do(self, due: Due, answer: Answer, plan: Plan, mark: str, next_at: str = "") -> None:
-        if self._is_carried_out(answer, mark):
+        if is_carried_out(answer, mark, self._answers):
             ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
             self._reopen(due.id, ids, one_line(words_of(due)), due.path)
         elif self._dry_run:
@@ -275,7 +267,7 @@ class _Work:
     def _promote(self, fact: Learned) -> None:
         mark, words = carried_out_id(fact.id), one_line(fact.content)
         answer = self._answers[fact.question]
-        if self._is_carried_out(answer, mark):  # an undo has brought the fact back
+        if is_carried_out(answer, mark, self._answers):  # an undo has brought the fact back
             self._reopen(fact.question, [fact.question], words, fact.path)
             return
         verb = plugins.load("vaultmem.verbs", "promote-fact")["promote-fact"]

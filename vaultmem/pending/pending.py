@@ -165,7 +165,9 @@ class Pending:
             so_far = Refreshed(False, {}, [])
             self.check_vault(vanished)
             self._follow_renames(catalog, now)
-            review.follow_proposed_notes(self._ledger, catalog, now.timestamp())
+            review.follow_proposed_notes(
+                self._ledger, self.record.answers(), catalog, now.timestamp()
+            )
             for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
                 done = self._refresh_page(catalog, now, vanished)
                 problems = list(dict.fromkeys([*so_far.problems, *done.problems]))

@@ -17,6 +17,7 @@ from vaultmem.memories.draft import HALTED, LEAVING, LOST, Finding, noticed
 from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
+    carried_out_id,
     completion_id,
     finding_id,
     halted_id,
@@ -205,6 +206,8 @@ class Review:
         context = self.context
         learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
         ids |= {fact.question for fact in learned}
+        proposed = {proposal_id(row.id) for row in reads.all_proposals(context.ledger)}
+        ids |= proposed | {carried_out_id(id_) for id_ in proposed}
         everything = Review(context, self._dues, {}, self._vanished)
         items = [*chain.from_iterable(everything._kinds.values()), *everything.questions()]
         return (ids | {item.id for item in [*items, *everything.chores()]}) - {""}
@@ -317,7 +320,7 @@ class Review:
 
     @cached_property
     def _doable(self) -> list[tuple[Proposal, str]]:
-        return list(review_sources.doable(self.context))
+        return list(review_sources.doable(self.context, self._answers))
 
     @cached_property
     def _advice(self) -> list[Item]:

@@ -1,4 +1,4 @@
-"""Proposals for the person's notes as items of pending.md: each shows its change, and a tick decides.
+"""Proposals for the person's notes as items of pending.md: each shows its change, and a tick makes it.
 
 Proposals of a model for memories are decided in vaultmem review, which shows its reasons.
 """
@@ -7,27 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
 from vaultmem.dreams.note_names import Note
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
-from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import is_private
-from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.item_answers import (
-    DONE,
-    DROPPED,
-    Answer,
-    Answers,
-    carried_out_id,
-    is_approved,
-    proposal_id,
-    state_of,
-)
+from vaultmem.memories.item_answers import Answers, is_approved, proposal_id
 from vaultmem.memories.memory_file import Reader
 from vaultmem.memories.model import Memory
 from vaultmem.notes.frontmatter import PLACEHOLDER
@@ -40,10 +29,7 @@ from vaultmem.vault import files
 from vaultmem.vault.conflicts import conflict_original
 
 if TYPE_CHECKING:
-    from vaultmem.memories.reports import PlanReport
-    from vaultmem.memories.store import Session
     from vaultmem.pending.review_items import Context
-    from vaultmem.review.review import Decision
 
 _BESIDE = 30  # characters of a line on either side of a change
 _PROPERTIES = (
@@ -51,10 +37,10 @@ _PROPERTIES = (
 )
 
 
-def doable(context: Context) -> Iterator[tuple[Proposal, str]]:
+def doable(context: Context, answers: Answers) -> Iterator[tuple[Proposal, str]]:
     """The open proposals that vaultmem review lists, each with its note's text: only those whose notes are unchanged
     since, and no copies that are now linked to or the last."""
-    for note in review.open_for_notes(context.ledger):
+    for note in review.open_for_notes(context.ledger, answers):
         read = files.read(context.vault, note.path)
         if read.trouble or (note.kind == DUPLICATE and not _may_go(context, note)):
             continue
@@ -81,7 +67,8 @@ def questions(
 
 def open_advice(context: Context, answers: Answers) -> list[str]:
     """Ids of a model's proposals about memories that can still be followed."""
-    rows = [proposal for proposal in reads.open_proposals(context.ledger) if proposal.is_of_model]
+    every = proposals.open_rows(context.ledger, answers)
+    rows = [proposal for proposal in every if proposal.is_of_model]
     memory_ids = {id_ for row in rows for id_ in row.fields["memories"]}
     by_id = {memory.id: memory for memory in _memories(context, memory_ids)} if memory_ids else {}
 
@@ -117,21 +104,6 @@ def _in_words(proposal: Proposal, text: str) -> str:
         after = f"{after}…"
     old, new = (quote_text(f"{before}{words}{after}") for words in (proposal.old, proposal.new))
     return f"change line {proposal.line}? “{old}” → “{new}”"
-
-
-def decide(
-    session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
-) -> PlanReport | Decision | None:
-    """Accept or reject an open proposal according to its tick, unless another machine has done so."""
-    state = state_of(answers, proposal_id(proposal.id))
-    if state not in (DONE, DROPPED):
-        return None
-    if state == DONE and carried_out_id(proposal.id) in answers:
-        if not dry_run:
-            reads.decide(session.store.ledger, proposal.id, reads.ACCEPTED, session.now)
-        return None
-    verb = review.accept if state == DONE else review.reject
-    return verb(session, Arguments({"id": proposal.id, "dry_run": dry_run}))
 
 
 # Files that a person should look at: sync conflict copies, and notes that cannot be read or that no job handles.

@@ -24,11 +24,12 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Plan, is_own
+from vaultmem.memories.item_answers import is_decided
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import CATEGORIES, INBOX
 from vaultmem.plugins import language
-from vaultmem.review.proposals import Proposal
+from vaultmem.review.proposals import Proposal, open_rows
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quote_text
 from vaultmem.text.values import toml_table
@@ -210,7 +211,7 @@ def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool])
 
 def opinions(session: Session) -> list[Proposal]:
     """All open ones that can still be followed, by path."""
-    by_id, rows = _by_id(session), reads.open_proposals(session.store.ledger)
+    by_id, rows = _by_id(session), open_rows(session.store.ledger, session.store.answers())
     every = (
         (row, usable_group(row, by_id, session.is_approved)) for row in rows if row.is_of_model
     )
@@ -259,9 +260,10 @@ def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> 
 
 
 def forget_stale(session: Session) -> None:
-    """Drop proposals and questions about memories that have changed. The person's decisions stay."""
-    by_id, ledger = _by_id(session), session.store.ledger
-    rows = [proposal for proposal in reads.all_proposals(ledger) if proposal.is_of_model]
+    """Drop proposals and questions about memories that have changed. What the person decided on stays."""
+    by_id, ledger, answers = _by_id(session), session.store.ledger, session.store.answers()
+    every = reads.all_proposals(ledger)
+    rows = [row for row in every if row.is_of_model and not is_decided(row.id, answers)]
     gone = [row.id for row in rows if row.state == CONSULTED and not _unchanged_group(row, by_id)]
     gone += [
         row.id

@@ -18,7 +18,9 @@ from urllib.parse import quote
 from vaultmem.dreams.note_names import Name, Note, Titles, names, names_in
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
+from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.item_answers import is_decided
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import quote_text
@@ -28,6 +30,9 @@ from vaultmem.vault import files
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog import Catalog
+    from vaultmem.ledger.ledger import Ledger
+    from vaultmem.ledger.reads import StoredProposal
+    from vaultmem.memories.item_answers import Answers
     from vaultmem.memories.model import Memory
 
 BROKEN, MENTION, DUPLICATE, ORPHAN = KINDS = "broken-link", "mention", "duplicate", "orphan"
@@ -58,6 +63,18 @@ class Proposal(NamedTuple):
     column: int = 0  # column of `old` in the line
     reason: str = ""  # given by a model
     memories: Sequence[Memory] = ()  # the model's subjects
+
+
+def open_rows(ledger: Ledger, answers: Answers) -> list[StoredProposal]:
+    """Those not decided yet and not of a kind that the person has hidden, by id."""
+    ruled = reads.rules(ledger)
+    return [
+        row
+        for row in reads.all_proposals(ledger)
+        if row.state == reads.OPEN
+        and ruled.get(row.fields["kind"]) != reads.NEVER
+        and not is_decided(row.id, answers)
+    ]
 
 
 # The four kinds

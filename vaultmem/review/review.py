@@ -10,17 +10,27 @@ from collections.abc import Collection, Iterable, Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, MODEL, REJECTED, ProposedNote
+from vaultmem.ledger.reads import ALWAYS, ASK, MODEL, ProposedNote, StoredProposal
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.item_answers import DROPPED, Answer, keep_as_entry, proposal_id, state_of
+from vaultmem.memories.item_answers import (
+    DONE,
+    DROPPED,
+    Answer,
+    Answers,
+    carried_out_id,
+    is_decided,
+    keep_as_entry,
+    proposal_id,
+    state_of,
+)
 from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned, to_json
 from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.review import advice
 from vaultmem.review import proposals as finder
-from vaultmem.review.proposals import DUPLICATE, Proposal, edit, is_kept
+from vaultmem.review.proposals import DUPLICATE, Proposal, edit, is_kept, open_rows
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batch_record import Header, Outcome
@@ -47,18 +57,24 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
-    reads.replace_open(session.store.ledger, _without_rejected(session, made), session.now)
-    reads.keep_proposed_notes(session.store.ledger, (), session.now)  # each is where it was found
+    ledger, answers = session.store.ledger, session.store.answers()
+    of_dreams = [row for row in reads.all_proposals(ledger) if not row.is_of_model]
+    gone = {
+        row.id for row in of_dreams if row.state == reads.OPEN and not is_decided(row.id, answers)
+    }
+    fresh = _without_rejected(session, made, of_dreams, answers)
+    reads.replace_proposals(ledger, fresh, gone - fresh.keys(), session.now)
+    reads.keep_proposed_notes(ledger, (), session.now)  # each is where it was found
     if searcher := session.reader.searcher():
-        follow_proposed_notes(session.store.ledger, searcher.catalog, session.now)
+        follow_proposed_notes(ledger, answers, searcher.catalog, session.now)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
     return len(_doable_as_json(session, _open(session))), made_by_rule
 
 
-def follow_proposed_notes(ledger: Ledger, catalog: Catalog, now: float) -> None:
+def follow_proposed_notes(ledger: Ledger, answers: Answers, catalog: Catalog, now: float) -> None:
     """Note where the notes of open proposals are now, by their content."""
-    every = reads.open_proposals(ledger)
+    every = open_rows(ledger, answers)
     paths = {proposal.fields["path"] for proposal in every if not proposal.is_of_model}
     before = {note.path: note for note in reads.proposed_notes(ledger)}
     places = {path: before[path].place if path in before else path for path in paths}
@@ -88,16 +104,17 @@ def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) ->
     return dict(catalog.db.execute(query, [*values]).fetchall()) if values else {}
 
 
-def _without_rejected(session: Session, made: Mapping[str, ProposalRow]) -> dict[str, ProposalRow]:
+def _without_rejected(
+    session: Session, made: Mapping[str, ProposalRow], of_dreams: Iterable[StoredProposal], answers: Answers
+) -> dict[str, ProposalRow]:  # fmt: skip
     """Proposals except those rejected for a note that was since renamed to this one. One rejection covers one
     proposal, as long as it holds."""
-    known = {row.id: row for row in reads.all_proposals(session.store.ledger)}
+    known = {row.id: row for row in of_dreams}
     rejected = Counter(
         _place(row.fields)
         for row in known.values()
-        if row.state == REJECTED
-        and (path := row.fields.get("path"))
-        and not session.view.exists(path)
+        if state_of(answers, proposal_id(row.id)) == DROPPED
+        and not session.view.exists(row.fields.get("path", ""))
     )
     results = {}
     for id_, row in made.items():
@@ -146,7 +163,17 @@ def accept(session: Session, params: Arguments) -> PlanReport | Decision:
 
 def _make(session: Session, proposal: Proposal, plan: Plan, who: Header) -> None:
     session.make(plan, who)
-    reads.decide(session.store.ledger, proposal.id, ACCEPTED, session.now)
+    record, now = session.store.pending.record, session.now
+    word = _word(proposal, DONE, stamp(now))
+    if state_of(record.answers(), word.id) != DONE:
+        record.keep([word], [], now)
+    at = max(word.at, record.answers()[word.id].at)
+    record.keep([word._replace(id=carried_out_id(word.id), at=at)], [], now)
+
+
+def _word(proposal: Proposal, state: str, at: str) -> Answer:
+    what = f"proposal {proposal.id} ({proposal.kind})"  # no words of a note that may be private
+    return Answer(proposal_id(proposal.id), state, at, YOU, "", what)
 
 
 def rule(session: Session, params: Arguments) -> JsonObject:
@@ -183,29 +210,24 @@ def reject(session: Session, params: Arguments) -> Decision:
     """Never propose it again. Recorded in the history, like the tick that requests it, and can be undone."""
     proposal = _find(session, params)
     if not params.flag("dry_run"):
-        item_id = proposal_id(proposal.id)
-        reads.decide(session.store.ledger, proposal.id, REJECTED, session.now)
-        if state_of(session.store.pending.record.answers(), item_id) != DROPPED:
-            what = f"proposal {proposal.id} ({proposal.kind})"  # no words of a note that may be private
-            word = Answer(item_id, DROPPED, stamp(session.now), YOU, "", what)
-            who = header(params, f"rejected: {proposal.said}"[:200], session.now)
-            keep_as_entry(session, who, [word])
+        who = header(params, f"rejected: {proposal.said}"[:200], session.now)
+        keep_as_entry(session, who, [_word(proposal, DROPPED, stamp(session.now))])
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
 
 
 def _open(session: Session) -> list[Proposal]:
-    return [*open_for_notes(session.store.ledger), *advice.opinions(session)]
+    answers = session.store.answers()
+    return [*open_for_notes(session.store.ledger, answers), *advice.opinions(session)]
 
 
-def open_for_notes(ledger: Ledger) -> list[Proposal]:
+def open_for_notes(ledger: Ledger, answers: Answers) -> list[Proposal]:
     """The open ones not from a model, by path."""
-    rows: list[Any] = [
-        proposal.fields for proposal in reads.open_proposals(ledger) if not proposal.is_of_model
-    ]
+    every = open_rows(ledger, answers)
+    rows: list[Any] = [proposal.fields for proposal in every if not proposal.is_of_model]
     places = {note.path: note.place for note in reads.proposed_notes(ledger)} if rows else {}
     proposals = (Proposal(**row) for row in rows)
-    every = [each._replace(path=places.get(each.path, each.path)) for each in proposals]
-    return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
+    placed = [each._replace(path=places.get(each.path, each.path)) for each in proposals]
+    return sorted(placed, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
 def to_row(proposal: Proposal) -> ProposalRow:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 
-from vaultmem.ledger.reads import ACCEPTED, REJECTED, REOPENED
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.notes.places import OUTLINE
@@ -59,22 +58,14 @@ class Reinforced(NamedTuple):
     at: str
 
 
-class Decided(NamedTuple):
-    """The person's decision on a proposal."""
-
-    id: str
-    at: str
-    state: str  # ACCEPTED, REJECTED or REOPENED
-
-
-Entry = Answer | Notified | Reads | Written | Reinforced | Decided
+Entry = Answer | Notified | Reads | Written | Reinforced
 Key = tuple[str, str, str]
 Entries = Mapping[Key, Entry]
 
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    E = TypeVar("E", Answer, Notified, Reads, Written, Reinforced, Decided)
+    E = TypeVar("E", Answer, Notified, Reads, Written, Reinforced)
 
 
 def key_of_entry(entry: Entry) -> Key:
@@ -154,9 +145,6 @@ _WRITTEN = lazy(
     rf"[ \t]*[-*+] (?P<id>[0-9a-f]{{16}}) written {_AT} by (?P<by>[^:]+?)[ \t]*", re.ASCII
 )
 _REINFORCED = lazy(rf"{_MEMORY} reinforced {_AT}[ \t]*", re.ASCII)
-_DECIDED = lazy(
-    rf"{_MEMORY} proposal (?P<state>{ACCEPTED}|{REJECTED}|{REOPENED}) {_AT}[ \t]*", re.ASCII
-)
 
 
 @lru_cache(_REMEMBERED)
@@ -188,9 +176,7 @@ def line_of(entry: Entry) -> str:
         return f"- {entry.id} read {entry.number}x{before}, last {entry.at}"
     if isinstance(entry, Written):
         return f"- {entry.id} written {entry.at} by {entry.by}"
-    if isinstance(entry, Reinforced):
-        return f"- {entry.id} reinforced {entry.at}"
-    return f"- {entry.id} proposal {entry.state} {entry.at}"
+    return f"- {entry.id} reinforced {entry.at}"
 
 
 def is_writable(entry: Entry) -> bool:
@@ -226,7 +212,6 @@ _FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_READS, _reads),
     (_WRITTEN, _parse_written),
     (_REINFORCED, lambda fields, _: Reinforced(**fields)),
-    (_DECIDED, lambda fields, _: Decided(**fields)),
 )
 
 

@@ -20,7 +20,7 @@ from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
-from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, REOPENED, Share
+from vaultmem.ledger.reads import EARLIER, HERE, MOST_WRITTEN, Share
 from vaultmem.memories.item_answers import Answer
 from vaultmem.notes.places import SYNC
 from vaultmem.paths import stamp as stamp_of
@@ -269,11 +269,6 @@ def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
         for content in reads.written_contents(ledger)
     ]
     entries += [log_entries.Reinforced(id_, at) for id_, at in reads.reinforced_at(ledger).items()]
-    entries += [
-        log_entries.Decided(proposal.id, stamp(proposal.at), proposal.state)
-        for proposal in reads.all_proposals(ledger)
-        if proposal.state in (ACCEPTED, REJECTED, REOPENED)
-    ]
     return [entry for entry in entries if log_entries.is_writable(entry)]
 
 
@@ -285,9 +280,6 @@ def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
     reinforced = log_entries.of_kind(fresh, log_entries.Reinforced).values()
     if moments := {entry.id: entry.at for entry in reinforced}:
         reads.reinforce(ledger, moments, now)
-    decided = log_entries.of_kind(fresh, log_entries.Decided).values()
-    if made := [(entry.id, seconds(entry.at) or 0.0, entry.state) for entry in decided]:
-        reads.take_decisions(ledger, made, now)
     held = {(share.id, share.machine): share.number for share in reads.shares(ledger)}
     names = {machine: HERE, log_entries.BEFORE: EARLIER}
     heard_of = [
