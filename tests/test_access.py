@@ -109,7 +109,7 @@ TRUSTED = [
 
 
 @pytest.mark.parametrize(("properties", "by", "under"), TRUSTED)
-def test_whose_words_are_told_unapproved(
+def test_trust_decides_whose_unapproved_memories_are_recalled(
     properties: dict[str, object], by: str, under: set[str]
 ) -> None:
     one = access.origin(properties)
@@ -264,7 +264,7 @@ def test_every_door_asks_the_one_rule(filled: Path, door: str) -> None:
             )
 
 
-def test_the_person_sees_everything_at_theirs(filled: Path) -> None:
+def test_the_person_sees_memories_of_every_scope(filled: Path) -> None:
     with Vault(str(filled)) as vault:
         assert told(search(vault, "", "")) == {*SCOPES}
         assert told(listed(vault, "", "")) == {*SCOPES}

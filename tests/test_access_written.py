@@ -217,7 +217,7 @@ def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
     assert vault.done("Diary:4")["changed"]
 
 
-def test_who_reads_a_memory_learns_whose_words_they_are(vault: Vault) -> None:
+def test_reading_a_memory_names_its_unapproved_author(vault: Vault) -> None:
     box = Toolbox(plain=True)
     own = box.call(vault, Call("memory_write", {"content": "zebra of codex"}, "codex")).data["id"]
     assert (
@@ -274,7 +274,7 @@ def test_an_assistant_has_one_name_in_lists_searches_history_approvals_and_undo(
     assert [memory["agent"] for memory in vault.memories()] == ["codex"]
 
 
-def test_what_is_written_as_private_is_the_persons_alone(vault: Vault) -> None:
+def test_assistants_do_not_see_private_memories(vault: Vault) -> None:
     vault.write("The zebra fund has 900 euros", private=True)
     vault.remind("feed the zebra", at="2031-05-01T07:30", private=True)
     vault.sync()

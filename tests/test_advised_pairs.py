@@ -69,7 +69,7 @@ def alike(model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float]) 
     return ids
 
 
-def test_a_merger_is_proposed_and_keeps_every_word(
+def test_a_proposed_merge_keeps_every_word(
     vault: Path, model: ScriptedLlm, opened: Vault, alike: tuple[str, str]
 ) -> None:
     (one,) = of_model(opened)

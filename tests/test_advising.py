@@ -81,7 +81,7 @@ def test_answers_are_read_in_whatever_shape(
 
 
 @given(JSON, st.lists(st.sampled_from([TEXT, PAIR]), max_size=5))
-def test_no_answer_is_too_odd(answer: object, doubts: list[Doubt]) -> None:
+def test_any_answer_of_a_model_is_read_without_failing(answer: object, doubts: list[Doubt]) -> None:
     answers = read(answer, doubts)
     assert [one["id"] for one in answers] in ([], [doubt.id for doubt in doubts])
     for one in answers:
@@ -213,7 +213,7 @@ def test_answers_about_what_nobody_asked_are_not_kept(opened: Vault) -> None:
         assert opened.ask("advise", answers=[told]) == {"proposed": 0, "open": 0}
 
 
-def test_nobody_waits_while_a_model_thinks(vault: Path, model: ScriptedLlm, opened: Vault) -> None:
+def test_writers_do_not_wait_for_the_model(vault: Path, model: ScriptedLlm, opened: Vault) -> None:
     opened.write(ODD)
     written = []
 
@@ -227,7 +227,7 @@ def test_nobody_waits_while_a_model_thinks(vault: Path, model: ScriptedLlm, open
     assert len(written) == 1
 
 
-def test_a_person_sees_the_reason_and_the_remark(
+def test_dream_and_review_print_the_model_s_reason_and_remark(
     vault: Path, model: ScriptedLlm, opened: Vault
 ) -> None:
     opened.write(ODD)
@@ -247,7 +247,7 @@ def test_a_person_sees_the_reason_and_the_remark(
     assert failed.err.count("without a model") == 1
 
 
-def test_the_job_of_the_agent_asks_too(
+def test_the_agent_s_dream_job_asks_the_model(
     vault: Path, model: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Vault, "idle_seconds", lambda _: 1e6)

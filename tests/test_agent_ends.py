@@ -28,7 +28,7 @@ def test_a_second_agent_names_the_first(live: Agent) -> None:
     assert live.pid() == live.process.pid
 
 
-def test_of_two_started_at_once_one_lives(own: Path) -> None:
+def test_of_two_agents_started_at_once_one_keeps_running(own: Path) -> None:
     vault = fill(own / "twice", 5)
     for _ in range(3):
         with contextlib.ExitStack() as both:
@@ -152,7 +152,7 @@ def large(own: Path) -> Path:
     return vault
 
 
-def test_the_end_comes_soon_and_clean_in_the_middle_of_work(
+def test_an_agent_stopped_while_indexing_ends_quickly_and_cleanly(
     large: Path, own: Path, scratch: Path
 ) -> None:
     """Any moment of the first indexing will do: the next start continues from there."""
@@ -189,7 +189,7 @@ def test_the_first_notes_are_found_before_the_last_are_read(large: Path, own: Pa
             assert not agent.command("search", "apple").err
 
 
-def test_settings_that_change_make_it_begin_anew(own: Path) -> None:
+def test_the_agent_restarts_when_its_settings_change(own: Path) -> None:
     vault = fill(own / "settled", 5)
     config = Path(paths.config_file())
     with agent_on(vault) as agent:
@@ -206,7 +206,7 @@ def test_settings_that_change_make_it_begin_anew(own: Path) -> None:
         config.unlink()
 
 
-def test_broken_settings_are_survived(own: Path) -> None:
+def test_the_agent_survives_broken_settings(own: Path) -> None:
     vault = fill(own / "unsettled", 5)
     config = Path(paths.config_file())
     with agent_on(vault) as agent:
@@ -220,7 +220,7 @@ def test_broken_settings_are_survived(own: Path) -> None:
         until(lambda: agent.search("belated"))
 
 
-def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> None:
+def test_a_running_agent_recreates_deleted_state(own: Path, scratch: Path) -> None:
     vault = fill(own / "stateless", 20)
     with agent_on(
         vault, patch="from vaultmem.agent import agent; agent.CHECK_EVERY = 0.5"

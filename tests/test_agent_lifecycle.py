@@ -113,7 +113,7 @@ def test_an_agent_of_another_version_is_named_and_replaced(vault: Path) -> None:
             process("stop", "--vault", str(vault))
 
 
-def test_a_second_request_to_begin_anew_is_no_end(vault: Path) -> None:
+def test_repeated_restart_requests_do_not_stop_the_agent(vault: Path) -> None:
     with agent_on(vault) as agent:
         for _ in range(5):
             for _ in range(20):
@@ -124,7 +124,7 @@ def test_a_second_request_to_begin_anew_is_no_end(vault: Path) -> None:
         assert agent.ends() in (0, -signal.SIGTERM)
 
 
-def test_an_end_that_comes_while_it_closes_to_begin_anew_counts(vault: Path) -> None:
+def test_a_stop_during_a_restart_stops_the_agent(vault: Path) -> None:
     told = (
         "import os; from vaultmem.agent.agent import Agent;"
         "Agent._end = lambda self, real=Agent._end: (os.kill(os.getpid(), 15), real(self))"
@@ -134,7 +134,7 @@ def test_an_end_that_comes_while_it_closes_to_begin_anew_counts(vault: Path) -> 
         assert agent.process.wait(60) == 0
 
 
-def test_nothing_is_run_out_of_the_working_directory(vault: Path) -> None:
+def test_no_module_is_imported_from_the_working_directory(vault: Path) -> None:
     """A vault may come from anywhere, and python -m would look there first."""
     trap = vault.parent / "trapped"
     for name in ("vaultmem.py", "json.py", "logging.py", "watchdog.py", "sitecustomize.py"):

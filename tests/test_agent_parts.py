@@ -84,7 +84,7 @@ def bench(vault: Path, tmp_path: Path) -> Iterator[Bench]:
         made.reconciler._close()
 
 
-def test_gone_in_an_unmounted_vault_is_not_gone(bench: Bench, tmp_path: Path) -> None:
+def test_notes_of_an_unmounted_vault_stay_indexed(bench: Bench, tmp_path: Path) -> None:
     before = bench.indexed()
     away = bench.vault.rename(tmp_path / "away")
     bench.look("folder/Note 1.md", "folder/Note 2.md")
@@ -155,7 +155,7 @@ def test_other_settings_while_the_vault_has_vanished(bench: Bench, tmp_path: Pat
         assert not differing(bench.vault, tmp_path / "scratch")
 
 
-def test_a_save_in_a_vault_that_vanished_is_only_a_save(bench: Bench, tmp_path: Path) -> None:
+def test_saving_one_note_does_not_bring_a_vanished_vault_back(bench: Bench, tmp_path: Path) -> None:
     for number in range(30):
         (bench.vault / "folder" / f"Note {number}.md").rename(tmp_path / f"Note {number}.md")
     bench.full()

@@ -296,7 +296,7 @@ SOAK = float(os.environ.get("VAULTMEM_SOAK", some(3)))  # seconds
 
 
 @linux
-def test_it_does_not_grow(own: Path, scratch: Path) -> None:
+def test_a_busy_agent_does_not_grow(own: Path, scratch: Path) -> None:
     """Thousands of edits and searches, and at the end the same number of files and threads and the same memory."""
     vault = fill(own / "soaked", 300)
     with agent_on(vault) as agent:

@@ -105,7 +105,7 @@ def running(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         assert not thread.is_alive()
 
 
-def test_it_tells_when_the_clock_has_come_there_and_not_before(
+def test_reminders_come_at_their_time_and_not_before(
     scene: Scene, running: Callable[[], Reminders]
 ) -> None:
     running()
@@ -116,14 +116,16 @@ def test_it_tells_when_the_clock_has_come_there_and_not_before(
     until(lambda: scene.told == [NOON, scene.now])
 
 
-def test_it_looks_anew_when_clocks_change(scene: Scene, running: Callable[[], Reminders]) -> None:
+def test_reminders_are_replanned_when_clocks_change(
+    scene: Scene, running: Callable[[], Reminders]
+) -> None:
     running()
     until(lambda: scene.told == [NOON])
     scene.now = NOON.astimezone(timezone(timedelta(hours=1)))
     until(lambda: len(scene.told) == 2)
 
 
-def test_while_changes_go_on_it_rests_longer_than_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_during_changes_pauses_exceed_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     at = 0.0
     monkeypatch.setattr(reminders, "time", SimpleNamespace(monotonic=lambda: at))
     thread = Reminders(None, None, None, None)  # type: ignore[arg-type] # it is not started
@@ -152,7 +154,7 @@ def test_a_new_day_and_a_change_are_looked_at(
     until(lambda: scene.looked == 3)
 
 
-def test_a_page_that_cannot_be_written_keeps_nobody_from_being_told(
+def test_reminders_come_even_if_the_page_cannot_be_written(
     scene: Scene, running: Callable[[], Reminders]
 ) -> None:
     scene.page_fails = True
@@ -184,9 +186,7 @@ def test_it_says_that_it_woke_up_and_exchanges_while_nothing_happens(
     until(lambda: scene.woke == [NOON, scene.now])
 
 
-def test_a_dream_at_the_desk_holds_up_no_reminder(
-    scene: Scene, running: Callable[[], Reminders]
-) -> None:
+def test_a_running_dream_delays_no_reminder(scene: Scene, running: Callable[[], Reminders]) -> None:
     scene.unsettled = True
     scene.dreaming.clear()
     running()

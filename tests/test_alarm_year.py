@@ -155,7 +155,7 @@ class Year:
         ("Pacific/Apia", 2011),
     ],
 )
-def test_in_a_year_everything_rings_exactly_once(name: str, year: int) -> None:
+def test_over_a_year_every_alarm_rings_exactly_once(name: str, year: int) -> None:
     life = Year(name, year, 0)
     life.live()
     assert life.slept > 20

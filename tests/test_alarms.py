@@ -100,7 +100,7 @@ def test_a_snooze_rings_once_at_its_end() -> None:
     assert [len(slept.look(f"2026-11-22T18:0{minute}")) for minute in (0, 1)] == [1, 0]
 
 
-def test_a_snooze_rings_at_its_end_and_what_comes_before_that_is_slept_through() -> None:
+def test_a_snooze_rings_at_its_end_and_silences_earlier_alarms() -> None:
     hours = [f"2026-11-{day}T{hour:02}:00" for day in (22, 23) for hour in range(24)]
     for until, rings in {
         "2026-11-23T15:00": ["2026-11-23T15:00"],
@@ -154,7 +154,7 @@ def test_again_waits_for_the_end_of_quiet_hours_and_of_a_snooze() -> None:
         ({"due": ""}, "today 15:00 · Day"),  # only starts
     ],
 )
-def test_what_is_no_work_that_is_overdue_rings_once(given: dict[str, object], body: str) -> None:
+def test_events_and_reminders_ring_only_once(given: dict[str, object], body: str) -> None:
     person = Person([due("2026-11-22T15:00", **given)], Rules(again="1h"))
     assert [alarm.body for alarm in person.look("2026-11-22T15:00")] == [body]
     assert person.next is None
@@ -208,14 +208,14 @@ def test_the_first_look_lets_a_person_alone() -> None:
     ["", "tomorrow", "2026-02-30", "2026-13-01", "9999-12-31T23:59", "0001-01-01", "2026-11-22T25:00", "2026-11-22T9:00",
      "99999-01-01", "2026-11-22T15:00+02:00", "２０２６-11-22", "2026-W47-7"],
 )  # fmt: skip
-def test_times_that_are_none_never_ring(at: str) -> None:
+def test_invalid_times_never_ring(at: str) -> None:
     for name in ("UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago"):
         person = Person([due(at), due("2026-11-22T10:00", due=at)], Rules(), name)
         assert len(person.look("2026-11-22T10:00")) == 1
         assert person.next is None
 
 
-def test_told_elsewhere_without_a_moment_is_told() -> None:
+def test_a_notification_of_another_machine_without_its_time_counts() -> None:
     person = Person([due("2026-11-22T15:00", id="vm-aaaaaa")])
     person.told["vm-aaaaaa"] = Notified("vm-aaaaaa", "2026-11-22T15:00:10Z")
     assert person.look("2026-11-22T16:00") == []
@@ -302,7 +302,7 @@ nows = st.builds(
 
 
 @given(st.lists(items, max_size=12), st.lists(replies, max_size=5), nows, rules_, st.booleans())
-def test_what_was_told_is_told(dues, answers, now, rules, first) -> None:  # type: ignore[no-untyped-def]
+def test_what_was_notified_is_not_notified_again(dues, answers, now, rules, first) -> None:  # type: ignore[no-untyped-def]
     given_ = {answer.id: answer for answer in answers}
     planned = plan(dues, given_, {} if first else HEARD, now, rules)
     heard = heard_of(planned)

@@ -114,7 +114,7 @@ def test_answers_that_are_undone_together_read_the_history_once(bench: Open) -> 
     assert undone(7) == undone(2)
 
 
-def test_who_undoes_it_in_the_note_is_not_fought(bench: Open) -> None:
+def test_a_tick_removed_in_the_note_stays_removed(bench: Open) -> None:
     on = bench("always")
     call = on.id("call Anne")
     on.answer(call)
@@ -183,7 +183,7 @@ def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None
         ("friday", "2026-11-27"), ("12/25", "2026-12-25"), ("12/25 at 8", "2026-12-25T08:00"), ("明天下午三点", "2026-11-23T15:00"), ("2w", "2026-12-06"),
     ],
 )  # fmt: skip
-def test_an_item_sleeps_until_then(bench: Open, given: str | None, until: str) -> None:
+def test_a_snooze_ends_at_the_day_or_time_given(bench: Open, given: str | None, until: str) -> None:
     on = bench()
     call = on.id("call Anne")
     assert on.answer(call, SNOOZED, until=given)["until"] == until
@@ -199,7 +199,7 @@ def test_an_item_sleeps_until_then(bench: Open, given: str | None, until: str) -
         ("3/4", '"3/4" may be 2027-03-04 or 2027-04-03'),
     ],
 )  # fmt: skip
-def test_no_item_sleeps_until_what_is_past_or_may_be_two_days_or_none(
+def test_a_snooze_until_a_past_invalid_or_ambiguous_day_is_refused(
     bench: Open, given: str, says: str
 ) -> None:
     on = bench()

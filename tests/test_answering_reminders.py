@@ -54,7 +54,7 @@ def test_a_note_that_is_ticked_later_catches_up(bench: Open) -> None:
     assert on.text("Tasks.md").count("[x] pay rent") == 2
 
 
-def test_a_note_that_hears_later_of_what_was_done_has_the_day_on_which_it_was(bench: Open) -> None:
+def test_a_task_ticked_later_has_the_day_on_which_it_was_done(bench: Open) -> None:
     on = bench()
     path = on.folder / "Tasks.md"
     path.write_text("- [ ] shave 🔁 every 3 days when done 📅 2026-11-22\n")
@@ -68,7 +68,7 @@ def test_a_note_that_hears_later_of_what_was_done_has_the_day_on_which_it_was(be
     assert (on.id("shave"), on.items()[0].due) == (listed.id, "2026-11-25")
 
 
-def test_what_is_snoozed_for_weeks_is_heard_of_again_on_that_day_and_not_before(
+def test_an_item_snoozed_for_weeks_comes_back_on_that_day_and_not_before(
     bench: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VAULTMEM_NOTIFY_METHOD", "file")
@@ -180,7 +180,7 @@ def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:
 
 
 @pytest.mark.parametrize("state", [DONE, DROPPED])
-def test_what_comes_round_goes_on_until_the_series_is_dropped(bench: Open, state: str) -> None:
+def test_a_repeating_reminder_ends_with_its_series(bench: Open, state: str) -> None:
     on = bench()
     memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
     on.later(2 * 24 * 60)

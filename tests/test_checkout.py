@@ -52,7 +52,7 @@ def test_a_checkout_may_remove_most_notes(repository: Path, inside: str) -> None
 
 
 @pytest.mark.parametrize("before", ["", "checkout -q few", "rm -q --cached -r notes"])
-def test_what_git_has_not_removed_is_missed(repository: Path, before: str) -> None:
+def test_notes_that_git_did_not_remove_are_kept_as_vanished(repository: Path, before: str) -> None:
     """Tracked and untracked notes, whatever was checked out meanwhile."""
     for number in range(40):
         (repository / f"draft {number}.md").write_text(f"draft {number}\n")
@@ -66,7 +66,7 @@ def test_what_git_has_not_removed_is_missed(repository: Path, before: str) -> No
             vault.sync()
 
 
-def test_losses_by_git_do_not_count_with_later_ones(repository: Path) -> None:
+def test_notes_removed_by_a_checkout_do_not_add_to_later_losses(repository: Path) -> None:
     vault = Dwindling(0)
     vault.losses = VanishGuard(str(repository))
     vault.there = {f"notes/{number:02}.md" for number in range(60)}
@@ -80,7 +80,7 @@ def test_losses_by_git_do_not_count_with_later_ones(repository: Path) -> None:
     assert (vault.losses.vanished, vault.indexed) == (None, vault.there)
 
 
-def test_without_git_nothing_is_its_doing(
+def test_without_git_no_removal_is_attributed_to_it(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(repository, "checkout -q few")

@@ -285,7 +285,7 @@ def test_two_machines_write_one_vault_at_once(
             assert_searches_as_alone(index, one)
 
 
-def test_a_server_that_says_nothing_stops_no_search(store: VectorStore, collection: str) -> None:
+def test_a_silent_server_does_not_stop_searches(store: VectorStore, collection: str) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

@@ -90,7 +90,7 @@ def test_a_denial_takes_back_what_it_denies(text: str, denied: str) -> None:
     assert classify(text).category != denied
 
 
-def test_in_german_as_in_english_code_lies_in_a_project_and_a_thing_in_a_cupboard() -> None:
+def test_a_german_verb_of_place_means_a_project_for_code_only() -> None:
     assert classify("Der Code liegt auf GitHub, im Ordner tools").category == "project"
     assert classify("Ordner Steuer liegt im Schrank").category is None
 
@@ -107,7 +107,7 @@ def test_where_nothing_is_said_it_stays_in_the_inbox(text: str) -> None:
     assert classify(text).category is None
 
 
-def test_closeness_tips_the_scales_and_distance_does_not_silence_words() -> None:
+def test_closeness_in_meaning_adds_to_words_and_never_overrules_them() -> None:
     near = dict.fromkeys(TARGETS, 0.1)
     assert classify("Biscuits", near).category is None
     assert classify("Biscuits", {**near, "people": 0.8}).category == "people"

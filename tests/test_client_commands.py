@@ -51,7 +51,7 @@ def test_odd_results_are_no_results(indexed: Path, reply: object) -> None:
         assert ran(*words, "--json").data["count"] == 2
 
 
-def test_a_silent_agent_holds_nobody_up_for_long(
+def test_a_command_does_not_wait_long_for_a_silent_agent(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
@@ -64,7 +64,7 @@ def test_a_silent_agent_holds_nobody_up_for_long(
         assert on(indexed, "search", "apple", "--format", "json").data["count"] == 2
 
 
-def test_an_agent_that_is_stopped_in_its_tracks(indexed: Path) -> None:
+def test_a_suspended_agent_does_not_block_a_command(indexed: Path) -> None:
     """Its queue accepts clients as long as there is room; later ones cannot even connect."""
     path = paths.socket_path(str(indexed))
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -212,7 +212,7 @@ def test_an_agent_that_ends_during_a_sync_is_done_without(indexed: Path) -> None
     assert ended.data["unchanged"] == 2
 
 
-def test_an_agent_of_another_age_holds_the_lock(indexed: Path) -> None:
+def test_a_sync_names_an_agent_of_another_version_that_holds_the_lock(indexed: Path) -> None:
     error = {"id": 1, "error": {"code": -32601, "message": "unknown method"}}
     with strange_agent(indexed, says(error)), State(str(indexed)).lock():
         ended = on(indexed, "sync", "--format", "text")

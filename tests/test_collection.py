@@ -119,7 +119,7 @@ def test_of_two_files_with_one_id_the_older_in_its_folder_keeps_it(folder: Folde
     assert folder.ids()["people/A copy.md"] == ONE
 
 
-def test_an_id_to_come_is_nobody_elses(folder: Folder) -> None:
+def test_an_id_to_be_assigned_is_not_one_in_use(folder: Folder) -> None:
     folder.put("vaultmem/inbox/a.md", b"one")
     own = folder.live()[0].id
     folder.memory("vaultmem/archive/b.md", own)

@@ -111,7 +111,7 @@ def test_what_is_not_found_is_said(filled: Folder, given: str, said: str) -> Non
     assert len(str(raised.value)) < 300
 
 
-def test_what_is_to_come_back_is_looked_for_among_what_was_deleted(filled: Folder) -> None:
+def test_restore_looks_among_deleted_memories(filled: Folder) -> None:
     for given, said in (
         ("111", "vaultmem list --deleted shows"),
         ("Cofee", "did you mean 'Coffee'"),

@@ -186,7 +186,7 @@ def test_secrets_are_in_no_summary_and_greetings_make_none() -> None:
     assert (second.content or "").strip() == NOTHING
 
 
-def test_the_words_of_a_model_are_taken_and_its_secrets_are_not() -> None:
+def test_a_model_s_summary_is_stored_without_secrets() -> None:
     files = view(session(0), session(1), session(2))
     (own,) = made(files.run(step())[0])
     given = {own.id: f"Anne moved it.\x07 The key is {SECRET}."}

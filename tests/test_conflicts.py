@@ -60,7 +60,7 @@ def test_names_without_a_stamp_need_the_original(name: str) -> None:
         *("Plan 2/x.md", "Plan (2) b.md", "Plan - more.md", STAMPED[0], UNSTAMPED[0], "Plan.md"),
     ],
 )
-def test_not_even_doubtful(name: str) -> None:
+def test_ordinary_names_are_not_doubtful(name: str) -> None:
     assert doubtful([name, "Plan.md", "Plan.png", "x.md", ".md"]) == []
 
 

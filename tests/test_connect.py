@@ -80,7 +80,7 @@ OTHERS = [
 
 @ALL
 @each_case("before", OTHERS)
-def test_in_and_out_gives_back_every_byte(home: Path, name: str, before: str) -> None:
+def test_disconnecting_restores_every_byte(home: Path, name: str, before: str) -> None:
     if HARNESSES[name].scaffold:
         before = before.replace("{", '{"version": 1, ', 1) if "version" not in before else before
     file = put(home, name, before)
@@ -240,7 +240,7 @@ def test_several_hooks_of_ours_become_one(name: str) -> None:
     assert commands_in(left, harness) == ["mine"]
 
 
-def test_ours_in_a_group_of_somebody_else_leaves_the_group() -> None:
+def test_removing_our_hook_keeps_the_other_hooks_of_its_group() -> None:
     harness = HARNESSES["claude"]
     group = {
         "matcher": "startup",

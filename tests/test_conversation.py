@@ -73,7 +73,7 @@ def test_an_id_without_a_problem_makes_a_scope_and_comes_back_from_its_folder(gi
 
 
 @pytest.mark.parametrize("given", ["x" * 181, "a\nb", ":a", "a\u200bb", "a\u202eb", "\ud800"])
-def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
+def test_invalid_conversation_ids_are_refused_everywhere(given: str, vault: Path) -> None:
     assert conversation_problem(given)
     check = SETTINGS["conversations.id"].check
     assert check is not None
@@ -95,7 +95,7 @@ def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
             assert asked[0] == expected, "no character in a header is a mark for one"
 
 
-def test_an_entry_is_of_the_conversation_that_its_folder_can_be_of() -> None:
+def test_an_entry_belongs_to_a_conversation_that_fits_its_folder() -> None:
     own = folder_of("My Chat")
     assert in_folder(own, "My Chat") == "My Chat"
     assert in_folder(own, "Other") == ""

@@ -76,7 +76,7 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
         (["conversations", "show", "x", "-n", "0"], b"", "--limit"),
     ],
 )
-def test_what_cannot_be_is_one_clear_line(
+def test_invalid_input_is_refused_in_one_line(
     here: Path, words: list[str], stdin: bytes, says: str
 ) -> None:
     ended = text(*words, stdin=stdin)
@@ -165,7 +165,7 @@ def test_words_of_many_lines_are_shown_line_by_line_and_steer_no_terminal(here: 
     assert "\u202e" not in out
 
 
-def test_turns_that_wait_are_told_and_learned(here: Path) -> None:
+def test_status_counts_waiting_turns_which_are_learned_later(here: Path) -> None:
     turns = turns_of(here)
     assert ran("status", "--json").data["turns_waiting"] == 0
     turns.finish(turns.begin("c", "I live in Lisbon.", time.time()), "Nice.", time.time())

@@ -70,7 +70,7 @@ def test_the_person_is_told_of_any_conversation_that_is_named(opened: Vault) -> 
     assert told(opened, scope=["conversation:one"]) == {**OWN, **ANNE, **CLAUDE}
 
 
-def test_nobody_else_is_unless_it_is_approved(
+def test_other_assistants_recall_only_approved_facts_of_a_conversation(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for by in ("codex", "conversation:Mine", "conversation:"):
@@ -82,7 +82,7 @@ def test_nobody_else_is_unless_it_is_approved(
         assert told(strict, by="conversation:one") == {**OWN, **ANNE}
 
 
-def test_nothing_of_it_is_vouched_for_or_told_first(opened: Vault) -> None:
+def test_facts_of_a_conversation_are_neither_trusted_nor_ranked_first(opened: Vault) -> None:
     opened.converse(
         "one",
         new=[

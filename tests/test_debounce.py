@@ -17,7 +17,7 @@ from vaultmem.agent.debounce import (
 NAMES = st.sampled_from(["a.md", "b.md", "folder", "计划.md"])
 
 
-def test_who_writes_without_end_is_looked_at_all_the_same() -> None:
+def test_a_note_written_continuously_is_still_read() -> None:
     pace, now = Debounce(), 0.0
     while not (taken := pace.take(now)):
         pace.touch("log.md", now)
@@ -39,7 +39,7 @@ def test_looking_again_remembers_since_when_it_is_doubted_until_something_happen
     assert pace.take(4.0)[0].doubted > 4.0
 
 
-def test_something_new_counts_more_than_looking_again() -> None:
+def test_a_new_change_takes_precedence_over_a_planned_second_look() -> None:
     pace = Debounce()
     pace.touch("a.md", 0.0)
     (touch,) = pace.take(1.0)
@@ -52,7 +52,7 @@ def test_something_new_counts_more_than_looking_again() -> None:
     assert pace.due() == pytest.approx(3.0 + QUIET)
 
 
-def test_only_what_is_not_known_counts_as_behind() -> None:
+def test_only_unread_changes_count_as_behind() -> None:
     pace = Debounce()
     pace.touch("a.md", 0.0)
     pace.touch("b.md", 0.0)
@@ -71,7 +71,7 @@ def test_only_what_is_not_known_counts_as_behind() -> None:
         st.tuples(NAMES, st.floats(0.0, 0.7), st.booleans(), st.booleans()), min_size=1, max_size=60
     )
 )
-def test_nothing_is_forgotten_nothing_is_early_nothing_is_late(
+def test_every_change_is_read_once_neither_early_nor_late(
     steps: list[tuple[str, float, bool, bool]],
 ) -> None:
     pace, now = Debounce(), 0.0

@@ -51,7 +51,7 @@ def test_confidence_is_a_share_whatever_the_clocks_say(
 
 
 @given(st.floats(0, 1e7), st.floats(0, 1e7))
-def test_nothing_grows_by_waiting(first: float, second: float) -> None:
+def test_confidence_never_grows_with_time(first: float, second: float) -> None:
     early, late = sorted((first, second))
     aging = Aging("contextual", 0.0, None)
     assert aging.confidence(early) >= aging.confidence(late)

@@ -279,7 +279,7 @@ def test_folders_of_somebody_else(indexed: Path) -> None:
     assert found(indexed) == [f"error: {run} belongs to another user; the agent cannot use it"]
 
 
-def test_a_folder_that_is_none(indexed: Path) -> None:
+def test_a_file_in_place_of_the_runtime_folder_is_an_error(indexed: Path) -> None:
     run = Path(os.path.dirname(paths.socket_path(str(indexed))))
     run.write_text("")
     assert found(indexed) == [f"error: {run} is not a folder"]
@@ -339,10 +339,7 @@ def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.Monke
         says({**WELL, **told}, monkeypatch)
         ended = on(indexed, "status", "--format", "text")
         assert ended.code == 0
-        assert on(indexed, "status", "--format", "json").data["agent"] == {
-            **WELL,
-            **told,
-        }
+        assert on(indexed, "status", "--format", "json").data["agent"] == {**WELL, **told}
         return "\n".join(" ".join(line.split()) for line in ended.out.splitlines())
 
     assert "agent running (pid 1), up 2 hours, index is current\n" in shown()
@@ -384,7 +381,7 @@ def test_a_damaged_history(indexed: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["search roof", "tasks", "pending", "unresolved"])
-def test_who_asks_an_old_index_hears_how_old_it_is(
+def test_commands_say_how_old_an_old_index_is(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     later = time.time() + 3 * 86_400 + 60

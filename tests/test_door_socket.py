@@ -132,7 +132,7 @@ def test_a_wild_line_has_one_answer_and_hurts_no_other(running: Agent, data: byt
     given_=st.none() | st.text(max_size=30) | st.integers()
     | st.sampled_from(['{"name": "memory_list"}', '[{"name": "memory_list"}, {"prompt": "x"}, {}]', "[" * 100_000, "[" + "{}," * 50 + "{}]"]),
 )  # fmt: skip
-def test_wild_words_handed_on_are_answered_or_handed_back(
+def test_odd_arguments_over_the_socket_are_answered_or_returned(
     running: Agent, words: object, given_: object
 ) -> None:
     asked = {**client._request("agent", []), "words": words, "given": given_}
@@ -193,7 +193,7 @@ def settled_numbers(running: Agent) -> tuple[int, int, int]:
     return running.numbers()
 
 
-def test_who_reads_nothing_holds_up_nobody(running: Agent) -> None:
+def test_a_client_that_reads_nothing_does_not_block_others(running: Agent) -> None:
     with Line(running.vault) as deaf:
         deaf.socket.setblocking(False)
         asked = json.dumps({"id": 1, "method": "tools/list"}).encode() + b"\n"
@@ -214,7 +214,7 @@ def test_half_a_line_is_not_waited_for_by_others(running: Agent) -> None:
         assert "result" in half.reply()
 
 
-def test_a_flood_is_stopped_and_neighbours_are_served(tmp_path: Path) -> None:
+def test_a_flooding_client_is_refused_and_others_are_served(tmp_path: Path) -> None:
     indexed = made(tmp_path / "vault")
     with agent_on(indexed) as flooded:
         flooded.answers()

@@ -44,7 +44,7 @@ def test_sentences_are_of_the_text(text: str) -> None:
     TEXTS,
     st.dates(date(2, 1, 1), date(9998, 1, 1)).map(lambda day: datetime.combine(day, NOW.timetz())),
 )
-def test_what_is_found_was_to_come(text: str, written: datetime) -> None:
+def test_dates_found_in_text_are_never_in_the_past(text: str, written: datetime) -> None:
     for found in (intentions.moment(text, written), intentions.task_moment(text, written)):
         assert found is None or found.when.date() >= written.date()
 
@@ -113,7 +113,7 @@ def test_what_repeats_always_has_one_that_counts(rule: str, start: date) -> None
     assert other.due.due > "2026-11-22"
 
 
-def test_it_reminds_as_long_before_each_time() -> None:
+def test_each_repetition_reminds_as_long_before_as_the_first() -> None:
     due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
     (one,) = Schedule(due, "a", "every month").due_at(datetime(2027, 1, 5, tzinfo=UTC), {})
     assert (one.due.due, one.due.at) == ("2026-12-30", "2026-12-28T18:00")

@@ -23,7 +23,7 @@ def test_spans(text: str, seconds: int) -> None:
     "text",
     ["", "5", "m", "5 minutes", "-5m", "1.5h", "0s", "0h0m", "3661d", "9999999999w", "5m!", "٥m", "5m\n3", "1h-30m"],
 )  # fmt: skip
-def test_what_is_no_span(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="a length of time"):
         times.duration_seconds(text)
 

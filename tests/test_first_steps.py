@@ -87,7 +87,7 @@ def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
     assert "nothing that could be undone" in process("setup", "--undo").err
 
 
-def test_what_cannot_be_taken_back_stays_recorded_and_the_rest_goes(home: Path) -> None:
+def test_setup_undo_keeps_a_record_of_what_it_cannot_undo(home: Path) -> None:
     config = Path(paths.config_file())
     config.parent.mkdir(parents=True, exist_ok=True)
     own = f"# my old vault: {home}/Notes\nsearch.limit: 5\n"

@@ -62,7 +62,7 @@ def test_the_listing_tells_the_same(
         assert asked(remembering, *words) == anew
 
 
-def test_what_waits_is_told_by_day(remembering: Path) -> None:
+def test_pending_items_are_grouped_by_day(remembering: Path) -> None:
     lines = told(remembering).splitlines()
     inside = lines[lines.index("<pending>") + 1 : lines.index("</pending>")]
     assert all(re.match(f"- {ID}", line) for line in inside if line[0] == "-")
@@ -272,7 +272,7 @@ def test_what_holds_about_the_person_and_the_project_of_the_folder_is_told(
     )
 
 
-def test_facts_are_few_the_newest_and_most_used_first(
+def test_the_context_has_few_facts_newest_and_most_used_first(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for kind, number in [(kind, number) for kind in ("people", "project") for number in range(20)]:
@@ -293,7 +293,7 @@ def test_facts_are_few_the_newest_and_most_used_first(
     ]
 
 
-def test_neither_what_is_new_nor_what_is_told_often_is_crowded_out(vault: Path) -> None:
+def test_neither_new_nor_often_used_facts_are_crowded_out(vault: Path) -> None:
     def keep(category: str, name: str, day: int, uses: int, more: str = "") -> None:
         file = vault / "vaultmem" / category / f"{name}.md"
         file.parent.mkdir(parents=True, exist_ok=True)

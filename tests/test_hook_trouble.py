@@ -27,7 +27,7 @@ def empty(ended: Ran, harness: str = "claude") -> str:
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_no_vault_is_an_empty_context(tmp_path: Path, harness: str) -> None:
+def test_without_a_vault_the_context_is_empty(tmp_path: Path, harness: str) -> None:
     assert "does not exist" in empty(asked(tmp_path / "gone", harness=harness), harness)
 
 
@@ -55,7 +55,9 @@ def test_a_damaged_index_is_healed_and_all_is_told(
     ]
 
 
-def test_a_surprise_is_an_empty_context(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_gives_an_empty_context(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def surprise(*_: object) -> None:
         raise RuntimeError("what\nis this")
 
@@ -83,7 +85,7 @@ def test_what_fails_in_the_agent_is_done_by_whoever_asked(
     assert len(calls) == 2
 
 
-def test_an_agent_that_hangs_holds_up_neither_a_session_nor_who_reads(
+def test_an_agent_that_hangs_delays_neither_a_session_nor_a_command(
     remembering: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It accepts the connection and says nothing. A command asks it once, whatever else it needs."""
@@ -105,7 +107,7 @@ def test_an_agent_that_hangs_holds_up_neither_a_session_nor_who_reads(
             assert vault.ask("list")["count"]
 
 
-def test_a_harness_that_nobody_knows_starts_all_the_same() -> None:
+def test_an_unknown_harness_starts_with_an_empty_context() -> None:
     said = ran("hook", "session-start", "--harness", "emacs")
     assert (said.code, said.out) == (0, "{}\n")
     assert "known: claude" in said.err
@@ -140,7 +142,7 @@ def test_the_folder_that_the_harness_names_leads_to_the_vault(
 @pytest.mark.parametrize(
     "stdin", [b"", b"{", b"[]", b'{"cwd": 7}', b'{"cwd": "relative"}', b"\xff" * 9, b"[" * 60_000]
 )
-def test_odd_words_on_stdin_are_nothing(
+def test_unreadable_stdin_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stdin: bytes
 ) -> None:
     monkeypatch.chdir(tmp_path)

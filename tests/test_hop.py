@@ -42,7 +42,7 @@ def contents(vault: Vault, question: str, **how: object) -> list[str]:
         ("what does the person who repaired the violin want?", "They charge 80 euros an hour"),
     ],
 )
-def test_a_name_leads_on_and_the_report_says_so(told: Vault, question: str, answer: str) -> None:
+def test_a_name_leads_to_a_reported_second_round(told: Vault, question: str, answer: str) -> None:
     report = told.recall(question, explain=True)
     found = [one for one in report["memories"] if str(one["content"]).startswith(answer)]
     assert found

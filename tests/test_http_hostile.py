@@ -73,7 +73,7 @@ def test_a_list_of_vaults_is_one_of_names(door: Door, vaults: object) -> None:
     assert door.send("POST", "/api/v1/search", body, "claude").status == 400
 
 
-def test_an_event_that_was_never_sent_is_none(door: Door) -> None:
+def test_an_event_id_that_was_never_sent_opens_no_stream(door: Door) -> None:
     session = door.session()
     for last in ("9" * 5_000 + "-1", "1-" + "9" * 5_000, "\xb2-1", "-", "1-"):
         again = {"Last_Event_ID": last, "Mcp_Session_Id": session}
@@ -182,9 +182,7 @@ def test_a_slow_client_holds_nobody_up(door: Door) -> None:
         (["--vault", ".", "--vault", ".."], "one vault"),
     ],
 )
-def test_a_door_that_would_be_open_to_all_stays_shut(
-    vault: Path, words: list[str], says: str
-) -> None:
+def test_serve_refuses_to_listen_unprotected(vault: Path, words: list[str], says: str) -> None:
     named = [] if "--vault" in words else ["--vault", str(vault)]
     command = [sys.executable, "-m", "vaultmem", "serve", *words, *named]
     ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
@@ -194,7 +192,7 @@ def test_a_door_that_would_be_open_to_all_stays_shut(
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make a certificate")
-def test_with_a_certificate_nobody_listens_in(vault: Path, tmp_path: Path) -> None:
+def test_with_a_certificate_connections_are_encrypted(vault: Path, tmp_path: Path) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
             "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(cert)]  # fmt: skip

@@ -35,7 +35,7 @@ def merged(
 @given(st.dictionaries(st.sampled_from("abcdefghijkl"), SCORES, min_size=1), st.integers(1, 20))
 @example({name: [0.0] * 8 for name in "abcdefghijkl"}, 10)
 @example({name: [2.0] * 3 for name in "abcdefghijkl"}, 16)
-def test_each_vault_keeps_its_order_and_none_is_drowned_by_another(
+def test_merged_results_keep_each_vault_s_order_and_balance_them(
     vaults: dict[str, list[float]], limit: int
 ) -> None:
     answer = merged(vaults, limit=limit)
@@ -66,7 +66,7 @@ def test_of_many_vaults_each_is_asked_for_few_results() -> None:
     assert sum(sent) == 20
 
 
-def test_a_vault_that_is_away_is_named_and_the_others_answer() -> None:
+def test_an_unreachable_vault_is_named_and_the_others_answer() -> None:
     vaults = {"home": [12.0, 3.0], "work": [900.0, 450.0]}
     answer = merged(vaults)
     assert isinstance(answer["results"], list)

@@ -111,7 +111,7 @@ async def _all(stream: Stream) -> list[bytes]:
     return [piece async for piece in stream.after(0)]
 
 
-def test_who_guesses_waits_longer_each_time() -> None:
+def test_each_wrong_token_from_an_address_waits_longer() -> None:
     tries = _Tries()
     waits = [tries.failed("10.0.0.9") for _ in range(12)]
     assert waits == sorted(waits)

@@ -123,7 +123,7 @@ def test_a_person_may_say_that_it_is_the_vault(mounted: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
-def test_a_marker_that_is_no_file_is_none(vault: Path, tmp_path: Path, kind: str) -> None:
+def test_a_marker_must_be_a_plain_file(vault: Path, tmp_path: Path, kind: str) -> None:
     """A fifo is not waited for, and nothing is read through a link that leads out of the vault."""
     outside = tmp_path / "outside"
     outside.write_text("a word of another file\n")

@@ -34,7 +34,7 @@ def test_a_conflict_is_left_as_it_is(tmp_path: Path) -> None:
     assert notes(vault) == before
 
 
-def test_of_a_conflict_the_newer_is_taken(tmp_path: Path) -> None:
+def test_on_a_conflict_the_newer_file_is_taken(tmp_path: Path) -> None:
     vault, old, new = versions(tmp_path)
     assert took(vault, old, "--on-conflict", "newer")["changed"] == 0
     assert took(vault, new, "--on-conflict", "newer")["changed"] == 1
@@ -43,7 +43,7 @@ def test_of_a_conflict_the_newer_is_taken(tmp_path: Path) -> None:
     assert notes(vault)["people/Full.md"] == FULL.encode()
 
 
-def test_of_a_conflict_both_are_kept(tmp_path: Path) -> None:
+def test_on_a_conflict_both_files_are_kept(tmp_path: Path) -> None:
     vault, old, _ = versions(tmp_path)
     assert took(vault, old, "--on-conflict", "both")["new"] == 1
     there = Vault(str(vault)).memories()

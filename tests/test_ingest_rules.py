@@ -129,7 +129,7 @@ def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: P
         "好的，那就先这样吧，谢谢你，有空再聊，没什么特别的事情",
     ],
 )  # fmt: skip
-def test_filler_is_no_memory(opened: Vault, text: str) -> None:
+def test_filler_becomes_no_memory(opened: Vault, text: str) -> None:
     (part,) = opened.ingest_text(text)["parts"]
     assert (part["result"], part["reason"]) == ("skipped", "it has nothing to remember")
 
@@ -146,7 +146,7 @@ def test_filler_inside_a_text_is_left_out_and_names_nothing(
     assert takes_less(2, lambda: without_small_talk(f"{'哈' * 50_000}x\n{'-' * 50_000}"))
 
 
-def test_plain_words_that_say_something_are_one(opened: Vault) -> None:
+def test_plain_sentences_with_content_become_memories(opened: Vault) -> None:
     for text in (
         "The boiler is serviced each autumn by the man from the village.",
         "It is important that the pump runs at night when nobody needs the water.",
@@ -254,7 +254,7 @@ def test_no_title_is_a_mark(
 
 
 @pytest.mark.parametrize("source", ["text", "obsidian", "logseq", "car-agent"])
-def test_of_the_vault_within_nothing_is_read(
+def test_a_vault_inside_the_source_is_not_ingested(
     vault: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files(vault, {"Mine.md": "Mine is here.", "deep/er/Mine too.md": "Mine too."})

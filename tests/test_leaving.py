@@ -101,7 +101,7 @@ def test_a_fact_leaves_after_seven_days_on_the_page(
         assert not life.lives(ids[text])
 
 
-def test_what_passes_anyway_and_what_a_person_types_wait_for_nothing(life: Life) -> None:
+def test_events_and_manual_expiry_need_no_notice(life: Life) -> None:
     event = life.write("Yesterday we walked around the weir", memory_type="episodic", expires="3d")
     fact = life.write(FACT, expires="3d")
     assert len(life.night(1, ARCHIVING)) == 1
@@ -168,7 +168,7 @@ def test_what_is_private_is_not_quoted_and_no_assistant_keeps_or_sees_it(life: L
         opened.done(line.rpartition("^")[2], by="codex")
 
 
-def test_to_be_told_by_hook_page_or_bell_is_use(
+def test_being_shown_by_hook_page_or_notification_counts_as_use(
     life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = {
@@ -211,7 +211,7 @@ def test_to_be_told_by_hook_page_or_bell_is_use(
 
 
 @pytest.mark.parametrize("forget", ["events", "all"])
-def test_what_is_due_leaves_by_no_job(
+def test_no_job_archives_a_reminder_that_is_due(
     life: Life, monkeypatch: pytest.MonkeyPatch, forget: str
 ) -> None:
     monkeypatch.setenv("VAULTMEM_MEMORIES_FORGET", forget)

@@ -223,7 +223,7 @@ def lock_of(vault: Path) -> str:
     return os.path.join(paths.make_private(state_of(vault)), "lock")
 
 
-def test_a_number_left_behind_is_nobody(
+def test_a_process_id_left_in_the_lock_file_stops_nothing(
     living: Path, bystander: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     other = bystander(WAITS, "vaultmem", "serve")

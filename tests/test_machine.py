@@ -36,7 +36,9 @@ def fail(error: BaseException) -> object:
 
 
 @pytest.mark.parametrize("error", [OSError("no"), RuntimeError("no"), psutil.AccessDenied(1)])
-def test_who_may_not_look_knows_nothing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_without_permission_values_are_unknown(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     monkeypatch.setattr(psutil, "sensors_battery", fail(error), raising=False)
     monkeypatch.setattr(psutil, "getloadavg", fail(error))
     assert machine.on_battery() is None
@@ -75,7 +77,7 @@ def test_no_other_file_system_is_waited_for(
 @pytest.mark.skipif(
     sys.platform != "linux", reason="elsewhere a priority belongs to the whole process"
 )
-def test_only_the_thread_that_asks_steps_back() -> None:
+def test_only_the_thread_that_asks_lowers_its_priority() -> None:
     def work() -> int:
         machine.lower_priority_of_thread()
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())

@@ -129,7 +129,7 @@ def test_tidying_keeps_what_is_stored_while_it_lists_what_is_needed(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_all_but_some_notes_equals_the_others(
+def test_excluding_notes_equals_naming_all_others(
     catalog: Catalog, meaning: Meaning, seed: int
 ) -> None:
     rng = random.Random(seed)

@@ -96,7 +96,7 @@ class Heard:
 
 
 @pytest.mark.parametrize("by_agent", [False, True])
-def test_who_waits_hears_how_far_a_dream_is(vault: Path, opened: Vault, by_agent: bool) -> None:
+def test_a_dream_reports_its_progress(vault: Path, opened: Vault, by_agent: bool) -> None:
     for fact in FACTS[:3]:
         opened.write(fact)
     heard = Heard()

@@ -291,7 +291,7 @@ def test_an_answer_that_broke_off_is_no_part_of_the_sitting(
     assert [words for role, words in roles(indexed) if role == "user"] == ["One", "Two", "Three"]
 
 
-def test_a_sitting_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> None:
+def test_chat_runs_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> None:
     scripted_llm.otherwise = by_purpose
     main, end = pty.openpty()
     command = [sys.executable, "-m", "vaultmem", *words(indexed, scripted_llm)]
@@ -360,7 +360,7 @@ def test_the_key_and_the_model_of_one_service_are_not_for_another(
     assert wrong.err.startswith("vaultmem: base_url must be an http:// or https:// URL")
 
 
-def test_a_sitting_needs_somebody_to_talk_with(indexed: Path) -> None:
+def test_chat_needs_an_upstream_and_a_model(indexed: Path) -> None:
     for more, wanted in (((), "--upstream"), (("--upstream", "http://127.0.0.1:9/v1"), "--model")):
         ended = on(indexed, "chat", "hi", *more, "--format", "text")
         assert ended.code == 1

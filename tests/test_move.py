@@ -104,7 +104,7 @@ def test_what_an_editor_writes_meanwhile_goes_along(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["gone.md", "gone/n.md", "folder", "", "loop.md"])
-def test_what_is_not_there(folder: Path, path: str) -> None:
+def test_moving_what_is_not_a_note_changes_nothing(folder: Path, path: str) -> None:
     (folder / "folder").mkdir()
     (folder / "loop.md").symlink_to("loop.md")
     with pytest.raises(VaultmemError):

@@ -158,7 +158,7 @@ def test_the_time_that_is_left_shows_once_it_is_known(
     assert shown > 100
 
 
-def test_a_bar_that_stands_still_names_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_progress_bar_shows_no_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agent also reports while nothing has been finished."""
     stream, now = Terminal(), 100.0
     monkeypatch.setattr(sys, "stderr", stream)

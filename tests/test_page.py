@@ -103,7 +103,7 @@ def tick(file: Path, item: Item, box: str = "x") -> None:
     file.write_text(text.replace(f"- [ ] {item.text}", f"- [{box}] {item.text}"), "utf-8")
 
 
-def test_it_is_not_touched_while_nothing_changes(machine: Machine, file: Path) -> None:
+def test_an_unchanged_page_is_not_rewritten(machine: Machine, file: Path) -> None:
     machine.refresh()
     before = file.stat().st_mtime_ns
     assert not machine.refresh().written

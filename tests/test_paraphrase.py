@@ -41,7 +41,7 @@ def test_it_is_the_same_in_both_directions(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize("pair", [("👍", "👎"), ("...", "🎉"), ("?", "Anne likes tea")])
-def test_signs_alone_state_nothing(pair: tuple[str, str]) -> None:
+def test_texts_of_punctuation_alone_are_not_the_same(pair: tuple[str, str]) -> None:
     assert not paraphrase.is_same(*pair, 0.99)
 
 

@@ -279,7 +279,7 @@ def _texts(given: Value) -> list[str]:
     return [str(each) for each in given] if isinstance(given, list) else []
 
 
-def test_whoever_takes_one_out_again_is_believed() -> None:
+def test_a_memory_restored_after_a_merge_is_not_merged_again() -> None:
     after = merged(pair(LONG, LONG))
     (gone,) = after.archived()
     file = after.files.pop(gone.path)

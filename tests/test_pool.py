@@ -57,7 +57,7 @@ def test_while_it_is_lent_it_stays_open_and_is_let_go_when_it_comes_back(
     assert not is_open(lent)
 
 
-def test_none_is_forgotten_whoever_comes_first(vault: Path, pool: Pool) -> None:
+def test_every_replaced_searcher_is_closed(vault: Path, pool: Pool) -> None:
     seen: set[WarmSearcher] = set()
     ended = threading.Event()
 
@@ -112,7 +112,7 @@ with Vault(vault) as opened:
 
 
 @mounts
-def test_where_it_cannot_look_again_it_finds_what_it_found_before(
+def test_an_unwritable_state_still_answers_from_the_last_index(
     vault: Path, write: Write, tmp_path: Path
 ) -> None:
     """Tantivy makes a lock file before it reads what is new, and a disk may have become read-only."""

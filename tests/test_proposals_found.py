@@ -77,7 +77,7 @@ def test_a_name_that_may_mean_something_else_is_no_slip(name: str, title: str) -
 
 
 @pytest.mark.parametrize(("name", "title"), SLIPS)
-def test_a_slip_of_the_pen_is_seen_both_ways(name: str, title: str) -> None:
+def test_typos_are_recognised_in_both_directions(name: str, title: str) -> None:
     assert slips(name, title) is not None
     assert slips(name, title) == slips(title, name)
     assert Titles([title, "Something else"]).nearest(name) == (title,)

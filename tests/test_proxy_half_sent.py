@@ -69,7 +69,7 @@ def test_what_stops_in_the_middle_is_closed(proxy: Proxied, sent: bytes) -> None
     assert client.is_closed()
 
 
-def test_a_byte_now_and_then_does_not_go_on_and_a_thousand_do(proxy: Proxied) -> None:
+def test_a_connection_that_sends_too_slowly_is_closed(proxy: Proxied) -> None:
     client = Client(proxy)
     client.send(HEAD % proxy.port + b"\r\n")
     client.send(b"x" * serving.LEAST)

@@ -47,7 +47,7 @@ WRONG: list[dict[str, str]] = [
 PATHS = ("/v1/chat/completions", "/v1/models", "/v1/files", "/health/", "/nothing")
 
 
-def test_without_it_nothing_is_told_and_nothing_goes_on(
+def test_without_the_key_nothing_is_answered_or_forwarded(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:
     for headers, path in product(WRONG, PATHS):

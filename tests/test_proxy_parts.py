@@ -131,7 +131,9 @@ WORDS = st.sampled_from([
     st.sampled_from([b"", b"gzip", b"br"]),
     st.lists(st.one_of(WORDS, st.binary(max_size=9)), max_size=9),
 )
-def test_bytes_out_are_bytes_in(kind: bytes, packed: bytes, pieces: list[bytes]) -> None:
+def test_answers_are_passed_on_byte_for_byte(
+    kind: bytes, packed: bytes, pieces: list[bytes]
+) -> None:
     reply = Made([(b"content-type", kind), (b"content-encoding", packed)], pieces)
 
     async def passed() -> list[bytes]:
@@ -149,7 +151,7 @@ def test_bytes_out_are_bytes_in(kind: bytes, packed: bytes, pieces: list[bytes])
         assert found == [piece for piece in pieces if piece]
 
 
-def test_a_few_bytes_that_are_megabytes_are_not_heard() -> None:
+def test_a_compression_bomb_is_not_unpacked() -> None:
     import gzip
 
     tee = Tee([(b"content-type", b"application/json"), (b"content-encoding", b"gzip")], Answer())

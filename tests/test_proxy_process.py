@@ -103,7 +103,7 @@ def turns_of(vault: Path) -> list[tuple[str, str]]:
         ]
 
 
-def test_it_says_where_it_listens_and_ends_after_its_last_stream(
+def test_the_proxy_prints_its_address_and_ends_after_its_last_stream(
     vault: Path, scripted_llm: ScriptedLlm
 ) -> None:
     synced(vault)
@@ -127,7 +127,7 @@ def test_it_says_where_it_listens_and_ends_after_its_last_stream(
     assert "Oswin" not in proxy.err
 
 
-def test_quiet_is_quiet(vault: Path, scripted_llm: ScriptedLlm) -> None:
+def test_quiet_prints_one_line(vault: Path, scripted_llm: ScriptedLlm) -> None:
     synced(vault)
     with running(vault, "--upstream", scripted_llm.url, "--quiet") as proxy:
         with proxy.client() as client:

@@ -141,7 +141,7 @@ def test_what_goes_on_with_a_response_goes_on_with_its_turn(
         (raw(b'event: response.failed\ndata: {"type":"response.failed"}\n\n', Content_Type="text/event-stream"), 200),
     ],
 )  # fmt: skip
-def test_of_an_answer_that_is_none_only_the_question_is_kept(
+def test_after_a_failed_answer_only_the_question_is_kept(
     proxy: Proxied, llm: ScriptedLlm, reply: Reply, code: int
 ) -> None:
     llm.play(reply)
@@ -163,7 +163,7 @@ def test_of_an_answer_that_is_none_only_the_question_is_kept(
          "none: the user says nothing"),
     ],
 )  # fmt: skip
-def test_what_is_no_question_goes_on_as_it_is_and_the_answer_says_why(
+def test_requests_without_a_question_are_forwarded_unchanged_with_the_reason(
     proxy: Proxied, llm: ScriptedLlm, body: bytes, why: str
 ) -> None:
     assert send(proxy, body).header("x-vaultmem-recall") == why

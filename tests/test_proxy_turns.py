@@ -122,7 +122,7 @@ def recalled(vault: SlowVault, count: int = 1, patience: float = 0.3) -> list[Re
     return asyncio.run(ask())
 
 
-def test_who_comes_too_late_goes_without() -> None:
+def test_a_request_that_waited_too_long_goes_without_memories() -> None:
     found = recalled(SlowVault(0.2), 80)
     assert sum(one.context.memories > 0 for one in found) <= 2 * chat_memory.THREADS
     assert sum(one.dropped == chat_memory.BUSY for one in found) == 80 - chat_memory.MOST_WAITING

@@ -84,7 +84,7 @@ def test_an_update_in_any_shape_counts_where_it_says_something_of_what_is_there(
         assert decided(answer) == Decisions((HATES,), (), ()), answer
 
 
-def test_a_verb_that_both_have_makes_no_update() -> None:
+def test_a_shared_verb_alone_makes_no_update() -> None:
     """SmolLM2 takes one person's home for the other's."""
     existing = [Existing("anne", "My sister Anne is vegetarian and lives in Porto")]
     new = ["My brother Tom lives in Rome"]
@@ -111,7 +111,7 @@ def test_only_a_fact_about_the_same_thing_is_replaced_or_deleted(
     assert delete == Decisions((new,), (), (old,) if is_about_it else ())
 
 
-def test_none_is_believed_only_of_what_is_there() -> None:
+def test_the_answer_none_counts_only_for_a_fact_that_is_known() -> None:
     known, married, not_anne = (
         "The user has a wife, Anne",
         "The user is married to Anne",

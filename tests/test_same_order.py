@@ -101,7 +101,7 @@ def test_the_order_is_that_of_an_index_built_from_nothing(seed: int) -> None:
         assert order(vault, questions) == rebuilt(vault, questions, scratch)
 
 
-def test_who_needs_the_writer_is_let_in() -> None:
+def test_tidying_makes_way_for_a_waiting_writer() -> None:
     with edited(7) as (vault, _, _):
         state = State(str(vault))
         with state.lock(), open_indexer(state, DEFAULTS) as indexer:

@@ -264,7 +264,7 @@ def test_a_live_one_is_never_replaced(
     assert connect().ask("echo") is not None
 
 
-def test_one_that_is_too_busy_to_answer_is_alive(path: str, answers: Answers) -> None:
+def test_a_server_too_busy_to_answer_is_not_replaced(path: str, answers: Answers) -> None:
     os.mkdir(os.path.dirname(path), 0o700)
     with socket.socket(socket.AF_UNIX) as deaf, socket.socket(socket.AF_UNIX) as waiting:
         deaf.bind(path)

@@ -201,7 +201,7 @@ def test_a_client_that_is_killed(
 @pytest.mark.skipif(
     not hasattr(time, "pthread_getcpuclockid"), reason="needs a clock of each thread"
 )
-def test_at_rest_it_costs_nothing(serve: Serve, connect: Connect) -> None:
+def test_an_idle_server_uses_no_processor_time(serve: Serve, connect: Connect) -> None:
     server = serve(QUICK)
     clients = [connect() for _ in range(5)]
     assert all(client.ask("echo") for client in clients)
@@ -215,7 +215,7 @@ def test_at_rest_it_costs_nothing(serve: Serve, connect: Connect) -> None:
     assert server._dormant
 
 
-def test_stop_ends_all(serve: Serve, connect: Connect, answers: Answers, path: str) -> None:
+def test_stop_closes_all(serve: Serve, connect: Connect, answers: Answers, path: str) -> None:
     before = threading.active_count()
     server = serve()
     idle, half, stuck = connect(), connect(), connect()
@@ -233,7 +233,7 @@ def test_stop_ends_all(serve: Serve, connect: Connect, answers: Answers, path: s
     until(lambda: threading.active_count() == before)
 
 
-def test_stop_lets_an_answer_out(serve: Serve, connect: Connect, answers: Answers) -> None:
+def test_stop_lets_an_answer_finish(serve: Serve, connect: Connect, answers: Answers) -> None:
     server = serve()
     client = connect()
     client.send(b'{"id": 1, "method": "wait"}\n')

@@ -52,7 +52,7 @@ def commands_in(text: str) -> list[list[str]]:
     return [shlex.split(span) for span in spans if "vaultmem" in span]
 
 
-def test_it_is_worth_its_tokens() -> None:
+def test_the_skill_is_short() -> None:
     count = len(wordpieces.tokenizer().encode(text_of()).ids)
     assert 100 < count <= MOST_TOKENS, "each session pays for it: shorten data/SKILL.md"
 
@@ -85,7 +85,7 @@ def test_it_calls_the_same_program_as_the_hook(home: Path, tmp_path: Path, name:
 
 
 @ALL
-def test_it_goes_in_once_and_out_without_a_trace(home: Path, name: str) -> None:
+def test_the_skill_is_installed_once_and_removed_without_a_trace(home: Path, name: str) -> None:
     file = home / FILES[name]
     told = ran("connect", name, "--format", "json").data
     assert (told["skill"]["path"], told["skill"]["changed"]) == (str(file), True)
@@ -114,7 +114,7 @@ def test_one_file_is_shared_and_goes_with_the_last(home: Path) -> None:
     assert not (home / ".agents").exists()
 
 
-def test_who_shares_it_is_told_that_it_names_another_vault(home: Path, tmp_path: Path) -> None:
+def test_a_shared_skill_names_who_else_reads_it(home: Path, tmp_path: Path) -> None:
     ran("connect", "codex")
     assert (home / SHARED).exists()
     assert "Codex" in on(tmp_path, "connect", "gemini").err

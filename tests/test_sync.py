@@ -219,7 +219,7 @@ def test_a_rebuild_keeps_searches_working(vault: Path, write: Write) -> None:
         assert opened.search("apple")
 
 
-def test_one_long_note_does_not_keep_others_out(vault: Path, opened: Vault, write: Write) -> None:
+def test_one_long_note_does_not_crowd_out_others(vault: Path, opened: Vault, write: Write) -> None:
     write("Long.md", "\n\n".join(f"## Part {n}\n\n" + "apple tree " * 90 for n in range(400)))
     for number in range(5):
         write(

@@ -84,7 +84,7 @@ def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
 
 @given(TITLES)
 @settings(max_examples=examples(200))
-def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
+def test_no_title_looks_like_a_sync_conflict(title: str) -> None:
     path = f"{safe_title(title)}.md"
     assert conflict_original(path) is None
     stem = re.sub(r" (?:\([0-9]+\)|[0-9]+)$", "", path[:-3])

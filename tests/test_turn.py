@@ -113,7 +113,7 @@ def test_who_was_silent_is_waited_for_once_and_again_when_it_is_back() -> None:
     assert [(at - START) / MINUTE for _, at in laptop.spoke] == [80, 100]
 
 
-def test_nobody_is_waited_for_who_is_gone_or_cannot_speak() -> None:
+def test_no_machine_waits_for_one_that_is_gone_or_never_notifies() -> None:
     own = Page("laptop", stamp(START.timestamp()))
     long_gone = Page("desktop", stamp((START - timedelta(days=8)).timestamp()))
     cannot_speak = Page("server", "", collect([SEEN]))

@@ -72,7 +72,7 @@ def test_turns_are_in_the_order_in_which_they_began_also_when_the_clock_goes_bac
     assert [one.user for one in turns.waiting()] == list("0123456")
 
 
-def test_nor_for_another_process_that_has_got_its_number(
+def test_a_reused_process_id_does_not_keep_a_turn_open(
     turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns.begin("c", "x", time.time())
@@ -102,7 +102,7 @@ def test_an_answer_that_came_after_it_was_remembered_is_a_turn_again(turns: Turn
     assert (left.id, left.user, left.assistant) == (item.id, "x", "late")
 
 
-def test_one_is_the_worker_at_a_time_and_a_killed_one_is_none(turns: Turns) -> None:
+def test_one_process_at_a_time_is_the_worker_and_a_killed_one_is_replaced(turns: Turns) -> None:
     first = turns.claim()
     assert first is not None
     with first:

@@ -132,7 +132,7 @@ def test_a_job_takes_back_no_question_of_another(machine: Machine) -> None:
     assert machine.run("expire").ok
 
 
-def test_much_at_once_waits_for_a_person(machine: Machine) -> None:
+def test_a_job_that_would_archive_too_much_asks_first(machine: Machine) -> None:
     machine.write(20)
     machine.now += 10 * DAY  # past the end of the inbox's patience, within that of the clock
     run = machine.run("expire")
@@ -146,7 +146,7 @@ def test_much_at_once_waits_for_a_person(machine: Machine) -> None:
     assert machine.archived() == 20
 
 
-def test_a_few_of_many_go_as_ever_and_so_does_what_a_person_types(machine: Machine) -> None:
+def test_archiving_a_few_or_by_command_asks_nothing(machine: Machine) -> None:
     machine.write(4)
     machine.now += 10 * DAY
     machine.write(20, first=4)

@@ -137,7 +137,7 @@ def test_threads_may_take_turns(vault: Path, opened: Vault) -> None:
             assert pool.submit(lambda: asked(opened.searcher())).result() == expected
 
 
-def test_who_lets_go_of_a_searcher_lets_go_of_its_threads(vault: Path, opened: Vault) -> None:
+def test_a_released_searcher_releases_its_threads(vault: Path, opened: Vault) -> None:
     """Each open index has a thread of Tantivy's. An agent at rest may wait an hour for Python to collect cycles."""
     Editor(vault, 1).put("note.md")
     synced(vault)

@@ -83,7 +83,9 @@ def test_a_moved_note_is_told_of_at_both_places(
     assert marks.settled() == [("touched", "b/y.md"), ("touched", "in.md")]
 
 
-def test_noise_is_not_told(root: Path, watcher: Watcher, heard: Heard, marks: Marks) -> None:
+def test_ignored_files_are_not_reported(
+    root: Path, watcher: Watcher, heard: Heard, marks: Marks
+) -> None:
     fill(root, "note.md", ".obsidian/plugins/dataview/x", "node_modules/p/x.md", "m/c/a.md")
     watcher.start()
     fill(root, ".hidden.md", ".obsidian/workspace.json", ".obsidian/plugins/dataview/data.json")
@@ -101,7 +103,7 @@ def test_noise_is_not_told(root: Path, watcher: Watcher, heard: Heard, marks: Ma
 
 
 @linux
-def test_reading_is_not_even_asked_for(watcher: Watcher) -> None:
+def test_no_read_events_are_requested_from_the_kernel(watcher: Watcher) -> None:
     """With these events watchdog never comes to an end in thousands of folders."""
     before = watch_events.open_queues()
     watcher.start()
@@ -317,7 +319,9 @@ def test_a_new_folder_by_the_name_of_one_that_left(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_dies_of_that_is_replaced(root: Path, watcher: Watcher, heard: Heard) -> None:
+def test_a_thread_killed_by_a_name_clash_is_replaced(
+    root: Path, watcher: Watcher, heard: Heard
+) -> None:
     """Too fast for a renewal: watchdog knows two watches by one name, forgets one and misses it."""
     outside = root.parent / "outside"
     (root / "a").mkdir()

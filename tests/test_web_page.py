@@ -162,7 +162,7 @@ def test_a_memory_goes_with_all_that_was_derived_from_it(me: Browser) -> None:
     assert all(me.door.ask("read", id=id_).status == 200 for id_ in ids)
 
 
-def test_who_types_is_sent_results_alone(me: Browser) -> None:
+def test_typing_fetches_results_alone(me: Browser) -> None:
     """Facets are counted once, when the page is opened."""
     me.door.ask("write", content="The anchor is in the locker.")
     for path, form, results in (

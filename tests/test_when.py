@@ -135,7 +135,7 @@ def test_only_plain_intent_is_a_reminder(text: str, wanted: str | None) -> None:
         ("call Bob on Friday at midnight", "call Bob on Friday at midnight (2026-11-27)"),
     ],
 )  # fmt: skip
-def test_stale_words_get_their_day(text: str, wanted: str) -> None:
+def test_relative_days_are_made_absolute_once(text: str, wanted: str) -> None:
     assert absolute(text, NOW) == wanted
     assert absolute(wanted, NOW + timedelta(days=400)) == wanted
 
@@ -170,7 +170,7 @@ def test_later_this_week_is_a_day_to_come(day: int, wanted: int) -> None:
         ("in 999 years, 三天前", datetime(1, 1, 1, 10, tzinfo=UTC), "1000-01-01"),
     ],
 )
-def test_odd_days(text: str, now: datetime, wanted: str) -> None:
+def test_unusual_days_are_understood(text: str, now: datetime, wanted: str) -> None:
     assert only(text, now) == wanted
 
 

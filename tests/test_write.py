@@ -74,7 +74,7 @@ def test_what_the_edit_raises_comes_through(vault: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["gone.md", "gone/n.md", "folder", "pipe.md", "", "dangling.md"])
-def test_what_is_not_there(vault: Path, path: str) -> None:
+def test_changing_what_is_not_a_note_is_refused(vault: Path, path: str) -> None:
     (vault / "folder").mkdir()
     os.mkfifo(vault / "pipe.md")
     (vault / "dangling.md").symlink_to("nowhere.md")
