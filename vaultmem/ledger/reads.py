@@ -297,27 +297,6 @@ def replace_proposals(
         )
 
 
-class ProposedNote(NamedTuple):
-    """A note that something was proposed for, followed by its content when it is renamed."""
-
-    path: str  # as it was proposed
-    place: str  # where it is now
-    hash: bytes  # of its content when it was last seen
-
-
-def proposed_notes(ledger: Ledger) -> list[ProposedNote]:
-    """The notes of open proposals, by path."""
-    query = "SELECT path, place, hash FROM proposed ORDER BY path"
-    return ledger.rows(query, ProposedNote._make)
-
-
-def keep_proposed_notes(ledger: Ledger, notes: Iterable[ProposedNote], now: float) -> None:
-    """Replace the notes of open proposals."""
-    with ledger.writing(now) as db:
-        db.execute("DELETE FROM proposed")
-        db.executemany("INSERT INTO proposed VALUES (?, ?, ?)", notes)
-
-
 def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: float) -> None:
     """Store what a model was consulted about, by id, with state and fields. Known rows are unchanged."""
     rows = [

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ALWAYS, ASK, MODEL, ProposedNote, StoredProposal
+from vaultmem.ledger.reads import ALWAYS, ASK, MODEL, StoredProposal
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
@@ -64,7 +64,6 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     }
     fresh = _without_rejected(session, made, of_dreams, answers)
     reads.replace_proposals(ledger, fresh, gone - fresh.keys(), session.now)
-    reads.keep_proposed_notes(ledger, (), session.now)  # each is where it was found
     if searcher := session.reader.searcher():
         follow_proposed_notes(ledger, answers, searcher.catalog, session.now)
     advice.forget_stale(session)
@@ -74,33 +73,28 @@ def propose(session: Session) -> tuple[int, PlanReport]:
 
 def follow_proposed_notes(ledger: Ledger, answers: Answers, catalog: Catalog, now: float) -> None:
     """Note where the notes of open proposals are now, by their content."""
-    every = open_rows(ledger, answers)
-    paths = {proposal.fields["path"] for proposal in every if not proposal.is_of_model}
-    before = {note.path: note for note in reads.proposed_notes(ledger)}
-    places = {path: before[path].place if path in before else path for path in paths}
-    contents = _contents(catalog, "path", places.values())
-    gone = [before[path] for path in paths & before.keys() if places[path] not in contents]
-    moved = _contents(catalog, "hash", {note.hash for note in gone})
+    rows = {row.id: row.fields for row in open_rows(ledger, answers) if not row.is_of_model}
+    contents = _contents(catalog, "path", {row["path"] for row in rows.values()})
+    gone = (row.get("note", "") for row in rows.values() if row["path"] not in contents)
+    moved = _contents(catalog, "hash", {bytes.fromhex(note) for note in gone})
     counts = Counter(moved.values())
-    others = contents.keys() | {proposal.fields["new"] for proposal in every}  # there before
-    by_hash = {
-        hash_: path for path, hash_ in moved.items() if counts[hash_] == 1 and path not in others
+    others = contents.keys() | {row["new"] for row in rows.values()}  # there before
+    places = {
+        note: path for path, note in moved.items() if counts[note] == 1 and path not in others
     }
-    places |= {note.path: by_hash.get(note.hash, note.place) for note in gone}
-    hashes = {path: note.hash for path, note in before.items()}
-    contents |= moved
-    after = [
-        ProposedNote(path, place, contents.get(place) or hashes.get(path, b""))
-        for path, place in sorted(places.items())
-    ]
-    if after != [*before.values()]:
-        reads.keep_proposed_notes(ledger, after, now)
+    after: dict[str, ProposalRow] = {}
+    for id_, row in rows.items():
+        note = contents.get(row["path"])
+        place = row["path"] if note else places.get(row.get("note", ""), row["path"])
+        after[id_] = {**row, "path": place, "note": note or row.get("note", "")}
+    if after != rows:
+        reads.replace_proposals(ledger, after, (), now)
 
 
-def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) -> dict[str, bytes]:
+def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) -> dict[str, str]:
     """The hashes of notes, by their paths, of those with one of these values."""
     marks = ", ".join("?" * len(values))
-    query = f"SELECT path, hash FROM files WHERE hash IS NOT NULL AND {column} IN ({marks})"  # noqa: S608 - own text
+    query = f"SELECT path, hex(hash) FROM files WHERE hash IS NOT NULL AND {column} IN ({marks})"  # noqa: S608 - own text
     return dict(catalog.db.execute(query, [*values]).fetchall()) if values else {}
 
 
@@ -222,12 +216,10 @@ def _open(session: Session) -> list[Proposal]:
 
 def open_for_notes(ledger: Ledger, answers: Answers) -> list[Proposal]:
     """The open ones not from a model, by path."""
-    every = open_rows(ledger, answers)
-    rows: list[Any] = [proposal.fields for proposal in every if not proposal.is_of_model]
-    places = {note.path: note.place for note in reads.proposed_notes(ledger)} if rows else {}
-    proposals = (Proposal(**row) for row in rows)
-    placed = [each._replace(path=places.get(each.path, each.path)) for each in proposals]
-    return sorted(placed, key=lambda each: (each.path, each.line, each.kind, each.id))
+    rows: list[Any] = [row.fields for row in open_rows(ledger, answers) if not row.is_of_model]
+    fields = [{name: row[name] for name in Proposal._fields if name in row} for row in rows]
+    every = [Proposal(**row) for row in fields]
+    return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
 def to_row(proposal: Proposal) -> ProposalRow:
