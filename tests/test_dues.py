@@ -11,7 +11,7 @@ from vaultmem.adapter import Note, Piece
 from vaultmem.memories.item_answers import DONE, Answer
 from vaultmem.notes.places import folded_name
 from vaultmem.reminders import schedules
-from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
+from vaultmem.reminders.due import NOTE, TASK, Due, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Place, Written, names_day
 from vaultmem_languages import intentions
 
@@ -57,7 +57,7 @@ def test_whatever_a_property_says(text: str) -> None:
     )
     for schedule in found:
         for each in schedule.due_at(NOW, {}):
-            assert datetime.fromisoformat(each.due.due)
+            assert datetime.fromisoformat(each.due)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
         assert schedule
         assert schedule.is_fixed
         (named,) = schedule.due_at(NOW, {})
-        assert named == with_id(schedule.due, schedule.source, schedule.key)
-        found.append(named.due)
+        assert named == with_id(schedule.due, schedule.key)
+        found.append(named)
     assert [each.due for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-25"]
     assert [each.at for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-24T08:35"]
     assert len({each.id for each in found}) == 1
 
 
-def begun(start: str, today: datetime) -> list[Identified]:
+def begun(start: str, today: datetime) -> list[Due]:
     schedule = schedules.of_task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
     assert schedule
     return list(schedule.due_at(today, {}))
@@ -105,18 +105,18 @@ def begun(start: str, today: datetime) -> list[Identified]:
 )
 def test_what_repeats_always_has_one_that_counts(rule: str, start: date) -> None:
     schedule = Schedule(
-        Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), "a", rule
+        Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), rule
     )
     (one,) = schedule.due_at(NOW, {})
-    (other,) = schedule.due_at(NOW, said(one.due.id))
-    assert (one.due.due <= "2026-11-22") == (str(start) <= "2026-11-22")
-    assert other.due.due > "2026-11-22"
+    (other,) = schedule.due_at(NOW, said(one.id))
+    assert (one.due <= "2026-11-22") == (str(start) <= "2026-11-22")
+    assert other.due > "2026-11-22"
 
 
 def test_each_repetition_reminds_as_long_before_as_the_first() -> None:
     due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
-    (one,) = Schedule(due, "a", "every month").due_at(datetime(2027, 1, 5, tzinfo=UTC), {})
-    assert (one.due.due, one.due.at) == ("2026-12-30", "2026-12-28T18:00")
+    (one,) = Schedule(due, "every month").due_at(datetime(2027, 1, 5, tzinfo=UTC), {})
+    assert (one.due, one.at) == ("2026-12-30", "2026-12-28T18:00")
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_rules_in_words(words: str, rule: str) -> None:
 
 def test_a_task_that_repeats_has_a_next_turn_after_any_number_of_answers() -> None:
     due = Due("", TASK, "water the plants", "2026-01-01", "", "A.md", 1, "A", repeat="every day")
-    schedule, answers = Schedule(due, "a"), dict[str, Answer]()
+    schedule, answers = Schedule(due), dict[str, Answer]()
     now = datetime(2026, 1, 1, 12, tzinfo=UTC)
     for _ in range(420):
-        (turn,) = (one for one in schedule.due_at(now, answers) if one.due.id not in answers)
-        assert turn.due.due == f"{now:%Y-%m-%d}"
-        answers[turn.due.id] = Answer(turn.due.id, DONE, f"{now:%Y-%m-%dT%H:%M:%SZ}")
+        (turn,) = (one for one in schedule.due_at(now, answers) if one.id not in answers)
+        assert turn.due == f"{now:%Y-%m-%d}"
+        answers[turn.id] = Answer(turn.id, DONE, f"{now:%Y-%m-%dT%H:%M:%SZ}")
         now += timedelta(days=1)

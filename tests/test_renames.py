@@ -123,8 +123,8 @@ def test_the_file_of_an_earlier_version_has_fewer_fields(tmp_path: Path) -> None
     before = due("vm-old", path="a.md")
     row = [*before._replace(rolls=True, at="2026-11-20", due="2026-11-20")]
     file.write_text(json.dumps([row[: Due._fields.index("begun")]]))
-    turn = with_id(shift(before._replace(rolls=True), DAY), "a").due
-    after = with_id(turn._replace(path="b.md"), "b").due
+    turn = with_id(shift(before._replace(rolls=True, source="a"), DAY))
+    after = with_id(turn._replace(path="b.md", source="b"))
     moved = Renames(str(file)).follow([after], Entries(said(DONE, turn.id), {}), 0.0, nowhere)
     assert [*moved.answers] == [after.id]
 

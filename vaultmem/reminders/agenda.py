@@ -30,7 +30,7 @@ from vaultmem.memories.item_answers import (
 from vaultmem.notes import blocks
 from vaultmem.notes.places import REMINDERS, folded_name, in_conversation
 from vaultmem.reminders import schedules
-from vaultmem.reminders.due import Due, Identified, Schedule, with_id
+from vaultmem.reminders.due import Due, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Written
 from vaultmem.text.values import EVERYBODY
 
@@ -138,7 +138,7 @@ class _Entry(NamedTuple):
     when: str
     path: str
     line: int
-    due: Identified
+    due: Due
     note: int
 
 
@@ -181,14 +181,14 @@ class Agenda:
         """Each item once. An item also in a conflict copy is listed from the original; a memory reworded in its copy
         has one reminder at a time, and if it repeats, the original's."""
         originals = [entry for entry in entries if entry.note not in self._copies]
-        pairs = {entry.due.pair for entry in originals}
-        times = {_turn(entry) for entry in originals if entry.due.due.memory}
+        pairs = {(entry.due.source, entry.due.key) for entry in originals}
+        times = {_turn(entry) for entry in originals if entry.due.memory}
         dues: dict[tuple[str, str], Due] = {}
         for entry in entries:
-            due, pair = entry.due
+            pair = entry.due.source, entry.due.key
             is_known = pair in pairs or _turn(entry) in times
             if not (is_known and entry.note in self._copies):
-                dues.setdefault(pair, due)
+                dues.setdefault(pair, entry.due)
         return dues
 
     def next_turn(self, now: datetime) -> str:
@@ -240,7 +240,7 @@ class Agenda:
             asks, own_used = self._read_note(catalog, note, now.tzinfo or UTC)
             if moving := [ask for ask in asks if not ask.is_fixed]:
                 self._notes[note.id] = moving
-            own = (with_id(ask.due, ask.source, ask.key) for ask in asks if ask.is_fixed)
+            own = (with_id(ask.due, ask.key) for ask in asks if ask.is_fixed)
             fixed += (_entry(due, note.id) for due in own)
             used |= own_used
         fixed.sort()
@@ -283,7 +283,10 @@ class Agenda:
         asks = [ask for ask in self._schedules(note, place) if ask]
         # Even an item's own id may occur twice.
         if self._names.is_shared(original):
-            asks = [ask if ask.due.memory else ask._replace(source=path) for ask in asks]
+            asks = [
+                ask if ask.due.memory else ask._replace(due=ask.due._replace(source=path))
+                for ask in asks
+            ]
         if private or author or scope != EVERYBODY:
             asks = [
                 ask._replace(due=ask.due._replace(private=private, scope=scope, author=author))
@@ -357,14 +360,12 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(0, zone)
 
 
-def _entry(due: Identified, note: int) -> _Entry:
-    reminder = due.due
-    return _Entry(reminder.due or reminder.at, reminder.path, reminder.line, due, note)
+def _entry(due: Due, note: int) -> _Entry:
+    return _Entry(due.due or due.at, due.path, due.line, due, note)
 
 
 def _turn(entry: _Entry) -> tuple[str, str]:
-    due = entry.due.due
-    return due.memory, "" if due.rolls else entry.when
+    return entry.due.memory, "" if entry.due.rolls else entry.when
 
 
 def _with_different_ids(dues: dict[tuple[str, str], Due]) -> tuple[Due, ...]:

@@ -55,18 +55,10 @@ class Due(NamedTuple):
         return self.task or self.text
 
 
-class Identified(NamedTuple):
-    """A current due, and the source and key of its id."""
-
-    due: Due
-    pair: tuple[str, str]
-
-
 class Schedule(NamedTuple):
     """When something is due, as in a note, independent of the day."""
 
-    due: Due  # without id; of a recurring item, the first occurrence
-    source: str  # source of the id: the note's name, or the id of the task or memory
+    due: Due  # without id and key; of a recurring item, the first occurrence
     rule: str = ""  # rule by which it repeats by itself, see text.recurrence
     begins: bool = False  # only starts at its time, and is never late
     days: int | None = None  # day after which it ends, done or not
@@ -82,9 +74,7 @@ class Schedule(NamedTuple):
     def _repeats_in_note(self) -> bool:
         return self.due.kind == TASK and bool(self.due.repeat)
 
-    def due_at(
-        self, moment: datetime, answers: Answers, snoozed: Answers = NONE
-    ) -> Iterator[Identified]:
+    def due_at(self, moment: datetime, answers: Answers, snoozed: Answers = NONE) -> Iterator[Due]:
         """The due item at that moment: of a recurring one, the last occurrence until it is answered, then the next.
         `snoozed` are the answers that postpone something."""
         today = moment.date().isoformat()
@@ -92,60 +82,55 @@ class Schedule(NamedTuple):
             yield from self._occurrence(moment, answers, snoozed)
         elif self.begins:
             due = self.due if self.due.due[:10] >= today else self.due._replace(due="")
-            yield with_id(due, self.source, self.due.due)
+            yield with_id(due, self.due.due)
         else:
-            turn = with_id(self.due, self.source, self.key)
+            turn = with_id(self.due, self.key)
             last = max(self.due.due, _until(turn, snoozed))
             is_only_written = self.due.due == today <= self.not_on
             if not (is_only_written or self._is_over(last, today)):
                 yield from self._turns(turn, answers, moment.tzinfo)
 
-    def _turns(
-        self, turn: Identified, answers: Answers, zone: tzinfo | None
-    ) -> Iterator[Identified]:
+    def _turns(self, turn: Due, answers: Answers, zone: tzinfo | None) -> Iterator[Due]:
         """The item; for a repeating task also the occurrences after each one answered but not ticked in its note,
         with the ids that they will have there."""
         yield turn
         while self._repeats_in_note:  # each occurrence but the last has an answer
-            due, closed = turn.due, _closed_on(turn, answers, zone)
+            closed = _closed_on(turn, answers, zone)
             day = closed and recurrence.day_to_come(
-                due.repeat, date.fromisoformat(due.due[:10]), closed
+                turn.repeat, date.fromisoformat(turn.due[:10]), closed
             )
             if not day:
                 return
-            due = shift(due, day.isoformat() + due.due[10:])._replace(kind=SENTENCE, begun=False)
-            turn = with_id(due, self.source, self.key and day.isoformat())
+            due = shift(turn, day.isoformat() + turn.due[10:])._replace(kind=SENTENCE, begun=False)
+            turn = with_id(due, self.key and day.isoformat())
             yield turn
 
     def next_after(self, moment: datetime) -> str:
         """When the next occurrence replaces the last one; "" for never."""
         return occurrences(self.rule, self.due.due, moment).next if self.rule else ""
 
-    def _occurrence(
-        self, moment: datetime, answers: Answers, snoozed: Answers
-    ) -> Iterator[Identified]:
+    def _occurrence(self, moment: datetime, answers: Answers, snoozed: Answers) -> Iterator[Due]:
         last, following = occurrences(self.rule, self.due.due, moment)
         put_off = self._put_off(last, snoozed) if last else None
-        if put_off and is_asleep(answers[put_off.due.id], moment.isoformat()[:16]):
+        if put_off and is_asleep(answers[put_off.id], moment.isoformat()[:16]):
             yield put_off
             return
         until = _until(put_off, snoozed)
         if last and not self._is_over(max(last, until), moment.date().isoformat()):
-            occurrence = with_id(shift(self.due, last), self.source)
-            if not following or not is_closed(answers, occurrence.due.id):
-                due = occurrence.due._replace(due=until, at=until) if until else occurrence.due
-                yield occurrence._replace(due=due)
+            occurrence = with_id(shift(self.due, last))
+            if not following or not is_closed(answers, occurrence.id):
+                yield occurrence._replace(due=until, at=until) if until else occurrence
                 return
         for _ in range(_MOST_AHEAD):  # done ahead of time
             if not following:
                 return
-            occurrence = with_id(shift(self.due, following), self.source)
+            occurrence = with_id(shift(self.due, following))
             following = occurrence_after(self.rule, self.due.due, following)
-            if not following or not is_closed(answers, occurrence.due.id):
+            if not following or not is_closed(answers, occurrence.id):
                 yield occurrence
                 return
 
-    def _put_off(self, last: str, snoozed: Answers) -> Identified | None:
+    def _put_off(self, last: str, snoozed: Answers) -> Due | None:
         """The occurrence before the last one, if that is snoozed until later."""
         oldest = min((one.at for one in snoozed.values() if one.until > last), default="~")[:10]
         when, start = last, date.fromisoformat(self.due.due[:10])
@@ -154,7 +139,7 @@ class Schedule(NamedTuple):
             if not (earlier := _days_around(self.rule, start, day)[0]):
                 break
             when = earlier + last[10:]
-            occurrence = with_id(shift(self.due, when), self.source)
+            occurrence = with_id(shift(self.due, when))
             if _until(occurrence, snoozed) > last:
                 return occurrence
         return None
@@ -168,24 +153,23 @@ class Schedule(NamedTuple):
             return False
 
 
-def _until(one: Identified | None, snoozed: Answers) -> str:
-    answer = snoozed.get(one.due.id) if one else None
+def _until(due: Due | None, snoozed: Answers) -> str:
+    answer = snoozed.get(due.id) if due else None
     return answer.until if answer else ""
 
 
-def _closed_on(one: Identified, answers: Answers, zone: tzinfo | None) -> date | None:
+def _closed_on(due: Due, answers: Answers, zone: tzinfo | None) -> date | None:
     """The day on which it was done or dropped; None while it is open."""
-    at = seconds(answers[one.due.id].at) if is_closed(answers, one.due.id) else None
+    at = seconds(answers[due.id].at) if is_closed(answers, due.id) else None
     return None if at is None else datetime.fromtimestamp(at, zone).date()
 
 
-def with_id(due: Due, source: str, key_time: str = "") -> Identified:
-    """A due with its id, lengthened if another begins alike."""
+def with_id(due: Due, key_time: str = "") -> Due:
+    """A due with its id, by its source and words and its time."""
     words = " ".join(due.text.split())
-    pair = source, f"{words}\0{key_time or due.due or due.at}"
-    series = series_id(source, "" if due.memory else words) if due.rolls else ""
-    id_, (source, key) = item_id(*pair), pair
-    return Identified(due._replace(id=id_, series=series, source=source, key=key), pair)
+    key = f"{words}\0{key_time or due.due or due.at}"
+    series = series_id(due.source, "" if due.memory else words) if due.rolls else ""
+    return due._replace(id=item_id(due.source, key), series=series, key=key)
 
 
 def series_id(source: str, words: str = "") -> str:
@@ -204,7 +188,7 @@ def earlier_occurrences(due: Due, days: int) -> Iterator[Due]:
     day = date.fromisoformat(due.due[:10]).toordinal()
     for number in range(day - 1, max(day - days, 1), -1):
         when = date.fromordinal(number).isoformat() + due.due[10:]
-        yield with_id(shift(due, when), due.memory).due
+        yield with_id(shift(due, when))
 
 
 def shift(due: Due, when: str) -> Due:

@@ -158,7 +158,7 @@ class Renames:
                 continue
             due = Due(*row)
             # Earlier versions did not record the source of the id.
-            known = due if due.source else with_id(due, folded_name(due.path)).due
+            known = due if due.source else with_id(due._replace(source=folded_name(due.path)))
             self._before[due.id] = known._replace(id=due.id)
         self._saved = list(self._before.values())
         self._since = {id_: since.get(id_, 0.0) for id_ in self._before}
@@ -281,7 +281,7 @@ def _turn_of(gone: Due, due: Due) -> Due:
     """Of a recurring item in a note, the occurrence at the time of another."""
     if not gone.rolls or gone.due == due.due:
         return gone
-    return with_id(shift(gone, due.due), gone.source).due
+    return with_id(shift(gone, due.due))
 
 
 def _new_ids(gone: Due, due: Due, turns: Iterable[Due]) -> Iterator[tuple[str, str]]:

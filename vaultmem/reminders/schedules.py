@@ -134,14 +134,14 @@ class Place(NamedTuple):
 
     def due(self, kind: str, text: str, line: int) -> Due:
         """An item in that place, without a time yet."""
-        return Due("", kind, text, "", "", self.path, line, self.title, foreign=self.foreign)
+        place, source = (self.path, line, self.title), self.written.stem
+        return Due("", kind, text, "", "", *place, foreign=self.foreign, source=source)
 
 
 def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None:
     """An open task; `plain` says whether its words may give the time if it has no date."""
-    own_id = _own_id(fields)
-    due = place.due(TASK, _text(fields, "text"), _line(fields))
-    due = due._replace(repeat=_repeat(fields), own_id=own_id, begun=fields.get("status") == "/")
+    due = _with_own_id(place.due(TASK, _text(fields, "text"), _line(fields)), fields)
+    due = due._replace(repeat=_repeat(fields), begun=fields.get("status") == "/")
     by, scheduled, remind = (_text(fields, key) for key in ("due", "scheduled", "remind"))
     planned = [moment for moment in (scheduled, remind) if moment]
     first = by or min(planned, default="") or _text(fields, "start")
@@ -152,7 +152,7 @@ def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None
     # The id uses the day only: adding a time does not make another task.
     key = first if timed != first else ""
     due = due._replace(due=timed, at=at)
-    return Schedule(due, own_id or place.written.stem, begins=not at, key=key)
+    return Schedule(due, begins=not at, key=key)
 
 
 def of_block(place: Place, fields: JsonObject) -> Schedule | None:
@@ -161,12 +161,13 @@ def of_block(place: Place, fields: JsonObject) -> Schedule | None:
     first = limit or _text(fields, "scheduled")
     if not first:
         return None
-    repeat, own_id = _repeat(fields), _own_id(fields)
+    repeat = _repeat(fields)
     rule = repeat if repeat and recurrence.read_rule(repeat) else ""
-    due = place.due(SENTENCE if limit else NOTE, _text(fields, "text"), _line(fields))._replace(
-        due=first, at=first, repeat=repeat, rolls=bool(rule), lapses=not limit, own_id=own_id
+    due = place.due(SENTENCE if limit else NOTE, _text(fields, "text"), _line(fields))
+    due = _with_own_id(due, fields)._replace(
+        due=first, at=first, repeat=repeat, rolls=bool(rule), lapses=not limit
     )
-    return Schedule(due, own_id or place.written.stem, rule, days=GRACE_DAYS if limit else 0)
+    return Schedule(due, rule, days=GRACE_DAYS if limit else 0)
 
 
 def of_sentence(place: Place, line: int, text: str) -> Schedule | None:
@@ -184,7 +185,7 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
     task = _task(due.text, moment, place.written) if moment.relative else ""
     due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule), task=task)
     rule = recurrence.for_each_month(rule, moment.when.date())
-    return Schedule(due, due.own_id or place.written.stem, rule)
+    return Schedule(due, rule)
 
 
 def _task(text: str, moment: Moment, written: Written) -> str:
@@ -194,8 +195,9 @@ def _task(text: str, moment: Moment, written: Written) -> str:
     return _to_the_person(phrase.task) if is_alike and not phrase.rest else ""
 
 
-def _own_id(fields: JsonObject) -> str:
-    return _text(fields, "id") or _text(fields, "block_id")
+def _with_own_id(due: Due, fields: JsonObject) -> Due:
+    own_id = _text(fields, "id") or _text(fields, "block_id")
+    return due._replace(own_id=own_id, source=own_id or due.source)
 
 
 def _repeat(fields: JsonObject) -> str:
@@ -244,11 +246,11 @@ def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Sc
     words = repeat if isinstance(repeat, str) else ""
     rule = rule_of(words, since)
     start = place.due(REMINDER, own.text, 0) if own.memory else place.due(NOTE, place.title, 0)
-    start = start._replace(memory=own.memory, repeat=rule, rolls=bool(rule))
-    source, each = own.memory or place.written.stem, recurrence.for_each_month(rule, since.date())
+    source, each = own.memory or start.source, recurrence.for_each_month(rule, since.date())
+    start = start._replace(memory=own.memory, source=source, repeat=rule, rolls=bool(rule))
     pairs = _pairs(dues, reminds)
     for due, at in pairs:
-        yield Schedule(start._replace(due=due, at=at, repeat=rule or words), source, each)
+        yield Schedule(start._replace(due=due, at=at, repeat=rule or words), each)
     if own.journal:
         return
     written = {due[:10] for due, _ in pairs} | _days_of_writing(place.path, folded)
@@ -258,7 +260,7 @@ def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Sc
             if day[:10] not in written:
                 seen = "" if "T" in day else place.written.first_seen(f"{key} {day}")
                 dated = start._replace(due=day, at=day, lapses=True)
-                yield Schedule(dated, source, rule, days=0, not_on=seen)
+                yield Schedule(dated, rule, days=0, not_on=seen)
 
 
 def rule_of(words: str, now: datetime) -> str:
