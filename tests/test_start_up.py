@@ -317,7 +317,7 @@ import re._compiler as compiler
 from vaultmem import cli
 wide, plain = [], compiler.compile
 def compiled(source, flags=0):
-    if "-\\u9fff" in str(source) or "-\\\\u9fff" in str(source):
+    if any(end in str(source) for end in ("-\\u9fff", "-\\\\u9fff", "-\\\\U0010ffff")):
         wide.append(source)
     return plain(source, flags)
 compiler.compile = compiled

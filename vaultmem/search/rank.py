@@ -12,7 +12,7 @@ from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from vaultmem.index import ASKS, ORD_BITS
-from vaultmem.text.values import lazy, value
+from vaultmem.text.values import value
 
 # field of the keyword index -> weight of its BM25 score
 FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 0.2}
@@ -28,8 +28,6 @@ FREQUENT_WEIGHT = 1.5
 PHRASE_WEIGHTS = {
     "body": 2.0, "near": 0.8, "title": 1.2, "heading": 0.3, "label": 2.0, "tag": 0.6, "path": 0.2,
 }  # fmt: skip
-# Single characters that are tokens: of Thai and Lao, Burmese, Khmer, and from the kana on.
-_CHARACTER = lazy(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\U0010ffff]")
 CHARACTER_WEIGHT = 0.3  # a single CJK character, in addition to its pairs
 FIELDS = tuple(PHRASE_WEIGHTS)
 NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
@@ -83,7 +81,13 @@ class Ranked:
 
 def is_character(word: str) -> bool:
     """Whether a token is a single character of a script without blanks between words."""
-    return len(word) == 1 and _CHARACTER.match(word) is not None
+    # Compared: compiling a pattern of all these takes a short recall 4 ms.
+    return len(word) == 1 and (
+        word >= "\u3040"  # the kana, and all that follows; Thai and Lao, Burmese, Khmer
+        or "\u0e00" <= word <= "\u0eff"
+        or "\u1000" <= word <= "\u109f"
+        or "\u1780" <= word <= "\u17ff"
+    )
 
 
 def word_weight(token: str) -> float:
