@@ -208,7 +208,7 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
         opened.sync()
         assert opened.waiting()["findings"][0]["subject"].endswith(f"/Renamed {days}.md")
     (finding,) = opened.waiting()["findings"]
-    question = finding_id("contradiction", newer, [older])
+    question = finding_id({"kind": "contradiction", "subject": "", "ids": [newer, older]})
     for state, is_open in (("dropped", False), ("open", True)):
         opened.ask("answer", id=question, state=state)
         assert opened.waiting()["findings"] == [finding] * is_open
@@ -219,6 +219,25 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
     opened.edit(newer, "Project Birch uses Postgres 16.")
     opened.dream(3)
     assert not opened.waiting()["findings"]
+
+
+def test_a_fading_memory_waits_also_under_another_name(
+    opened: Vault, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = opened.write("Anne prefers trains to planes", decay="contextual")
+    write("Travel.md", f"As [[{memory['title']}]].\n")
+    opened.sync()
+    monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + 20 * 86_400))
+    opened.dream(3)
+    (before,) = opened.waiting()["findings"]
+    path = vault / opened.read(memory["id"])["path"]
+    path.rename(path.with_name("Trains.md"))
+    opened.sync()
+    (finding,) = opened.waiting()["findings"]
+    assert (before["kind"], finding["id"]) == ("fading", memory["id"])
+    assert finding["subject"].endswith("/Trains.md")
+    assert finding["said"].startswith("[[Trains]] is fading")
+    assert finding["others"] == before["others"] == ["Travel.md"]
 
 
 def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(opened: Vault) -> None:

@@ -71,12 +71,14 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
         {"kind": kind, "subject": path, "said": f"said of {path}", "others": [paths[1]]}
         for kind, path in zip(kinds, paths, strict=True)
     ]
+    for row, of in zip(found[1:3], ([ids[1]], [ids[2], ids[1]]), strict=True):
+        row["ids"] = of
     reads.keep_findings(sight.ledger, kinds, found, 0.0)
     shown = [item for item in look(sight, vault) if "said of" in item.text]
     assert [item.source for item in shown] == [paths[2], paths[1]], "unsure is no chore"
     assert shown[0].text.endswith(f"vaultmem delete {ids[1][:8]} archives the older one")
     assert shown[1].text.endswith(f"vaultmem reinforce {ids[1][:8]} keeps it")
-    renamed = {**found[2], "ids": [ids[2], ids[1]], "said": "said of [[b]]"}
+    renamed = {**found[2], "said": "said of [[b]]"}
     reads.keep_findings(sight.ledger, kinds, [renamed], 0.0)
     for path, name in zip(paths[1:3], ("b, new.md", "c, new.md"), strict=True):
         (vault / path).rename((vault / path).with_name(name))
@@ -90,12 +92,13 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
     assert not [item for item in look(sight, vault) if "said of" in item.text]
     for number in range(6):  # nothing else lists them, so each is listed
         path = f"people/many {number}.md"
-        memory(write, path)
+        many = memory(write, path)
         one = {
             "kind": "contradiction",
             "subject": f"vaultmem/{path}",
             "said": "said of",
             "others": [paths[0]],
+            "ids": [many, ids[0]],
         }
         found.append(one)
     reads.keep_findings(sight.ledger, kinds, found, 0.0)

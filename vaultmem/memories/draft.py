@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from vaultmem.adapter import Properties, Value
@@ -56,34 +56,30 @@ class Finding(TypedDict):
     said: NotRequired[str]  # one line for a person
     others: NotRequired[list[str]]  # paths that are the evidence
     at: NotRequired[float]  # when it was noticed, if a person is asked about it
-    id: NotRequired[str]  # of a memory announced to leave: its id and the day
-    leaves: NotRequired[str]
-    ids: NotRequired[list[str]]  # ids of the memories at these paths, which may be renamed
+    leaves: NotRequired[str]  # the day on which a memory is announced to leave
+    # Ids of the memories, which may be renamed: at the first of these paths.
+    ids: NotRequired[list[str]]
+    id: NotRequired[str]  # the first of them, in reports
 
 
 def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
-    """A finding with current paths, by memory ids; "" for one that is gone."""
-    if "ids" not in finding:
-        return finding
-    before = [finding["subject"], *finding.get("others", ())]
-    now = [paths.get(id_, "") for id_ in finding["ids"]]
+    """A finding with the current paths of its memories, by their ids; "" for one that is gone."""
+    ids = finding.get("ids", [])
+    before, now = (
+        [finding["subject"], *finding.get("others", ())],
+        [paths.get(id_, "") for id_ in ids],
+    )
     said = finding.get("said", "")
-    for old, new in zip(before, now, strict=True):
+    for old, new in zip(before, now, strict=False):
         said = said.replace(f"[[{file_name(old)}]]", f"[[{file_name(new)}]]")
+    now += before[len(now) :]
     return {**finding, "subject": now[0], "others": now[1:], "said": said}
 
 
-def noticed(
-    rows: Iterable[Finding], paths: Mapping[str, str], id_at: Callable[[str], str]
-) -> Iterator[tuple[Finding, list[str]]]:
-    """The findings whose memories all exist, with current paths: each with its memory's id and those of the older
-    ones that it contradicts. `paths` has the memories by id; `id_at` gives the id at a path, "" for none."""
-    for row in rows:
-        finding = follow_renames(row, paths)
-        others = finding.get("others", []) if finding["kind"] == "contradiction" else []
-        ids = [id_at(path) for path in (finding["subject"], *others)]
-        if all(ids):
-            yield finding, ids
+def noticed(rows: Iterable[Finding], paths: Mapping[str, str]) -> list[Finding]:
+    """The findings whose memories all exist, with their current paths: `paths` has the memories by id."""
+    every = ((row, row.get("ids", [])) for row in rows)
+    return [follow_renames(row, paths) for row, ids in every if ids and paths.keys() >= {*ids}]
 
 
 class Plan(NamedTuple):

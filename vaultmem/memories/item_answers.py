@@ -133,14 +133,15 @@ def halted_id(finding: Finding) -> str:
     return item_id(finding["subject"], f"halted\0{finding['at']}")
 
 
-def finding_id(kind: str, newer: str, older: Iterable[str]) -> str:
+def finding_id(finding: Finding) -> str:
     """The id of a dream's finding about memories, by their ids."""
-    return item_id(newer, "\0".join([kind, *sorted(older)]))
+    newer, *older = finding["ids"]
+    return item_id(newer, "\0".join([finding["kind"], *sorted(older)]))
 
 
 def leaving_id(finding: Finding) -> str:
     """The id of the notice that a memory will be archived."""
-    return item_id(finding["id"], f"leaving\0{finding['leaves']}")
+    return item_id(finding["ids"][0], f"leaving\0{finding['leaves']}")
 
 
 # --- What may be trusted

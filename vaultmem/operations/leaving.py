@@ -79,9 +79,9 @@ def notices(session: Session) -> dict[str, str]:
         answer = answers.get(leaving_id(row))
         state = answer.state if answer else ""
         if state == DONE or is_asleep(answer, now.isoformat()[:16]):
-            results[row["id"]] = _NOT_NOW
+            results[row["ids"][0]] = _NOT_NOW
         elif state != SNOOZED:
-            results[row["id"]] = row["leaves"]
+            results[row["ids"][0]] = row["leaves"]
     return results
 
 
@@ -90,18 +90,15 @@ def give(session: Session, job: str, values: Mapping[str, str], items: Iterable[
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # also takes their steps
     if not kinds:
         return
-    announced = {
-        row["id"]: row
-        for row in reads.findings(session.store.ledger, *LEAVING)
-        if row["id"] in values
-    }
+    every = reads.findings(session.store.ledger, *LEAVING)
+    announced = {row["ids"][0]: row["leaves"] for row in every if row["ids"][0] in values}
     day = (session.local_time + NOTICE).date().isoformat()
     rows: list[Finding] = []
     for item in items:
         memory = session.store.collection.at(item["subject"])
         if item["kind"] in LEAVING and memory is not None:
-            leaves = announced[memory.id]["leaves"] if memory.id in announced else day
-            rows.append({**item, "id": memory.id, "ids": [memory.id], "leaves": leaves})
+            leaves = announced.get(memory.id, day)
+            rows.append({**item, "ids": [memory.id], "leaves": leaves})
     reads.keep_findings(session.store.ledger, kinds, rows, session.now)
 
 
@@ -114,7 +111,7 @@ def keep(
     for row in reads.findings(session.store.ledger, *LEAVING):
         id_ = leaving_id(row)
         answer = answers.get(id_)
-        memory = live.get(row["id"])
+        memory = live.get(row["ids"][0])
         if answer is None or answer.state != DONE or memory is None:
             open_.append(row)
         elif dry_run:

@@ -99,12 +99,11 @@ def _keep_findings(session: Session, level: int, findings: list[Finding]) -> Non
 
 def _with_ids(session: Session, finding: Finding) -> Finding:
     """A finding that follows its memories to new names; a person who moves an unsure memory has decided."""
-    at = session.store.collection.at
-    memories = [at(path) for path in (finding["subject"], *finding["others"])]
-    ids = [memory.id for memory in memories if memory]
-    if finding["kind"] == UNSURE or len(ids) < len(memories):
-        return finding
-    return {**finding, "ids": ids}
+    at, others = session.store.collection.at, finding["others"]
+    paths = [finding["subject"], *(others if finding["kind"] == CONTRADICTION else ())]
+    ids = [memory.id for path in paths if (memory := at(path))]
+    is_followed = finding["kind"] != UNSURE and len(ids) == len(paths)
+    return {**finding, "ids": ids} if is_followed else finding
 
 
 def _place(finding: Finding) -> tuple[str, str, tuple[str, ...]]:

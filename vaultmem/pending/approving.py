@@ -153,16 +153,10 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
     collection, answers = session.store.collection, session.store.pending.record.answers()
     minute, results = session.local_time.isoformat()[:16], []
     paths = {memory.id: memory.path for memory in collection.live()}
-
-    def id_at(path: str) -> str:
-        memory = collection.at(path)
-        return memory.id if memory and not memory.archived else ""
-
-    rows = reads.findings(session.store.ledger, *WAITING)
-    for finding, ids in noticed(rows, paths, id_at):
-        item = finding_id(finding["kind"], ids[0], ids[1:])
+    for finding in noticed(reads.findings(session.store.ledger, *WAITING), paths):
+        item = finding_id(finding)
         if not (is_closed(answers, item) or is_asleep(answers.get(item), minute)):
-            results.append({**finding, "id": ids[0]})
+            results.append({**finding, "id": finding["ids"][0]})
     open_ = open_rows(session.store.ledger, answers)
     return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}
 

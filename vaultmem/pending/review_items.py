@@ -75,7 +75,6 @@ _COUNTED = {
 _KEYS = {"copies": "conflict copy"}  # the word in ids, where different
 CHORES = "{} to look after: vaultmem review"
 _MEMORIES = """AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
-    OR f.path IN (SELECT value FROM json_each(?))
     OR json_extract(n.properties, '$.id') IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
 
 
@@ -241,11 +240,9 @@ class Review:
     @cached_property
     def _memories(self) -> list[Note]:
         """Living memories with an id: those in the inbox, procedural ones, and those in findings."""
-        findings = self._findings
-        paths = [path for row in findings for path in (row["subject"], *row.get("others", ()))]
-        ids = [id_ for row in findings for id_ in row.get("ids", ())]
-        parameters, context = (json.dumps(paths), json.dumps(ids)), self.context
-        rows = person_facts.note_rows(context.catalog, context.folder, _MEMORIES, *parameters)
+        context = self.context
+        ids = json.dumps([id_ for row in self._findings for id_ in row.get("ids", ())])
+        rows = person_facts.note_rows(context.catalog, context.folder, _MEMORIES, ids)
         return person_facts.living(rows, context.folder)
 
     def _content(self, memory: Note) -> str:
@@ -292,16 +289,14 @@ class Review:
         ]
 
     def _group_findings(self) -> dict[str, list[Item]]:
-        by_path = {memory.path: memory for memory in self._memories}
-        paths = {memory.id: memory.path for memory in self._memories}
+        by_id = {memory.id: memory for memory in self._memories}
+        paths = {id_: memory.path for id_, memory in by_id.items()}
         items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
-        ids = {memory.path: memory.id for memory in self._memories}
         rows = (row for row in self._findings if row["kind"] in items)
-        for finding, (_, *older) in noticed(rows, paths, lambda path: ids.get(path, "")):
-            kind, memory = finding["kind"], by_path[finding["subject"]]
-            older.sort()
-            text = f"{finding['said']}{_advice(kind, memory.id, older)}"
-            items[kind].append(_item_of(memory, kind, finding_id(kind, memory.id, older), text))
+        for finding in noticed(rows, paths):
+            kind, (newer, *older) = finding["kind"], finding["ids"]
+            text = f"{finding['said']}{_advice(kind, newer, sorted(older))}"
+            items[kind].append(_item_of(by_id[newer], kind, finding_id(finding), text))
         return items
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
@@ -313,7 +308,7 @@ class Review:
         by_id = {each.id: each for each in self._memories} if notices else {}
         items = []
         for notice in sorted(notices, key=lambda one: str(one["leaves"])):
-            if memory := by_id.get(str(notice["id"])):
+            if memory := by_id.get(notice["ids"][0]):
                 text = f"leaves on {notice['leaves']}; tick to keep it: {self._content(memory)}"
                 items.append(_item_of(memory, "leaving", leaving_id(notice), text))
         return items
