@@ -1,5 +1,6 @@
 """A write lands whole or not at all, never over somebody else's words, also when it is killed."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -47,6 +48,19 @@ def test_change(vault: Path) -> None:
     assert everything(vault) == {"n.md": NEW}
     assert stat.S_IMODE(note.stat().st_mode) == 0o640
     assert note.stat().st_ino != inode
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EPERM])
+def test_a_drive_without_permissions(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    monkeypatch.setattr(os, "chown", refuse)
+    assert change(str(vault), "n.md", done)
+    assert everything(vault) == {"n.md": NEW}
 
 
 def test_nothing_is_touched_when_nothing_differs(vault: Path) -> None:

@@ -323,10 +323,11 @@ def _write_new(path: str, data: bytes, mode: int = 0o600) -> None:
 
 
 def _dress(temp: str, stat: os.stat_result) -> None:
-    """Give the new file the owner, mode, attributes and creation time of the old one, as far as permitted."""
+    """Give the new file the owner, mode, attributes and creation time of the old one, as far as the disk has them."""
     with contextlib.suppress(OSError):
         os.chown(temp, stat.st_uid, stat.st_gid)
-    os.chmod(temp, modes.S_IMODE(stat.st_mode))
+    with contextlib.suppress(OSError):  # it stays readable by its owner only
+        os.chmod(temp, modes.S_IMODE(stat.st_mode))
     if sys.platform == "darwin":  # an older modification time moves the birth; editors sort by it
         os.utime(temp, (time.time(), stat.st_birthtime))
         os.utime(temp)
