@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.laws import examples
 from vaultmem.errors import VaultGoneError
-from vaultmem.vault.walk import Trouble, is_temporary, nfc, printable, walk
+from vaultmem.vault.walk import FileLookup, Trouble, is_temporary, nfc, printable, walk
 
 
 def listed(root: Path) -> tuple[list[str], list[Trouble]]:
@@ -142,6 +142,45 @@ def test_two_spellings_of_one_name(tmp_path: Path) -> None:
         "\xfc.md",
     ]
     assert all("rename one" in trouble.reason for trouble in troubles)
+
+
+@pytest.fixture
+def no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that finds files regardless of case, as those of macOS and Windows and memory cards do."""
+    look = os.lstat
+
+    def lstat(path: str | Path) -> os.stat_result:
+        found, rest = tmp_path, os.path.relpath(path, tmp_path).split("/")
+        for part in rest:
+            same = (name for name in os.listdir(found) if name.casefold() == part.casefold())
+            found /= next(same, part)
+        return look(found)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+
+
+@pytest.mark.usefixtures("no_case")
+def test_a_disk_that_ignores_case_has_a_file_once(tmp_path: Path) -> None:
+    """A file or folder renamed by case alone is found by its present name only."""
+    fill(tmp_path, "Straße/ÄPFEL.md", "2026/11.md")
+    look = FileLookup(str(tmp_path))
+    assert [
+        entry.path for entry in (look.at("Straße/ÄPFEL.md"), look.at("2026/11.md")) if entry
+    ] == [
+        "Straße/ÄPFEL.md",
+        "2026/11.md",
+    ]
+    assert look.at("Straße/Äpfel.md") is None
+    assert look.at("2026/11.MD") is None
+    assert look.at("straße/ÄPFEL.md") is None
+    assert not look.has_folder("straße")
+
+
+def test_files_that_differ_in_case_alone_are_all_found(tmp_path: Path) -> None:
+    fill(tmp_path, "a.md", "A.MD", "ä/x.md", "Ä/x.md")
+    look = FileLookup(str(tmp_path))
+    for entry in walk(str(tmp_path), []):
+        assert look.at(entry.raw) == entry
 
 
 def test_deep_folders_do_not_stop_it(tmp_path: Path) -> None:

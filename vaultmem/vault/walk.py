@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat as modes
-import sys
 import unicodedata
 
 from vaultmem.errors import VaultGoneError
@@ -40,9 +39,6 @@ class Trouble(NamedTuple):
     path: str  # printable; bytes that are not UTF-8 are written as \\xNN
     reason: str
     folder: bool = False
-
-
-_FOLDS_CASE = sys.platform in ("darwin", "win32")  # there a name finds files with other spellings
 
 
 def walk(root: str, troubles: list[Trouble], below: str = "") -> Iterator[Entry]:
@@ -88,11 +84,10 @@ class FileLookup:
         folder, _, name = raw.rpartition("/")
         if is_temporary(name) or not is_utf8(raw) or not self.has_folder(folder):
             return None
-        if _FOLDS_CASE or not name.isascii():
-            spelled = self._spelling(folder, name)
-            if spelled is None:
-                return None
-            raw = f"{folder}/{spelled}" if folder else spelled
+        spelled = self._spelling(folder, name)
+        if spelled is None:
+            return None
+        raw = f"{folder}/{spelled}" if folder else spelled
         try:
             stat = os.lstat(f"{self._root}/{raw}")
         except OSError:
@@ -113,17 +108,20 @@ class FileLookup:
                 and raw.count("/") < DEEPEST
                 and self.has_folder(above)
                 and _is_real_folder(f"{self._root}/{raw}")
+                and self._spelling(above, name) is not None
             )
             self._folders[raw] = exists
         return exists
 
     def _spelling(self, folder: str, name: str) -> str | None:
-        """The name that counts among those in a folder with the same NFC form, see _apart()."""
-        composed = nfc(name)
-        if not _FOLDS_CASE and os.path.lexists(f"{self._root}/{folder}/{composed}"):
+        """The name that counts among those in a folder with the same NFC form, see _apart(); None if there is none, or
+        only one in other letters, as on a disk that ignores case."""
+        full, composed, swapped = f"{self._root}/{folder}", nfc(name), name.swapcase()
+        ignores_case = swapped != name and os.path.lexists(f"{full}/{swapped}")
+        if not ignores_case and (name.isascii() or os.path.lexists(f"{full}/{composed}")):
             return composed
         try:
-            names = os.listdir(f"{self._root}/{folder}")
+            names = os.listdir(full)
         except OSError:
             return None
         if composed in names:
