@@ -1,5 +1,6 @@
 """Memories from one vault into another: complete to the last byte, merged by id and text, whatever the lines are."""
 
+import errno
 import json
 import os
 import stat
@@ -182,7 +183,13 @@ def test_a_file_that_cannot_be_read_is_left_out_and_that_is_said(tmp_path: Path)
     assert "1 file that cannot be read left out" in one_line(ended)
 
 
-def test_a_file_is_written_whole_privately_and_not_over_another(tmp_path: Path) -> None:
+def test_a_file_is_written_whole_privately_and_not_over_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:  # as on a memory card
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", no_links)
     vault, target = made(tmp_path / "v"), tmp_path / "out.jsonl"
     Vault(str(vault)).write("Anne prefers trains.")
     ended = on(vault, "export", "--output", str(target))

@@ -209,6 +209,8 @@ def export_lines(args: Namespace, output: Output) -> int:
 
 def _write_file(path: str, lines: Iterable[str], *, force: bool) -> int:
     """Write a new file atomically, readable by its owner only. Returns its number of lines."""
+    from vaultmem.vault.moves import take_name  # only an export to a file writes one
+
     folder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
     target, temp = f"{folder}/{name}", f"{folder}/.{name}.{os.getpid()}.tmp"
     exists = f"{path} already exists; --force replaces it"
@@ -224,7 +226,7 @@ def _write_file(path: str, lines: Iterable[str], *, force: bool) -> int:
         if force:
             os.replace(temp, target)
         else:
-            os.link(temp, target)
+            take_name(temp, target)
     except FileExistsError as error:
         raise VaultmemError(exists) from error
     except OSError as error:
