@@ -130,6 +130,22 @@ def test_a_file_that_changes_while_it_is_read(
         assert found.trouble == "another program wrote to it while it was read"
 
 
+@pytest.mark.parametrize("part", [1, 4, 100])
+def test_a_file_is_read_in_as_few_parts_as_the_disk_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    (tmp_path / "n.md").write_text("ten bytes\n")
+    real, parts = os.pread, list[bytes]()
+
+    def pread(handle: int, length: int, offset: int) -> bytes:
+        parts.append(real(handle, min(length, part), offset))
+        return parts[-1]
+
+    monkeypatch.setattr(os, "pread", pread)
+    assert read(str(tmp_path), "n.md").text == "ten bytes\n" == b"".join(parts).decode()
+    assert all(parts), "that it has not grown is known from its size"
+
+
 def test_names_in_another_unicode_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unlistable(folder: str) -> list[str]:
         raise AssertionError(f"{folder} is listed")

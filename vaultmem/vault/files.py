@@ -161,7 +161,7 @@ def content_of(handle: int, cap: int) -> tuple[bytes, os.stat_result, bool]:
         if not modes.S_ISREG(before.st_mode):
             raise OSError(0, "not a regular file")
         for turn in range(_TRIES):
-            data = _read_up_to(handle, min(before.st_size, cap) + 1)
+            data = _read_up_to(handle, min(before.st_size, cap))
             after = os.fstat(handle)
             whole = len(data) == before.st_size or before.st_size > cap
             if whole and same_moment(before, after):
@@ -174,10 +174,10 @@ def content_of(handle: int, cap: int) -> tuple[bytes, os.stat_result, bool]:
 
 
 def _read_up_to(handle: int, length: int) -> bytes:
-    """Up to `length` bytes from the start of a file."""
-    data = os.pread(handle, length, 0)
+    """The first `length` bytes of a file, or all if it is shorter; one more tells that there are more."""
+    data = os.pread(handle, length + 1, 0)
     while data and len(data) < length:
-        more = os.pread(handle, length - len(data), len(data))
+        more = os.pread(handle, length + 1 - len(data), len(data))
         if not more:
             break
         data += more
