@@ -108,6 +108,16 @@ def test_a_question_for_a_time_prefers_what_speaks_of_times(tmp_path: Path) -> N
     assert not any(searcher.parts(question, note)["date"] for note in TIMES)
 
 
+def test_times_that_a_later_commit_brings_count_after_a_refresh(tmp_path: Path) -> None:
+    write(tmp_path, {**NO_TIMES, 7: "in July"})
+    searcher = KeywordSearcher(str(tmp_path))
+    question = Question("when?", parse("when?"), None)
+    assert [note for note in (7, *NO_TIMES) if searcher.parts(question, note)["date"]] == [7]
+    write(tmp_path, TIMES)
+    assert searcher.refresh()
+    assert all(searcher.parts(question, note)["date"] for note in TIMES)
+
+
 def test_only_and_all_but(searcher: KeywordSearcher) -> None:
     def notes(only: list[int], *, all_but: bool) -> set[int]:
         hits = searcher.search(Question("桥", parse("桥"), only, all_but=all_but), 10)

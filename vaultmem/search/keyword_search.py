@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cached_property
 from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
@@ -50,6 +49,7 @@ class KeywordSearcher:
         self._index, self._searcher, self._is_live = open_to_read(folder)
         self._schema = self._index.schema
         self.vocabulary = Vocabulary(self._searcher)
+        self._times: list[tantivy.Query] | None = None  # that find any block with days
 
     @keyword_errors()
     def refresh(self) -> bool:
@@ -60,6 +60,7 @@ class KeywordSearcher:
         self._index.reload()
         self._searcher = self._index.searcher()
         self.vocabulary = Vocabulary(self._searcher)
+        self._times = None
         self._commit = commit
         return True
 
@@ -179,28 +180,20 @@ class KeywordSearcher:
     def _when_clause(self, text: str) -> list[tantivy.Query]:
         if not language().asks_when(text):
             return []
-        either = [query for patterns, query in self._times if all(map(self._is_there, patterns))]
-        return [_T.const_score_query(self._any(either), rank.WHEN_WEIGHT)]
+        if self._times is None:
+            # Most of these match nothing in most vaults, and would take most of the time of each search.
+            self._times = [query for query in self._time_queries() if self._run(query, 1)[0]]
+        return [_T.const_score_query(self._any(self._times), rank.WHEN_WEIGHT)]
 
-    @cached_property
-    def _times(self) -> list[tuple[tuple[str, ...], tantivy.Query]]:
-        """The query for blocks with days or dates."""
+    def _time_queries(self) -> list[tantivy.Query]:
+        """The queries for blocks with days or dates."""
         times, body = language().time_words(), (self._schema, "body")
-        results = []
-        for pattern in [("|".join(tokenize(times.words)),), *times.patterns]:
-            query = (
-                _T.regex_phrase_query(*body, list(pattern))
-                if pattern[1:]
-                else _T.regex_query(*body, pattern[0])
-            )
-            results.append((pattern, query))
-        return results
-
-    def _is_there(self, pattern: str) -> bool:
-        """Whether a pattern of CJK characters can match anything: searching for numbers beside them is slow."""
-        return pattern.isascii() or any(
-            self.vocabulary.count("body", word) for word in pattern if is_character(word)
-        )
+        alone = [*tokenize(times.words), *(only for only, *more in times.patterns if not more)]
+        phrases = [pattern for pattern in times.patterns if pattern[1:]]
+        return [
+            _T.regex_query(*body, "|".join(alone)),
+            *(_T.regex_phrase_query(*body, list(phrase)) for phrase in phrases),
+        ]
 
     def _filter(
         self, clauses: list[tuple[tantivy.Occur, tantivy.Query]], question: Question
