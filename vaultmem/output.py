@@ -259,8 +259,10 @@ _TO_ESCAPE = lazy(f"[{''.join(map(chr, _ESCAPED))}]")
 def json_text(value: object, indent: int | None = None) -> str:
     """A value as JSON on one line (or indented): every character as it is, except those that control a terminal."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=_plain)
-    # translate() is slow on non-ASCII text, and every answer has a "…".
-    return text.translate(_ESCAPED) if _TO_ESCAPE.search(text) else text
+    # From fast to slow: translate() takes long on non-ASCII text, and every answer has a "…".
+    if text.isprintable() or not _TO_ESCAPE.search(text):
+        return text
+    return text.translate(_ESCAPED)
 
 
 def _bare(text: str) -> str:
