@@ -198,7 +198,7 @@ def _fail(words: list[str], message: str, code: int) -> int:
 
 def _run_command(declared: Verb, name: str, words: list[str]) -> int:
     from vaultmem.client import is_terminal
-    from vaultmem.commands.parsing import asks_for_help, parse, requested_format, run
+    from vaultmem.commands.parsing import asks_for_help, parse, requested_format
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output, Paged
 
@@ -207,6 +207,8 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
 
         sys.stdout.write(manual.of_command(name))
         return 0
+    from vaultmem.commands.rendering import run
+
     output = Output(requested_format(words))
     try:
         args = parse(name, words)

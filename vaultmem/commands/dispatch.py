@@ -18,7 +18,8 @@ from vaultmem.api.params import Declared, at_door, in_json
 from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import JSON, Param, commands
 from vaultmem.commands import tool_calls
-from vaultmem.commands.parsing import from_params, parse, run
+from vaultmem.commands.parsing import from_params, parse
+from vaultmem.commands.rendering import run
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import GARBAGE, TYPE_CHECKING

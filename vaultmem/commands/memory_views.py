@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from vaultmem import screen
 from vaultmem.commands.rendering import (
+    ask,
     count_of,
     open_vault,
     params_of,
     place,
-    run,
     short,
     show_done,
     show_report,
@@ -203,7 +203,7 @@ def upgrade(args: Namespace, output: Output) -> int:
 def edit_property(args: Namespace, output: Output) -> int:
     """set, unset: change a property, or show what would change."""
     args.value = None if args.value is None else parse_value(args.value)
-    return run(args.command, args, output)
+    return ask(args.command, args, output)
 
 
 def parse_value(text: str) -> Value:

@@ -9,14 +9,13 @@ from types import SimpleNamespace as Namespace
 
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
-from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, find_verb, resolve, resolve_command
+from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, find_verb, resolve
 from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import did_you_mean, lazy
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
-    from vaultmem.output import Output
 
 HELP = ("-h", "--help")
 _OPTION = lazy(r"(--[a-z][a-z-]*)(?:=|\Z)|(-[a-z])(?:\d*|=.*)\Z")
@@ -207,18 +206,6 @@ def _default(param: Param) -> object:
     if param.place in ("*", "+") and param.kind in LISTS:
         return []
     return param.default
-
-
-def run(name: str, args: Namespace, output: Output) -> int:
-    """Run a command. Returns its exit code."""
-    verb = find_verb(name).same_as or name
-    command = find_verb(verb).command
-    with params.at_door(COMMAND):
-        if command:
-            return int(resolve_command(command)(args, output))
-        from vaultmem.commands import rendering
-
-        return rendering.run(verb, args, output)
 
 
 def requested_format(words: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Shared by commands: opening the vault, asking a verb for its answer, printing reports and diffs."""
+"""Running a command, and what commands share: opening the vault, asking a verb, printing reports and diffs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 
 from vaultmem import now, screen
+from vaultmem.api.params import at_door
 from vaultmem.api.verbs import COMMAND, JSON, find_verb, resolve_command
 from vaultmem.client import is_terminal
 from vaultmem.errors import StateError, UsageError, VaultmemError
@@ -35,6 +36,14 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def run(name: str, args: Namespace, output: Output) -> int:
+    """Run a command. Returns its exit code."""
+    name = find_verb(name).same_as or name
+    command = find_verb(name).command
+    with at_door(COMMAND):
+        return int(resolve_command(command)(args, output)) if command else ask(name, args, output)
+
+
+def ask(name: str, args: Namespace, output: Output) -> int:
     """Ask for the answer of a verb, and print it."""
     verb = find_verb(name)
     arguments = params_of(name, args)
