@@ -44,7 +44,7 @@ class Scene:
             raise VaultmemError("the page cannot be written")
         return Refreshed(written=False, acks={}, problems=[])
 
-    def notify(self, _: object, now: datetime, _vanished: str) -> Planned:
+    def notify(self, _: object, now: datetime) -> Planned:
         if self.fails:
             raise self.fails.pop()
         self.told.append(now)
@@ -91,7 +91,7 @@ def running(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         yield scene
 
     def start() -> Reminders:
-        thread = Reminders(lend, lambda: scene, lambda: None, lambda: True)  # type: ignore[arg-type,return-value] # a stand-in
+        thread = Reminders(lend, lambda: scene, lambda: True)  # type: ignore[arg-type,return-value] # a stand-in
         thread.now = lambda: scene.now
         made.append(thread)
         scene.thread = thread
@@ -128,7 +128,7 @@ def test_reminders_are_replanned_when_clocks_change(
 def test_during_changes_pauses_exceed_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     at = 0.0
     monkeypatch.setattr(reminders, "time", SimpleNamespace(monotonic=lambda: at))
-    thread = Reminders(None, None, None, None)  # type: ignore[arg-type] # it is not started
+    thread = Reminders(None, None, None)  # type: ignore[arg-type] # it is not started
     thread.now = lambda: NOON
     thread._day, pauses = (NOON.date(), NOON.utcoffset()), []
     for thread._took in (0.5, 4.0, 60.0):

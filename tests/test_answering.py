@@ -327,11 +327,12 @@ def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
     call = on.id("call Anne")
     (on.folder / "Tasks.md").rename(on.folder.parent / "Tasks.md")
     catalog = on.vault.searcher().catalog
-    on.store.pending.refresh(catalog, on.at, "the vault is empty")
-    on.store.pending.notify(catalog, on.at, "the vault is empty")
-    on.answer(call, vanished="the vault is empty")
+    on.store.pending.vanished = lambda: "the vault is empty"
+    on.store.pending.refresh(catalog, on.at)
+    on.store.pending.notify(catalog, on.at)
+    on.answer(call)
     assert not (on.folder / "vaultmem").exists()
     assert on.stated()[call] == DONE
-    on.ask("undo", last=True, vanished="the vault is empty")
+    on.ask("undo", last=True)
     assert not (on.folder / "vaultmem").exists()
     assert on.stated().get(call) != DONE

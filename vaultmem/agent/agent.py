@@ -77,9 +77,10 @@ class Agent:
         listeners = Listeners(self._on_commit, self._on_replace, self._on_touch)
         self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
         self._memories = Memories(state, config, self.reconciler.wrote, self._hears_all)
+        self._memories.store.vanished = lambda: self.reconciler.vanished or ""
         self._reminders = Reminders(
-            self.vault, lambda: self._memories.store.pending, lambda: self.reconciler.vanished, self._is_whole
-        )  # fmt: skip
+            self.vault, lambda: self._memories.store.pending, self._is_whole
+        )
         self._memories.remembered = self._reminders.tell_soon
         self.embedding = EmbeddingQueue(
             self._state, self._pool, self._throttle, lambda: rules_of(self.folder, self.config)

@@ -142,18 +142,16 @@ ReminderState = TypedDict("ReminderState", {"next": "str | None", "troubles": li
 
 
 class Reminders(threading.Thread):
-    """Works when something has changed, at midnight, when the clocks change, and when something is due. `vanished` says
-    why the vault cannot be trusted, `is_ready` whether the index knows all of it."""
+    """Works when something has changed, at midnight, when the clocks change, and when something is due. `is_ready` says
+    whether the index knows all of the vault."""
 
     def __init__(
-        self, lend: Lend, pending: Callable[[], Pending], vanished: Callable[[], str | None],
-        is_ready: Callable[[], bool],
-    ) -> None:  # fmt: skip
+        self, lend: Lend, pending: Callable[[], Pending], is_ready: Callable[[], bool]
+    ) -> None:
         super().__init__(name="reminders", daemon=True)
         zone = LocalZone()
         self.now: Callable[[], datetime] = lambda: datetime.fromtimestamp(clock.seconds(), zone)
-        self._lend, self._pending = lend, pending
-        self._vanished, self._is_ready = vanished, is_ready
+        self._lend, self._pending, self._is_ready = lend, pending, is_ready
         self._wake = threading.Condition()
         self._first_change: float | None = 0.0  # not yet handled (monotonic)
         self._last_change = 0.0
@@ -215,7 +213,7 @@ class Reminders(threading.Thread):
                         self._work()
                         self._took = time.monotonic() - began
                     else:
-                        self._pending().exchange(self.now(), self._vanished() or "")
+                        self._pending().exchange(self.now())
                     self._exchanged = time.monotonic()
                 except (VaultmemError, OSError) as error:
                     self._back_off(str(error))
@@ -224,7 +222,7 @@ class Reminders(threading.Thread):
                     self._back_off(f"{type(error).__name__}: {error}")
         finally:
             with contextlib.suppress(VaultmemError, OSError):  # this machine may stay off for long
-                self._pending().exchange(self.now(), self._vanished() or "")
+                self._pending().exchange(self.now())
             self._pending().close()
 
     def _back_off(self, problem: str) -> None:
@@ -267,7 +265,7 @@ class Reminders(threading.Thread):
     def _work(self) -> None:
         with self._wake:
             self._first_change = None
-        now, vanished, pending = self.now(), self._vanished() or "", self._pending()
+        now, pending = self.now(), self._pending()
         if not self._is_awake:
             pending.wake_up(now)
             self._is_awake = True
@@ -276,10 +274,10 @@ class Reminders(threading.Thread):
             pending.unsettled = True
         with self._lend() as vault:
             try:
-                refreshed = pending.refresh(vault.searcher().catalog, now, vanished)
+                refreshed = pending.refresh(vault.searcher().catalog, now)
             except VaultmemError as error:  # whatever is wrong with the page, notify of what is due
                 refreshed = Refreshed(written=False, acks={}, problems=[str(error)])
-            planned = pending.notify(vault.searcher().catalog, now, vanished)
+            planned = pending.notify(vault.searcher().catalog, now)
         for problem in set(refreshed.problems) - set(self._problems):
             log.warning("%s", problem)
         unshown = pending.notifier.problem  # already logged

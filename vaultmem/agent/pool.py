@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from vaultmem.api.rpc import only_reads, takes
+from vaultmem.api.rpc import only_reads
 from vaultmem.api.vault import Embedded, Vault, search_with_archive
 from vaultmem.config import Config
 from vaultmem.embedding.models import resolve_model
@@ -292,8 +292,6 @@ class AgentVault(Vault):
     def ask(self, verb: str, /, **params: object) -> Any:
         """Run a verb in the one store of memories. Waits for its turn without holding a searcher."""
         self.release()
-        if takes(verb, "vanished") and (vanished := self._agent.reconciler.vanished):
-            params = {**params, "vanished": vanished}
         self._is_writing = not only_reads(verb)
         try:
             return self._agent.memory(self, verb, params)

@@ -43,7 +43,6 @@ TO = Param("until", "notes of this day or earlier", kind="date", spelling="to", 
 COMPRESSED = flag("include_compressed", "include memories that a summary replaces")
 SINCE = Param("since", "a day or a time, also in words, or a span such as 2h", metavar="WHEN")
 WORDS = Param("content", kind="long", place="*", metavar="WORD", needed=True)
-VANISHED = Param("vanished", doors="agent")
 UNATTENDED = flag("unattended", doors="agent")
 NEWS = flag("only_news", doors="json")
 SUMMARIES = Param("summaries", kind="records", doors="agent")

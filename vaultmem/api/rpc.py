@@ -177,12 +177,6 @@ def only_reads(name: str) -> bool:
     return declaration is not None and bool(declaration.run) and not declaration.writes
 
 
-def takes(name: str, param: str) -> bool:
-    """Whether the verb has this parameter at any door."""
-    declaration = verb(name)
-    return declaration is not None and any(each.name == param for each in declaration.params)
-
-
 def _check(name: str, params: JsonObject) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 

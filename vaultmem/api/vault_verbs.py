@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.api.memory_verbs import (
-    BY, DRY_RUN, HOW, ID, JOB_LIMIT, LIMIT, NOTE, SINCE, UNDO, VANISHED, VIEWER, WRITES, flag,
+    BY, DRY_RUN, HOW, ID, JOB_LIMIT, LIMIT, NOTE, SINCE, UNDO, VIEWER, WRITES, flag,
 )
 from vaultmem.api.verbs import (
     COMMAND, FIND, LOOK_AFTER, NONE, REMEMBER, REMINDED, SET_UP, Exposed, Param, Verb,
@@ -75,7 +75,7 @@ VERBS = {
             flag("all", "list everything, not only the first 20", doors=COMMAND),
             Param("days", "look this many days ahead (default {default})", kind="int", default=7, least=0,
                   most="text.values:DAYS"),
-            VIEWER, flag("facts", doors="agent"), VANISHED,
+            VIEWER, flag("facts", doors="agent"),
         ),
         run="pending.answering:pending", writes=False, apart=True, agent=True, first=True, command="reminder_views:pending",
         gives="items: list[dict[str, Any]]",
@@ -101,15 +101,15 @@ VERBS = {
         "", NONE,
         (
             Param("id", needed=True), Param("state", choices=("done", "dropped", "snoozed", "open"), needed=True),
-            Param("until"), flag("series"), VANISHED, *WRITES,
+            Param("until"), flag("series"), *WRITES,
         ),
         run="pending.answering:answer", method="-",
     ),
     "pages": Verb("", NONE, (), run="operations.overviews:refresh", slow=True, method="-"),
-    "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="pending.answering:settle", slow=True,
+    "settle": Verb("", NONE, (DRY_RUN,), run="pending.answering:settle", slow=True,
                    returns='carries out what was answered on the page: "done", "skipped", "reopened", "changes"'),
     "notify": Verb(
-        "send desktop notifications for what is due, once", REMINDED, (DRY_RUN, VANISHED), run="pending.answering:notify", apart=True, slow=True,
+        "send desktop notifications for what is due, once", REMINDED, (DRY_RUN,), run="pending.answering:notify", apart=True, slow=True,
         command="reminder_views:notify",
         returns='"told" (each with "title" and "body"), "written", "answered", "troubles"',
     ),
@@ -183,7 +183,7 @@ VERBS = {
             _COMMIT.but(place="?", needed=False), flag("last", "undo the last change; repeat it for the one before"),
             flag("redo", "redo what was last undone"),
             Param("name", "undo everything by this assistant or job since --since", option="by", metavar="NAME"),
-            SINCE, DRY_RUN, BY.but(doors="json"), VANISHED,
+            SINCE, DRY_RUN, BY.but(doors="json"),
         ),
         run="operations.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "answers", "refused"',
     ),

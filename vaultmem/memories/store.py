@@ -72,6 +72,8 @@ class MemoryStore:
         self.new_id: Callable[[], str] = new_id
         # Runs work that nobody waits for.
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
+        # Why the vault cannot be trusted, if an agent has seen too many notes disappear.
+        self.vanished: Callable[[], str] = str
         self.ledger = Ledger(state.path("ledger.db"))
         # When it was made, and the value.
         self.centroid: tuple[float, NDArray[np.float32] | None] | None = None

@@ -95,7 +95,7 @@ def undo(session: Session, params: Arguments) -> UndoReport:
         return report
     undoes = tuple(name for commit in commits for name in _names(commit, elsewhere))
     who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
-    outcome = _carry_out(session, who, taking, params.line("vanished"))
+    outcome = _carry_out(session, who, taking)
     report["changes"] = [
         {"path": change.path, "target": change.target, "why": change.why} for change in outcome.done
     ]
@@ -133,7 +133,7 @@ def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
     return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
 
 
-def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) -> Outcome:
+def _carry_out(session: Session, who: Header, taking: _Taking) -> Outcome:
     outcome = session.store.batches.apply(who, taking.writes)
     if outcome.done:
         session.store.written(outcome)
@@ -142,18 +142,18 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
         session.store.remember()
         if any(commit.kind == "job" for commit in taking.commits):
             _keep_undone(session, outcome)
-        _refresh_pages(session, vanished)
+        _refresh_pages(session)
     return outcome
 
 
-def _refresh_pages(session: Session, vanished: str) -> None:
+def _refresh_pages(session: Session) -> None:
     from vaultmem.operations import overviews  # that module imports this one
 
     if session.store.bytes_of(f"{session.store.folder}/{overviews.CHANGES}", 1) is not None:
         overviews.keep_changes(session)  # reported by a job
     overviews.keep_index(session)
     if searcher := session.reader.searcher_after_writes():
-        session.store.pending.refresh(searcher.catalog, session.local_time, vanished)
+        session.store.pending.refresh(searcher.catalog, session.local_time)
 
 
 def _id(session: Session, data: bytes) -> str:

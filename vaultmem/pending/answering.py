@@ -52,8 +52,8 @@ _MOST_NAMED = 5
 
 def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """All pending items, the chores that these only count, and on request the facts for an assistant's start."""
-    catalog, now, vanished = _catalog(reader), _now(store), params.line("vanished")
-    at, to = store.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
+    now = _now(store)
+    at, to = store.pending.at(_catalog(reader), now), access.viewer(params.text("by"))
     items = [item for item in at.items(params.whole("days")) if _may_see(item, to)]
     chores = [] if to.name else at.chores()
     facts = at.facts() if params.flag("facts") else []
@@ -67,9 +67,9 @@ def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject
 def notify(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """Read answers from the page, write it, and notify of due items."""
     catalog, now, waiting = _catalog(reader), _now(store), store.pending
-    dry_run, vanished = params.flag("dry_run"), params.line("vanished")
-    refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
-    planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
+    dry_run = params.flag("dry_run")
+    refreshed = None if dry_run else waiting.refresh(catalog, now)
+    planned = waiting.notify(catalog, now, dry_run=dry_run)
     notified = [
         {"title": alarm.title, "body": alarm.body, "urgent": alarm.urgent}
         for alarm in planned.alarms
@@ -112,7 +112,7 @@ class _Target(NamedTuple):
 
 def settle(session: Session, params: Arguments) -> JsonObject:
     """Carry out all answers not carried out yet, whatever their origin."""
-    session.store.pending.check_vault(params.line("vanished"))
+    session.store.pending.check_vault()
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
 
@@ -121,7 +121,7 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     state, name = params.needed("state"), params.needed("id")
     now = _now(session.store)
     record = session.store.pending.record
-    session.store.pending.check_vault(params.line("vanished"))
+    session.store.pending.check_vault()
     until = _until(params, now) if state == SNOOZED else ""
     place = own_notes.place(session, name)
     if place is not None and state == DONE and not params.text("by"):
@@ -195,8 +195,8 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
 
 def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> JsonObject:
     """Undo an answer and all its effects, by its entry in the history."""
-    by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.line("vanished")
-    what = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished, "effects": True}
+    by, dry_run = params.text("by"), params.flag("dry_run")
+    what = {"commit": commit, "by": by, "dry_run": dry_run, "effects": True}
     undone = past.undo(session, Arguments(what))
     if undone["refused"]:
         raise NoteChangedError(undone["refused"][0]["reason"])
@@ -221,7 +221,7 @@ def _carry_out(session: Session, params: Arguments, target: _Target, who: Header
             "asks": _question(session, target) if state == DONE else None,
         }
     if searcher := session.reader.searcher():
-        session.store.pending.refresh(searcher.catalog, session.local_time, params.line("vanished"))
+        session.store.pending.refresh(searcher.catalog, session.local_time)
     return more
 
 

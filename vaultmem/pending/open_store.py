@@ -42,6 +42,7 @@ class _StoreWithPending(MemoryStore):
         with self._making:
             if self._pending is None:
                 self._pending = Pending(self.state, self.config, self.rules, self.ledger)
+                self._pending.vanished = self.vanished
             return self._pending
 
     def memory_name(self, session: Session, name: str) -> str:

@@ -54,7 +54,7 @@ EACH = 1_000_000  # lines of a file of one piece
 class Pending:
     """What is pending. Thread-safe; one thread at a time writes the page or notifies.
 
-    `now` is always local time, with its zone; `vanished` says why the vault cannot be trusted.
+    `now` is always local time, with its zone.
     """
 
     def __init__(self, state: State, config: Config, rules: Rulebook, ledger: Ledger) -> None:
@@ -66,6 +66,7 @@ class Pending:
         self.record = open_record(state, config, rules, ledger)
         self._agenda = Agenda(ledger, self.folder)
         self._renames = Renames(state.path("pending.dues"))
+        self.vanished: Callable[[], str] = str  # why the vault cannot be trusted
         # Answers may not have been carried out, as a kill may have interrupted that.
         self.unsettled = True
         self.ticked: list[AnswerChange] = []  # answers taken from the page, for the history
@@ -110,13 +111,11 @@ class Pending:
             return answers
         return of_kind(collect([*answers.values(), *ticked.values()]), Answer)
 
-    def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> Review:
-        """The pending items, with the ticks of the page."""
-        return self._at(catalog, now, vanished, self.answers(now))
-
-    def _at(self, catalog: Catalog, now: datetime, vanished: str, answers: Answers) -> Review:
-        dues = self.dues(catalog, now, answers)
-        return Review(self.context(catalog, now), dues, answers, vanished)
+    def at(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> Review:
+        """The pending items, by answers that include the ticks of the page, or by these."""
+        current_answers = self.answers(now) if answers is None else answers
+        dues = self.dues(catalog, now, current_answers)
+        return Review(self.context(catalog, now), dues, current_answers, self.vanished())
 
     def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
         """The facts of conversations that the person wants to be remembered."""
@@ -159,38 +158,38 @@ class Pending:
 
     # --- The page
 
-    def refresh(self, catalog: Catalog, now: datetime, vanished: str = "") -> Refreshed:
+    def refresh(self, catalog: Catalog, now: datetime) -> Refreshed:
         """Read answers from the page, and write it if its content changes."""
         with self._writing:
             so_far = Refreshed(False, {}, [])
-            self.check_vault(vanished)
+            self.check_vault()
             self._follow_renames(catalog, now)
             review.follow_proposed_notes(
                 self._ledger, self.record.answers(), catalog, now.timestamp()
             )
             for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
-                done = self._refresh_page(catalog, now, vanished)
+                done = self._refresh_page(catalog, now)
                 problems = list(dict.fromkeys([*so_far.problems, *done.problems]))
                 written, acks = so_far.written or done.written, so_far.acks | done.acks
                 so_far = Refreshed(written, acks, problems)
                 if not done.acks:
                     break
             self._notice_reopened(catalog, now)
-            current = self._answerable_ids(catalog, now, vanished)
+            current = self._answerable_ids(catalog, now)
             problems = self.record.settle(current, now.timestamp())
             return so_far._replace(problems=[*so_far.problems, *problems])
 
-    def check_vault(self, vanished: str) -> None:
+    def check_vault(self) -> None:
         """Raise rather than write into what may be an empty mount point; answers are in the ledger."""
         folder = os.path.join(self.vault, self.folder)
-        self.record.ledger_only = bool(vanished) and not os.path.isdir(folder)
+        self.record.ledger_only = bool(self.vanished()) and not os.path.isdir(folder)
 
-    def _refresh_page(self, catalog: Catalog, now: datetime, vanished: str) -> Refreshed:
+    def _refresh_page(self, catalog: Catalog, now: datetime) -> Refreshed:
         assert self.page is not None
         # Including ticked items, which the page needs to recognize their ticks.
         answers = self.record.answers()
         extent = items.extent(answers, now)
-        listed = self._at(catalog, now, vanished, answers).every(items.DAYS, extent)
+        listed = self.at(catalog, now, answers).every(items.DAYS, extent)
 
         def record(acks: Mapping[str, Ack]) -> None:
             texts = {item.id: items.display_text(item) for item in listed if item.id in acks}
@@ -249,25 +248,22 @@ class Pending:
             or bool(self.facts_to_promote(catalog, now, answers))
         )
 
-    def _answerable_ids(self, catalog: Catalog, now: datetime, vanished: str) -> set[str] | None:
+    def _answerable_ids(self, catalog: Catalog, now: datetime) -> set[str] | None:
         """The ids that must not be dropped. Collecting them takes a while, so it is rarely done."""
         if self._forgot is not None and abs(now.timestamp() - self._forgot) < FORGET_EVERY:
             return None
         if not catalog.meta("synced"):
             return None  # drop nothing before all of the vault was seen
         self._forgot = now.timestamp()
-        at = self._at(catalog, now, vanished, self.record.answers())
-        return {BASELINE, *at.answerable_ids()}
+        return {BASELINE, *self.at(catalog, now, self.record.answers()).answerable_ids()}
 
     # --- Notifications
 
-    def notify(
-        self, catalog: Catalog, now: datetime, vanished: str = "", *, dry_run: bool = False
-    ) -> alarms.Planned:
+    def notify(self, catalog: Catalog, now: datetime, *, dry_run: bool = False) -> alarms.Planned:
         """Send notifications for new due items. Returns them, and when to check again."""
         with self._notifying:
             if not dry_run:
-                self.check_vault(vanished)
+                self.check_vault()
                 with self._writing:
                     self._follow_renames(catalog, now)
             answers = self.answers(now)
@@ -306,10 +302,10 @@ class Pending:
         """Tell other machines that this one is awake, and notifies if it can."""
         self.record.awake = stamp(now.timestamp()) if self.notifier.can_show() else ""
 
-    def exchange(self, now: datetime, vanished: str) -> None:
+    def exchange(self, now: datetime) -> None:
         """Exchange answers and notifications with other machines."""
         with self._writing:
-            self.check_vault(vanished)
+            self.check_vault()
             self.record.settle(None, now.timestamp())
 
     def _rules_of_alarms(self, now: datetime) -> alarms.Rules:
