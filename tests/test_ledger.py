@@ -249,3 +249,22 @@ def test_a_journal_that_goes_while_it_is_looked_at_is_no_end(
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **how: real(*a, factory=Shaky, **how))
     assert list(ledger.runs()) == ["a"]
     assert len(tries) > 3
+
+
+def test_a_table_is_queried_again_only_after_a_change(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    another = Ledger(ledger.path)  # as in another process
+    opened: list[str] = []
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: opened.append(a[0]) or connect(*a, **k))
+    for turn in range(3):
+        another.write_runs([begun("a", NOW + turn)], NOW)
+        opened.clear()
+        for _ in range(3):
+            assert ledger.runs()["a"].last_run == NOW + turn
+        assert len(opened) == 1
+    os.remove(ledger.path)
+    assert ledger.runs() == {}
+    another.write_runs([begun("b", NOW)], NOW)
+    assert list(ledger.runs()) == ["b"]

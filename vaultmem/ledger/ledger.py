@@ -3,8 +3,8 @@
 texts (here).
 
 <state>/ledger.db, one SQLite file without a write-ahead log, so that it can be read even when nothing can be written.
-It is opened for each query (a tenth of a millisecond), so that threads share nothing and a deleted file is created
-again. Losing it costs no more than a job that runs once too often.
+It is opened for each query, so that threads share no connection and a deleted file is created again; the rows of a
+whole table are queried again only after a change. Losing it costs no more than a job that runs once too often.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ class Ledger:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._known: dict[str, tuple[object, list[tuple[object, ...]]]] = {}  # by question
 
     def runs(self) -> dict[str, Run]:
         """The last runs by job name. Creates no file."""
@@ -126,16 +127,26 @@ class Ledger:
         """The rows of a query; none if the file predates the table. Creates no file."""
         if not os.path.exists(self.path):
             return []
+        version = self.version()  # before the query: it may see a later transaction
+        known, rows = self._known.get(question, (None, []))
         try:
-            with self._open() as db:
-                try:
-                    return [read(row) for row in db.execute(question, values)]
-                except sqlite3.OperationalError as error:
-                    if "no such table" not in str(error):
-                        raise
-                    return []
-        except DamagedError:
+            if version is None or version != known:
+                rows = self._query(question, values)
+            result = [read(row) for row in rows]
+        except (DamagedError, TypeError, ValueError):
             return []  # the next writer replaces the file; reading changes nothing
+        if not values:
+            self._known[question] = version, rows
+        return result
+
+    def _query(self, question: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
+        with self._open() as db:
+            try:
+                return db.execute(question, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if "no such table" not in str(error):
+                    raise
+                return []
 
     def version(self) -> tuple[int, int, bytes] | None:
         """A value that every transaction changes, from the SQLite file header; None without a file."""
