@@ -112,19 +112,21 @@ def pytest_collection_finish() -> None:
     """Exempt what lives until the end from garbage collection."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Use short paths for sockets, as parallel tests have folders one level deeper. Let children be interrupted even
     if a shell started us in the background, ignoring signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    gc.disable()  # until all is collected, which lives until the end
     # Otherwise each of a thousand processes would compile all its imports.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # For all laws: wall time means nothing, see tests/effort.py. Examples are new each time; a law may ask for more.
     settings.register_profile("patient", deadline=None, max_examples=examples(90))
     settings.load_profile("patient")
-    if os.environ.get("VAULTMEM_ANY_FAILURE"):  # to learn only whether something fails
+    if tables.ANY_FAILURE:
         settings.register_profile(
             "any", phases=[Phase.explicit, Phase.generate], database=None, deadline=None
         )

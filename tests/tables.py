@@ -3,6 +3,7 @@
 import functools
 import inspect
 import itertools
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ Test = Callable[..., None]
 Row = dict[str, object]
 
 _PARAM = type(pytest.param())
+ANY_FAILURE = "VAULTMEM_ANY_FAILURE" in os.environ  # to learn only whether something fails
 
 
 def each_case(names: str, rows: Iterable[Any], **given: Any) -> Callable[[Test], Test]:
@@ -103,6 +105,8 @@ def _folded(test: Test) -> Test:
             except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - shown below
                 error.add_note(f"in the row {row!r:.500}")
                 failed.append(error)
+                if ANY_FAILURE:
+                    break
         if failed:
             said = f"{len(failed)} rows fail; with --rows each is a test of its own"
             raise BaseExceptionGroup(said, failed)
