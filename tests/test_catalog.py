@@ -59,9 +59,22 @@ def test_readers_beside_a_writer(catalog: Catalog) -> None:
     catalog.close()
 
 
-def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
+def test_only_damage_to_the_file_is_reported_as_damage(catalog: Catalog) -> None:
+    """Else a mistake in a statement would have every index built again, and hide the mistake."""
+    for statement in ("SELECT nothing FROM notes", "SELECT * FROM nothing", "SELEC 1"):
+        with pytest.raises(sqlite3.OperationalError), catalog_errors():
+            catalog.db.execute(statement)
     with pytest.raises(DamagedError, match="rebuild"), catalog_errors():
-        catalog.db.execute("SELECT * FROM nothing")
+        catalog.db.execute("SELECT json_extract('{', '$.a')")
+    catalog.close()
+    for content in (b"", b"no database" * 100):
+        Path(catalog.path).write_bytes(content)
+        for create in (False, True):
+            with pytest.raises(DamagedError, match="rebuild"), catalog_errors():
+                Catalog(catalog.path, create=create)
+
+
+def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
     catalog.db.execute("PRAGMA max_page_count = 1")
     with (
         pytest.raises(StateError, match="free some space") as full,

@@ -118,15 +118,21 @@ class Catalog:
         if fresh:
             self.db.execute("PRAGMA journal_mode = WAL")
             self.db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
-
+        self._check_format()
         self._inode = os.stat(path).st_ino
         self._number = next(_opened)
+
+    def _check_format(self) -> None:
+        """Raise DamagedError for a file without our tables, such as one cut to nothing."""
+        if self.db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+            self.db.close()
+            raise _damage("it has other tables")
 
     def _see_whether_it_can_be_read(self) -> None:
         """Even to read, SQLite creates a small file. If the disk is full or write-protected, the catalog is opened as
         of its last checkpoint: older results beat no answer."""
         try:
-            self.db.execute("SELECT 1 FROM meta").fetchone()
+            self.db.execute("PRAGMA user_version").fetchone()
         except sqlite3.OperationalError as error:
             if not _has_no_room(error):
                 raise
@@ -216,7 +222,7 @@ def catalog_errors() -> Iterator[None]:
 
 
 def as_state_error(error: BaseException | None) -> StateError | None:
-    """The message for an error of SQLite; None for another error."""
+    """The message for an error of SQLite; None for any other, such as a mistake in a statement of ours."""
     if not isinstance(error, sqlite3.DatabaseError):
         return None
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -226,7 +232,14 @@ def as_state_error(error: BaseException | None) -> StateError | None:
         return NoRoomError(NO_ROOM.format(error))
     if "too " in str(error):  # a limit of SQLite on a request
         return StateError(f"that is too much for one request ({error}); ask for less at once")
-    return DamagedError(f"the catalog is damaged ({error}); run vaultmem sync --rebuild")
+    # The classes for what is in the file; and JSON that nobody wrote.
+    if type(error) in (sqlite3.DatabaseError, sqlite3.IntegrityError) or "malformed" in str(error):
+        return _damage(error)
+    return None
+
+
+def _damage(why: object) -> DamagedError:
+    return DamagedError(f"the catalog is damaged ({why}); run vaultmem sync --rebuild")
 
 
 def _has_no_room(error: sqlite3.DatabaseError) -> bool:

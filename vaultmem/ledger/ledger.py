@@ -124,7 +124,7 @@ class Ledger:
     def rows(
         self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
     ) -> list[T]:
-        """The rows of a query; none if the file predates the table. Creates no file."""
+        """The rows of a query; none if the file predates the table or a column. Creates no file."""
         if not os.path.exists(self.path):
             return []
         version = self.version()  # before the query: it may see a later transaction
@@ -144,7 +144,7 @@ class Ledger:
             try:
                 return db.execute(question, values).fetchall()
             except sqlite3.OperationalError as error:
-                if "no such table" not in str(error):
+                if "no such" not in str(error):
                     raise
                 return []
 
@@ -177,9 +177,14 @@ class Ledger:
         keep_private(self.path)
         with self._open() as db:
             db.executescript(_SCHEMA)
-            for row in db.execute(f"SELECT {_FIELDS} FROM runs").fetchall():  # noqa: S608 - own constants
-                _run(row)
-            db.execute("SELECT at, said FROM notices LIMIT 1")
+            try:
+                for row in db.execute(f"SELECT {_FIELDS} FROM runs").fetchall():  # noqa: S608 - own constants
+                    _run(row)
+                db.execute("SELECT at, said FROM notices LIMIT 1")
+            except sqlite3.OperationalError as error:
+                if "no such" not in str(error):
+                    raise
+                raise DamagedError(f"{self.path} has other tables: {error}") from error
 
     def _put_aside(self) -> None:
         """Keep the last damaged file for inspection."""
@@ -200,9 +205,10 @@ class Ledger:
             with closing(self._connect()) as db:
                 yield db
         except sqlite3.DatabaseError as error:
-            if isinstance(as_state_error(error), DamagedError):
+            known = as_state_error(error)
+            if isinstance(known, DamagedError):
                 raise DamagedError(f"{self.path} is damaged: {error}") from error
-            raise self._unusable(str(error)) from error
+            raise (self._unusable(str(error)) if known else error) from error
         except (TypeError, ValueError) as error:
             raise DamagedError(f"{self.path} holds what does not belong there: {error}") from error
 
