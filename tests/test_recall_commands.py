@@ -46,6 +46,7 @@ def test_at_a_terminal_a_person_reads_the_best_first(knowing: Path, write: Write
     words = ("recall", "boiler", "--without", "meaning", "--vault", str(knowing))
     for more, is_short in (
         ((), True), (("--by", "claude"), False), (("-k", "20"), False), (("--budget", "1900"), False),
+        (("-k", "50"), False), (("--budget=2000",), False),
     ):  # fmt: skip
         shown = at_terminal(*words, *more).out
         assert (shown.count("\n[SEMANTIC]") == 5) is is_short, more

@@ -44,11 +44,9 @@ def parse(name: str, words: list[str]) -> Namespace:
 
 
 def _typed(one: Verb, words: list[str]) -> JsonObject:
-    read = read_words(one, words)
-    return {
-        **read,
-        **{param.name: _as_wanted(param, read[param.name]) for param in one.of(COMMAND)},
-    }
+    read = _read(one, words)
+    wanted = (param for param in one.of(COMMAND) if param.name in read)
+    return {**read, **{param.name: _as_wanted(param, read[param.name]) for param in wanted}}
 
 
 def _as_wanted(param: Param, value: object) -> object:
@@ -65,8 +63,13 @@ def _as_wanted(param: Param, value: object) -> object:
 
 def read_words(one: Verb, words: Sequence[str]) -> JsonObject:
     """The values in the words, by parameter name and with defaults. Raises UsageError."""
-    options = options_of(one)
-    read = {param.name: param.default for param in (*one.of(COMMAND), *shared_options(one))}
+    defaults = {param.name: param.default for param in (*one.of(COMMAND), *shared_options(one))}
+    return {**defaults, **_read(one, words)}
+
+
+def _read(one: Verb, words: Sequence[str]) -> JsonObject:
+    """The values in the words, without defaults."""
+    options, read = options_of(one), dict[str, object]()
     chosen, others, rest = dict[str, Param](), list[str](), [*reversed(words)]
     while rest:
         word = rest.pop()
@@ -87,7 +90,7 @@ def read_words(one: Verb, words: Sequence[str]) -> JsonObject:
             raise UsageError(f"{name} is not allowed with {other.long}")
         joined = word.removeprefix(name)
         if takes_value(param):
-            read[param.name] = _value(param, name, joined, rest, read[param.name])
+            read[param.name] = _value(param, name, joined, rest, read.get(param.name))
         elif joined:
             raise UsageError(f"{name} takes no value")
         else:
@@ -181,7 +184,7 @@ def _namespace(name: str, arguments: JsonObject, at: str, **more: object) -> Nam
         checked = _declared(name, at).check(arguments)
     one = find_verb(name)
     empty = {param.name: _default(param) for param in (*one.params, *shared_options(one))}
-    args = Namespace(**{**empty, **checked, **more}, command=name)
+    args = Namespace(**{**empty, **checked, **more}, command=name, given=frozenset(arguments))
     if args.json and args.format == "text":
         args.format = "json"
     return args

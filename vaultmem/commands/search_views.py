@@ -9,7 +9,6 @@ import sys
 
 from vaultmem import screen
 from vaultmem.api.vault import WORDS_ALONE, Vault
-from vaultmem.api.verbs import find_verb
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
@@ -227,8 +226,7 @@ def recall(args: Namespace, output: Output) -> int:
     if not args.batch and not query.strip():
         raise UsageError("nothing to recall; type some words, or see vaultmem recall --help")
     params = {name: value for name, value in params_of("recall", args).items() if value is not None}
-    defaults = {param.name: param.default for param in find_verb("recall").params}
-    has_limit = any(params[name] != defaults[name] for name in ("top_k", "budget"))
+    has_limit = not args.given.isdisjoint(("top_k", "budget"))
     is_short = output.is_terminal and not (has_limit or args.by or args.batch or output.as_json)
     if is_short:  # a prompt has room for all of them; a person reads the best first
         params["top_k"] = AT_TERMINAL
