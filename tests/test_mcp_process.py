@@ -248,6 +248,15 @@ def test_handles_that_do_not_block_lose_nothing(served: Path) -> None:
         assert process.wait(60) == 0
 
 
+def test_it_ends_when_nobody_reads_its_answers_any_more(served: Path) -> None:
+    """A client may keep the other end open, as when a child of its own has inherited it."""
+    with Talk(served) as talk:
+        talk.say(line("ping"))
+        assert talk.hear()["id"] == 1
+        talk.stdout.close()
+        assert talk.process.wait(60) == 0
+
+
 def test_it_ends_when_it_is_interrupted_while_something_runs(
     slow: tuple[Path, str], tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ from vaultmem import client
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     import typing
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import SimpleNamespace as Namespace
 
     from vaultmem.api.mcp import Protocol
@@ -128,6 +128,14 @@ class Out:
                     self.is_over = True
             self._stuck_since = None
 
+    def wait_until_hung_up(self, ended: int) -> None:
+        """Wait until the client reads no more, or until the other end of the pipe `ended` is closed."""
+        poll = select.poll()
+        poll.register(self._handle, 0)
+        poll.register(ended, 0)
+        poll.poll()
+        os.close(ended)
+
     def stuck(self) -> float:
         """For how many seconds the client has not read what it is being sent."""
         since = self._stuck_since
@@ -161,7 +169,8 @@ class _Request:
 
 
 class Service:
-    """Reads in one thread, and answers in a few, so that a quick request does not wait for a slow one."""
+    """Reads in one thread, watches for a client that hangs up in another, and answers in a few, so that a quick request
+    does not wait for a slow one."""
 
     def __init__(self, lines: Lines, out: Out, answers: Answers, at_once: int = AT_ONCE) -> None:
         self._lines, self._out, self._answers = lines, out, answers
@@ -170,20 +179,46 @@ class Service:
         self._waiting: list[_Request] = []
         self._running: list[_Request] = []
         self._news = allocate_lock()  # free once another request is answered
+        self._ending = allocate_lock()  # free once no more requests are taken
 
     def run(self) -> None:
         """Serve until the client hangs up and its earlier requests are answered."""
+        self._ending.acquire()
+        start_new_thread(self._until, (self._read,))
+        if not hasattr(select, "poll"):
+            self._finish()
+            return
+        ended, end = os.pipe()
+        try:
+            start_new_thread(self._until, (lambda: self._out.wait_until_hung_up(ended),))
+            self._finish()
+        finally:
+            os.close(end)  # the thread would hold on to the client's pipe
+
+    def _finish(self) -> None:
+        self._ending.acquire()
+        while self._waiting and not self._is_gone():
+            self._wait()
+        until = time.monotonic() + PATIENCE
+        while self._running and time.monotonic() < until and not self._is_gone():
+            self._wait()
+
+    def _until(self, wait: Callable[[], None]) -> None:
+        """Take no more requests after this."""
+        try:
+            wait()
+        finally:
+            with self._lock:
+                if self._ending.locked():
+                    self._ending.release()
+
+    def _read(self) -> None:
         for line in self._lines:
             self._take(line)
             while not (self._has_room() or self._is_gone()):
                 self._wait()
             if self._is_gone():
                 return
-        while self._waiting and not self._is_gone():
-            self._wait()
-        until = time.monotonic() + PATIENCE
-        while self._running and time.monotonic() < until and not self._is_gone():
-            self._wait()
 
     def is_busy(self) -> bool:
         """Whether a request is still being answered."""
