@@ -64,6 +64,37 @@ def test_a_command_does_not_wait_long_for_a_silent_agent(
         assert on(indexed, "search", "apple", "--format", "json").data["count"] == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "needs_agent"),
+    [
+        (("status",), False), (("doctor",), False), (("list",), False), (("recall", "apple"), False),
+        (("write", "Plums are blue"), True), (("sync",), True), (("jobs", "run", "dream"), True),
+    ],
+)  # fmt: skip
+def test_a_hanging_agent_is_asked_once_for_a_sign_of_life(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], needs_agent: bool
+) -> None:
+    """As after SIGSTOP. A write is not sent to it, or it would be carried out when the agent goes on."""
+    monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
+    monkeypatch.setattr(client, "_silent", {})
+    path = paths.socket_path(str(indexed))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(path)
+        deaf.listen(20)
+        ended = on(indexed, *words)
+        deaf.settimeout(0)
+        link, _ = deaf.accept()
+        with pytest.raises(BlockingIOError):
+            deaf.accept()
+        with link:
+            assert [json.loads(line)["method"] for line in link.makefile()] == ["ping"]
+    os.unlink(path)
+    if needs_agent:
+        assert ended.code == 1
+        assert one_line(ended) == f"vaultmem: {client.NO_SIGN}"
+
+
 def test_a_suspended_agent_does_not_block_a_command(indexed: Path) -> None:
     """Its queue accepts clients as long as there is room; later ones cannot even connect."""
     path = paths.socket_path(str(indexed))

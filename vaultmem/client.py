@@ -38,11 +38,13 @@ BY_MEANING = 32.0  # the model may have to load first; the agent gives up after 
 _CONNECT = 2.0
 _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
-NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second means another version
+# Codes of AgentError. HANGS: a call that only the agent can carry out was not sent, as the agent gives no sign of life;
+# UNKNOWN_METHOD: it has another version.
+NO_ANSWER, HANGS, UNKNOWN_METHOD = 0, 1, -32601
+NO_SIGN = "the agent does not answer; vaultmem restart ends it and starts another"
 OTHER_VERSION = "the running agent is another version of vaultmem; run vaultmem restart"
-_silent: set[str] = (
-    set()
-)  # sockets of agents that did not answer, so this command does not ask them again
+_SILENCE = 30.0  # seconds in which an agent that gave no sign of life is not asked again
+_silent: dict[str, float] = {}  # the sockets of such agents, and until when
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the caller's terminal or stdin
 
 
@@ -68,22 +70,50 @@ def call(
     vault: str, method: str, params: JsonObject, *, timeout: float | None = FIRST_BYTE,
     progress: Progress | None = None,
 ) -> object:  # fmt: skip
-    """Call a method of the agent. Returns its result, or NOBODY when no agent listens. `timeout` is the longest
-    silence to accept, in seconds; None waits forever. Raises AgentError for an error, and if the agent exits or stops
-    responding."""
+    """Call a method of the agent. Returns its result, or NO_AGENT when no agent listens. `timeout` is the longest
+    silence to accept, in seconds; None, for what only the agent can carry out, waits as long as it takes. Raises
+    AgentError for an error, and if the agent exits or stops responding."""
+    is_short = (
+        timeout is not None and timeout < FIRST_BYTE
+    )  # it only asks for a sign of life itself
+    hangs = AgentError(NO_ANSWER if timeout else HANGS, NO_SIGN)
+    if not is_short and _is_silent(vault):
+        raise hangs
     link = _connect(vault)
     if link is None:
         return NO_AGENT
     request = {"id": 1, "method": method, "params": params, "progress": progress is not None}
     try:
+        lines = _lines(link)
+        if not is_short and not _is_alive(link, lines):
+            _silent[paths.socket_path(vault)] = time.monotonic() + _SILENCE
+            raise hangs
         link.settimeout(timeout)
         link.sendall(f"{_to_json(request)}\n".encode())
-        return _result(_lines(link), progress)
+        return _result(lines, progress)
     except (OSError, ValueError, RecursionError) as error:
         why = str(error) or type(error).__name__
         raise AgentError(NO_ANSWER, f"the agent did not answer: {why}") from error
     finally:
         link.close()
+
+
+def _is_alive(link: _socket.socket, lines: Iterator[str]) -> bool:
+    """Whether the agent gives a sign of life: one that hangs accepts connections, too."""
+    link.settimeout(FIRST_BYTE)
+    try:
+        link.sendall(b'{"id":0,"method":"ping","params":{}}\n')
+        _result(lines, None)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _is_silent(vault: str) -> bool:
+    try:
+        return _silent.get(paths.socket_path(vault), 0.0) > time.monotonic()
+    except (OSError, ValueError):
+        return False
 
 
 def ask(
@@ -115,7 +145,7 @@ def is_of_other_version(vault: str) -> bool:
 def _connect(vault: str) -> _socket.socket | None:
     try:
         path = paths.socket_path(vault)
-        if path in _silent or not is_ours(path):
+        if not is_ours(path):
             return None
         import _socket  # the whole socket module would import selectors and enum
 
@@ -191,15 +221,10 @@ def ask_agent(command: str, words: list[str]) -> int | None:
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
     stdin = stdin_so_far() if command == "hook" else None
-    _silent.clear()
     by_meaning = command == "recall" or "-s" in words or "--semantic" in words
     try:
         timeout = BY_MEANING if by_meaning else FIRST_BYTE
         reply = run_in_agent(command, words, timeout=timeout, stdin=stdin)
-    except AgentError as error:
-        if error.code == NO_ANSWER:
-            _silent.add(paths.socket_path(vault_of(words)))
-        return None
     except (VaultmemError, OSError, ValueError):
         return None
     return print_reply(reply)

@@ -11,7 +11,7 @@ from vaultmem import now, screen
 from vaultmem.api.params import at_door
 from vaultmem.api.verbs import COMMAND, JSON, find_verb, resolve_command
 from vaultmem.client import is_terminal
-from vaultmem.errors import StateError, UsageError, VaultmemError
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import PAIRS, Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
@@ -188,7 +188,7 @@ def embed_first(vault: Vault, output: Output) -> None:
         return
     try:
         run_embed(vault, output)
-    except StateError as error:  # such as a full disk; existing vectors still work
+    except VaultmemError as error:  # such as a full disk; existing vectors still work
         output.remark(str(error))
 
 

@@ -10,7 +10,7 @@ from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem import plugins
 from vaultmem.api import Vault
-from vaultmem.client import OTHER_VERSION, ask, call, is_of_other_version
+from vaultmem.client import NO_SIGN, OTHER_VERSION, ask, call, is_of_other_version
 from vaultmem.commands.rendering import show_report, vault_of, warn
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, cast
@@ -75,8 +75,8 @@ def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
     """The agent's own status, and why it gives none although it runs."""
     try:
         return vault.agent(), ""
-    except VaultmemError as error:
-        return None, f"{error}; vaultmem restart ends the agent and starts another"
+    except VaultmemError:
+        return None, NO_SIGN
 
 
 def _index(vault: Vault) -> Facts:
