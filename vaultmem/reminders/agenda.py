@@ -180,14 +180,15 @@ class Agenda:
     def _once(self, entries: list[_Entry]) -> dict[tuple[str, str], Due]:
         """Each item once. An item also in a conflict copy is listed from the original; a memory reworded in its copy
         has one reminder at a time, and if it repeats, the original's."""
-        originals = [entry for entry in entries if entry.note not in self._copies]
+        copies = self._copies
+        originals = [entry for entry in entries if entry.note not in copies] if copies else []
         pairs = {(entry.due.source, entry.due.key) for entry in originals}
         times = {_turn(entry) for entry in originals if entry.due.memory}
         dues: dict[tuple[str, str], Due] = {}
         for entry in entries:
             pair = entry.due.source, entry.due.key
-            is_known = pair in pairs or _turn(entry) in times
-            if not (is_known and entry.note in self._copies):
+            is_copy = entry.note in copies
+            if not (is_copy and (pair in pairs or _turn(entry) in times)):
                 dues.setdefault(pair, entry.due)
         return dues
 

@@ -132,15 +132,17 @@ class Place(NamedTuple):
     foreign: bool
     written: Written
 
-    def due(self, kind: str, text: str, line: int) -> Due:
+    def due(self, kind: str, text: str, line: int, own_id: str = "") -> Due:
         """An item in that place, without a time yet."""
-        place, source = (self.path, line, self.title), self.written.stem
-        return Due("", kind, text, "", "", *place, foreign=self.foreign, source=source)
+        source = own_id or self.written.stem
+        return Due(
+            "", kind, text, "", "", self.path, line, self.title, foreign=self.foreign, own_id=own_id, source=source
+        )  # fmt: skip
 
 
 def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None:
     """An open task; `plain` says whether its words may give the time if it has no date."""
-    due = _with_own_id(place.due(TASK, _text(fields, "text"), _line(fields)), fields)
+    due = place.due(TASK, _text(fields, "text"), _line(fields), _own_id(fields))
     due = due._replace(repeat=_repeat(fields), begun=fields.get("status") == "/")
     by, scheduled, remind = (_text(fields, key) for key in ("due", "scheduled", "remind"))
     planned = [moment for moment in (scheduled, remind) if moment]
@@ -163,8 +165,8 @@ def of_block(place: Place, fields: JsonObject) -> Schedule | None:
         return None
     repeat = _repeat(fields)
     rule = repeat if repeat and recurrence.read_rule(repeat) else ""
-    due = place.due(SENTENCE if limit else NOTE, _text(fields, "text"), _line(fields))
-    due = _with_own_id(due, fields)._replace(
+    kind, text = SENTENCE if limit else NOTE, _text(fields, "text")
+    due = place.due(kind, text, _line(fields), _own_id(fields))._replace(
         due=first, at=first, repeat=repeat, rolls=bool(rule), lapses=not limit
     )
     return Schedule(due, rule, days=GRACE_DAYS if limit else 0)
@@ -195,9 +197,8 @@ def _task(text: str, moment: Moment, written: Written) -> str:
     return _to_the_person(phrase.task) if is_alike and not phrase.rest else ""
 
 
-def _with_own_id(due: Due, fields: JsonObject) -> Due:
-    own_id = _text(fields, "id") or _text(fields, "block_id")
-    return due._replace(own_id=own_id, source=own_id or due.source)
+def _own_id(fields: JsonObject) -> str:
+    return _text(fields, "id") or _text(fields, "block_id")
 
 
 def _repeat(fields: JsonObject) -> str:
