@@ -215,9 +215,8 @@ def test_what_was_rejected_on_another_machine_stays_so_when_its_note_has_another
     opened: Vault, vault: Path, write: Write
 ) -> None:
     proposal = broken_link(opened, write)
-    reads.forget(
-        Ledger(opened.state.path("ledger.db")), [proposal["id"]], 0.0
-    )  # as here, before the first dream
+    ledger = Ledger(opened.state.path("ledger.db"))
+    reads.replace_proposals(ledger, {}, [proposal["id"]], 0.0)  # as here, before the first dream
     word = Answer(proposal_id(proposal["id"]), DROPPED, "2026-11-22T10:00:00Z")
     open_store(opened.state, opened.config).pending.record.add([word], [], 1.0)
     opened.dream(3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from vaultmem.ledger.ledger import Ledger
@@ -266,7 +266,6 @@ class StoredProposal(NamedTuple):
     """One proposal as it was made."""
 
     id: str
-    at: float
     state: str
     fields: ProposalRow
 
@@ -278,13 +277,15 @@ class StoredProposal(NamedTuple):
 
 def all_proposals(ledger: Ledger) -> list[StoredProposal]:
     """All proposals, decided or not, and what a model was consulted about, by id."""
-    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _stored_proposal)
+    return ledger.rows("SELECT id, state, fields FROM proposals ORDER BY id", _stored_proposal)
 
 
 def replace_proposals(
-    ledger: Ledger, made: Mapping[str, ProposalRow], gone: Iterable[str], now: float
+    ledger: Ledger, made: Mapping[str, ProposalRow], gone: Collection[str], now: float
 ) -> None:
-    """Store the proposals of dreams, and delete those of the ids in `gone`. The lines of known ones may have moved."""
+    """Store proposals of dreams, and delete any of the ids in `gone`. The lines of known ones may have moved."""
+    if not (made or gone):
+        return
     rows = [
         (id_, now, OPEN, json.dumps(row, ensure_ascii=False)) for id_, row in sorted(made.items())
     ]
@@ -304,11 +305,6 @@ def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: flo
         for id_, (state, fields) in sorted(made.items())
     ]
     ledger.put("INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?)", rows, now)
-
-
-def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
-    """Delete proposals by id."""
-    ledger.put("DELETE FROM proposals WHERE id = ?", ((id_,) for id_ in ids), now)
 
 
 def keep_findings(
@@ -339,5 +335,5 @@ def _fields(text: object) -> Any:
 
 
 def _stored_proposal(row: tuple[object, ...]) -> StoredProposal:
-    id_, at, state, fields = row
-    return StoredProposal(str(id_), float(str(at)), str(state), _fields(fields))
+    id_, state, fields = row
+    return StoredProposal(str(id_), str(state), _fields(fields))

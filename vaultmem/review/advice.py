@@ -270,7 +270,7 @@ def forget_stale(session: Session) -> None:
         for row in rows
         if row.state == OPEN and not usable_group(row, by_id, session.is_approved)
     ]
-    reads.forget(ledger, gone, session.now)
+    reads.replace_proposals(ledger, {}, gone, session.now)
 
 
 def plan(session: Session, proposal: Proposal) -> Plan:
