@@ -35,7 +35,7 @@ VERBS = {
             flag("deleted", "with show: archived entries instead", doors=COMMAND),
             flag("derived", "with forget: also the facts and memories derived from it", doors=COMMAND),
             LIMIT.but(help="with show: at most this many of the newest", doors=COMMAND),
-            Param("category", "with promote: the category (default: inbox)", doors=COMMAND, known="memories.model:CATEGORIES"),
+            Param("category", "with promote: the category (default: inbox)", doors=COMMAND, known="text.values:CATEGORIES"),
             *(write.but(doors=COMMAND) for write in WRITES),
         ),
         run="vaultmem_chat.conversations:conversations", writes=False, apart=True, command="vaultmem_chat.conversation_views:conversations",

@@ -61,7 +61,7 @@ class MemoryVault(Methods):
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.close()
-        if state_error := as_state_error(error):
+        if error and (state_error := as_state_error(error)):
             raise state_error from error
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from vaultmem.api.verbs import (
 
 WHICH = "its id or the beginning of it, title, path, or the id of its pending item"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
-_LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "recall.recall_candidate:STEPS"
+_VALUES, _STEPS = "text.values:", "recall.recall_candidate:STEPS"
 _TYPED = "commands.completion:"  # what a shell completes of what is there
 
 
@@ -19,7 +19,7 @@ def flag(name: str, text: str = "", **fields: object) -> Param:
 
 
 def _narrow(*names: str) -> tuple[Param, ...]:
-    completions = {"phase": f"{_MEMORY}PHASES", "category": f"{_MEMORY}CATEGORIES", "agent": f"{_TYPED}assistants"}
+    completions = {"phase": f"{_VALUES}PHASES", "category": f"{_VALUES}CATEGORIES", "agent": f"{_TYPED}assistants"}
     return tuple(Param(name, f"memories with this {name}", known=completions.get(name, "")) for name in names)
 
 
@@ -31,11 +31,11 @@ DRY_RUN = flag("dry_run", "show what would change, and change nothing")
 WRITES = (BY, DRY_RUN)
 ID = Param("id", f"{WHICH}; titles need no quotes", place="*", metavar="ID", needed=True, known=f"{_TYPED}memories")
 NOTE = Param("note", "a path, title, file name or alias", place="1", metavar="NOTE", needed=True, known=f"{_TYPED}notes")
-LIMIT = Param("limit", "at most this many (default {default})", kind="int", flag="-n", least=1, most=f"{_LIMITS}RESULTS")
+LIMIT = Param("limit", "at most this many (default {default})", kind="int", flag="-n", least=1, most=f"{_VALUES}RESULTS")
 JOB_LIMIT = LIMIT.but(help="change at most this many memories", most=1_000_000)
 TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2", known=f"{_TYPED}tags")
-CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES", known=f"{_MEMORY}CATEGORIES")
-MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; default: guessed", choices=f"{_MEMORY}TYPES")
+CATEGORY = Param("category", choices=f"{_VALUES}CATEGORIES", known=f"{_VALUES}CATEGORIES")
+MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; default: guessed", choices=f"{_VALUES}TYPES")
 GLOBAL = flag("everywhere", "memories marked as global", spelling="global")
 PRIVATE = flag("private", "hide it from all assistants")
 FROM = Param("since", "notes of this day or later, such as 2026-11, yesterday or last week", kind="date", spelling="from", metavar="DAY")
@@ -51,7 +51,7 @@ PROJECT = Param("project", "the project it belongs to")
 SOURCE = Param("source", "where it comes from")
 ROLE = Param("personality", "the role the assistant plays")
 TYPE = Param("type", "what kind it is, in your own words")
-DECAY = Param("decay", "stable, contextual, reinforceable or fsrs; default: that of the category", choices="memories.model:POLICIES")
+DECAY = Param("decay", "stable, contextual, reinforceable or fsrs; default: that of the category", choices=f"{_VALUES}POLICIES")
 TITLE = Param("title", "its title")
 REPLACES = Param("replaces", "a memory to replace, which goes to the archive", metavar="ID", known=f"{_TYPED}memories")
 UNDO = flag("undo", "undo the answer")
@@ -77,10 +77,10 @@ _REPORT = '"job", "changes", "counts", "findings", "skipped", "left" and "dry_ru
 
 _RECALL = (
     Param("query", "the question, in plain words", kind="long", place="*", needed=True),
-    Param("budget", "at most this many tokens (default {default})", kind="int", default=2_000, least=1, most=f"{_LIMITS}TOKENS"),
+    Param("budget", "at most this many tokens (default {default})", kind="int", default=2_000, least=1, most=f"{_VALUES}TOKENS"),
     Param("top_k", "at most this many memories (default {default}, 5 for you at a terminal)", kind="int", flag="-k", default=50, least=1,
-          most=f"{_LIMITS}MEMORIES"),
-    Param("types", "episodic, semantic, procedural, working", kind="texts", metavar="A,B", choices=f"{_MEMORY}TYPES"),
+          most=f"{_VALUES}MEMORIES"),
+    Param("types", "episodic, semantic, procedural, working", kind="texts", metavar="A,B", choices=f"{_VALUES}TYPES"),
     Param("scope", "also this scope: agent:NAME, conversation:ID or user:ID; may be repeated", kind="repeated"),
     Param("notes", "include blocks of notes, or only memories", kind="switch", default=True),
     flag("untrusted", "include memories and blocks that you have not approved"),

@@ -19,7 +19,7 @@ _KEY = Param("key", "the name of the property", place="1", metavar="KEY", needed
 _COMMIT = Param("commit", "its id in vaultmem history", place="1", metavar="COMMIT", needed=True)
 _SHARED = (
     Param("scope", "only this scope"),
-    Param("category", "only this category", choices="memories.model:CATEGORIES"),
+    Param("category", "only this category", choices="text.values:CATEGORIES"),
     flag("include_archived", "include the archive"),
 )
 _OUTPUT = (

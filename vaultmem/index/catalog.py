@@ -12,14 +12,16 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
 from vaultmem.paths import keep_private, stamp
-from vaultmem.text.values import OnError
+from vaultmem.text.values import TYPE_CHECKING, OnError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -90,10 +92,6 @@ def among(column: str, numbers: Iterable[int] | None) -> tuple[str, list[str]]:
     return f"AND {column} IN (SELECT value FROM json_each(?))", [json.dumps(list(numbers))]  # noqa: S608 - own names
 
 
-_NO_ROOM = (
-    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
-)  # fmt: skip
-
 READER_CACHE = 256  # KB
 _opened = itertools.count()
 
@@ -131,6 +129,8 @@ class Catalog:
     def _see_whether_it_can_be_read(self) -> None:
         """Even to read, SQLite creates a small file. If the disk is full or write-protected, the catalog is opened as
         of its last checkpoint: older results beat no answer."""
+        import sqlite3
+
         try:
             self.db.execute("PRAGMA user_version").fetchone()
         except sqlite3.OperationalError as error:
@@ -209,6 +209,8 @@ class Catalog:
 
 
 def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    import sqlite3  # what the agent does for a command needs no catalog here
+
     return sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False, uri=uri)
 
 
@@ -217,12 +219,16 @@ def catalog_errors() -> Iterator[None]:
     """Turn SQLite's errors into a StateError, or into a DamagedError if only a rebuild helps."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
-        raise as_state_error(error) or error from error
+    except Exception as error:
+        if state_error := as_state_error(error):
+            raise state_error from error
+        raise
 
 
-def as_state_error(error: BaseException | None) -> StateError | None:
+def as_state_error(error: BaseException) -> StateError | None:
     """The message for an error of SQLite; None for any other, such as a mistake in a statement of ours."""
+    import sqlite3
+
     if not isinstance(error, sqlite3.DatabaseError):
         return None
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -243,7 +249,11 @@ def _damage(why: object) -> DamagedError:
 
 
 def _has_no_room(error: sqlite3.DatabaseError) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_ROOM
+    import sqlite3
+
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+        sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
+    )  # fmt: skip
 
 
 def _fold(text: object) -> str | None:

@@ -23,18 +23,16 @@ from vaultmem.notes.places import (
     with_our_keys,
 )
 from vaultmem.text.times import seconds
-from vaultmem.text.values import EVERYBODY, lazy, value
+from vaultmem.text.values import EVERYBODY, PHASES, POLICIES, TYPES, lazy, value
 
 if TYPE_CHECKING:
     from fsrs import Scheduler
 
 __all__ = [
-    "ARCHIVE", "CATEGORIES", "DEFAULT_SCOPE", "ENTRIES", "GENERATED", "INBOX", "KEYS", "PHASES", "REMINDERS",
-    "TYPES", "Memory", "MemoryRecord", "category_of", "key_of", "link_targets",
+    "ARCHIVE", "CATEGORIES", "DEFAULT_SCOPE", "ENTRIES", "GENERATED", "INBOX", "KEYS", "PHASES", "POLICIES",
+    "REMINDERS", "TYPES", "Memory", "MemoryRecord", "category_of", "key_of", "link_targets",
 ]  # fmt: skip
 
-PHASES = ("inbox", "organized")
-TYPES = ("episodic", "semantic", "procedural", "working")
 PASSING = ("episodic", "working")  # the types whose statements end some day
 DEFAULT_SCOPE = EVERYBODY
 _NAMESPACE = "6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21"  # namespace of ids derived from a path
@@ -164,7 +162,6 @@ _LINK = lazy(r"\[\[([^\[\]|#\n]{1,500})(?:[|#][^\[\]\n]{0,500})?\]\]")
 
 HALF_LIFE_HOURS = 720.0  # despite its name, the time until confidence is 0
 RECENCY_DAYS = 30.0
-POLICIES = ("stable", "contextual", "reinforceable", "fsrs")
 CAN_BE_REINFORCED = POLICIES[2:]
 FORGETTING = ("expire", "decay", "consolidate")  # the jobs that archive only for age
 TIMES = ("created_at", "last_reinforced_at", "updated_at")

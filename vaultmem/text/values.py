@@ -259,6 +259,9 @@ CATEGORIES = {
     "reminders": "what is to be remembered at a time",
 }
 INBOX, REMINDERS = "inbox", "reminders"
+PHASES = (INBOX, "organized")
+TYPES = ("episodic", "semantic", "procedural", "working")
+POLICIES = ("stable", "contextual", "reinforceable", "fsrs")  # of decay
 # Properties of a memory with a short text: each is written, listed and searched by its name.
 TEXT_PROPERTIES = ("source", "agent", "personality", "project", "type")
 EVERYBODY = "global"  # the default scope
