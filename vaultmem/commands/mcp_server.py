@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 
 MOST = 1_000_000  # bytes of a line
-# Characters; longer lines might exceed the socket's limit once quoted.
-MOST_FORWARDED = 250_000
-PATIENCE = 32.0  # seconds; the agent gives up after 30
 AT_ONCE = 8  # requests; pings may be as many more
 DEAF = 10.0  # seconds; a disconnected client that reads nothing for this long never will
 _LOOK = 1.0  # seconds between looks at a client that may have hung up
@@ -199,7 +196,7 @@ class Service:
         self._ending.acquire()
         while self._waiting and not self._is_gone():
             self._wait()
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + client.BY_MEANING
         while self._running and time.monotonic() < until and not self._is_gone():
             self._wait()
 
@@ -315,7 +312,7 @@ class _Relay:
         except UnicodeDecodeError:
             return [_NO_TEXT]
         try:
-            reply = self._by_agent(text) if len(text) <= MOST_FORWARDED else None
+            reply = self._by_agent(text) if len(text) <= client.MOST_FORWARDED else None
             lines, settled = self._by_us(text) if reply is None else reply
         except client.AgentError as error:
             return _refusal(text, _FAILED, " ".join(str(error).split()))
@@ -329,7 +326,7 @@ class _Relay:
     def _by_agent(self, line: str) -> tuple[list[str], object] | None:
         """The agent's reply; None if there is no agent, or one of another version."""
         params = {"line": line, "settled": self._settled}
-        reply = client.ask(self._vault, "mcp", params, timeout=PATIENCE)
+        reply = client.ask(self._vault, "mcp", params, timeout=client.BY_MEANING)
         lines = reply and reply.get("lines")
         if not reply or not isinstance(lines, list):
             return None

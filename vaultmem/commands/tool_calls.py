@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 
 MOST = 1_000_000  # bytes of stdin
-MOST_FORWARDED = 250_000  # bytes; more might exceed the socket's limit once quoted
 MOST_CALLS = 8  # carried out as one request of the socket, which must end within 30 s
 _STDIN = "-"
 # The last: too many calls; the command makes them one by one.
@@ -93,7 +92,7 @@ def _all_of_stdin() -> bytes:
 def _as_text(data: bytes) -> str | None:
     """The text; None if the command must report what is wrong with it."""
     try:
-        return data.decode() if len(data) <= MOST_FORWARDED and data.strip() else None
+        return data.decode() if len(data) <= client.MOST_FORWARDED and data.strip() else None
     except UnicodeDecodeError:
         return None
 
