@@ -7,6 +7,7 @@ compared. A vault that lost most of its files at once keeps its index; see vault
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -41,6 +42,9 @@ PART_BACK_WAIT = 5.0  # after some of it is back
 MANY_FRESH = 500  # with more new files than this, everything is looked at again
 LOOK = 0.02  # seconds between checks while waiting for the rest
 FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
+# What only a look at everything has found was reported by no event, as on a network drive that others write to, and
+# more may follow: look again soon, then less often, until the schedule suffices.
+NEWS_WAIT, NEWS_LONGEST = 15.0, 120.0
 
 
 class Reconciler(threading.Thread):
@@ -60,6 +64,7 @@ class Reconciler(threading.Thread):
         self._orders: list[Order] = []
         self._full_due: float | None = time.monotonic()
         self._only_sure = False  # nothing is known to be behind
+        self._news_wait = math.inf  # seconds until everything is looked at again
         self._behind = False  # the current work may show that something is behind
         self._settle_due: float | None = None
         self._rest_due: float | None = None
@@ -219,7 +224,7 @@ class Reconciler(threading.Thread):
 
     def _whole(self, work: Work) -> Report:
         """Compare everything, by the current rules."""
-        started = time.monotonic()
+        started, is_first = time.monotonic(), not self.has_looked
         self.stage.stage("comparing", 0)
         self._guard.begin()
         try:
@@ -233,6 +238,10 @@ class Reconciler(threading.Thread):
         report = report._replace(seconds=time.monotonic() - started)
         if report.added or report.changed or report.removed:
             log.info("%s", sync.describe_report(report))
+            self._news_wait = math.inf if is_first else NEWS_WAIT
+        if self._news_wait <= NEWS_LONGEST:
+            self.look_at_all(self._news_wait, only_sure=True)
+            self._news_wait *= 2
         return report
 
     def _rebuild(self, work: Work) -> Report:
