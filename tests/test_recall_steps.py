@@ -16,30 +16,34 @@ NOW = 1_800_000_000.0
 DAY = 86_400.0
 
 shares = st.floats(0, 1, allow_nan=False)
-candidates = st.lists(
-    st.builds(
-        Candidate,
-        path=st.integers(0, 10_000).map(lambda n: f"vaultmem/knowledge/{n}.md"),
-        line=st.just(1),
-        end_line=st.just(1),
-        content=st.text(max_size=30),
-        memory_type=st.sampled_from(TYPES),
-        scope=st.sampled_from(["global", "agent:a", "agent:b"]),
-        created=st.floats(0, NOW),
-        importance=st.none() | shares,
-        confidence=shares,
-        compressed=st.booleans(),
-        archived=st.booleans(),
-        until=st.none() | st.floats(0, NOW),
-        forgotten=st.booleans(),
-        private=st.booleans(),
-        trusted=st.booleans(),
-        vouched=st.booleans(),
-        score=st.floats(-50, 50, allow_nan=False),
-    ),
-    max_size=12,
-    unique_by=lambda one: one.path,
-)
+RANKED = {
+    "path": st.integers(0, 10_000).map(lambda n: f"vaultmem/knowledge/{n}.md"),
+    "line": st.just(1),
+    "end_line": st.just(1),
+    "content": st.text("ab é笔", max_size=30),
+    "memory_type": st.sampled_from(TYPES),
+    "created": st.floats(0, NOW),
+    "confidence": shares,
+    "vouched": st.booleans(),
+    "score": st.floats(-50, 50, allow_nan=False),
+}
+FILTERED = RANKED | {  # with what only the filters look at
+    "scope": st.sampled_from(["global", "agent:a", "agent:b"]),
+    "importance": st.none() | shares,
+    "compressed": st.booleans(),
+    "archived": st.booleans(),
+    "until": st.none() | st.floats(0, NOW),
+    "forgotten": st.booleans(),
+    "private": st.booleans(),
+    "trusted": st.booleans(),
+}
+
+
+def lists_of(fields: dict[str, st.SearchStrategy[object]]) -> st.SearchStrategy[list[Candidate]]:
+    return st.lists(st.builds(Candidate, **fields), max_size=12, unique_by=lambda one: one.path)
+
+
+ranked = lists_of(RANKED)
 wishes = st.builds(
     Criteria,
     query=st.just("x"),
@@ -64,7 +68,7 @@ def near(one: Candidate, cosine: float) -> Candidate:
 # --- filters
 
 
-@given(candidates, wishes)
+@given(lists_of(FILTERED), wishes)
 def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Criteria) -> None:
     kept, left = recall_candidate.filter_allowed(found, wanted)
     assert len(kept) + sum(left.values()) == len(found)
@@ -86,7 +90,7 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Criteria) -> N
             assert not wanted.types or one.memory_type in wanted.types
 
 
-@given(candidates, wishes)
+@given(lists_of(FILTERED), wishes)
 def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Criteria) -> None:
     kept, _ = recall_candidate.filter_allowed(found, wanted)
     assert recall_candidate.filter_allowed(kept, wanted) == (kept, {})
@@ -152,7 +156,7 @@ def test_what_has_faded_is_what_its_confidence_says(
 # --- fit
 
 
-@given(candidates, st.lists(st.tuples(st.booleans(), st.floats(-1, 1)), max_size=12), st.booleans())
+@given(ranked, st.lists(st.tuples(st.booleans(), st.floats(-1, 1)), max_size=12), st.booleans())
 def test_who_shares_a_word_stays_and_no_order_changes(
     found: list[Candidate], how: list[tuple[bool, float]], is_one_word: bool
 ) -> None:
@@ -211,7 +215,7 @@ def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged
 # --- scores
 
 
-@given(candidates)
+@given(ranked)
 def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None:
     scaled = recall_candidate.scale_scores(found)
     assert [one.path for one in scaled] == [one.path for one in found]
@@ -223,14 +227,14 @@ def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None
         assert one.score > other.score or a <= b
 
 
-@given(candidates)
+@given(ranked)
 def test_the_logistic_function_keeps_the_order(found: list[Candidate]) -> None:
     squashed = recall_candidate.squash_scores(found)
     for one, score in zip(found, squashed, strict=True):
         assert score.score == pytest.approx(1 / (1 + math.exp(-one.score)))
 
 
-@given(candidates)
+@given(ranked)
 def test_of_two_alike_the_newer_comes_first(found: list[Candidate]) -> None:
     aged = [NOW - one.created / NOW * 90 * DAY for one in found]
     fresh = [
@@ -241,7 +245,7 @@ def test_of_two_alike_the_newer_comes_first(found: list[Candidate]) -> None:
     assert all(a.created >= b.created - DAY for a, b in pairwise(same))
 
 
-@given(candidates)
+@given(ranked)
 def test_confidence_never_adds(found: list[Candidate]) -> None:
     scaled = recall_candidate.scale_scores(found)
     before = {one.path: one.score for one in scaled}
@@ -262,7 +266,7 @@ def test_what_fits_much_better_comes_first_however_old_and_unsure_it_is(
     assert first.path == "old.md"
 
 
-@given(candidates)
+@given(ranked)
 def test_steps_leave_what_they_are_given(found: list[Candidate]) -> None:
     copy = list(found)
     for step in (
@@ -278,7 +282,7 @@ def test_steps_leave_what_they_are_given(found: list[Candidate]) -> None:
 # --- choice
 
 
-@given(candidates)
+@given(ranked)
 def test_the_first_pick_is_the_best_and_none_is_lost(found: list[Candidate]) -> None:
     picked = recall_candidate.diverse(found, recall_candidate.by_words(found))
     assert sorted(one.path for one in picked) == sorted(one.path for one in found)
@@ -286,7 +290,7 @@ def test_the_first_pick_is_the_best_and_none_is_lost(found: list[Candidate]) -> 
         assert picked[0].score == max(one.score for one in found)
 
 
-@given(candidates)
+@given(ranked)
 def test_where_nothing_is_alike_the_scores_decide(found: list[Candidate]) -> None:
     picked = recall_candidate.diverse(found, [[0.0] * len(found)] * len(found))
     assert [one.score for one in picked] == sorted((one.score for one in found), reverse=True)
@@ -303,16 +307,16 @@ def test_blocks_of_pages_are_not_held_against_each_other() -> None:
     assert (similar[0][1], similar[0][2], similar[1][2]) == (1.0, 1.0, 1.0)
 
 
-@given(candidates, st.integers(1, 9), st.integers(1, 200))
+@given(ranked, st.integers(1, 9), st.integers(1, 200))
 def test_the_budget_is_never_exceeded_and_nothing_is_cut(
-    ranked: list[Candidate], top_k: int, budget: int
+    found: list[Candidate], top_k: int, budget: int
 ) -> None:
-    chosen = recall_candidate.within(ranked, top_k, budget, counted)
+    chosen = recall_candidate.within(found, top_k, budget, counted)
     told = [one for one, _ in chosen.items]
     assert chosen.tokens == sum(map(counted, told)) <= budget
     assert len(told) <= top_k
-    assert [one for one in ranked if one in told] == told  # whole, in order, each once
-    left = [one for one in ranked if one not in told]
+    assert [one for one in found if one in told] == told  # whole, in order, each once
+    left = [one for one in found if one not in told]
     room = budget - chosen.tokens
     assert len(told) == top_k or all(counted(one) > room for one in left)
 
@@ -335,7 +339,7 @@ def test_a_preference_that_meaning_finds_far_from_the_question_does_not_come_fir
         assert [one.path for one, _ in told] == [one.path for one in order]
 
 
-@given(candidates)
+@given(ranked)
 def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
     chosen = recall_candidate.within(found, 9, 200, counted)
     for clash in (lambda _old, _new: False, lambda _old, _new: True):
@@ -367,7 +371,7 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     assert ("port 9000", "port 8000") not in asked
 
 
-@given(candidates)
+@given(ranked)
 def test_preferences_are_the_persons_own(found: list[Candidate]) -> None:
     for one in found:
         mine = not one.note and one.vouched and one.memory_type == "procedural"
