@@ -360,7 +360,9 @@ def test_what_has_no_chinese_compiles_no_pattern_of_it(
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
     with Vault(str(remembering)) as vault:
         vault.write("Anne prefers oat milk")
-    (remembering / "Rope.md").write_text("The rope — 12 m — hangs in the café.\n", encoding="utf-8")
+    emoji = "🧗" if words[0] == "search" else ""
+    rope = f"The rope {emoji} — 12 m — hangs in the café.\n"
+    (remembering / "Rope.md").write_text(rope, encoding="utf-8")
     synced(remembering)
     run = [sys.executable, "-c", PATTERNS, *words, "--vault", str(remembering)]
     done = subprocess.run(run, capture_output=True, text=True, check=True)

@@ -255,7 +255,7 @@ def _check(where: str, schema: Schema, value: object) -> None:
 
 def _check_text(where: str, schema: Schema, value: str) -> None:
     least, most = schema.get("minLength"), schema.get("maxLength")
-    if unfit := _UNFIT.search(value):
+    if not value.isprintable() and (unfit := _UNFIT.search(value)):
         raise UsageError(f"{where} holds U+{ord(unfit[0]):04X}, which is no letter")
     if schema.get("pattern") == DATE and value:
         from vaultmem.text.times import day_range  # rarely needed at the start
