@@ -12,6 +12,7 @@ from tests.laws import examples
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams import dream as dream_plan
+from vaultmem.dreams import supersede as superseding
 from vaultmem.dreams.dream import Options, consolidate, dream
 from vaultmem.memories.draft import Draft, Plan
 
@@ -191,3 +192,23 @@ def test_what_is_being_typed_is_left_alone_by_all(job: str) -> None:
     else:
         consolidate(draft, Options(seen=seen))
     assert draft.plan(job).changes == ()
+
+
+def test_a_deep_dream_compares_a_memory_with_older_ones_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = [f"The heron number {n} stands in the river." for n in range(6)]
+    view = StandInView(
+        dict(memory_file(f"knowledge/{n}", text, 6 - n) for n, text in enumerate(texts))
+    )
+    compared: list[str] = []
+    real = superseding.relations
+
+    def counted(new: str, olds: list[str], cosines: list[float | None]) -> object:
+        compared.append(new)
+        return real(new, olds, cosines)
+
+    monkeypatch.setattr(superseding, "relations", counted)
+    plan, _ = view.run(partial(dream, level=3, options=Options()))
+    assert plan.changes == ()
+    assert sorted(compared) == sorted(texts)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.short_texts import CAP, CUES, WORD, facts, form, read, stems, subject
+from vaultmem.dreams.short_texts import CAP, CUES, WORD, facts_of_both, form, read, stems, subject
 from vaultmem.text.values import lazy
 
 _WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
@@ -83,7 +83,10 @@ def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:
 def _states_something_else(old: str, new: str) -> bool:
     """Whether the two state different properties of one subject, or one single-valued property of different
     subjects."""
-    a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
+    a, b = (
+        [fact for fact in stated if fact.single]
+        for stated in facts_of_both(new[:CAP], old[:CAP])[::-1]
+    )
     pairs = [(one, other, one.property == other.property) for one in a for other in b]
     near = [pair for pair in pairs if pair[2] or pair[0].subject == pair[1].subject]
     apart = (not is_one or _are_apart(one.subject, other.subject) for one, other, is_one in near)

@@ -130,7 +130,7 @@ def changes(text: str) -> list[str]:
     return [part for part in parts if CUES.search(part)] if len(parts) > 1 else []
 
 
-@lru_cache(4096)
+@lru_cache(32_768)  # most texts have none, so that remembering this costs little
 def facts(text: str) -> tuple[Statement, ...]:
     """Its statements, including those of a note to oneself ("Moved to Porto in March"); "we" counts as the user."""
     plain = _WHEN.sub("", text)

@@ -24,7 +24,6 @@ from vaultmem.dreams.short_texts import (
     read,
     stems,
 )  # fmt: skip
-from vaultmem.light import NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
@@ -34,7 +33,7 @@ from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
 
 LONGEST_VALUE = 5  # tokens
-REPLACES, SAME, APART = "replaces", "same", "apart"
+REPLACES, SAME, APART, UNCLEAR = "replaces", "same", "apart", "unclear"
 
 _NEVER, _FAR = -5.0, 5.0
 DOUBTFUL = 0.0  # log odds above which an older text may be replaced
@@ -42,16 +41,9 @@ _MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word common
 _USUAL = 0.5  # the cosine of two statements if unknown
 
 
-class Relation(NamedTuple):
+class Relation:
     """The relation of a newer text to an older one."""
 
-    kind: str  # REPLACES, SAME or APART
-    replaces: float  # log odds
-    contradicts: bool  # by what the two say about one property
-    is_doubtful: bool  # likelier to replace the older one than to leave or repeat it
-
-
-class _Pair:
     def __init__(
         self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
     ) -> None:
@@ -59,12 +51,19 @@ class _Pair:
 
         self._texts = old, new, similarity
         may_replace = looks["contradicts"] or not is_aside(old, new, looks)
-        self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
+        self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER  # log odds
         is_change = looks["cue"] or not looks["contradicts"]
         self._may_contradict = not is_change and _speaks_otherwise(old, new)
+        # By what the two say about one property.
         self.contradicts = bool(looks["contradicts"]) and not self._may_contradict
         is_near = not may_replace and looks["meaning"] >= NEAR
         self._may_end = is_near and may_be_ended(old, new, looks)
+        self.is_replacement = False
+
+    @property
+    def kind(self) -> str:
+        """REPLACES, SAME or APART."""
+        return REPLACES if self.is_replacement else SAME if self.is_same else APART
 
     @cached_property
     def is_same(self) -> bool:
@@ -82,11 +81,6 @@ class _Pair:
         """Whether the newer text is likelier to replace the older one than to repeat it."""
         return self.replaces > paraphrase.score(*self._texts)
 
-    def relation(self, *, replaces: bool) -> Relation:
-        """The relation: REPLACES, SAME or APART."""
-        kind = REPLACES if replaces else SAME if self.is_same else APART
-        return Relation(kind, self.replaces, self.contradicts, self.is_doubtful)
-
 
 def relations(
     new: str, olds: Sequence[str], similarities: Sequence[float | None] | None = None
@@ -103,7 +97,7 @@ def relations(
         parts = _relations(part, olds, [None] * len(olds))
         whole = [
             clauses
-            if clauses.kind == REPLACES and (clauses.contradicts or _names(part, old))
+            if clauses.is_replacement and (clauses.contradicts or _names(part, old))
             else before
             for old, before, clauses in zip(olds, whole, parts, strict=True)
         ]
@@ -124,7 +118,7 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     ]
     nearest = max(near)
     pairs = [
-        _Pair(old, new, similarity, features(old, new, similarity, shared, is_nearest=close == nearest))
+        Relation(old, new, similarity, features(old, new, similarity, shared, is_nearest=close == nearest))
         for old, similarity, close in zip(olds, cosines, near, strict=True)
     ]  # fmt: skip
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
@@ -132,20 +126,13 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     # Without a second text the margin proves nothing: the replacement must be likely on its own.
     is_certain = best.replaces > DOUBTFUL and _certainty(new, pairs, best) > _CERTAIN
     if is_event(new) or not (best.contradicts or is_certain) or not best.is_likelier:
-        return [pair.relation(replaces=False) for pair in pairs]
-    return [
-        relation.relation(
-            replaces=not states_more(old, new)
-            and (
-                relation is best
-                or (
-                    relation.is_likelier
-                    and (relation.contradicts or paraphrase.is_same(old, replaced))
-                )
-            )
+        return pairs
+    for old, pair in zip(olds, pairs, strict=True):
+        pair.is_replacement = not states_more(old, new) and (
+            pair is best
+            or (pair.is_likelier and (pair.contradicts or paraphrase.is_same(old, replaced)))
         )
-        for old, relation in zip(olds, pairs, strict=True)
-    ]
+    return pairs
 
 
 def states_more(old: str, new: str) -> bool:
@@ -180,7 +167,7 @@ def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[floa
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
 
 
-def _certainty(new: str, scored: Sequence[_Pair], best: _Pair) -> float:
+def _certainty(new: str, scored: Sequence[Relation], best: Relation) -> float:
     result = signs(new, [relation.replaces for relation in scored], contradicts=best.contradicts)
     return math.fsum(weight * part for weight, part in zip(_CERTAINTY, (*result, 1.0), strict=True))
 
@@ -206,7 +193,7 @@ def may_contradict(old: str, new: str) -> bool:
     old, new = plain(old), plain(new)
     if stems(old).isdisjoint(stems(new)) and not (facts(old) and facts(new)):
         return False
-    pair = _Pair(old, new, None, features(old, new, is_nearest=True))
+    pair = Relation(old, new, None, features(old, new, is_nearest=True))
     return pair.contradicts or pair.is_doubtful
 
 
@@ -295,22 +282,22 @@ NEAR = 0.6  # cosine
 
 def supersede(draft: Draft) -> None:
     """Archive memories that a newer one replaces."""
-    for old, new, relation in _compared(draft):
-        if relation.kind == REPLACES and not draft.see(old).archived and draft.may(old, new):
+    for old, new, verdict in _compared(draft):
+        if verdict == REPLACES and not draft.see(old).archived and draft.may(old, new):
             replace(draft, old, new.id, f"“{new.title}” is newer")
 
 
 def doubts(draft: Draft) -> None:
     """Find "contradiction" if a newer memory may replace an older one but no rule of the language says so."""
-    for old, new, relation in _compared(draft):
-        if relation.kind == APART and relation.is_doubtful and not relation.contradicts:
+    for old, new, verdict in _compared(draft):
+        if verdict == UNCLEAR:
             words = [quote_text(draft.content(memory)) for memory in (new, old)]
             text = f"“{words[0]}” against “{words[1]}” in [[{old.title}]]"
             draft.find("contradiction", new.path, text, old.path)
 
 
-def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
-    """Each older memory with a newer one, and the newer one's relation to it."""
+def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, str]]:
+    """Each older memory with a newer one that replaces it (REPLACES) or may do so (UNCLEAR)."""
     done = {memory.text("replaced_by") for memory in draft.view.archived()}
     since = draft.view.now.timestamp() - RECENT
     short = [
@@ -325,13 +312,35 @@ def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
         if max(new.created, new.updated) < since or new.id in done:
             continue
         olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])
-        close = dict(draft.view.alike(new, NEAR))
-        compared = relations(
-            texts[new.path],
-            [texts[old.path] for old in olds],
-            [close.get(old.path) for old in olds],
+        verdicts = _verdicts(
+            draft, new, texts[new.path], {old.path: texts[old.path] for old in olds}
         )
-        yield from ((old, new, relation) for old, relation in zip(olds, compared, strict=True))
+        yield from ((old, new, verdicts[old.path]) for old in olds if old.path in verdicts)
+
+
+def _verdicts(draft: Draft, new: Memory, text: str, olds: Mapping[str, str]) -> Mapping[str, str]:
+    """REPLACES or UNCLEAR for some of the older texts, by path. The steps of a dream compare the same texts again and
+    again, so the draft keeps the results."""
+    close = dict(draft.view.alike(new, NEAR))
+    cosines = [close.get(path) for path in olds]
+    inputs = hash((text, *olds.items(), *cosines))
+    known, verdicts = draft.verdicts.get(new.path, (None, {}))
+    if known != inputs:
+        compared = relations(text, [*olds.values()], cosines)
+        verdicts = {
+            path: verdict
+            for path, relation in zip(olds, compared, strict=True)
+            if (verdict := _verdict(relation))
+        }
+        draft.verdicts[new.path] = inputs, verdicts
+    return verdicts
+
+
+def _verdict(relation: Relation) -> str:
+    if relation.is_replacement:
+        return REPLACES
+    is_unclear = not relation.contradicts and relation.is_doubtful
+    return UNCLEAR if is_unclear else ""
 
 
 def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:
