@@ -1,11 +1,13 @@
 """What one process leaves for the next about a memory folder, and how a memory is found in it."""
 
 import sqlite3
+from collections.abc import Iterator
 
 import pytest
 
 from tests.collected import ONE, TEA, TWO, Folder, folder
 from vaultmem.errors import NoteNotFoundError
+from vaultmem.memories.memory_file import Stored
 from vaultmem.text.similarity import content_hash, sketch
 
 __all__ = ["folder"]  # fixtures
@@ -156,3 +158,26 @@ def test_whether_a_file_exists(filled: Folder) -> None:
     assert filled.known.exists("vaultmem/ARCHIVE/coffee.md")
     assert not filled.known.exists("vaultmem/archive/Tea.md")
     assert not filled.known.exists("No.md")
+
+
+class Unlisted(dict[str, Stored]):
+    """Known files that can be looked up, but not listed."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("all files were looked at")
+
+
+def test_finding_that_a_file_is_gone_or_a_text_is_new_looks_at_no_other_memory(
+    filled: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = filled.known
+    path = known.live()[0].path
+    assert known.with_hash("") == []
+    (filled.root / path).unlink()
+    known._files = known._names.files = Unlisted(known._files)
+    with monkeypatch.context() as patched:
+        patched.setattr(known, "live", lambda: pytest.fail("all memories were looked at"))
+        assert known.with_hash(content_hash("an unknown text")) == []
+        assert known.refresh([path])
+    known._files = known._names.files = dict(known._files.items())
+    assert known.at(path) is None

@@ -105,7 +105,7 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
 
 
 _LONGEST_CACHED = 4_096  # bytes
-_CACHED_TEXTS = 4_096
+_CACHED = 16_000_000  # characters in all: the short memories of a very large vault
 
 
 class Collection:
@@ -133,6 +133,7 @@ class Collection:
         self._loaded = False
         self._now: Snapshot | None = None
         self._texts: dict[tuple[str, str, float], str] = {}  # see text()
+        self._texts_size = 0
 
     def refresh(self, paths: Iterable[str] | None = None) -> bool:
         """Read changes from disk, in all of the memory folder or at these paths. Returns whether anything has
@@ -181,9 +182,11 @@ class Collection:
         key = memory.path, memory.hash, memory.mtime
         text = self._texts.get(key)
         if text is None:
-            if len(self._texts) >= _CACHED_TEXTS:
+            if self._texts_size > _CACHED:
                 self._texts.clear()
+                self._texts_size = 0
             text = self._texts[key] = self.content(memory)
+            self._texts_size += memory.size
         return text
 
     def find(
@@ -217,6 +220,8 @@ class Collection:
 
     def with_hash(self, hash: str) -> list[Memory]:  # noqa: A002 - the word of the field
         """Living memories with this content, by path; see text.similarity.content_hash."""
+        if hash not in self._snapshot.hashes:
+            return []
         return [memory for memory in self.live() if memory.hash == hash]
 
     def like(self, sketch: bytes, least: float) -> list[tuple[Memory, float]]:
@@ -289,11 +294,13 @@ class Collection:
         entry = look.at(raw)
         if entry is not None:
             return self._compare([entry], [path])
-        below = [file for file in self._files if file.startswith(f"{path}/")]
+        is_folder = look.has_folder(raw)
+        is_file = path in self._files and not is_folder  # with nothing below it
+        below = () if is_file else (file for file in self._files if file.startswith(f"{path}/"))
         self._walked = [
             problem for problem in self._walked if not f"{problem.path}/".startswith(f"{path}/")
         ]
-        entries = walk(self.vault, self._walked, raw) if look.has_folder(raw) else ()
+        entries = walk(self.vault, self._walked, raw) if is_folder else ()
         return self._compare(entries, [path, *below])
 
     def _compare(self, entries: Iterable[Entry], paths: Iterable[str]) -> bool:

@@ -139,6 +139,11 @@ class Snapshot:
         return sorted(results, key=attrgetter("path"))
 
     @cached_property
+    def hashes(self) -> frozenset[str]:
+        """The hashes of the contents of living memories."""
+        return frozenset(memory.hash for memory in self.live)
+
+    @cached_property
     def sketches(self) -> bytes:
         """The concatenated sketches of living memories; SIZE zeros if there is none."""
         return b"".join([memory.sketch or bytes(SIZE) for memory in self.live])

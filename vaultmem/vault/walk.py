@@ -78,6 +78,7 @@ class FileLookup:
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/")
         self._folders: dict[str, bool] = {"": True}
+        self._spellings: dict[str, dict[str, str]] = {}  # by folder
 
     def at(self, raw: str) -> Entry | None:
         """The file at a path; None when walk() would not list one there."""
@@ -120,15 +121,19 @@ class FileLookup:
         ignores_case = swapped != name and os.path.lexists(f"{full}/{swapped}")
         if not ignores_case and (name.isascii() or os.path.lexists(f"{full}/{composed}")):
             return composed
-        try:
-            names = os.listdir(full)
-        except OSError:
-            return None
-        if composed in names:
-            return composed
-        return min(
-            (entry for entry in names if is_utf8(entry) and nfc(entry) == composed), default=None
-        )
+        if folder not in self._spellings:
+            self._spellings[folder] = _spellings(full)
+        return self._spellings[folder].get(composed)
+
+
+def _spellings(full: str) -> dict[str, str]:
+    """The names in a folder by their NFC forms: the composed one, else the first."""
+    try:
+        names = os.listdir(full)
+    except OSError:
+        return {}
+    found = {nfc(name): name for name in sorted(names, reverse=True) if is_utf8(name)}
+    return found | {name: name for name in names if name in found}
 
 
 def _is_real_folder(full: str) -> bool:
