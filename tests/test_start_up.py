@@ -13,7 +13,6 @@ import pytest
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault, light
-from vaultmem.text.values import value
 
 # Each of these alone costs more than all that a keyword search does.
 HEAVY = {
@@ -286,25 +285,6 @@ def test_a_light_record_does_what_one_of_typing_does(kind: typing.Any) -> None:
         {"numbers": (), "note": "none"},
     )
     assert (kind.__doc__, kind.__module__) == ("A record.", __name__)
-
-
-def test_records_are_the_same_however_many_were_made_before() -> None:
-    @value
-    class Record:
-        name: str
-        numbers: tuple[int, ...] = ()
-        note: str = "none"
-
-    kind: typing.Any = Record
-    first = kind.__init__
-    fields = {"name": "a", "numbers": (), "note": "b"}
-    for _ in range(1000):
-        assert kind("a", (), "b") == kind(note="b", name="a") == kind("a", note="b") != kind("a")
-        assert list(vars(kind("a", note="b")).items()) == list(fields.items())
-        for wrong in (kind, lambda: kind("a", (), "b", 1), lambda: kind("a", other=1)):
-            with pytest.raises(TypeError):
-                wrong()
-    assert kind.__init__ is not first, "so many are worth a compiled function"
 
 
 def test_the_package_itself_is_lazy() -> None:

@@ -22,13 +22,8 @@ else:
         field_names = frozenset(names)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
         least = len(names) - len(defaults)
-        left = MANY
 
         def __init__(self, *args, **named):  # noqa: N807 - becomes the method of the class
-            nonlocal left
-            left -= 1
-            if not left:
-                cls.__init__ = _compiled(names, defaults)
             if not named and least <= len(args) <= len(names):
                 self.__dict__.update(zip(names, args, strict=False))
                 for name in names[len(args) :]:
@@ -54,16 +49,6 @@ else:
         cls.__init__, cls.__eq__, cls.__repr__ = __init__, __eq__, __repr__
         cls.__hash__, cls.__match_args__ = None, names
         return cls
-
-    MANY = 200  # records of a class; fewer are made sooner than a function for them is compiled
-
-    def _compiled(names, defaults):
-        """The __init__ that a dataclass has from the start: five times as fast."""
-        lines = "".join(f"\n    self.{name} = {name}" for name in names)
-        scope = {}
-        exec(f"def __init__(self, {', '.join(names)}):{lines}", scope)  # noqa: S102 - names of our classes
-        scope["__init__"].__defaults__ = tuple(defaults.values())
-        return scope["__init__"]
 
 
 # The id of an outline's block, and a line in which its editor keeps the block's state.
