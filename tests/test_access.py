@@ -76,7 +76,7 @@ def test_the_person_sees_everything_and_nobody_what_is_private(
 
 
 def test_every_program_that_is_connected_is_a_known_assistant() -> None:
-    assert HARNESSES.keys() <= set(access.ASSISTANTS), "its memories would come from elsewhere"
+    assert HARNESSES.keys() <= {*access.KNOWN_ASSISTANTS}, "its memories would come from elsewhere"
     for name, harness in HARNESSES.items():
         assert access.canonical_name(harness.title) == name
     assert SETTINGS["recall.trust"].default == CONNECTED

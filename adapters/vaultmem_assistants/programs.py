@@ -192,4 +192,3 @@ HARNESSES = {
 # Programs that are connected by packages of the entry points vaultmem.editors.
 EDITORS = ("obsidian",)
 NAMES = (*HARNESSES, *EDITORS)
-ASSISTANTS = tuple(HARNESSES.values())

@@ -17,7 +17,7 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.index.catalog import Catalog, below, catalog_errors, like
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.memories.access import ASSISTANTS
+from vaultmem.memories.access import KNOWN_ASSISTANTS
 from vaultmem.notes.places import page_path
 from vaultmem.output import Output
 from vaultmem.text.values import ARCHIVE, ENTRIES, file_text
@@ -233,7 +233,7 @@ def pending(word: str, vault: str | None) -> Iterator[Candidate]:
 def assistants(word: str, vault: str | None) -> Iterator[Candidate]:
     """Known assistants, and those that wrote a memory."""
     writers = [row[0] for row in _rows(vault, _AGENTS, lambda _: ()) if isinstance(row[0], str)]
-    names = sorted({*ASSISTANTS, *writers})
+    names = sorted({*KNOWN_ASSISTANTS, *writers})
     return ((name, "") for name in names if name.startswith(word))
 
 

@@ -14,7 +14,9 @@ SCOPE = lazy(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
 _AGENT, _NAMED = "agent:", ("conversation:", "user:")
 DREAM = "dream"  # the property `source` of memories made by dreams
 # Programs that run assistants, and the two whose memories can be imported; vaultmem connect supports the first.
-ASSISTANTS = ("claude", "codex", "gemini", "copilot", "cursor", "opencode", "car-agent", "fingersaver")  # fmt: skip
+KNOWN_ASSISTANTS = (
+    "claude", "codex", "gemini", "copilot", "cursor", "opencode", "car-agent", "fingersaver"
+)  # fmt: skip
 UNKNOWN = frozenset(("", "assistant", "mcp", "unknown"))  # names of clients without a name
 PRIVATE, OTHER_SCOPE = "private", "of another scope"  # reasons
 CONNECTED, OWN, ALL = TRUST = ("connected", "own", "all")  # the setting recall.trust
@@ -89,7 +91,7 @@ def canonical_name(name: str) -> str:
         return name
     folded = re.sub(r"[\W_]+", "-", name.lower()).strip("-").removeprefix("github-")
     return next(
-        (assistant for assistant in ASSISTANTS if f"{folded}-".startswith(f"{assistant}-")),
+        (assistant for assistant in KNOWN_ASSISTANTS if f"{folded}-".startswith(f"{assistant}-")),
         name.lower().strip(),
     )
 
@@ -121,7 +123,7 @@ def origin(properties: Properties) -> Origin:
 
 
 def _is_assistant(source: str, writer: str) -> bool:
-    return canonical_name(source) in ASSISTANTS or (bool(writer) and is_same(source, writer))
+    return canonical_name(source) in KNOWN_ASSISTANTS or (bool(writer) and is_same(source, writer))
 
 
 def is_trusted(source: Origin, to: Viewer, trust: str) -> bool:
