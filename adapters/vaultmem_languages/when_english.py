@@ -90,6 +90,8 @@ def _named_day(match: re.Match[str], now: datetime) -> Sense | None:
     if which in {"", "coming", "this coming"}:
         to = weekday(match["through"]) if match["through"] else None
         more = {"week": 7, "fortnight": 14}.get((match["more"] or "").strip())  # Monday week
+        if match["weeks"]:  # Monday in two weeks
+            more = 7 * int(amount(match["weeks"]))
         return Sense(weekday=number, through=to, shift=more, relative=True, proper=unsure)
     if which in {"last", "past", "this past"}:
         day = day_after(today, -((today.weekday() - number - 1) % 7 + 1))
@@ -129,6 +131,13 @@ def _period(match: re.Match[str], now: datetime) -> Sense | None:
         day = day_after(today, (4 if today.weekday() < 4 else 6) - today.weekday())  # its Friday
     grain: Grain = "week" if unit == "week" else "month" if unit == "month" else "year"
     return Sense(day=day, grain=grain, relative=True) if day else None
+
+
+def _month_of_year(match: re.Match[str], now: datetime) -> Sense | None:
+    """May next year, next year in May."""
+    start = _period_start(now, "year", _STEPS[match["which"] or match["whose"]])
+    day = start and calendar_day(start.year, month(match["of"] or match["month"]), 1)
+    return Sense(day=day, grain="month", relative=True) if day else None
 
 
 def _period_start(now: datetime, unit: str, step: int) -> date | None:
@@ -209,7 +218,10 @@ _RULES = rules(
      rf"(?:(?:the|(?P<which>this|next))\smonth{END}|(?P<month>{MONTH_NAME}))"), _nth_weekday),
     ((rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
      rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?(?P<through>{DAY_NAME}){END})?"
-     rf"(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})?"), _named_day),
+     rf"(?:(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})|\sin\s(?P<weeks>{NUMBER})\sweeks?(?!\s(?:of|from)){END})?"),
+     _named_day),
+    ((rf"(?:in\s)?(?P<of>{MONTH_NAME})\s(?:of\s)?(?P<which>this|next|last|coming)\syear{END}"
+     rf"|(?P<whose>this|next|last|coming)\syear,?\sin\s(?P<month>{MONTH_NAME}){END}"), _month_of_year),
     ((rf"(?P<which>this|next|last|coming)\s(?P<unit>weekend|week|month|year)(?:'s)?{END}"
      rf"|(?:the\s)?(?P<skipped>week|month|year)\safter\snext{END}"
      rf"|(?<=the\s)(?P<the>weekend){END}"), _period),
