@@ -257,7 +257,7 @@ def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
             db.execute("INSERT INTO rules VALUES (?, ?)", (kind, says))
 
 
-OPEN = "open"  # the person's decision is an answer, see item_answers.is_decided
+OPEN = "open"  # the person's decision is an answer, see item_answers.decision
 CONSULTED = "asked"  # a model was consulted, and had nothing to propose
 MODEL = "model"  # who proposed it; "" for dreams
 

@@ -18,6 +18,7 @@ from vaultmem.notes.places import key_of, with_our_keys
 
 if TYPE_CHECKING:
     from vaultmem.history.commits import Commit
+    from vaultmem.ledger.reads import StoredProposal
     from vaultmem.memories.draft import Finding
     from vaultmem.memories.reports import Skipped
     from vaultmem.memories.store import Session
@@ -110,12 +111,19 @@ def proposal_id(id_: str) -> str:
     return item_id(id_, "proposal")
 
 
-def is_decided(id_: str, answers: Answers) -> bool:
-    """Whether a proposal was rejected, or accepted and carried out since."""
-    answer = answers.get(proposal_id(id_))
-    if answer is None or answer.state != DONE:
-        return answer is not None and answer.state == DROPPED
-    return is_carried_out(answer, carried_out_id(answer.id), answers)
+# Earlier versions kept decisions in the rows of proposals; an undone rejection has an answer since.
+_EARLIER = {"accepted": DONE, "rejected": DROPPED}
+
+
+def decision(row: StoredProposal, answers: Answers) -> str:
+    """DROPPED for a rejected proposal, DONE for one accepted and carried out since, otherwise OPEN."""
+    answer, earlier = answers.get(proposal_id(row.id)), _EARLIER.get(row.state, OPEN)
+    if answer is None:
+        return earlier
+    is_carried = is_carried_out(answer, carried_out_id(answer.id), answers)
+    if answer.state == DROPPED or (answer.state == DONE and is_carried):
+        return answer.state
+    return OPEN if (answer.state, earlier) == (OPEN, DROPPED) else earlier
 
 
 def is_carried_out(answer: Answer, mark: str, answers: Answers) -> bool:

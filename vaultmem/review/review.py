@@ -17,10 +17,11 @@ from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
+    OPEN,
     Answer,
     Answers,
     carried_out_id,
-    is_decided,
+    decision,
     keep_as_entry,
     proposal_id,
     state_of,
@@ -59,9 +60,7 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
     ledger, answers = session.store.ledger, session.store.answers()
     of_dreams = [row for row in reads.all_proposals(ledger) if not row.is_of_model]
-    gone = {
-        row.id for row in of_dreams if row.state == reads.OPEN and not is_decided(row.id, answers)
-    }
+    gone = {row.id for row in of_dreams if decision(row, answers) == OPEN}
     fresh = _without_rejected(session, made, of_dreams, answers)
     reads.replace_proposals(ledger, fresh, gone - fresh.keys(), session.now)
     if searcher := session.reader.searcher():
@@ -103,19 +102,24 @@ def _without_rejected(
 ) -> dict[str, ProposalRow]:  # fmt: skip
     """Proposals except those rejected for a note that was since renamed to this one. One rejection covers one
     proposal, as long as it holds."""
-    known = {row.id: row for row in of_dreams}
+    known = {row.id for row in of_dreams}
+    rows = [
+        row.fields
+        for row in of_dreams
+        if row.fields and row.id not in made and decision(row, answers) == DROPPED
+    ]
+    # By the name that the note had when it was rejected, which may be its present one; "" if that is gone.
     rejected = Counter(
-        _place(row.fields)
-        for row in known.values()
-        if state_of(answers, proposal_id(row.id)) == DROPPED
-        and not session.view.exists(row.fields.get("path", ""))
+        (path if session.view.exists(path := row["path"]) else "", *_place(row)) for row in rows
     )
     results = {}
     for id_, row in made.items():
-        if id_ not in known and rejected[_place(row)] > 0:
-            rejected[_place(row)] -= 1
-        else:
+        places = ((path, *_place(row)) for path in ("", row["path"]))
+        place = next((each for each in places if rejected[each] > 0), None)
+        if id_ in known or place is None:
             results[id_] = row
+        else:
+            rejected[place] -= 1
     return results
 
 

@@ -1,0 +1,89 @@
+"""Decisions on proposals: kept where notes are renamed, and from versions that kept them elsewhere."""
+
+import sqlite3
+from contextlib import closing
+from itertools import pairwise
+
+import pytest
+
+from tests.answered import Bench, Open, bench
+from tests.conftest import Write
+from tests.test_answering_proposals import after_a_dream, question
+from vaultmem.memories.item_answers import DROPPED, OPEN, Answer
+
+__all__ = ["bench"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
+
+def paths(on: Bench) -> list[str]:
+    """The notes of open proposals, which pending.md lists, too."""
+    on.later()
+    on.ask("notify")
+    found = [row["path"] for row in on.ask("proposals")["proposals"]]
+    assert len(found) == sum(word.startswith("change line ") for word in on.words())
+    return found
+
+
+def after_the_next_dream(on: Bench) -> list[str]:
+    on.later()
+    on.ask("dream", level=3)
+    return paths(on)
+
+
+@pytest.mark.parametrize("names", [("Plans.md",), ("Plans.md", "Later.md")])
+def test_a_rejection_holds_for_a_note_that_was_renamed_before(
+    bench: Open, write: Write, names: tuple[str, ...]
+) -> None:
+    on = after_a_dream(bench, write)
+    assert paths(on) == ["Plan.md"]
+    (on.folder / "Plan.md").rename(on.folder / names[0])
+    assert paths(on) == [names[0]]
+    on.answer(question(on), DROPPED)
+    for before, after in pairwise(names):
+        (on.folder / before).rename(on.folder / after)
+    assert after_the_next_dream(on) == []
+    assert after_the_next_dream(on) == []
+
+
+def of_an_earlier_version(on: Bench, state: str, answers: tuple[str, ...] = ()) -> str:
+    """Store a decision as versions did that kept it with the proposal. Returns the id of the item."""
+    id_ = question(on)
+    with closing(sqlite3.connect(on.store.ledger.path)) as db, db:
+        db.execute("UPDATE proposals SET state = ?", (state,))
+    for answer in answers:
+        on.later()
+        at = f"{on.at.astimezone(None):%Y-%m-%dT%H:%M:%SZ}"
+        on.store.pending.record.add([Answer(id_, answer, at)], [], on.seconds())
+    return id_
+
+
+@pytest.mark.parametrize("state", ["accepted", "rejected"])
+@pytest.mark.parametrize("answers", [(), (DROPPED,)])
+def test_a_decision_of_an_earlier_version_holds(
+    bench: Open, write: Write, state: str, answers: tuple[str, ...]
+) -> None:
+    on = after_a_dream(bench, write)
+    assert paths(on) == ["Plan.md"]
+    of_an_earlier_version(on, state, answers)
+    assert paths(on) == []
+    assert after_the_next_dream(on) == []
+    if state == "rejected":
+        (on.folder / "Plan.md").rename(on.folder / "Later.md")
+        assert after_the_next_dream(on) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "answers"),
+    [("reopened", ()), ("reopened", (DROPPED, OPEN)), ("rejected", (DROPPED, OPEN))],
+)
+def test_a_rejection_of_an_earlier_version_that_was_undone_is_none(
+    bench: Open, write: Write, state: str, answers: tuple[str, ...]
+) -> None:
+    on = after_a_dream(bench, write)
+    assert paths(on) == ["Plan.md"]
+    id_ = of_an_earlier_version(on, state, answers)
+    assert paths(on) == ["Plan.md"]
+    assert after_the_next_dream(on) == ["Plan.md"]
+    on.answer(id_, DROPPED)
+    assert after_the_next_dream(on) == []
