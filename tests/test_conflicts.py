@@ -55,6 +55,7 @@ def test_names_without_a_stamp_need_the_original(name: str) -> None:
     "name",
     [
         *("Plan 1.md", "Plan 0.md", "Plan 2026.md", "Plan2.md", "Plan (0).md", "Plan (A).md"),
+        *("Plan (2026-11-21).md", "Plan (Ann 2026-11).md"),
         *("Plan-2.md", "Plan-2026-11-21.md", "Plan-.md", "2.md", "-A.md", "Plan 2.png"),
         *("Plan-A.md", "Plan-Anne.md", "Plan-draft.md", "Plan-v2.md", "Plan-Machines.md"),
         *("Plan 2/x.md", "Plan (2) b.md", "Plan - more.md", STAMPED[0], UNSTAMPED[0], "Plan.md"),
@@ -62,6 +63,18 @@ def test_names_without_a_stamp_need_the_original(name: str) -> None:
 )
 def test_ordinary_names_are_not_doubtful(name: str) -> None:
     assert doubtful([name, "Plan.md", "Plan.png", "x.md", ".md"]) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Plan (1).md", "Plan 2.md", "Plan-LAPTOP.md", "Plan (In Konflikt stehende Kopie von Ann 2026-11-21).md"),
+        *("Plan (Copie en conflit de Ann 2026-11-21 1).md", "Plan (Ann の競合コピー 2026-11-21).md"),
+    ],
+)  # fmt: skip
+def test_names_that_a_person_may_choose_are_doubtful(name: str) -> None:
+    assert doubtful([name, "Plan.md"]) == [(name, "Plan.md")]
+    assert doubtful([name]) == []
 
 
 LINES = "".join(f"line {number} of many\n" for number in range(18))

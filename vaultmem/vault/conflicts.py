@@ -34,7 +34,11 @@ _BRACKETS = lazy(
     re.IGNORECASE,
 )
 _STAMP = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{12}")
-_NUMBERED = lazy(r"(?P<stem>.*\S)(?: \([1-9][0-9]?\)| (?:[2-9]|[1-9][0-9]))")
+# Plan (1), Plan 2, and the words for a conflicted copy in any language: Plan (Copie en conflit de Ann 2026-11-21)
+_NUMBERED = lazy(
+    r"(?P<stem>.*\S)(?: \((?:[1-9][0-9]?|[^()]{1,80} [0-9]{4}-[0-9]{2}-[0-9]{2}(?: [0-9]{1,2})?)\)"
+    r"| (?:[2-9]|[1-9][0-9]))"
+)
 # The name of a computer: ANN-PC, DESKTOP-AB12CD; Ann's MacBook Pro
 _DEVICE = lazy(
     r"(?=[0-9-]*[A-Z])[A-Z0-9][A-Z0-9-]{1,13}[A-Z0-9]|[^/]{0,24}\b(?:i?Mac|MacBook)\b[^/]{0,16}"
@@ -80,8 +84,8 @@ def conflicts(places: Places) -> dict[str, str]:
 def possible_copies(places: Places) -> list[tuple[str, str]]:
     """Notes whose names look like copies of a note beside them: (copy, original), sorted.
 
-    "Plan (1).md", "Plan 2.md" and "Plan-LAPTOP.md" may well be notes of their own: they are copies
-    only if nearly_equal() says so of their texts.
+    "Plan (1).md", "Plan 2.md", "Plan-LAPTOP.md" and "Plan (Berlin 2026-11-21).md" may well be notes of their own: they
+    are copies only if nearly_equal() says so of their texts.
     """
     pairs: list[tuple[str, str]] = []
     for path in places.paths:
