@@ -87,3 +87,21 @@ def test_a_rejection_of_an_earlier_version_that_was_undone_is_none(
     assert after_the_next_dream(on) == ["Plan.md"]
     on.answer(id_, DROPPED)
     assert after_the_next_dream(on) == []
+
+
+@pytest.mark.parametrize(("state", "open_"), [("accepted", 0), ("rejected", 0), ("reopened", 1)])
+def test_a_decision_on_the_page_of_an_earlier_version_holds(
+    bench: Open, write: Write, state: str, open_: int
+) -> None:
+    """Where another machine still writes such pages, and for a ledger that is lost."""
+    on = after_a_dream(bench, write)
+    (row,) = on.ask("proposals")["proposals"]
+    line = f"- {row['id']} proposal {state} 2026-08-01T10:00:00Z\n"
+    write(
+        "vaultmem/sync/laptop-3fa2c1.md",
+        f"---\ngenerated: vaultmem\nmachine: laptop-3fa2c1\n---\n{line}",
+    )
+    on.later()
+    on.ask("settle")
+    assert len(paths(on)) == open_
+    assert len(after_the_next_dream(on)) == open_
