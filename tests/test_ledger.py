@@ -6,6 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from vaultmem.errors import StateError, VaultmemError
-from vaultmem.ledger.ledger import CUT_SHORT, Ledger, Run, Runs
+from vaultmem.ledger.ledger import CUT_SHORT, MOST_KNOWN, Ledger, Run, Runs, take, taken_hashes
 
 NOW = 1_780_000_000.0
 
@@ -268,3 +269,17 @@ def test_a_table_is_queried_again_only_after_a_change(
     assert ledger.runs() == {}
     another.write_runs([begun("b", NOW)], NOW)
     assert list(ledger.runs()) == ["b"]
+
+
+def test_a_large_table_takes_no_memory_between_two_requests(ledger: Ledger) -> None:
+    def kept(number: int) -> int:
+        take(ledger, (str(each) for each in range(number)), NOW)
+        tracemalloc.start()
+        try:
+            assert len(taken_hashes(ledger)) == number
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    assert kept(MOST_KNOWN) > 100_000
+    assert kept(MOST_KNOWN + 1) < 50_000

@@ -4,7 +4,7 @@ texts (here).
 
 <state>/ledger.db, one SQLite file without a write-ahead log, so that it can be read even when nothing can be written.
 It is opened for each query, so that threads share no connection and a deleted file is created again; the rows of a
-whole table are queried again only after a change. Losing it costs no more than a job that runs once too often.
+small table are queried again only after a change. Losing it costs no more than a job that runs once too often.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, at REAL NOT NULL, sta
     fields TEXT NOT NULL) WITHOUT ROWID;
 """
 MAX_NOTICE = 500  # characters
+MOST_KNOWN = 5_000  # rows of a table that are kept
 
 
 class Run(NamedTuple):
@@ -136,7 +137,7 @@ class Ledger:
         except (DamagedError, TypeError, ValueError):
             return []  # the next writer replaces the file; reading changes nothing
         if not values:
-            self._known[question] = version, rows
+            self._known[question] = (version, rows) if len(rows) <= MOST_KNOWN else (None, [])
         return result
 
     def _query(self, question: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
