@@ -54,14 +54,16 @@ def test_odd_results_are_no_results(indexed: Path, reply: object) -> None:
 def test_a_command_does_not_wait_long_for_a_silent_agent(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One that gives a sign of life, but no answer: the command asks it for nothing else that it needs."""
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
 
     def silent(link: socket.socket) -> None:
         link.settimeout(20)
         link.recv(1)
 
-    with strange_agent(indexed, silent):
+    with strange_agent(indexed, silent) as heard:
         assert on(indexed, "search", "apple", "--format", "json").data["count"] == 2
+    assert len(heard) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,23 @@ def test_a_hanging_agent_is_asked_once_for_a_sign_of_life(
     if needs_agent:
         assert ended.code == 1
         assert one_line(ended) == f"vaultmem: {client.NO_SIGN}"
+
+
+def test_an_agent_that_was_restarted_is_asked_at_once(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process that has found the one before hanging, as vaultmem mcp may have."""
+    monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
+    path = paths.socket_path(str(indexed))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(path)
+        deaf.listen(20)
+        with pytest.raises(client.AgentError, match="does not answer"):
+            client.call(str(indexed), "list", {}, timeout=None)
+    os.unlink(path)
+    with strange_agent(indexed, says({"id": 1, "result": "here"})):
+        assert client.call(str(indexed), "list", {}, timeout=None) == "here"
 
 
 def test_a_suspended_agent_does_not_block_a_command(indexed: Path) -> None:

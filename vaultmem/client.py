@@ -45,7 +45,7 @@ NO_ANSWER, HANGS, UNKNOWN_METHOD = 0, 1, -32601
 NO_SIGN = "the agent does not answer; vaultmem restart ends it and starts another"
 OTHER_VERSION = "the running agent is another version of vaultmem; run vaultmem restart"
 _SILENCE = 30.0  # seconds in which an agent that gave no sign of life is not asked again
-_silent: dict[str, float] = {}  # the sockets of such agents, and until when
+_silent: dict[object, float] = {}  # the sockets of such agents, and until when
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the caller's terminal or stdin
 
 
@@ -74,11 +74,10 @@ def call(
     """Call a method of the agent. Returns its result, or NO_AGENT when no agent listens. `timeout` is the longest
     silence to accept, in seconds; None, for what only the agent can carry out, waits as long as it takes. Raises
     AgentError for an error, and if the agent exits or stops responding."""
-    is_short = (
-        timeout is not None and timeout < FIRST_BYTE
-    )  # it only asks for a sign of life itself
+    # One that is short only asks for a sign of life itself.
+    is_short = timeout is not None and timeout < FIRST_BYTE
     hangs = AgentError(NO_ANSWER if timeout else HANGS, NO_SIGN)
-    if not is_short and _is_silent(vault):
+    if not is_short and _silent.get(_socket_of(vault), 0.0) > time.monotonic():
         raise hangs
     link = _connect(vault)
     if link is None:
@@ -87,7 +86,7 @@ def call(
     try:
         lines = _lines(link)
         if not is_short and not _is_alive(link, lines):
-            _silent[paths.socket_path(vault)] = time.monotonic() + _SILENCE
+            _silent[_socket_of(vault)] = time.monotonic() + _SILENCE
             raise hangs
         link.settimeout(timeout)
         link.sendall(f"{_to_json(request)}\n".encode())
@@ -110,11 +109,13 @@ def _is_alive(link: _socket.socket, lines: Iterator[str]) -> bool:
     return True
 
 
-def _is_silent(vault: str) -> bool:
+def _socket_of(vault: str) -> object:
+    """The socket and when it was created: a restarted agent has a new one."""
     try:
-        return _silent.get(paths.socket_path(vault), 0.0) > time.monotonic()
+        path = paths.socket_path(vault)
+        return path, os.lstat(path).st_ctime_ns
     except (OSError, ValueError):
-        return False
+        return object()  # there is none, and it equals no other
 
 
 def ask(
@@ -226,7 +227,10 @@ def ask_agent(command: str, words: list[str]) -> int | None:
     try:
         timeout = BY_MEANING if by_meaning else FIRST_BYTE
         reply = run_in_agent(command, words, timeout=timeout, stdin=stdin)
-    except (VaultmemError, OSError, ValueError):
+    except (VaultmemError, OSError, ValueError) as error:
+        if isinstance(error, AgentError) and error.code == NO_ANSWER:
+            # It lives, but does not get to it: this command asks it for nothing else.
+            _silent[_socket_of(vault_of(words))] = time.monotonic() + _SILENCE
         return None
     return print_reply(reply)
 
