@@ -64,8 +64,9 @@ def test_only_damage_to_the_file_is_reported_as_damage(catalog: Catalog) -> None
     for statement in ("SELECT nothing FROM notes", "SELECT * FROM nothing", "SELEC 1"):
         with pytest.raises(sqlite3.OperationalError), catalog_errors():
             catalog.db.execute(statement)
-    with pytest.raises(DamagedError, match="rebuild"), catalog_errors():
-        catalog.db.execute("SELECT json_extract('{', '$.a')")
+    for statement in ("SELECT json_extract('{', '$.a')", "SELECT CAST(x'4eff' AS TEXT)"):
+        with pytest.raises(DamagedError, match="rebuild"), catalog_errors():
+            catalog.db.execute(statement).fetchone()
     catalog.close()
     for content in (b"", b"no database" * 100):
         Path(catalog.path).write_bytes(content)

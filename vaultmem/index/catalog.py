@@ -238,8 +238,10 @@ def as_state_error(error: BaseException) -> StateError | None:
         return NoRoomError(NO_ROOM.format(error))
     if "too " in str(error):  # a limit of SQLite on a request
         return StateError(f"that is too much for one request ({error}); ask for less at once")
-    # The classes for what is in the file; and JSON that nobody wrote.
-    if type(error) in (sqlite3.DatabaseError, sqlite3.IntegrityError) or "malformed" in str(error):
+    # The classes for what is in the file; and JSON or text that nobody wrote.
+    if type(error) in (sqlite3.DatabaseError, sqlite3.IntegrityError) or any(
+        said in str(error) for said in ("malformed", "Could not decode")
+    ):
         return _damage(error)
     return None
 
