@@ -117,13 +117,20 @@ class FileLookup:
     def _spelling(self, folder: str, name: str) -> str | None:
         """The name that counts among those in a folder with the same NFC form, see _apart(); None if there is none, or
         only one in other letters, as on a disk that ignores case."""
-        full, composed, swapped = f"{self._root}/{folder}", nfc(name), name.swapcase()
+        full, composed, swapped = f"{self._root}/{folder}", nfc(name), _swapped(name)
         ignores_case = swapped != name and os.path.lexists(f"{full}/{swapped}")
         if not ignores_case and (name.isascii() or os.path.lexists(f"{full}/{composed}")):
             return composed
         if folder not in self._spellings:
             self._spellings[folder] = _spellings(full)
         return self._spellings[folder].get(composed)
+
+
+def _swapped(name: str) -> str:
+    """The name in the other case. Disks differ in the letters whose case they ignore (few take "SS" for "ß"), but not
+    in those of ASCII: if it has any, only these are swapped."""
+    swapped = "".join(letter.swapcase() if letter.isascii() else letter for letter in name)
+    return name.swapcase() if swapped == name else swapped
 
 
 def _spellings(full: str) -> dict[str, str]:
