@@ -134,6 +134,16 @@ def test_what_no_event_reports_is_looked_for_more_often(bench: Bench) -> None:
     assert len(waits()) == len(once), "it begins anew with each change"
 
 
+def test_what_events_did_report_is_no_reason_to_look_again(bench: Bench) -> None:
+    """A comparison often meets a note that is being written, and is the first to index it."""
+    bench.full()
+    for text in ("apple", "pear"):
+        bench.write("folder/Note 1.md", text)
+        bench.reconciler.touched("folder/Note 1.md")
+        bench.full()
+    assert bench.due() is None
+
+
 def test_what_is_new_is_read_while_the_rest_is_kept(bench: Bench) -> None:
     before = bench.indexed()
     (bench.vault / "folder").rename(bench.vault / ".hidden")

@@ -224,7 +224,7 @@ class Reconciler(threading.Thread):
 
     def _whole(self, work: Work) -> Report:
         """Compare everything, by the current rules."""
-        started, is_first = time.monotonic(), not self.has_looked
+        started, is_told = time.monotonic(), len(self._debounce) > 0 or not self.has_looked
         self.stage.stage("comparing", 0)
         self._guard.begin()
         try:
@@ -238,7 +238,8 @@ class Reconciler(threading.Thread):
         report = report._replace(seconds=time.monotonic() - started)
         if report.added or report.changed or report.removed:
             log.info("%s", sync.describe_report(report))
-            self._news_wait = math.inf if is_first else NEWS_WAIT
+            if not (is_told or len(self._debounce)):  # of a note being written, events tell
+                self._news_wait = NEWS_WAIT
         if self._news_wait <= NEWS_LONGEST:
             self.look_at_all(self._news_wait, only_sure=True)
             self._news_wait *= 2
