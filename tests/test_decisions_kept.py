@@ -1,4 +1,4 @@
-"""Decisions on proposals: kept where notes are renamed, and from versions that kept them elsewhere."""
+"""Decisions on proposals and findings: kept where notes are renamed, and by versions that kept them elsewhere."""
 
 import sqlite3
 from contextlib import closing
@@ -9,7 +9,9 @@ import pytest
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from tests.test_answering_proposals import after_a_dream, question
-from vaultmem.memories.item_answers import DROPPED, OPEN, Answer
+from vaultmem.ledger import reads
+from vaultmem.memories.draft import Finding
+from vaultmem.memories.item_answers import DROPPED, OPEN, Answer, finding_id
 
 __all__ = ["bench"]  # fixtures
 
@@ -105,3 +107,24 @@ def test_a_decision_on_the_page_of_an_earlier_version_holds(
     on.ask("settle")
     assert len(paths(on)) == open_
     assert len(after_the_next_dream(on)) == open_
+
+
+@pytest.mark.parametrize("ids", [[], ["the-memory", "another-that-links-to-it"]])
+def test_an_answer_about_what_an_earlier_version_found_waits_for_the_next_dream(
+    bench: Open, ids: list[str]
+) -> None:
+    """Its finding did not say whom it is about, so whether the answer still matters is not known yet."""
+    on = bench()
+    found: Finding = {"kind": "fading", "subject": "vaultmem/people/b.md", "others": ["Plan.md"]}
+    id_ = finding_id({**found, "ids": ["the-memory"]})
+    answer = Answer(id_, DROPPED, "2026-01-01T10:00:00Z")
+    on.store.pending.record.add([answer], [], on.seconds())
+    earlier: Finding = {**found, "ids": ids} if ids else found
+    reads.keep_findings(on.store.ledger, ["fading"], [earlier], on.seconds())
+    on.later()
+    on.ask("notify")
+    assert id_ in on.stated()
+    on.ask("dream", level=3)
+    on.later(24 * 60)
+    on.ask("notify")
+    assert id_ not in on.stated(), "nothing is fading any more"
