@@ -1,5 +1,6 @@
 """Decisions on proposals and findings: kept where notes are renamed, and by versions that kept them elsewhere."""
 
+import datetime as dt
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
@@ -10,8 +11,11 @@ from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from tests.test_answering_proposals import after_a_dream, question
 from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.draft import Finding
 from vaultmem.memories.item_answers import DROPPED, OPEN, Answer, finding_id
+from vaultmem.synclog import log_folder
+from vaultmem.synclog.log_entries import Entries
 
 __all__ = ["bench"]  # fixtures
 
@@ -128,3 +132,31 @@ def test_an_answer_about_what_an_earlier_version_found_waits_for_the_next_dream(
     on.later(24 * 60)
     on.ask("notify")
     assert id_ not in on.stated(), "nothing is fading any more"
+
+
+def test_a_dream_records_what_it_made_by_a_rule_at_once(
+    bench: Open, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers are read again after each write of one, and there may be thousands."""
+    for number in range(5):
+        write(f"Plan {number}.md", f"Plant {number} [[Tomatos]].\n")
+    write("Tomatoes.md", "Red.")
+    on = bench()
+    on.ask("rule", kind="broken-link", says="always")
+    kept: list[int] = []
+    add = log_folder.add_answers
+
+    def counted(ledger: Ledger, new: Entries, now: float) -> None:
+        kept.append(len(new))
+        add(ledger, new, now)
+
+    monkeypatch.setattr(log_folder, "add_answers", counted)
+    on.at += dt.timedelta(days=1)
+    on.ask("dream", level=3)
+    assert [number for number in kept if number] == [10], (
+        "five answers, and that each was carried out"
+    )
+    assert on.text("Plan 3.md") == "Plant 3 [[Tomatoes]].\n"
+    on.ask("undo", last=True)
+    assert after_the_next_dream(on) == []
+    assert sum("[[Tomatos]]" in on.text(f"Plan {number}.md") for number in range(5)) == 1

@@ -24,7 +24,6 @@ from vaultmem.memories.item_answers import (
     decision,
     keep_as_entry,
     proposal_id,
-    state_of,
 )
 from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned, to_json
 from vaultmem.memories.store import YOU, Session
@@ -32,7 +31,7 @@ from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.review import advice
 from vaultmem.review import proposals as finder
 from vaultmem.review.proposals import DUPLICATE, Proposal, edit, is_kept, open_rows
-from vaultmem.text.times import stamp
+from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batch_record import Header, Outcome
 from vaultmem.vault.files import digest
@@ -154,19 +153,19 @@ def accept(session: Session, params: Arguments) -> PlanReport | Decision:
     plan = _plan(session, proposal)
     if params.flag("dry_run"):
         return report_planned(session, plan)
-    _make(session, proposal, plan, header(params, f"accepted: {proposal.said}"[:200], session.now))
+    session.make(plan, header(params, f"accepted: {proposal.said}"[:200], session.now))
+    session.store.pending.record.keep(_accepted(session, proposal), [], session.now)
     change = next((step for step in plan.changes if step.path == proposal.path), plan.changes[0])
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
 
 
-def _make(session: Session, proposal: Proposal, plan: Plan, who: Header) -> None:
-    session.make(plan, who)
-    record, now = session.store.pending.record, session.now
-    word = _word(proposal, DONE, stamp(now))
-    if state_of(record.answers(), word.id) != DONE:
-        record.keep([word], [], now)
-    at = max(word.at, record.answers()[word.id].at)
-    record.keep([word._replace(id=carried_out_id(word.id), at=at)], [], now)
+def _accepted(session: Session, proposal: Proposal) -> list[Answer]:
+    """What records that a proposal was accepted, unless it was ticked, and carried out: dated after its last answer."""
+    last = session.store.pending.record.answers().get(proposal_id(proposal.id))
+    after = (seconds(last.at) or 0.0) + 1 if last else 0.0
+    word = _word(proposal, DONE, stamp(max(session.now, after)))
+    mark = word._replace(id=carried_out_id(word.id))
+    return [mark] if last and last.state == DONE else [word, mark]
 
 
 def _word(proposal: Proposal, state: str, at: str) -> Answer:
@@ -190,6 +189,7 @@ def _follow_rules(session: Session) -> PlanReport:
     separately."""
     rules, changes = reads.rules(session.store.ledger), list[Change]()
     skipped: dict[str, str] = {}  # by paths
+    words: list[Answer] = []  # kept at once, as all answers are read again after each write
     for proposal in _open(session):
         if not proposal.memories and rules.get(proposal.kind) == ALWAYS:
             try:
@@ -197,10 +197,12 @@ def _follow_rules(session: Session) -> PlanReport:
                     "dream", "job", f"always {proposal.kind}: {proposal.said}"[:200], session.now
                 )
                 plan = _plan(session, proposal)
-                _make(session, proposal, plan, who)
+                session.make(plan, who)
                 changes += plan.changes
+                words += _accepted(session, proposal)
             except VaultmemError as error:  # the next dream tries again
                 skipped[proposal.path] = str(error)
+    session.store.pending.record.keep(words, [], session.now)
     return to_json(Plan("rules", tuple(changes)), Outcome(None, (), tuple(skipped.items())))
 
 
