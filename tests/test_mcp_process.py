@@ -257,6 +257,27 @@ def test_it_ends_when_nobody_reads_its_answers_any_more(served: Path) -> None:
         assert talk.process.wait(60) == 0
 
 
+def test_what_was_asked_before_the_client_hung_up_is_carried_out() -> None:
+    """A client that only wants something noted need not wait for the answer."""
+    taken = list[bytes]()
+
+    class Taking:
+        def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
+            del settles
+            taken.append(line)
+            return []
+
+    for _ in range(20):
+        (questions, asks), (hears, answers) = os.pipe(), os.pipe()
+        os.write(asks, b"one\ntwo\n")
+        os.close(hears)
+        service = Service(Lines(questions, answers), Out(answers), Taking())
+        service.run()
+        for handle in (questions, asks, answers):
+            os.close(handle)
+    assert sorted(taken) == [*[b"one"] * 20, *[b"two"] * 20]
+
+
 def test_it_ends_when_it_is_interrupted_while_something_runs(
     slow: tuple[Path, str], tmp_path: Path
 ) -> None:

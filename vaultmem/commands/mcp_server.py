@@ -6,6 +6,7 @@ agent it answers by itself.
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import sys
@@ -17,8 +18,10 @@ from vaultmem import client
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     import typing
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from types import SimpleNamespace as Namespace
+
+    from _typeshed import WriteableBuffer as Buffer
 
     from vaultmem.api.mcp import Protocol
     from vaultmem.output import Output
@@ -58,7 +61,7 @@ def serve(words: list[str]) -> int:
     vault = client.vault_of(words)
     out = os.dup(1)
     os.dup2(2, 1)  # other output of this process must not disturb the protocol
-    service, code = Service(Lines(0), Out(out), _Relay(vault)), 0
+    service, code = Service(Lines(0, out), Out(out), _Relay(vault)), 0
     try:
         service.run()
     except KeyboardInterrupt:
@@ -75,16 +78,39 @@ def needs_no_parser(words: list[str]) -> bool:
     return not words or (len(words) == 2 and words[0] == "--vault" and words[1][:1] != "-")
 
 
+class _Source(io.RawIOBase):
+    """What a handle has to read. It ends with its file, or when nobody reads the `answers` and all that arrived is
+    read."""
+
+    def __init__(self, handle: int, answers: int | None) -> None:
+        self._handle, self._poll = handle, None
+        if answers is not None and hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._poll.register(handle, select.POLLIN)
+            self._poll.register(answers, 0)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, part: Buffer) -> int:
+        """Wait for the next bytes; 0 at the end."""
+        if self._poll and all(ready != self._handle for ready, _ in self._poll.poll()):
+            return 0
+        return os.readv(self._handle, [part])
+
+
 class Lines:
     """The non-empty lines of a file handle without their ends, also an incomplete last one. An overlong line has one
     byte more than allowed, with only its beginning."""
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, answers: int | None = None) -> None:
         self.is_over = False
         self._handle = _blocking(handle)
+        self._source = _Source(self._handle, answers)
 
     def __iter__(self) -> Iterator[bytes]:
-        with open(self._handle, "rb", closefd=False) as file:
+        with io.BufferedReader(self._source) as file:
             while line := file.readline(MOST + 1):
                 if len(line) > MOST and not line.endswith(b"\n"):
                     yield line[:_BEGINNING].ljust(MOST + 1)
@@ -125,14 +151,6 @@ class Out:
                     self.is_over = True
             self._stuck_since = None
 
-    def wait_until_hung_up(self, ended: int) -> None:
-        """Wait until the client reads no more, or until the other end of the pipe `ended` is closed."""
-        poll = select.poll()
-        poll.register(self._handle, 0)
-        poll.register(ended, 0)
-        poll.poll()
-        os.close(ended)
-
     def stuck(self) -> float:
         """For how many seconds the client has not read what it is being sent."""
         since = self._stuck_since
@@ -166,8 +184,7 @@ class _Request:
 
 
 class Service:
-    """Reads in one thread, watches for a client that hangs up in another, and answers in a few, so that a quick request
-    does not wait for a slow one."""
+    """Reads in one thread, and answers in a few, so that a quick request does not wait for a slow one."""
 
     def __init__(self, lines: Lines, out: Out, answers: Answers, at_once: int = AT_ONCE) -> None:
         self._lines, self._out, self._answers = lines, out, answers
@@ -176,46 +193,20 @@ class Service:
         self._waiting: list[_Request] = []
         self._running: list[_Request] = []
         self._news = allocate_lock()  # free once another request is answered
-        self._ending = allocate_lock()  # free once no more requests are taken
 
     def run(self) -> None:
         """Serve until the client hangs up and its earlier requests are answered."""
-        self._ending.acquire()
-        start_new_thread(self._until, (self._read,))
-        if not hasattr(select, "poll"):
-            self._finish()
-            return
-        ended, end = os.pipe()
-        try:
-            start_new_thread(self._until, (lambda: self._out.wait_until_hung_up(ended),))
-            self._finish()
-        finally:
-            os.close(end)  # the thread would hold on to the client's pipe
-
-    def _finish(self) -> None:
-        self._ending.acquire()
-        while self._waiting and not self._is_gone():
-            self._wait()
-        until = time.monotonic() + client.BY_MEANING
-        while self._running and time.monotonic() < until and not self._is_gone():
-            self._wait()
-
-    def _until(self, wait: Callable[[], None]) -> None:
-        """Take no more requests after this."""
-        try:
-            wait()
-        finally:
-            with self._lock:
-                if self._ending.locked():
-                    self._ending.release()
-
-    def _read(self) -> None:
         for line in self._lines:
             self._take(line)
             while not (self._has_room() or self._is_gone()):
                 self._wait()
             if self._is_gone():
                 return
+        while self._waiting and not self._is_gone():
+            self._wait()
+        until = time.monotonic() + client.BY_MEANING
+        while self._running and time.monotonic() < until and not self._is_gone():
+            self._wait()
 
     def is_busy(self) -> bool:
         """Whether a request is still being answered."""
