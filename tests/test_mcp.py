@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.tool_run import OURS
 from vaultmem import Vault
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
 from vaultmem.api.toolbox import Toolbox, ToolService
+from vaultmem.commands.mcp_server import Lines
 
 __all__ = ["indexed", "served"]  # fixtures
 
@@ -252,3 +254,12 @@ def _no_vault() -> Any:
     from vaultmem.errors import VaultNotFoundError
 
     raise VaultNotFoundError("there is no vault")
+
+
+def test_a_socket_that_closes_before_it_has_read_all_answers_is_at_its_end() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.sendall(b"an answer")
+        theirs.sendall(b"a request\n")
+        theirs.close()
+        assert [*Lines(ours.fileno())] == [b"a request"]

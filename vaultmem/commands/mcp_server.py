@@ -97,7 +97,10 @@ class _Source(io.RawIOBase):
         """Wait for the next bytes; 0 at the end."""
         if self._poll and all(ready != self._handle for ready, _ in self._poll.poll()):
             return 0
-        return os.readv(self._handle, [part])
+        try:
+            return os.readv(self._handle, [part])
+        except ConnectionError:  # a socket whose other end closed before it read all answers
+            return 0
 
 
 class Lines:
