@@ -97,6 +97,14 @@ def test_a_hanging_agent_is_asked_once_for_a_sign_of_life(
         assert one_line(ended) == f"vaultmem: {client.NO_SIGN}"
 
 
+def test_status_says_why_the_agent_has_none(indexed: Path) -> None:
+    busy = {"id": 1, "error": {"code": -32000, "message": "too many clients at once"}}
+    with strange_agent(indexed, says(busy)):
+        shown = on(indexed, "status").out
+    assert "too many clients at once; vaultmem restart starts another" in " ".join(shown.split())
+    assert client.NO_SIGN not in shown
+
+
 def test_an_agent_that_was_restarted_is_asked_at_once(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

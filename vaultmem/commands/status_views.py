@@ -75,8 +75,10 @@ def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
     """The agent's own status, and why it gives none although it runs."""
     try:
         return vault.agent(), ""
-    except VaultmemError:
-        return None, NO_SIGN
+    except VaultmemError as error:
+        return None, NO_SIGN if NO_SIGN in str(
+            error
+        ) else f"{error}; vaultmem restart starts another"
 
 
 def _index(vault: Vault) -> Facts:
