@@ -192,3 +192,4 @@ HARNESSES = {
 # Programs that are connected by packages of the entry points vaultmem.editors.
 EDITORS = ("obsidian",)
 NAMES = (*HARNESSES, *EDITORS)
+ASSISTANTS = tuple(HARNESSES.values())  # of the entry point vaultmem.assistants
