@@ -60,6 +60,18 @@ def strange_agent(vault: Path, handle: Handle) -> Iterator[list[bytes]]:
         os.unlink(path)
 
 
+@contextlib.contextmanager
+def deaf_agent(vault: Path, most: int = 20) -> Iterator[socket.socket]:
+    """Something that listens in place of a vault's agent, lets `most` clients connect, and never answers."""
+    path = paths.socket_path(str(vault))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(path)
+        deaf.listen(most)
+        yield deaf
+    os.unlink(path)
+
+
 def says(*lines: object) -> Handle:
     def handle(link: socket.socket) -> None:
         for line in lines:

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, at_terminal, on, one_line, process, ran
-from tests.client_run import STRANGE, indexed, says, strange_agent
+from tests.client_run import STRANGE, deaf_agent, indexed, says, strange_agent
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
-from vaultmem import client, paths
+from vaultmem import client
 from vaultmem.index.state import State
 
 __all__ = ["indexed"]  # fixtures
@@ -79,11 +79,7 @@ def test_a_hanging_agent_is_asked_once_for_a_sign_of_life(
     """As after SIGSTOP. A write is not sent to it, or it would be carried out when the agent goes on."""
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
     monkeypatch.setattr(client, "_silent", {})
-    path = paths.socket_path(str(indexed))
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as deaf:
-        deaf.bind(path)
-        deaf.listen(20)
+    with deaf_agent(indexed) as deaf:
         ended = on(indexed, *words)
         deaf.settimeout(0)
         link, _ = deaf.accept()
@@ -91,7 +87,6 @@ def test_a_hanging_agent_is_asked_once_for_a_sign_of_life(
             deaf.accept()
         with link:
             assert [json.loads(line)["method"] for line in link.makefile()] == ["ping"]
-    os.unlink(path)
     if needs_agent:
         assert ended.code == 1
         assert one_line(ended) == f"vaultmem: {client.NO_SIGN}"
@@ -110,28 +105,17 @@ def test_an_agent_that_was_restarted_is_asked_at_once(
 ) -> None:
     """By a process that has found the one before hanging, as vaultmem mcp may have."""
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
-    path = paths.socket_path(str(indexed))
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as deaf:
-        deaf.bind(path)
-        deaf.listen(20)
-        with pytest.raises(client.AgentError, match="does not answer"):
-            client.call(str(indexed), "list", {}, timeout=None)
-    os.unlink(path)
+    with deaf_agent(indexed), pytest.raises(client.AgentError, match="does not answer"):
+        client.call(str(indexed), "list", {}, timeout=None)
     with strange_agent(indexed, says({"id": 1, "result": "here"})):
         assert client.call(str(indexed), "list", {}, timeout=None) == "here"
 
 
 def test_a_suspended_agent_does_not_block_a_command(indexed: Path) -> None:
     """Its queue accepts clients as long as there is room; later ones cannot even connect."""
-    path = paths.socket_path(str(indexed))
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as deaf, socket.socket(socket.AF_UNIX) as waiting:
-        deaf.bind(path)
-        deaf.listen(0)
-        waiting.connect(path)
+    with deaf_agent(indexed, 0) as deaf, socket.socket(socket.AF_UNIX) as waiting:
+        waiting.connect(deaf.getsockname())
         assert on(indexed, "search", "apple", "--format", "json").data["count"] == 2
-    os.unlink(path)
 
 
 def test_interrupted_while_waiting(indexed: Path) -> None:

@@ -4,16 +4,20 @@ import datetime as dt
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from tests.test_answering_proposals import after_a_dream, question
+from vaultmem import Vault
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.draft import Finding
-from vaultmem.memories.item_answers import DROPPED, OPEN, Answer, finding_id
+from vaultmem.memories.item_answers import DROPPED, OPEN, Answer, finding_id, proposal_id
+from vaultmem.pending.open_store import open_store
 from vaultmem.synclog import log_folder
 from vaultmem.synclog.log_entries import Entries
 
@@ -160,3 +164,49 @@ def test_a_dream_records_what_it_made_by_a_rule_at_once(
     on.ask("undo", last=True)
     assert after_the_next_dream(on) == []
     assert sum("[[Tomatos]]" in on.text(f"Plan {number}.md") for number in range(5)) == 1
+
+
+def broken_link(opened: Vault, write: Write) -> dict[str, Any]:
+    """The proposal to repair the link of a plan."""
+    write("Garden.md", "Beds.\n")
+    write("Plan.md", "See [[Gardne]].\n")
+    opened.sync()
+    opened.dream(3)
+    (proposal,) = opened.ask("proposals")["proposals"]
+    return dict(proposal)
+
+
+def test_what_was_rejected_stays_so_when_its_note_has_another_name(
+    opened: Vault, vault: Path, write: Write
+) -> None:
+    proposal = broken_link(opened, write)
+    opened.ask("reject", id=proposal["id"])
+    for old, new in (("Plan.md", "Plans.md"), ("Plans.md", "Later.md")):
+        (vault / old).rename(vault / new)
+        opened.sync()
+        opened.dream(3)
+        assert opened.ask("proposals")["proposals"] == []
+    other = write("Other.md", "See [[Gardne]].\n")
+    opened.sync()
+    opened.dream(3)
+    assert opened.ask("proposals")["count"] == 1
+    other.unlink()
+    opened.undo(last=True)
+    opened.sync()
+    opened.dream(3)
+    assert [row["path"] for row in opened.ask("proposals")["proposals"]] == ["Later.md"]
+
+
+def test_what_was_rejected_on_another_machine_stays_so_when_its_note_has_another_name(
+    opened: Vault, vault: Path, write: Write
+) -> None:
+    proposal = broken_link(opened, write)
+    ledger = Ledger(opened.state.path("ledger.db"))
+    reads.replace_proposals(ledger, {}, [proposal["id"]], 0.0)  # as here, before the first dream
+    word = Answer(proposal_id(proposal["id"]), DROPPED, "2026-11-22T10:00:00Z")
+    open_store(opened.state, opened.config).pending.record.add([word], [], 1.0)
+    opened.dream(3)
+    (vault / "Plan.md").rename(vault / "Later.md")
+    opened.sync()
+    opened.dream(3)
+    assert opened.ask("proposals")["proposals"] == []

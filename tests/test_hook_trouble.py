@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, one_line, process, ran
+from tests.client_run import deaf_agent
 from tests.hooked import HARNESSES, advised, asked, remembering, text_in, today
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault, client, paths
@@ -89,13 +89,9 @@ def test_an_agent_that_hangs_delays_neither_a_session_nor_a_command(
     remembering: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It accepts the connection and says nothing. A command asks it once, whatever else it needs."""
-    path = paths.socket_path(str(remembering))
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
-    with socket.socket(socket.AF_UNIX) as deaf:
+    with deaf_agent(remembering) as deaf:
         deaf.settimeout(0)
-        deaf.bind(path)
-        deaf.listen(8)
         monkeypatch.setattr(client, "BY_MEANING", 60.0)  # more than a test may take
         assert "trains" in text_in(asked(remembering).data, "claude")
         deaf.accept()[0].close()

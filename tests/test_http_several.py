@@ -1,15 +1,13 @@
 """How results from several vaults are merged, and how a slow one is reported."""
 
 import asyncio
-import os
-import socket
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vaultmem import paths
+from tests.client_run import deaf_agent
 from vaultmem_server import link, rest
 from vaultmem_server.link import JsonObject, LinkError
 
@@ -83,11 +81,6 @@ def test_an_agent_that_takes_long_may_still_do_it(
 ) -> None:
     """A dream that the page starts can take minutes: it has not failed when the page stops waiting."""
     monkeypatch.setattr(link, "PATIENCE", 0.1)
-    path = paths.socket_path(str(vault))
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as slow:
-        slow.bind(path)
-        slow.listen()
-        with pytest.raises(LinkError, match="may still carry that out") as error:
-            asyncio.run(link.Link(str(vault)).call("jobs.run", {"name": "dream"}))
+    with deaf_agent(vault), pytest.raises(LinkError, match="may still carry that out") as error:
+        asyncio.run(link.Link(str(vault)).call("jobs.run", {"name": "dream"}))
     assert error.value.status == 503

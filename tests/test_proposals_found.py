@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,10 +9,6 @@ from vaultmem import Vault
 from vaultmem.api.rpc import Reader
 from vaultmem.dreams.note_names import Note, Titles, names, names_in, slips
 from vaultmem.errors import UsageError
-from vaultmem.ledger import reads
-from vaultmem.ledger.ledger import Ledger
-from vaultmem.memories.item_answers import DROPPED, Answer, proposal_id
-from vaultmem.pending.open_store import open_store
 from vaultmem.review import proposals
 from vaultmem.search.related import Related
 
@@ -178,52 +173,6 @@ def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: 
         opened.reject(proposal["id"])
     write("Plan.md", "- [x] Read [[Gardne diary]] again\nThe Compost heap is warm\n")
     assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
-
-
-def broken_link(opened: Vault, write: Write) -> dict[str, Any]:
-    """The proposal to repair the link of a plan."""
-    write("Garden.md", "Beds.\n")
-    write("Plan.md", "See [[Gardne]].\n")
-    opened.sync()
-    opened.dream(3)
-    (proposal,) = opened.ask("proposals")["proposals"]
-    return dict(proposal)
-
-
-def test_what_was_rejected_stays_so_when_its_note_has_another_name(
-    opened: Vault, vault: Path, write: Write
-) -> None:
-    proposal = broken_link(opened, write)
-    opened.ask("reject", id=proposal["id"])
-    for old, new in (("Plan.md", "Plans.md"), ("Plans.md", "Later.md")):
-        (vault / old).rename(vault / new)
-        opened.sync()
-        opened.dream(3)
-        assert opened.ask("proposals")["proposals"] == []
-    other = write("Other.md", "See [[Gardne]].\n")
-    opened.sync()
-    opened.dream(3)
-    assert opened.ask("proposals")["count"] == 1
-    other.unlink()
-    opened.undo(last=True)
-    opened.sync()
-    opened.dream(3)
-    assert [row["path"] for row in opened.ask("proposals")["proposals"]] == ["Later.md"]
-
-
-def test_what_was_rejected_on_another_machine_stays_so_when_its_note_has_another_name(
-    opened: Vault, vault: Path, write: Write
-) -> None:
-    proposal = broken_link(opened, write)
-    ledger = Ledger(opened.state.path("ledger.db"))
-    reads.replace_proposals(ledger, {}, [proposal["id"]], 0.0)  # as here, before the first dream
-    word = Answer(proposal_id(proposal["id"]), DROPPED, "2026-11-22T10:00:00Z")
-    open_store(opened.state, opened.config).pending.record.add([word], [], 1.0)
-    opened.dream(3)
-    (vault / "Plan.md").rename(vault / "Later.md")
-    opened.sync()
-    opened.dream(3)
-    assert opened.ask("proposals")["proposals"] == []
 
 
 def test_links_to_a_note_that_has_another_name_by_now_follow_it(
