@@ -64,11 +64,8 @@ class Finding(TypedDict):
 
 def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
     """A finding with the current paths of its memories, by their ids; "" for one that is gone."""
-    ids = finding.get("ids", [])
-    before, now = (
-        [finding["subject"], *finding.get("others", ())],
-        [paths.get(id_, "") for id_ in ids],
-    )
+    before = [finding["subject"], *finding.get("others", ())]
+    now = [paths.get(id_, "") for id_ in finding.get("ids", ())]
     said = finding.get("said", "")
     for old, new in zip(before, now, strict=False):
         said = said.replace(f"[[{file_name(old)}]]", f"[[{file_name(new)}]]")
