@@ -238,6 +238,9 @@ class KeywordWriter:
         self._writer = index.writer(HEAP_BYTES, 1)
         # A kill during a commit leaves files that would block every later one.
         self._writer.garbage_collect_files()
+        # A writer's first operation has the number of the commit before it, and a merge of what a killed writer left
+        # takes it for carried out: let it be one without effect, as no note has this number.
+        self.remove(0)
 
     def remove(self, note: int) -> None:
         """Remove all blocks of a note."""
