@@ -22,7 +22,7 @@ from hypothesis import Phase, settings
 
 from tests import tables
 from tests.index_dump import synced
-from tests.laws import examples
+from tests.laws import NEW, examples
 from tests.real_llm import real_llm
 from tests.scripted_llm import scripted_llm
 from vaultmem import Vault
@@ -123,12 +123,14 @@ def pytest_configure(config: pytest.Config) -> None:
     # Otherwise each of a thousand processes would compile all its imports.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # For all laws: wall time means nothing, see tests/effort.py. Examples are new each time; a law may ask for more.
-    settings.register_profile("patient", deadline=None, max_examples=examples(90))
+    # For all laws: wall time means nothing, see tests/effort.py. A law may ask for more examples.
+    settings.register_profile(
+        "patient", deadline=None, max_examples=examples(90), derandomize=not NEW
+    )
     settings.load_profile("patient")
     if tables.ANY_FAILURE:
         settings.register_profile(
-            "any", phases=[Phase.explicit, Phase.generate], database=None, deadline=None
+            "any", settings.get_profile("patient"), phases=[Phase.explicit, Phase.generate]
         )
         settings.load_profile("any")
     if not hasattr(config, "workerinput"):
