@@ -51,10 +51,11 @@ def test_odd_results_are_no_results(indexed: Path, reply: object) -> None:
         assert ran(*words, "--json").data["count"] == 2
 
 
+@pytest.mark.parametrize("words", [("search", "apple"), ("status",), ("doctor",)])
 def test_a_command_does_not_wait_long_for_a_silent_agent(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """One that gives a sign of life, but no answer: the command asks it for nothing else that it needs."""
+    """One that gives a sign of life, but no answer: the command asks it for nothing else that it can do itself."""
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
 
     def silent(link: socket.socket) -> None:
@@ -62,8 +63,26 @@ def test_a_command_does_not_wait_long_for_a_silent_agent(
         link.recv(1)
 
     with strange_agent(indexed, silent) as heard:
-        assert on(indexed, "search", "apple", "--format", "json").data["count"] == 2
+        assert on(indexed, *words, "--format", "json").data
     assert len(heard) == 1
+
+
+def test_a_slow_agent_still_gets_the_writes(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gave a sign of life; only what the caller can do itself is not asked for."""
+    monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
+    replies = iter([b"", b'{"id": 1, "result": "written"}\n'])
+
+    def second(link: socket.socket) -> None:
+        link.sendall(next(replies))
+        link.settimeout(20)
+        link.recv(1)
+
+    with strange_agent(indexed, second):
+        with pytest.raises(client.AgentError, match="timed out"):
+            client.call(str(indexed), "list", {})
+        with pytest.raises(client.AgentError, match="does not answer"):
+            client.call(str(indexed), "list", {})
+        assert client.call(str(indexed), "write", {}, timeout=None) == "written"
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 NO_ANSWER, HANGS, UNKNOWN_METHOD = 0, 1, -32601
 NO_SIGN = "the agent does not answer; vaultmem restart ends it and starts another"
 OTHER_VERSION = "the running agent is another version of vaultmem; run vaultmem restart"
-_SILENCE = 30.0  # seconds in which an agent that gave no sign of life is not asked again
-_silent: dict[object, float] = {}  # the sockets of such agents, and until when
+_SILENCE = 30.0  # seconds in which an agent that did not answer in time is not asked again
+_silent: dict[object, tuple[float, bool]] = {}  # their sockets: until when, and whether they live
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the caller's terminal or stdin
 
 
@@ -77,7 +77,8 @@ def call(
     # One that is short only asks for a sign of life itself.
     is_short = timeout is not None and timeout < FIRST_BYTE
     hangs = AgentError(NO_ANSWER if timeout else HANGS, NO_SIGN)
-    if not is_short and _silent.get(_socket_of(vault), 0.0) > time.monotonic():
+    until, lives = _silent.get(socket := _socket_of(vault), (0.0, False))
+    if not is_short and until > time.monotonic() and not (lives and timeout is None):
         raise hangs
     link = _connect(vault)
     if link is None:
@@ -86,14 +87,19 @@ def call(
     try:
         lines = _lines(link)
         if not is_short and not _is_alive(link, lines):
-            _silent[_socket_of(vault)] = time.monotonic() + _SILENCE
+            _silent[socket] = time.monotonic() + _SILENCE, False
             raise hangs
         link.settimeout(timeout)
         link.sendall(f"{_to_json(request)}\n".encode())
-        return _result(lines, progress)
+        result = _result(lines, progress)
     except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, TimeoutError) and not is_short:
+            _silent[socket] = time.monotonic() + _SILENCE, True
         why = str(error) or type(error).__name__
         raise AgentError(NO_ANSWER, f"the agent did not answer: {why}") from error
+    else:
+        _silent.pop(socket, None)
+        return result
     finally:
         link.close()
 
@@ -224,23 +230,18 @@ def ask_agent(command: str, words: list[str]) -> int | None:
         return None
     stdin = stdin_so_far() if command == "hook" else None
     by_meaning = command == "recall" or "-s" in words or "--semantic" in words
+    timeout = BY_MEANING if by_meaning else FIRST_BYTE
     try:
-        timeout = BY_MEANING if by_meaning else FIRST_BYTE
         reply = run_in_agent(command, words, timeout=timeout, stdin=stdin)
-    except (VaultmemError, OSError, ValueError) as error:
-        if isinstance(error, AgentError) and error.code == NO_ANSWER:
-            # It lives, but does not get to it: this command asks it for nothing else.
-            _silent[_socket_of(vault_of(words))] = time.monotonic() + _SILENCE
+    except (VaultmemError, OSError, ValueError):
         return None
     return print_reply(reply)
 
 
 def run_in_agent(command: str, words: list[str], *, timeout: float, stdin: str | None) -> object:
     """The agent's reply to a command, for print_reply(); NOBODY when no agent listens. Raises AgentError."""
-    stdin_param = {} if stdin is None else {"given": stdin}
-    return call(
-        vault_of(words), "run", {**_request(command, words), **stdin_param}, timeout=timeout
-    )
+    request = {**_request(command, words), **({} if stdin is None else {"given": stdin})}
+    return call(vault_of(words), "run", request, timeout=timeout)
 
 
 def print_reply(reply: object) -> int | None:
