@@ -98,6 +98,7 @@ def test_a_memory_is_found_by_id_path_and_title(filled: Folder, given: str) -> N
     [
         ("111", "nothing has the id, title or path '111'; vaultmem list shows what there is"),
         ("Anns tea", 'did you mean "Ann\'s tea"?'),
+        ("tea", 'did you mean "Ann\'s tea"?'),
         ("coffee", "'Coffee' was deleted on 2026-11-22; vaultmem restore 3333aaaa brings it back"),
         ("3333aaaa", "was deleted on"),
         ("", "Memory not found"),

@@ -63,7 +63,10 @@ def test_the_command_for_a_session_in_any_folder_names_the_vault_at_hand(
     for folder, argument in ((tmp_path, "FOLDER"), (vault, shlex.quote(str(vault)))):
         monkeypatch.chdir(folder)
         ended = process("connect", "claude", "--no-mcp")
-        assert ended.err.endswith(f"vaultmem connect claude --vault {argument}\n")
+        assert ended.err.endswith(
+            "a hook finds the vault only if it runs inside it; for all sessions: "
+            f"vaultmem connect claude --vault {argument}\n"
+        )
     assert "--vault" not in process("connect", "claude", "--no-mcp", "--vault", str(vault)).err
     assert "PROGRAM is missing: one of claude, codex" in process("connect").err
 

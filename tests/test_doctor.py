@@ -354,6 +354,8 @@ def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.Monke
         watching={"alive": True, "whole": False, "trouble": "limit reached"}
     )
     assert "jobs 1, failed: tidy (vaultmem jobs)" in shown(jobs=[{"name": "tidy", "ok": False}])
+    reminders = {"next": "2026-11-25T08:30+01:00", "troubles": []}
+    assert "next reminder 2026-11-25 08:30\n" in shown(reminders=reminders) + "\n"
     assert "last error 2 minutes ago: no room" in shown(
         last_error={"time": time.time() - 125, "level": "error", "message": "no room"}
     )

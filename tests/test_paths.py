@@ -90,7 +90,7 @@ def test_who_decides_which_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert paths.choose_vault(None, configured) == above
     monkeypatch.chdir(tmp_path)
     assert paths.choose_vault(None, configured) == configured
-    with pytest.raises(VaultNotFoundError, match="--vault"):
+    with pytest.raises(VaultNotFoundError, match=r"vaultmem setup finds .* --vault"):
         paths.choose_vault(None, None)
     with pytest.raises(VaultNotFoundError, match="does not exist"):
         paths.choose_vault(str(tmp_path / "gone"), None)

@@ -29,7 +29,7 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
         bills = next(memory["id"] for memory in opened.memories() if memory["title"] == "Bills")
     assert lines[-1] == (
         "(2 answers from elsewhere held back until the person approves: "
-        f"vaultmem approve {bills[:8]}, vaultmem recall --untrusted includes blocks of notes, too)"
+        f"vaultmem approve {bills[:8]}, vaultmem recall --untrusted includes notes, too)"
     )
     lines = ran("recall", "boiler", "--top-k", "20", "--untrusted", *words).out.splitlines()
     assert (
@@ -52,6 +52,8 @@ def test_at_a_terminal_a_person_reads_the_best_first(knowing: Path, write: Write
         assert (shown.count("\n[SEMANTIC]") == 5) is is_short, more
         assert ("vaultmem: 5 of " in shown and "more with -k 20" in shown) is is_short
     assert ran(*words).out.count("[SEMANTIC]") > 5
+    wrapped = at_terminal(*words, "-k", "50").out.partition("</memory>")[2]
+    assert all(len(line) <= 80 for line in wrapped.splitlines()), wrapped
 
 
 def test_without_vectors_it_goes_by_words(knowing: Path) -> None:

@@ -225,8 +225,8 @@ def choose_vault(
         chosen = claimed(os.getcwd())
     if not chosen:
         raise VaultNotFoundError(
-            "no vault here: name one with --vault FOLDER, set VAULTMEM_VAULT, or put "
-            f"`vault: FOLDER` into {config_file()}"
+            "no vault here: vaultmem setup finds your notes; or name them with --vault FOLDER, VAULTMEM_VAULT, or "
+            f"`vault: FOLDER` in {config_file()}"
         )
     return check_vault(chosen)
 

@@ -252,7 +252,7 @@ class Connecting:
             vault = shlex.quote(here) if here else "FOLDER"
             advice = f"vaultmem connect {harness.name} --vault {vault}"
             output.remark(
-                f"only sessions inside a vault get its context; for all sessions: {advice}"
+                f"a hook finds the vault only if it runs inside it; for all sessions: {advice}"
             )
 
     def _show_part(self, what: str, edited: Edited) -> None:

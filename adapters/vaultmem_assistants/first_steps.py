@@ -150,8 +150,8 @@ class _Guide:
                 *(result for result in results if result != os.path.realpath(default)),
             ]
         if not results:
-            what = "no notes were found here, and Obsidian and Logseq list none"
-            raise VaultNotFoundError(f"{what}: vaultmem setup FOLDER names them")
+            what = "this folder is no vault, and neither Obsidian nor Logseq lists one"
+            raise VaultNotFoundError(f"{what}; name yours: vaultmem setup FOLDER")
         self._say("vaults", bold=True)
         for number, candidate in enumerate(results, 1):
             self._say(f"  {number}  {candidate}  ({_about(candidate)})")
@@ -301,7 +301,9 @@ def _serve_at_login(vault: str) -> Done:
     services.write(service)
     if failed := services.run(service.start):
         services.remove(service)
-        raise VaultmemError(f"the service could not be started: {failed}")
+        raise VaultmemError(
+            f"the service could not be started: {failed}; vaultmem service install prepares it for the next login"
+        )
     return Done("service", AT_LOGIN, vault)
 
 
@@ -324,7 +326,7 @@ def _undo(output: Output, *, dry_run: bool) -> int:
         {"undone": taken, "dry_run": dry_run}, *(f"{would}undone: {name}" for name in taken)
     )
     if taken:
-        output.note("the index stays, and all that was written into the vault")
+        output.note("the index and everything written into the vault remain")
     elif not steps:
         output.note("setup has done nothing that could be undone")
     return 1 if steps and not dry_run else 0

@@ -175,7 +175,7 @@ HARNESSES = {
             "cursor", "Cursor", ".cursor", "hooks.json",
             Servers("mcp.json", "mcpServers", {}, Remote({}, variable="${env:%s}")),
             event="sessionStart", fields={"timeout": 10}, scaffold={"version": 1}, context="additional_context",
-            advice="Cursor runs it in ~/.cursor; without --vault the vault of your settings is meant",
+            advice="Cursor runs its hook in ~/.cursor, wherever the session is",
         ),
         Harness(
             "opencode", "opencode", ".config", "opencode/plugins/vaultmem.js",

@@ -242,9 +242,9 @@ def recall(args: Namespace, output: Output) -> int:
         output.data(answer)
         return 0
     held_back = held_back_line(answer.get("held_back", ()), to_person=not args.by)
-    memories = block(map(entry, answer["memories"]))
-    for text in filter(None, (memories, held_back, older_line(answer["left_out"]))):
-        output.text(f"{text}\n")
+    output.text(block(map(entry, answer["memories"])) + "\n")
+    for line in filter(None, (held_back, older_line(answer["left_out"]))):
+        output.line(line)
     if is_short and answer["skipped"]:
         count = len(answer["memories"])
         output.remark(f"{count} of {count + answer['skipped']:,}; more with -k {4 * AT_TERMINAL}")

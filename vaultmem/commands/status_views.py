@@ -59,7 +59,7 @@ def status(args: Namespace, output: Output) -> int:
         if index:
             _show_index(facts, vault.counts(), output)
         else:
-            advice = "the agent is at it" if agent else "run vaultmem sync"
+            advice = "the agent is reading it" if agent else "run vaultmem sync"
             if is_of_other_version(vault.path):
                 advice = OTHER_VERSION
             output.line(f"{vault.path} is not indexed yet; {advice}")
@@ -160,7 +160,7 @@ def agent_rows(agent: AgentStatus | None, problem: str) -> Rows:
         rows.append(("jobs", f"{len(jobs)}{names}"))
     if reminders := agent.get("reminders"):
         if reminders["next"]:
-            rows.append(("next reminder", reminders["next"].replace("T", " ")))
+            rows.append(("next reminder", reminders["next"][:16].replace("T", " ")))
         rows += [("reminders", reason) for reason in reminders["troubles"]]
     if last := agent.get("last_error"):
         when = ago(clock.seconds() - last["time"])

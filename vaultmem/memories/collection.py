@@ -101,7 +101,8 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
     from difflib import get_close_matches  # only after an error
 
     titles = {fold(memory.title): memory.title for memory in live}
-    return [titles[near] for near in get_close_matches(name[:_LONGEST_NAME], titles, 3)]
+    near = get_close_matches(name[:_LONGEST_NAME], titles, 3)
+    return [titles[key] for key in near or [key for key in titles if name and name in key][:3]]
 
 
 _LONGEST_CACHED = 4_096  # bytes

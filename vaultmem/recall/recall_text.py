@@ -169,9 +169,9 @@ def held_back_line(
         advice.append(f"and {len(ids) - MOST_NAMED} more")
     if len(ids) < len(held_back):
         option = "vaultmem recall --untrusted" if typed else '"untrusted": true'
-        advice.append(f"{option} includes blocks of notes, too")
-    many, who = (
-        plural(len(held_back), "answer"),
-        "you approve" if to_person else "the person approves",
+        advice.append(f"{option} includes {'notes, too' if ids else 'them'}")
+    who = "you approve" if to_person else "the person approves"
+    until = f" until {who}" if ids else ""
+    return (
+        f"({plural(len(held_back), 'answer')} from elsewhere held back{until}: {', '.join(advice)})"
     )
-    return f"({many} from elsewhere held back until {who}: {', '.join(advice)})"

@@ -376,7 +376,7 @@ def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
         named = ", ".join(f'"{part}"' for part in phrase.rest)
         raise VaultmemError(
             f"when? {named} is not understood; say it in other words, or give the time with {params.spelled('at')} and "
-            f"what comes round with {params.spelled('repeat')}: the words stay as they are then"
+            f"a rule with {params.spelled('repeat')}, which keep the text as it is"
         )
     return phrase
 

@@ -285,7 +285,9 @@ class Searcher:
         """The closeness of matching blocks, and of those nearest in meaning."""
         meaning = self.meaning()
         if not meaning.count() and self.keyword.block_count():
-            raise ModelError("no block is embedded yet; run vaultmem sync")
+            raise ModelError(
+                "no block is embedded yet; the agent does that in the background, vaultmem sync at once"
+            )
         meaning.load()
         if not ask.is_quick:
             from vaultmem.search.at_once import embed_best  # already loaded with the vectors
