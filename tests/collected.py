@@ -22,7 +22,7 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = root / "vault"
         (self.root / "vaultmem").mkdir(parents=True)
-        self.cache = root / "state" / "memories.db"
+        self.cache = root / "state" / "memories.json"
         self.known = self.opened()
 
     def opened(self) -> Collection:

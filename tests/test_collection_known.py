@@ -1,6 +1,6 @@
 """What one process leaves for the next about a memory folder, and how a memory is found in it."""
 
-import sqlite3
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -65,12 +65,21 @@ def test_a_damaged_cache_is_made_anew(
         folder.cache.unlink()
         folder.cache.mkdir()
     else:
-        said = "UPDATE files SET memory = '[1]'" if damage == "row" else "PRAGMA user_version = 99"
-        with sqlite3.connect(folder.cache) as db:
-            db.execute(said)
-        db.close()
+        found, files = json.loads(folder.cache.read_text())
+        files = [file[:6] for file in files] if damage == "row" else files
+        found = [99, found[1]] if damage == "version" else found
+        folder.cache.write_text(json.dumps([found, files]))
     assert opened_files(folder, monkeypatch) == 1
     assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
+
+
+def test_the_cache_of_an_earlier_version_goes(folder: Folder) -> None:
+    folder.cache.parent.mkdir()
+    earlier = folder.cache.with_suffix(".db")
+    earlier.write_bytes(b"SQLite format 3")
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.live()
+    assert not earlier.exists()
 
 
 @pytest.fixture

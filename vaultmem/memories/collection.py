@@ -129,7 +129,7 @@ class Collection:
         self._names = Names()
         self._files = self._names.files
         self._again: set[str] = set()  # paths to read again, whatever their stats
-        self._unsaved: dict[str, None] = {}  # paths whose state is not in the cache
+        self._is_saved = True  # whether the cache has what was read
         self._walked: list[Trouble] = []
         self._loaded = False
         self._now: Snapshot | None = None
@@ -338,7 +338,7 @@ class Collection:
         if stored == previous:
             return False
         self._names.put(entry.path, stored)
-        self._unsaved[entry.path], self._now = None, None
+        self._is_saved, self._now = False, None
         return True
 
     def _titled(self, stored: Stored) -> Stored:
@@ -352,15 +352,12 @@ class Collection:
         self._again.discard(path)
         if not self._names.drop(path):
             return False
-        self._unsaved[path], self._now = None, None
+        self._is_saved, self._now = False, None
         return True
 
     def _save(self) -> None:
         """Update the cache; leave out what may change unseen."""
-        paths = [path for path in self._unsaved if path not in self._again]
-        if self._cache is None or not paths:
-            return
-        remaining = [self._files[path] for path in paths if path in self._files]
-        self._cache.save(remaining, [path for path in paths if path not in self._files])
-        for path in paths:
-            del self._unsaved[path]
+        if self._cache is not None and not self._is_saved:
+            again = self._again
+            self._cache.save(file for path, file in self._files.items() if path not in again)
+            self._is_saved = not again

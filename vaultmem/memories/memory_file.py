@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sqlite3
 import stat as modes
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
-from zlib import crc32
+from collections.abc import Callable, Iterable
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import StateError
@@ -18,7 +15,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets, provisional
 from vaultmem.notes import pages, places
 from vaultmem.notes.places import phase_of
-from vaultmem.paths import keep_private, make_private
+from vaultmem.paths import make_private, replace_private
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy
@@ -192,106 +189,45 @@ def tags_in(value: Value) -> tuple[str, ...]:
 
 # A cache of the parsed memory folder, so that the next process need not read it again.
 
-_FORMAT = 5  # raise it when files are parsed differently
-_SCHEMA = """
-CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-    inode INTEGER NOT NULL, blob BLOB NOT NULL, style TEXT NOT NULL, trouble TEXT, memory TEXT)
-    WITHOUT ROWID;
-"""
-_BUSY = 2  # seconds to wait for another process; then nothing is saved
-
-
-# The fields of a memory not implied by its path or the other columns; its sketch is bytes in hex.
-_FIELDS = "id category scope tags created updated properties hash opening size archived adopted links".split()
+_FORMAT = 6  # raise it when files are parsed differently
 
 
 class MemoryCache:
     """The cache of one memory folder; another folder counts as another format. Never raises."""
 
     def __init__(self, path: str, folder: str) -> None:
-        self._path = path
-        self._format = crc32(f"{_FORMAT} {folder}".encode("utf-8", "replace")) >> 1
+        self._path, self._format = path, [_FORMAT, folder]
 
     def load(self) -> dict[str, Stored]:
         """All files as saved; {} if there is nothing usable."""
-        if not os.path.exists(self._path):
-            return {}
         try:
-            with self._open() as db:
-                return _from_rows(db.execute("SELECT * FROM files").fetchall())
-        except sqlite3.OperationalError:
-            return {}  # in use, or made by another version
-        except (sqlite3.Error, ValueError, TypeError, AttributeError):
-            self._remove()
-            return {}
+            with open(self._path, encoding="ascii") as file:
+                found, files = json.load(file)
+            return {row[0]: _stored(*row) for row in files} if found == self._format else {}
+        except (OSError, ValueError, TypeError, AttributeError, KeyError, IndexError):
+            return {}  # there is none, or it is damaged
 
-    def save(self, changed: Iterable[Stored], removed: Iterable[str]) -> None:
-        """Store the current state of files, and drop some."""
-        rows = [_row(stored) for stored in changed]
-        try:
+    def save(self, files: Iterable[Stored]) -> None:
+        """Store the state of all files. If that fails, they are read again next time."""
+        text = json.dumps([self._format, [*files]], separators=(",", ":"), default=bytes.hex)
+        with contextlib.suppress(OSError, StateError):
             make_private(os.path.dirname(self._path))
-            with self._open() as db, db:
-                db.execute("BEGIN IMMEDIATE")
-                db.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in removed])
-                db.executemany("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?,?)", rows)
-        except sqlite3.OperationalError:
-            return  # disk full, in use, or read-only: the files are read again next time
-        except sqlite3.Error:
-            self._remove()
-        except (OSError, StateError):
-            return
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(
-            sqlite3.connect(keep_private(self._path), timeout=_BUSY, isolation_level=None)
-        ) as db:
-            db.execute("PRAGMA synchronous = OFF")
-            if db.execute("PRAGMA user_version").fetchone()[0] != self._format:
-                with db:
-                    db.executescript(
-                        "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files;"
-                        f"{_SCHEMA} PRAGMA user_version = {self._format};"
-                    )
-            yield db
-
-    def _remove(self) -> None:
-        for ending in ("", "-journal"):
-            with contextlib.suppress(OSError):
-                os.remove(self._path + ending)
+            replace_private(self._path, text)
+            os.unlink(f"{self._path.removesuffix('.json')}.db")  # of earlier versions
 
 
-def _row(stored: Stored) -> tuple[object, ...]:
-    memory = stored.memory
-    text = None
-    if memory is not None:
-        fields = [memory.sketch.hex(), *(getattr(memory, name) for name in _FIELDS)]
-        text = json.dumps(fields, separators=(",", ":"))
-    return (*stored[:6], stored.trouble, text)
+def _stored(path: str, *fields: Any) -> Stored:
+    size, mtime_ns, inode, blob, style, memory, trouble = fields
+    known = None if memory is None else _memory(*memory)
+    return Stored(
+        path, size, mtime_ns, inode, bytes.fromhex(blob), sys.intern(style), known, trouble
+    )
 
 
-def _from_rows(rows: list[tuple[Any, ...]]) -> dict[str, Stored]:
-    """The content of rows, by path; one JSON text takes half the time of many. Raises if save() did not write them."""
-    memories = json.loads(f"[{','.join(row[7] or 'null' for row in rows)}]")
-    results: dict[str, Stored] = {}
-    for (path, size, mtime_ns, inode, blob, style, trouble, _), fields in zip(
-        rows, memories, strict=True
-    ):
-        memory = None if fields is None else _memory(path, mtime_ns / 1e9, *fields)
-        results[path] = Stored(
-            path, int(size), mtime_ns, int(inode), bytes(blob), sys.intern(style), memory, trouble
-        )
-    return results
-
-
-def _memory(path: str, mtime: float, sketched: str, *fields: Any) -> Memory:
-    id_, category, scope, tags, created, updated, raw, hash_, begin, size, *others = fields
-    archived, adopted, links = others
-    properties = compact(raw)
-    if properties.get("id") == id_:
-        properties["id"] = id_  # one text instead of two
-    category = sys.intern(category)
-    return Memory(
-        path, id_, title_of(path), category, phase_of(category), sys.intern(scope), tuple(tags), created, updated,
-        properties, hash_, begin, bytes.fromhex(sketched), size, archived, adopted, tuple(links), mtime,
+def _memory(*fields: Any) -> Memory:
+    memory = Memory(*fields)
+    return memory._replace(
+        category=sys.intern(memory.category), phase=sys.intern(memory.phase), scope=sys.intern(memory.scope),
+        tags=tuple(memory.tags), properties=compact(memory.properties), sketch=bytes.fromhex(fields[12]),
+        links=tuple(memory.links),
     )  # fmt: skip

@@ -114,7 +114,7 @@ class MemoryStore:
         """The files of the memory folder."""
         from vaultmem.memories.collection import Collection
 
-        cache = self.state.path("memories.db")
+        cache = self.state.path("memories.json")
         style = self.rules.page_style
         title = self.rules.page_title if style(f"{self.folder}/") == OUTLINE else None
         return Collection(self.vault, self.folder, style, cache, title)

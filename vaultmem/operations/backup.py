@@ -222,7 +222,9 @@ def _rename_machine(db: sqlite3.Connection) -> None:
 def _replaced_parts(folder: str) -> list[str]:
     names = {pattern.partition("/")[0] for pattern in STATE_FILES}
     # These two are derived from the others, and rebuilt.
-    return sorted({*names, LEDGER, HISTORY, "memories.db", "pending.json"} & {*os.listdir(folder)})
+    return sorted(
+        {*names, LEDGER, HISTORY, "memories.json", "pending.json"} & {*os.listdir(folder)}
+    )
 
 
 def _move_aside(state: State, names: list[str]) -> list[str]:
