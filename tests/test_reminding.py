@@ -204,7 +204,7 @@ def test_the_same_words_at_another_time_are_another_reminder(opened: Vault) -> N
 
 def test_what_is_not_understood_is_named_and_nothing_is_set(vault: Path, opened: Vault) -> None:
     words = "water the roses every day except in August"
-    with pytest.raises(VaultmemError, match='"except in August" is not understood.*a rule with '):
+    with pytest.raises(VaultmemError, match=r'"except in August" is not understood.*a rule with '):
         opened.remind(words)
     with pytest.raises(UsageError, match='"unless" is not understood'):
         opened.remind("water the roses", at="every Monday unless it rains")
