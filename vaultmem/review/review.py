@@ -85,8 +85,9 @@ def follow_proposed_notes(ledger: Ledger, answers: Answers, catalog: Catalog, no
         note = contents.get(row["path"])
         place = row["path"] if note else places.get(row.get("note", ""), row["path"])
         after[id_] = {**row, "path": place, "note": note or row.get("note", "")}
-    if after != rows:
-        reads.replace_proposals(ledger, after, (), now)
+    reads.change_proposals(
+        ledger, {id_: row for id_, row in after.items() if row != rows[id_]}, now
+    )
 
 
 def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) -> dict[str, str]:
