@@ -75,6 +75,17 @@ def test_only_damage_to_the_file_is_reported_as_damage(catalog: Catalog) -> None
                 Catalog(catalog.path, create=create)
 
 
+def test_a_flipped_bit_in_the_name_of_a_column_is_damage(catalog: Catalog) -> None:
+    """Not a mistake in a statement: SQLite only says that there is no such column."""
+    catalog.close()
+    path = Path(catalog.path)
+    data = path.read_bytes()
+    assert b"excluded" in data
+    path.write_bytes(data.replace(b"excluded", b"eycluded"))
+    with pytest.raises(DamagedError, match="rebuild"):
+        Catalog(catalog.path)
+
+
 def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
     catalog.db.execute("PRAGMA max_page_count = 1")
     with (

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,34 @@ def test_a_reader_heals_the_index_and_says_so_once(
     again = asked(indexed, door)
     assert (again.code, again.err) == (0, "")
     assert_equals_rebuilt(indexed, tmp_path / "scratch")
+
+
+READS: dict[str, Callable[[Vault], object]] = {
+    "notes": Vault.notes, "links": lambda vault: vault.links("Note 1"), "tasks": Vault.tasks,
+    "backlinks": lambda vault: vault.backlinks("Note 1"), "unresolved": Vault.unresolved,
+    "ambiguous": Vault.ambiguous, "counts": Vault.counts, "troubles": Vault.troubles,
+    "mentions": lambda vault: vault.mentions("Note 1"), "pending": lambda vault: vault.ask("pending"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_what_turns_out_damaged_while_it_is_read_heals(
+    indexed: Path, read: Callable[[Vault], object]
+) -> None:
+    """Each table is damaged except those that are read when the file is opened."""
+    with Vault(str(indexed)) as vault:
+        expected = read(vault)
+    catalog = generation(indexed) / "catalog.db"
+    with contextlib.closing(sqlite3.connect(catalog)) as db:
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+        tables = "SELECT rootpage FROM sqlite_master WHERE rootpage > 0 AND name NOT LIKE '%meta%'"
+        roots = [row[0] for row in db.execute(tables)]
+    data = bytearray(catalog.read_bytes())
+    for page in roots:
+        data[(page - 1) * size : page * size] = b"\xff" * size
+    catalog.write_bytes(data)
+    with Vault(str(indexed)) as vault:
+        assert read(vault) == expected
 
 
 @pytest.mark.parametrize("how", DAMAGES)

@@ -9,7 +9,7 @@ from vaultmem import client
 from vaultmem import config as settings
 from vaultmem.api.methods import Methods
 from vaultmem.errors import DamagedError, ModelError, StateError, VaultmemError
-from vaultmem.index.catalog import as_state_error
+from vaultmem.index.catalog import as_state_error, catalog_errors
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 
@@ -114,7 +114,8 @@ class MemoryVault(Methods):
                 self.state.catch_up()
         generation = self.state.generation()
         try:
-            return work()
+            with catalog_errors():
+                return work()
         except DamagedError as error:
             if self.state.holds_lock():
                 raise

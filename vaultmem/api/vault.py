@@ -11,7 +11,7 @@ with Vault("~/notes") as vault:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from vaultmem import client
 from vaultmem.api.memory_vault import MemoryVault
@@ -25,7 +25,10 @@ from vaultmem.settings import OFF
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from vaultmem.adapter import Note
+    from vaultmem.index.catalog import Catalog
     from vaultmem.index.compare import Report
     from vaultmem.notes.dialects import Rulebook
     from vaultmem.progress import Progress
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from vaultmem.search.search import Searcher
     from vaultmem.service.agent_health import AgentStatus
     from vaultmem.vectors.shared_index import Health
+
+    T = TypeVar("T")
 
 WORDS_ALONE = "searched by words only; --semantic adds search by meaning"
 BY_WORDS = f"{WORDS_ALONE}, and so does the agent (vaultmem start)"
@@ -132,6 +137,9 @@ class Vault(MemoryVault):
             answer.remarks.append(BY_WORDS)
         return answer
 
+    def _read(self, read: Callable[[Catalog], T]) -> T:
+        return self.mended(lambda: read(self.searcher().catalog))
+
     def has_meaning(self, ask: Ask) -> bool:
         """Whether a search by meaning could find more: there are words to compare, and a model is set."""
         from vaultmem.search.query import parse
@@ -181,8 +189,7 @@ class Vault(MemoryVault):
 
             return open_rulebook(Root(self.path), self.config.text("dialect"))
 
-        catalog = self.searcher().catalog
-        paths = catalog_read.find_notes(catalog, name, but, rules)
+        paths = self._read(lambda catalog: catalog_read.find_notes(catalog, name, but, rules))
         paths = paths or [path for path in self._with_id(name) if path not in but]
         if len(paths) == 1:
             return paths[0]
@@ -191,7 +198,7 @@ class Vault(MemoryVault):
             raise NoteNotFoundError(
                 f"several notes are called {name!r}: {some}; name one by its path"
             )
-        near = " or ".join(catalog_read.similar_titles(catalog, name, but))
+        near = " or ".join(catalog_read.similar_titles(self.searcher().catalog, name, but))
         advice = f"did you mean {near}?" if near else "vaultmem search finds notes by their words"
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
@@ -209,7 +216,7 @@ class Vault(MemoryVault):
 
     def notes(self) -> list[str]:
         """The paths of all notes."""
-        return catalog_read.note_paths(self.searcher().catalog)
+        return self._read(catalog_read.note_paths)
 
     def note(self, name: str) -> Note:
         """The current content of one note, as its editor sees it: title, properties, tags, links, tasks, text and so
@@ -221,37 +228,43 @@ class Vault(MemoryVault):
 
     def links(self, note: str) -> list[LinkView]:
         """The links in a note, in order."""
-        return catalog_read.links_from(self.searcher().catalog, self.find_note(note))
+        path = self.find_note(note)
+        return self._read(lambda catalog: catalog_read.links_from(catalog, path))
 
     def backlinks(self, note: str) -> list[LinkView]:
         """The links that lead to a note, by source."""
-        return catalog_read.links_to(self.searcher().catalog, self.find_note(note))
+        path = self.find_note(note)
+        return self._read(lambda catalog: catalog_read.links_to(catalog, path))
 
     def mentions(self, note: str) -> list[Mention]:
         """Places where other notes name a note without linking to it."""
         from vaultmem.search.related import mentions
 
-        return mentions(self.searcher(), self.find_note(note))
+        path = self.find_note(note)
+        return self.mended(lambda: mentions(self.searcher(), path))
 
     def unresolved(self) -> list[UnresolvedLink]:
         """Links that lead nowhere, by source."""
-        catalog = self.searcher().catalog
         owners = catalog_read.alias_owners
-        return [
-            UnresolvedLink(link.path, link.kind, link.source, link.line, owners(catalog, link.path))
-            for link in catalog_read.unresolved(catalog)
-        ]
+        return self._read(
+            lambda catalog: [
+                UnresolvedLink(
+                    link.path, link.kind, link.source, link.line, owners(catalog, link.path)
+                )
+                for link in catalog_read.unresolved(catalog)
+            ]
+        )
 
     def ambiguous(self) -> list[LinkView]:
         """Links whose name several files have."""
-        return catalog_read.ambiguous(self.searcher().catalog)
+        return self._read(catalog_read.ambiguous)
 
     def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
         """Open tasks (with `everything`, all tasks) as (path, fields), dated ones first."""
         from vaultmem.notes.places import in_conversation
 
         folder = self.config.text("memory_folder")
-        every = catalog_read.tasks(self.searcher().catalog, everything=everything)
+        every = self._read(lambda catalog: catalog_read.tasks(catalog, everything=everything))
         # Words in a chat are no task yet.
         return [task for task in every if not in_conversation(task[0], folder)]
 
@@ -262,11 +275,11 @@ class Vault(MemoryVault):
 
     def counts(self) -> dict[str, int]:
         """How many notes, blocks, links, tags, tasks and so on there are."""
-        return catalog_read.counts(self.searcher().catalog)
+        return self._read(catalog_read.counts)
 
     def troubles(self) -> list[tuple[str, str]]:
         """Notes that could not be read, or only in part, with the reason."""
-        return catalog_read.troubles(self.searcher().catalog)
+        return self._read(catalog_read.troubles)
 
     def embedded(self) -> tuple[int, int, str | None]:
         """How many of how many different blocks have a vector, and why no more can be made, if so."""

@@ -121,8 +121,12 @@ class Catalog:
         self._number = next(_opened)
 
     def _check_format(self) -> None:
-        """Raise DamagedError for a file without our tables, such as one cut to nothing."""
-        if self.db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        """Raise DamagedError for a file without our tables, such as one cut to nothing, or with others: a flipped bit
+        in a column's name would look like a mistake in a statement of ours."""
+        made = _SCHEMA + _INDEXES.replace(" IF NOT EXISTS", "")
+        tables = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        is_ours = self.db.execute("PRAGMA user_version").fetchone()[0] == FORMAT
+        if not (is_ours and all(sql in made for (sql,) in self.db.execute(tables))):
             self.db.close()
             raise _damage("it has other tables")
 
