@@ -15,8 +15,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli_run import ran
-from tests.index_dump import synced
 from tests.test_verb_table import kept
+from vaultmem import Vault
+from vaultmem.api.tool import BlockedError, Call
 from vaultmem.api.verbs import commands, memory_verbs
 from vaultmem.cli import usage
 from vaultmem.commands import demo
@@ -206,14 +207,32 @@ def test_a_recording_keeps_colours_columns_and_times() -> None:
     assert "ls &lt;a&gt;" in picture
 
 
+@pytest.mark.usefixtures("without_a_model")
 def test_the_python_of_the_guide_runs(
     sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = re.search(r"```python\n(.+?)```", text_of(GUIDE / "python.md"), re.DOTALL)
-    assert code
+    """Its pieces, one after another, for a person whose vault is ~/notes."""
+    (sample.parent / "notes" / ".obsidian").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(sample.parent))
     monkeypatch.chdir(sample.parent)
-    exec(compile(code[1], "python.md", "exec"), {})
-    assert len(capsys.readouterr().out.splitlines()) > 3
+    known: dict[str, Any] = {}
+    said = []
+    for code in re.findall(r"```python\n(.+?)```", text_of(GUIDE / "python.md"), re.DOTALL):
+        exec(compile(code, "python.md", "exec"), known)
+        said.append(capsys.readouterr().out.splitlines())
+    search, memory, recall, tools, hooks, events = said
+    assert len(search) > 3
+    assert memory[0] == "Anne prefers trains to planes 1.0"
+    assert "vaultmem/preferences/Anne prefers trains to planes.md" in memory[1]
+    assert any(line.startswith("House/14 Alma Steps.md ") for line in recall)
+    assert "House/14 Alma Steps.md:8: " in known["prompt"]
+    assert "14 Alma Steps" in "".join(tools)
+    assert known["answer"].data["count"] > 0
+    assert not hooks
+    kinds = ["agent_start", "tool_start", "tool_end", "agent_end"]
+    assert [line.split()[0] for line in events] == 2 * kinds, "of the hook and the subscriber"
+    with Vault(str(sample)) as vault, pytest.raises(BlockedError, match="ask me first"):
+        known["box"].call(vault, Call("memory_delete", {"id": "x"}, "tester"))
 
 
 def found_by(shown: str) -> bool:
@@ -265,22 +284,6 @@ def test_what_the_guide_asks_a_fresh_vault_is_found(
     for one in sorted(asked):
         words = [word for word in shlex.split(one.partition("  #")[0])[1:] if word != "--semantic"]
         assert found_by(ran(*words, "--format", "json").out), one
-
-
-def test_the_sessions_of_the_guide_find_what_they_ask(
-    sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    synced(sample)
-    monkeypatch.chdir(sample.parent)
-    parts = re.findall(r"```python\n(.+?)```", text_of(GUIDE / "python.md"), re.DOTALL)
-    (recall,) = [part for part in parts if "vault.recall(" in part]
-    (session,) = [part for part in parts if "inject_context" in part]
-    exec(compile("from vaultmem import Vault\n" + recall, "python.md", "exec"), {})
-    assert "House/14 Alma Steps.md" in capsys.readouterr().out
-    known: dict[str, Any] = {}
-    exec(compile(session, "python.md", "exec"), known)
-    assert "House/14 Alma Steps.md:8: " in known["prompt"]
-    assert known["answer"].data["count"] > 0
 
 
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(<?([^)>\s]+)>?\)|!\[[^\]\n]*\]\(([^)\s]+)\)")

@@ -15,7 +15,6 @@ from tests.cli_run import done, one_line
 from tests.index_dump import synced
 from tests.memory_commands import KINDS, Make, files, make, on, outside, refused, said, vault
 from tests.test_cli import GOLDEN, golden, shape
-from vaultmem import Vault
 from vaultmem.history.commits import Commit, FileChange
 from vaultmem.operations.overviews import standing
 
@@ -181,19 +180,6 @@ def test_the_story_of_the_guide_is_true(vault: Path) -> None:
             *(re.findall(r"\b[0-9a-f]{8}\b", text) for text in (told, shown)), strict=False
         ):
             ids |= {before: now, before[:4]: now[:4]}
-
-
-def test_the_python_of_the_guide_remembers(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    guide = GUIDE.joinpath("python.md").read_text("utf-8")
-    code = re.findall(r"```python\n(.+?)```", guide, re.DOTALL)[1]
-    vault.rename(vault.parent / "notes")
-    monkeypatch.setenv("HOME", str(vault.parent))
-    exec(compile(code, "python.md", "exec"), {"Vault": Vault})
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == "Anne prefers trains to planes 1.0"
-    assert "vaultmem/preferences/Anne prefers trains to planes.md" in told[1]
 
 
 def test_what_changed_tells_neither_of_reads_nor_of_what_was_undone() -> None:

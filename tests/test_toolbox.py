@@ -1,4 +1,4 @@
-"""The toolbox: limits, hooks, events, sessions, third parties, and the guide of them."""
+"""The toolbox: limits, hooks, events, sessions and third parties."""
 
 import textwrap
 from collections import Counter
@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.index_dump import synced
 from tests.test_mcp_process import plug_in
 from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
 from vaultmem.api import rpc
 from vaultmem.api import session as events
 from vaultmem.api.session import Event, Session
-from vaultmem.api.tool import Annotations, BlockedError, Call, Outcome, Tool, TooManyCallsError
+from vaultmem.api.tool import Annotations, Call, Outcome, Tool, TooManyCallsError
 from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 
@@ -240,31 +239,3 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
         assert line.startswith(f"vaultmem: the tool {name} (")
         assert "is left out: " in line
     assert "a tool named memory_write already exists" in lines[0]
-
-
-def test_what_the_guide_shows_of_tools_runs(
-    sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    synced(sample)
-    monkeypatch.chdir(sample.parent)
-    text = (Path(__file__).parents[1] / "docs" / "guide" / "python.md").read_text("utf-8")
-    told: dict[str, object] = {"Vault": Vault}
-    said = []
-    for title in (
-        "Recall in Python",
-        "Tools in your own program",
-        "Hooks around tools",
-        "Events of tools",
-    ):
-        code = text.partition(f"\n## {title}\n")[2].partition("```python\n")[2].partition("```")[0]
-        assert code, title
-        exec(compile(code, f"python.md, {title}", "exec"), told)
-        said.append(capsys.readouterr().out)
-    assert ".md" in said[0]
-    assert "14 Alma Steps" in said[1]
-    assert [line.split()[0] for line in said[3].splitlines()] == 2 * [
-        "agent_start", "tool_start", "tool_end", "agent_end",
-    ]  # fmt: skip
-    box: Any = told["box"]
-    with Vault(str(sample)) as vault, pytest.raises(BlockedError, match="ask me first"):
-        call(box, vault, "memory_delete", id="x")
