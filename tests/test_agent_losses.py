@@ -7,7 +7,6 @@ from pathlib import Path
 from tests.agent_run import agent_on, until
 from tests.agent_vault import fill, no_settings, own, put, schedule, scratch
 from tests.cli_run import one_line, process
-from vaultmem.index.state import State
 
 __all__ = ["no_settings", "own", "scratch"]  # fixtures
 
@@ -109,19 +108,6 @@ def test_notes_are_read_though_most_are_gone_at_the_start(own: Path, scratch: Pa
         away.rename(vault / "base1")
         until(lambda: not agent.status()["vanished"])
         agent.settles(scratch)
-
-
-def test_the_manifest_is_lost(own: Path, scratch: Path) -> None:
-    vault = fill(own / "manifest", 20)
-    with agent_on(vault) as agent:
-        agent.watches()
-        (agent.state / "manifest.json").unlink()
-        put(vault / "Late.md", "belated\n")
-        until((agent.state / "manifest.json").exists)
-        agent.finds("belated", "Late.md")
-        agent.settles(scratch)
-        assert State(str(vault)).is_complete()
-        assert len([*agent.state.glob("gen-*")]) == 1
 
 
 JUMPING = """

@@ -193,27 +193,6 @@ def settled_numbers(running: Agent) -> tuple[int, int, int]:
     return running.numbers()
 
 
-def test_a_client_that_reads_nothing_does_not_block_others(running: Agent) -> None:
-    with Line(running.vault) as deaf:
-        deaf.socket.setblocking(False)
-        asked = json.dumps({"id": 1, "method": "tools/list"}).encode() + b"\n"
-        with contextlib.suppress(BlockingIOError):
-            for _ in range(2_000):
-                deaf.socket.send(asked)
-        with Line(running.vault) as other:
-            assert "result" in other.ask("memory_list")
-    with Line(running.vault) as other:
-        assert "result" in other.ask("memory_list")
-
-
-def test_half_a_line_is_not_waited_for_by_others(running: Agent) -> None:
-    with Line(running.vault) as half, Line(running.vault) as other:
-        half.send(b'{"id": 1, "method": "memory_li')
-        assert "result" in other.ask("memory_list")
-        half.send(b'st"}\n')
-        assert "result" in half.reply()
-
-
 def test_a_flooding_client_is_refused_and_others_are_served(tmp_path: Path) -> None:
     indexed = made(tmp_path / "vault")
     with agent_on(indexed) as flooded:

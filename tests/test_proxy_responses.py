@@ -4,16 +4,13 @@ unchanged."""
 import json
 from contextlib import suppress
 from http.client import IncompleteRead
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent_run import until
-from tests.index_dump import synced
-from tests.proxy_run import HEADERS, Proxied, Seen, proxied
+from tests.proxy_run import HEADERS, Proxied, Seen
 from tests.proxy_vault import serving
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, status, text, tool_calls
 from vaultmem.recall.recall_text import OPEN
@@ -169,18 +166,6 @@ def test_requests_without_a_question_are_forwarded_unchanged_with_the_reason(
     assert send(proxy, body).header("x-vaultmem-recall") == why
     assert [response.body for response in llm.responses] == [body]
     assert not proxy.turns()
-
-
-def test_what_is_said_is_learned_and_found_by_a_chat(vault: Path, llm: ScriptedLlm) -> None:
-    llm.forget()
-    synced(vault)
-    llm.otherwise = text("no JSON")
-    with proxied(vault, llm, learns=True, warm=True) as proxy:
-        send(proxy, {"model": "m", "input": "My name is Zelmira and I live in Tromsø."})
-        until(lambda: not proxy.turns(), 30)
-        proxy.ask("Where do I live?")
-    (sent,) = [chat for chat in llm.chats if chat.headers.get("user-agent") != "vaultmem"]
-    assert "[memory] I live in Tromsø" in sent.messages[0]["content"]
 
 
 # --- Bodies and answers, without sockets

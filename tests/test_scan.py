@@ -66,14 +66,6 @@ def test_indentation_that_is_no_code(text: str) -> None:
     assert "SHOW" in blank_spans(text, hidden_spans(text, indented=True))
 
 
-@given(MARKDOWN)
-def test_indented_code_leaves_the_spans_in_order_and_apart(text: str) -> None:
-    last = 0
-    for begin, end, _ in hidden_spans(text, indented=True):
-        assert last <= begin < end <= len(text)
-        last = end
-
-
 @given(MARKDOWN, st.booleans())
 def test_hidden_spans_are_ordered_and_apart(text: str, indented: bool) -> None:
     last = 0

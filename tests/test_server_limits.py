@@ -43,6 +43,19 @@ def test_a_line_may_be_large_but_not_endless(serve: Serve, connect: Connect) -> 
     assert client.reply() is None
 
 
+def test_nobody_waits_for_half_a_request_or_for_one_who_reads_nothing(
+    serve: Serve, connect: Connect
+) -> None:
+    serve(Limits(half_sent=PATIENCE, unread=PATIENCE))
+    half, deaf, other = connect(), connect(), connect()
+    half.send(b'{"id": 1, "meth')
+    deaf.send(b'{"id": 1, "method": "big"}\n')
+    assert other.ask("echo") is not None
+    half.send(b'od": "echo"}\n')
+    assert half.reply() == {"id": 1, "result": {}}
+    assert len(deaf.reply()["result"]) == 5_000_000
+
+
 def test_half_a_request_is_dropped(serve: Serve, connect: Connect) -> None:
     server = serve(QUICK)
     client = connect()
