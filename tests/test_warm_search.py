@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.index_dump import synced
+from tests.laws import some
 from vaultmem import Filter, Vault
 from vaultmem.search import snippet
 from vaultmem.search.query import Answer, Ask
@@ -79,7 +80,7 @@ def asked(searcher: Searcher) -> list[Answer]:
     return [searcher.search(Ask(text, **kind)) for text in QUERIES for kind in kinds]  # type: ignore[arg-type] # tests
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(some(2)))
 def test_warm_equals_fresh(vault: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "SETTLED_NS", -(10**18))  # remember all, however fresh
     editor = Editor(vault, seed)
