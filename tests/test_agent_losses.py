@@ -62,32 +62,6 @@ def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
         agent.settles(scratch)
 
 
-IMPATIENT = f"{SOON_GONE}; from vaultmem.agent import debounce as losses; losses.WINDOW, reconciler.GONE_RETRY = 5.0, 0.5"
-
-
-def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> None:
-    vault = fill(own / "dripping", 90)
-    notes = [vault / f"base{number % 3}" / f"Note {number}.md" for number in range(30)]
-    texts = [note.read_text() for note in notes]
-    with agent_on(vault, IMPATIENT) as agent:
-        agent.watches()
-        for note in notes[:18]:
-            note.unlink()
-        until(lambda: len(agent.search("apple")) == 72)
-        for note in notes[18:]:
-            note.unlink()
-        until(lambda: agent.status()["vanished"])
-        put(vault / "base0" / "Meanwhile.md", "interim\n")
-        agent.finds("interim", "base0/Meanwhile.md")
-        time.sleep(6.0)  # longer than losses are remembered, with several full checks
-        assert len(agent.search("apple")) >= 70  # after the first 18, at most two more are believed
-        assert agent.status()["vanished"]
-        for note, text in zip(notes[18:], texts[18:], strict=True):
-            put(note, text)
-        until(lambda: not agent.status()["vanished"])
-        agent.settles(scratch)
-
-
 def test_notes_are_read_though_most_are_gone_at_the_start(own: Path, scratch: Path) -> None:
     vault = fill(own / "halved", 60)
     with agent_on(vault) as agent:

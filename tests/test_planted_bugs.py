@@ -40,7 +40,7 @@ PLANTED = [
      "files = (touch.path for touch in touches)", "files = (touch.path for touch in touches if not touch.folder)"),
     ("vaultmem/agent/debounce.py", "tests/test_vanish_guard.py",
      "before = sum(number for _, number in self._lately)", "before = 0"),
-    ("vaultmem/agent/reconciler.py", "tests/test_agent_ends.py -k dead_agent",
+    ("vaultmem/agent/reconciler.py", "tests/test_agent_parts.py -k killed_agent",
      "            self._state.sweep()\n", "            self._state.manifest()\n"),
     ("vaultmem/dreams/same.py", "tests/test_plan_merge.py",
      "access.may_stand_for(one, other, self._trust)", "True"),
