@@ -102,7 +102,7 @@ def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
     with agent_for(indexed) as host:
         assert process(*words) == alone
         assert host.opened == 1
-        if form == "text":
+        if form == "text" and not alone.out.isascii():
             assert process(*words, PYTHONIOENCODING="ascii") == process(
                 *words, PYTHONIOENCODING="ascii", VAULTMEM_DEBUG="1"
             )
