@@ -103,8 +103,8 @@ class Life:
         self.ticks: Counter[bool] = Counter()
         self.merged = 0
 
-    def play(self, days: int = DAYS) -> None:
-        """Play the days."""
+    def play(self, days: int = DAYS, nights: int = 1) -> None:
+        """Play the days. The jobs run every so many nights, as on a computer that is off in the others."""
         story = entries()
         self._at(0, 7)
         with Vault(str(self.vault)) as opened:
@@ -117,6 +117,8 @@ class Life:
                     self._write(opened, entry)
                 opened.embed()
                 self._tick(opened, day)
+            if day % nights:
+                continue
             self._at(day + 1, 4, 30)
             with AtNight(str(self.vault)) as opened:
                 for name in NIGHTLY:
@@ -278,6 +280,9 @@ def main() -> None:
     """Play, and print the numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--days", type=int, default=DAYS)
+    parser.add_argument(
+        "--nights", type=int, default=1, help="run the jobs in every so many nights"
+    )
     parser.add_argument("--folder", type=Path, help="where the vault is kept for a look at it")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -290,7 +295,7 @@ def main() -> None:
         vault = folder / "vault"
         (vault / ".obsidian").mkdir(parents=True)
         life = Life(vault)
-        life.play(args.days)
+        life.play(args.days, args.nights)
         found = life.report()
     if args.json:
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=2) + "\n")

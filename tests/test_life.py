@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 def test_after_sixty_days_what_is_true_is_told_and_nothing_stale() -> None:
     """The floor; benchmarks/README.md has the figures with an embedding model and without."""
     ended = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "life.py", "--json"],
+        [sys.executable, ROOT / "benchmarks" / "life.py", "--json", "--nights", "3"],
         env={**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off", "VAULTMEM_MEMORIES_HISTORY": "off"},
         capture_output=True, text=True, check=False, timeout=600, cwd=ROOT,
     )  # fmt: skip
