@@ -125,6 +125,22 @@ def make_private(folder: str) -> str:
     return folder
 
 
+class FolderLock:
+    """While it is held, other processes and threads wait for the lock of the same folder. Raises OSError."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        import fcntl  # not needed for a path
+
+        self._handle = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(self._handle, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+
 def keep_private(file: str) -> str:
     """Make a file readable by its owner only, creating it if it does not exist, for a library to fill. Returns its
     path. Errors are left to the code that opens it. An existing file is never opened: closing it would release all

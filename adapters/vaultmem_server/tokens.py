@@ -6,7 +6,6 @@ slow hash would not help. The file is readable by the user only (0600) and repla
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import json
@@ -14,8 +13,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from vaultmem import paths
@@ -177,15 +175,8 @@ class TokenStore:
         except OSError as error:
             raise StateError(f"{self.path} cannot be written: {error.strerror}") from error
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        paths.make_private(os.path.dirname(self.path))
-        handle = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+    def _locked(self) -> paths.FolderLock:
+        return paths.FolderLock(paths.make_private(os.path.dirname(self.path)))
 
 
 def _digest(secret: str) -> str:

@@ -27,17 +27,15 @@ _HOST = re.compile(rb"vm-[0-9a-f]{16}\.localhost")
 
 def host_name() -> str:
     """The host name of the page, the same for all doors of this user, and secret."""
-    place = os.path.join(paths.make_private(paths.state_root()), "page-host")
-    while True:
+    folder = paths.make_private(paths.state_root())
+    place = os.path.join(folder, "page-host")
+    with paths.FolderLock(folder):
         with contextlib.suppress(FileNotFoundError), open(place, "rb") as file:
             if match := _HOST.fullmatch(file.read(100)):
                 return match[0].decode()
-            os.unlink(place)  # a kill or a full disk has left half of it
-        fresh = f"{place}.{secrets.token_hex(4)}"
-        paths.replace_private(fresh, f"vm-{secrets.token_hex(8)}.localhost")
-        with contextlib.suppress(FileExistsError):
-            os.link(fresh, place)  # of two at once the first wins
-        os.unlink(fresh)
+        name = f"vm-{secrets.token_hex(8)}.localhost"
+        paths.replace_private(place, name)
+    return name
 
 
 def _private(path: str, flags: int) -> int:

@@ -6,7 +6,6 @@ The folder of the socket is private, and processes of other users are refused.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import selectors
@@ -15,7 +14,7 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from vaultmem import paths
 from vaultmem.agent.connection import Connection, Limits, refuse
@@ -231,7 +230,9 @@ def listen(path: str) -> socket.socket:
     paths.make_private(folder)
     ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with _alone_in(folder):
+        with paths.FolderLock(
+            folder
+        ):  # another starting agent would take the new socket for a leftover
             _remove_leftover(path)
             # On Linux the file is private from the start; elsewhere the folder keeps others out.
             with contextlib.suppress(OSError):
@@ -245,17 +246,6 @@ def listen(path: str) -> socket.socket:
             raise
         raise StateError(f"cannot listen on {path}: {error.strerror or error}") from error
     return ours
-
-
-@contextlib.contextmanager
-def _alone_in(folder: str) -> Iterator[None]:
-    """Hold a lock, so that two agents starting at once do not take each other's new socket for a leftover."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _remove_leftover(path: str) -> None:
