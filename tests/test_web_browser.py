@@ -112,6 +112,7 @@ def test_several_are_tagged_and_merged_at_once(page: Page, door: Door) -> None:
     for box in page.locator(".row input[type=checkbox]").all():
         box.check()
     page.get_by_role("button", name="Merge").click()
+    assert page.url.endswith("/ui/merge"), "the token of the form is in no address"
     page.get_by_label("The one text").fill("Both anchors are plough anchors of nine kilos.")
     page.get_by_role("button", name="Merge").click()
     expect(page.locator("#notice")).to_contain_text("merged")

@@ -127,13 +127,14 @@ def test_of_several_that_are_chosen_none_is_approved_or_merged_with_a_text_nobod
     assert re.search("approved; .*changed meanwhile", me.notice())
     listed = me.door.ask("list", "me", words="buoy", unapproved=True).data["memories"]
     assert [one["id"] for one in listed] == made[:1]
-    page = me.get("/ui/merge?" + "&".join(f"id={_quoted(one)}" for one in chosen()))
+    page = me.post("merge", id=chosen()).body.decode()
     ids = re.findall(r'name="id" value="([^"]+)"', page)[0]
     me.door.ask("edit", "me", id=ids.split("\n")[1][:36], content="The buoy is gone.")
     me.act("merge", id=ids, content="Both buoys are green.")
     assert "changed meanwhile" in me.notice()
     assert len(chosen()) == 2, "none went to the archive"
-    assert "two to ten" in me.get("/ui/merge?" + "&".join(f"id={n}" for n in range(11)))
+    assert b"two to ten" in me.post("merge", id=[str(n) for n in range(11)]).body
+    assert me.send("POST", "/ui/merge", b"id=a&id=b").status == 403, "a form of another site"
 
 
 def test_what_is_held_back_is_read_before_it_is_approved(me: Browser) -> None:

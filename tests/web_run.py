@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -41,9 +41,12 @@ class Browser:
 
     def act(self, name: str, **fields: str) -> Answer:
         """Press a button: the form carries the session's token."""
-        own = {"csrf": self.csrf(), "back": "/ui/memories", **fields}
-        body = "&".join(f"{key}={_quoted(value)}" for key, value in own.items()).encode()
-        return self.send("POST", f"/ui/act/{name}", body)
+        return self.post(f"act/{name}", **{"back": "/ui/memories", **fields})
+
+    def post(self, path: str, **fields: str | list[str]) -> Answer:
+        """Send a form with the session's token."""
+        body = urlencode({"csrf": self.csrf(), **fields}, doseq=True, quote_via=quote)
+        return self.send("POST", f"/ui/{path}", body.encode())
 
     def csrf(self) -> str:
         return re.findall(r'name="csrf" value="([^"]+)"', self.get("/ui/review"))[0]

@@ -38,7 +38,6 @@ PAGES: dict[str, Show] = {
     "/memories": memories.memories,
     "/memories/rows": memories.rows,
     "/memory": memories.memory,
-    "/merge": memories.merge,
     "/review": steer.review,
     "/tell": steer.tell,
     "/note": around.note,
@@ -102,6 +101,7 @@ class _Site:
             http.Route("/events", self.events),
             http.Route("/language", self.language, methods=["POST"]),
             http.Route("/act/{name}", self.act, methods=["POST"]),
+            http.Route("/merge", partial(self.page, memories.merge), methods=["GET", "POST"]),
             *(http.Route(path, partial(self.page, page)) for path, page in PAGES.items()),
             http.Route("/{path:path}", self.nothing),
         ]
@@ -177,6 +177,9 @@ class _Site:
     async def page(self, show: Show, request: http.Request) -> http.Response:
         """One of the pages, or why it cannot be displayed."""
         visit = self._visit(request)
+        if request.method == "POST":  # a choice of any size, with the token of its form
+            form = await self._checked(request)
+            visit.query = {name: value.split("\n") for name, value in form.items()}
         try:
             page = await show(visit)
         except VaultmemError as error:

@@ -105,7 +105,7 @@ def _bulk(visit: Visit, *, deleted: bool) -> h.Node:
         h.button(formaction="/ui/act/file")[t("File")],
         views.field("add", t("tags"), placeholder="home garden"),
         h.button(formaction="/ui/act/tag")[t("Tag")],
-        h.button(formaction="/ui/merge", formmethod="get", data_whole=True)[t("Merge")],
+        h.button(formaction="/ui/merge", data_whole=True)[t("Merge")],
     ]
 
 
