@@ -2,7 +2,9 @@
 
 import os
 import re
+import sys
 from pathlib import Path
+from socket import AF_INET, AF_INET6, socket
 
 import pytest
 
@@ -52,6 +54,30 @@ def test_a_second_click_on_a_link_leads_where_it_has_let_in(door: Door, me: Brow
     assert (again.status, again.headers.get("set-cookie")) == (204, None), cookies
     assert Browser(door).enter(secret).status == 410
     assert me.send("GET", "/ui").headers["location"] == "/ui/"
+
+
+def test_a_link_of_another_vault_says_what_to_type(me: Browser) -> None:
+    answer = me.enter(sessions.make_link("/notes of mine"))
+    assert answer.status == 409
+    assert b"vaultmem ui --vault '/notes of mine'" in answer.body
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.getuid() != 0, reason="gives a socket to another user"
+)
+@pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
+def test_a_link_lets_in_no_program_of_another_user(door: Door, host: str) -> None:
+    """The list of processes shows the link with which a browser was started."""
+    secret = sessions.make_link(str(door.folder / "home"))
+    with socket(AF_INET6 if ":" in host else AF_INET) as client:
+        client.connect((host, door.port))
+        os.fchown(client.fileno(), 65534, -1)
+        head = (
+            f"POST /ui/enter HTTP/1.1\r\nHost: {sessions.host_name()}:{door.port}\r\nX-Vaultmem: 1"
+        )
+        client.sendall(f"{head}\r\nContent-Length: {len(secret)}\r\n\r\n{secret}".encode())
+        assert b" 403 " in client.recv(1_000)
+    assert Browser(door).enter(secret).status == 204, "it was not used up"
 
 
 def test_the_name_of_the_page_is_made_again_where_half_of_it_is_there(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +15,15 @@ from vaultmem_server import http_app as http
 from vaultmem_server.link import LinkError
 from vaultmem_web import actions, around, front_pages, health_page, memories, steer, views
 from vaultmem_web.data import Feed, Reader, Visit
-from vaultmem_web.sessions import COOKIE, Notice, Session, Sessions, host_name, spend_link
+from vaultmem_web.sessions import (
+    COOKIE,
+    Notice,
+    Session,
+    Sessions,
+    host_name,
+    is_from_another_user,
+    spend_link,
+)
 from vaultmem_web.texts import LANGUAGES, Translator, language_of
 
 if TYPE_CHECKING:
@@ -117,14 +126,32 @@ class _Site:
             return _entrance(request)
         if _script(request) != "1":
             return http.Response(status_code=403)
-        folder = spend_link((await request.body())[:200].decode("ascii", "replace"))
-        names = [name for name, path in self._door.vaults.items() if path == folder]
-        if not names:  # a second click on the link, where it has let in
-            return http.Response(status_code=204 if "vaultmem.session" in request.scope else 410)
+        secret = (await request.body())[:200].decode("ascii", "replace")
         response = http.Response(status_code=204)
-        cookie = self.sessions.open(names[0], _host(request))
-        response.set_cookie(_cookie(request), cookie, path=ROOT, httponly=True, samesite="strict")
+        if name := self._vault_of(secret, request):
+            cookie = self.sessions.open(name, _host(request))
+            response.set_cookie(
+                _cookie(request), cookie, path=ROOT, httponly=True, samesite="strict"
+            )
         return response
+
+    def _vault_of(self, secret: str, request: http.Request) -> str:
+        """Use a link. Returns the name of its vault; "" for a second click where it has let in. Raises HTTPException
+        with what to do."""
+        t = _texts(request)
+        if is_from_another_user(request.scope):
+            raise http.HTTPException(403, t("This link is for another user of this machine."))
+        folder = spend_link(secret)
+        for name, path in self._door.vaults.items():
+            if path == folder:
+                return name
+        if folder:
+            command = f"vaultmem ui --vault {shlex.quote(folder)}"
+            text = t("This link is for another vault. Type: {command}", command=command)
+            raise http.HTTPException(409, text)
+        if "vaultmem.session" not in request.scope:
+            raise http.HTTPException(410, t("This link was used already, or it is too old."))
+        return ""
 
     async def leave(self, request: http.Request) -> http.Response:
         """End the session."""

@@ -14,8 +14,9 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from vaultmem import paths
 
@@ -78,6 +79,24 @@ def _place(secret: str) -> str:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_from_another_user(scope: MutableMapping[str, Any]) -> bool:
+    """Whether a request comes from a program of another user, who may have read a link in the list of processes; on
+    Linux, where that list shows the arguments of all users' programs. A tunnel may belong to root."""
+    uids = _owners(scope["client"][1], scope["server"][1])
+    return not uids <= {0, os.getuid()}
+
+
+def _owners(port: int, server_port: int) -> set[int]:
+    """The users of the sockets on this machine with this port that are connected to this port of the server."""
+    uids = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(OSError), open(table, encoding="ascii") as lines:
+            for _, local, remote, _, _, _, _, uid, *_ in map(str.split, lines):
+                if local.endswith(f":{port:04X}") and remote.endswith(f":{server_port:04X}"):
+                    uids.add(int(uid))
+    return uids
 
 
 @dataclass

@@ -115,7 +115,7 @@ def entrance(t: Translator) -> AsyncIterator[str]:
         h.main("#main")[
             h.h1["vaultmem"],
             h.noscript[h.p(".problem")[t("To let this browser in, the page needs JavaScript.")]],
-            h.p("#entrance", data_used=t("This link was used already, or it is too old."))[
+            h.p("#entrance")[
                 t("Type vaultmem ui in a terminal: it opens this page with a link that lets this browser in.")
             ],
         ],

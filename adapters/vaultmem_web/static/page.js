@@ -258,5 +258,5 @@ if (!entrance) {
   history.replaceState(null, "", location.pathname);
   const answer = await fetch("/ui/enter", { method: "POST", body: secret, headers: { "X-Vaultmem": "1" } });
   if (answer.ok) location.replace("/ui/");
-  else entrance.textContent = entrance.dataset.used;
+  else entrance.textContent = (await answer.json()).error;
 }
