@@ -27,9 +27,10 @@ from vaultmem.agent.jobs import JOBS
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.reports import diff_of
 from vaultmem.recall import recall_candidate
+from vaultmem.text.times import WEEKDAYS
 from vaultmem_web import sessions, views
 from vaultmem_web.data import Reader, Visit
-from vaultmem_web.texts import Translator, prose
+from vaultmem_web.texts import _UNITS, Translator, prose, rule_text
 
 __all__ = ["door", "me"]  # fixtures
 
@@ -212,7 +213,8 @@ def test_every_text_of_the_page_is_there_in_every_language() -> None:
         "replaced",
         "of little relevance",
     }
-    texts |= reasons | {job.meaning for job in JOBS.values()}
+    texts |= reasons | {job.meaning for job in JOBS.values()} | set(WEEKDAYS)
+    texts |= {text for pair in _UNITS.values() for text in pair}
     table = tomllib.loads((CODE / "zh.toml").read_text("utf-8"))
     names |= texts
     assert texts <= table.keys(), texts - table.keys()
@@ -229,6 +231,32 @@ def test_what_vaultmem_itself_says_is_in_the_language_of_the_page(me: Browser) -
         ("review", "请先选择或输入"), ("nowhere", "没有这个页面"), ("health", "把整个库与索引比较"),
     ):  # fmt: skip
         assert text in me.send("GET", f"/ui/{path}", **zh).body.decode(), path
+
+
+@pytest.mark.parametrize(
+    ("words", "chinese"),
+    [
+        ("every day", "每天"),
+        ("every 2 weeks on Monday, Thursday", "每 2 周: 周一 周四"),
+        ("every month on the last Friday", "每月: 倒数第 1 个周五"),
+        ("every January on the 15th", "每年: 1 月 15 日"),
+        ("every 3 days for 10 times when done", "每 3 天, 共 10 次, 从完成时算起"),
+        ("every week from 2027-01-04 until 2027-03-01", "每周, 从 2027-01-04 起, 到 2027-03-01 为止"),
+        ("whenever it rains", "whenever it rains"),
+    ],
+)  # fmt: skip
+def test_a_rule_is_in_the_language_of_the_page(words: str, chinese: str) -> None:
+    assert rule_text(words, Translator("zh")) == chinese
+    assert rule_text(words, Translator("en")) == words
+
+
+def test_a_reminder_shows_its_rule_in_the_language_of_the_page(me: Browser) -> None:
+    note = me.door.folder / "home" / "Clock.md"
+    note.write_text("- [ ] wind the clock 🔁 every week 📅 2026-01-05\n", "utf-8")
+    until(lambda: "wind the clock" in me.get("/ui/"))
+    assert "<span>every week</span>" in me.get("/ui/")
+    page = me.send("GET", "/ui/", Accept_Language="zh").body.decode()
+    assert "<span>每周</span>" in page
 
 
 def test_ui_prints_an_address_of_its_own_door(door: Door) -> None:

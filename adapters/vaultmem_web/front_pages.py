@@ -8,6 +8,7 @@ import htpy as h
 
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
+from vaultmem_web.texts import rule_text
 from vaultmem_web.views import Page, button, form, url
 
 _DUE = (
@@ -66,7 +67,7 @@ def _item(visit: Visit, item: Record) -> h.Element:
         "tomorrow": t("tomorrow"), "3d": t("in three days"), "monday": t("on Monday"), "7d": t("in a week"),
     }  # fmt: skip
     labels = h.p(".labels")[
-        views.when(item["due"]), item["repeat"] and h.span[item["repeat"]],
+        views.when(item["due"]), item["repeat"] and h.span[rule_text(item["repeat"], t)],
         views.note_link(item["source"]), item["author"] and h.span[item["author"]],
     ]  # fmt: skip
     return views.row(

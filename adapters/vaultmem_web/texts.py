@@ -12,6 +12,8 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from vaultmem.output import TURNING
+from vaultmem.text.recurrence import DAILY, MONTHLY, WEEKLY, YEARLY, read_rule
+from vaultmem.text.times import WEEKDAYS
 from vaultmem.text.values import toml_table
 
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -38,6 +40,37 @@ class Translator:
         """A translated text with its values filled in; English where the table lacks it."""
         translation = self._table.get(text, text)
         return translation.format(**values) if values else translation
+
+
+_UNITS = {
+    YEARLY: ("every year", "every {count} years"),
+    MONTHLY: ("every month", "every {count} months"),
+    WEEKLY: ("every week", "every {count} weeks"),
+    DAILY: ("every day", "every {count} days"),
+}
+
+
+def rule_text(words: str, t: Translator) -> str:
+    """The rule of something that repeats, in the language of the page; in its own words if it is not understood."""
+    rule = None if t.language == "en" else read_rule(words)
+    if rule is None:
+        return words
+    one, several = _UNITS[rule.unit]
+    unit = t(one) if rule.interval == 1 else t(several, count=rule.interval)
+    days = [t("month {n}", n=month) for month in rule.months]
+    for weekday in rule.weekdays:
+        day, n = t(WEEKDAYS[weekday.weekday]), weekday.n or 0
+        nth = t("{day} {n} from the end" if n < 0 else "{day} {n}", day=day, n=abs(n))
+        days.append(nth if n else day)
+    days += [t("day {n} from the end" if n < 0 else "day {n}", n=abs(n)) for n in rule.month_days]
+    limits = (
+        rule.since and t("from {day}", day=rule.since),
+        rule.times and t("{count} times", count=rule.times),
+        rule.until and t("until {day}", day=rule.until),
+        rule.when_done and t("counted from when it is done"),
+    )
+    listed = f"{unit}: {' '.join(days)}" if days else unit
+    return ", ".join([listed, *(limit for limit in limits if limit)])
 
 
 # The text of notes and memories as HTML: Markdown without embedded HTML, with line breaks as in editors, then
