@@ -1,12 +1,10 @@
 """The memory commands in real vaults: their output, what they write, and what they refuse."""
 
-import json
 import os
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from tests.agent_run import agent_on
 from tests.cli_run import done, one_line
 from tests.index_dump import synced
 from tests.memory_commands import KINDS, Make, files, make, on, outside, refused, said, vault
-from tests.test_cli import GOLDEN, golden, shape
+from tests.test_cli import GOLDEN, golden
 from vaultmem.history.commits import Commit, FileChange
 from vaultmem.operations.overviews import standing
 
@@ -79,36 +77,6 @@ def test_the_file_is_a_page_of_its_editor(make: Make, kind: str) -> None:
         assert text.startswith(f"---\ncategory: habits\nproject: walks\nvaultmem: {made['id']} ")
         assert text.endswith("Packing list\n\n- tent\n- map\n")
     assert done(vault, "read", "[[Packing list]]")["project"] == "walks"
-
-
-def test_json_shapes(vault: Path) -> None:
-    """The shapes that programs rely on, all in one place."""
-    found: dict[str, Any] = {}
-
-    def keep(name: str, words: str) -> Any:
-        given = done(vault, *shlex.split(words))
-        found[name] = shape(given)
-        return given
-
-    trains = "write Anne prefers trains to planes"
-    id_ = keep("write", f"{trains} --tags travel --category knowledge --decay reinforceable")["id"]
-    keep("write again", trains)
-    keep("write --dry-run", "write Tea at four --dry-run")
-    decision = "Decision: we chose PostgreSQL over MySQL. See [[Anne prefers trains to planes]]."
-    other = done(vault, "write", decision)["id"]
-    for name, words in {
-        "read": f"read {id_}", "list": "list", "tag": f"tag {id_} rail", "link": f"link {id_} {other}",
-        "unlink": f"unlink {id_} {other}", "reinforce": f"reinforce {id_}", "resolve-links": "resolve-links",
-        "dream": "dream --dry-run", "dream again": "dream --level 2", "expire": "expire", "decay": "decay",
-        "consolidate": "consolidate", "delete": f"delete {other}", "restore": f"restore {other}",
-    }.items():  # fmt: skip
-        keep(name, words)
-    keep("diff", f"diff {keep('history', 'history')['history'][0]['commit']}")
-    keep("undo --dry-run", "undo --last --dry-run")
-    keep("undo", "undo --last")
-    keep("review", "review")
-    found["status"] = shape(done(vault, "status")["memories"])
-    golden("memories.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 
 
 VOLATILE = (
