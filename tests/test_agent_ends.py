@@ -15,6 +15,7 @@ import pytest
 from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launched, until
 from tests.agent_vault import fill, live, no_settings, own, put, reading, schedule, scratch
 from tests.cli_run import one_line, process
+from tests.laws import some
 from vaultmem import paths
 from vaultmem.index.state import State
 
@@ -30,7 +31,7 @@ def test_a_second_agent_names_the_first(live: Agent) -> None:
 
 def test_of_two_agents_started_at_once_one_keeps_running(own: Path) -> None:
     vault = fill(own / "twice", 5)
-    for _ in range(3):
+    for _ in range(some(3)):
         with contextlib.ExitStack() as both:
             pair = [both.enter_context(ending(launched(vault, own / f"{n}.err"))) for n in range(2)]
             until(lambda pair=pair: sum(one.process.poll() is None for one in pair) == 1)  # type: ignore[misc]
@@ -65,7 +66,7 @@ def test_a_sync_beside_the_agent_goes_through_it_and_searches_go_on(
         all_of = [
             readers.enter_context(reading(agent, words)) for words in ("apple", "roof task", "#t1")
         ]
-        for turn in range(8):
+        for turn in range(some(8)):
             put(vault / "base0" / "Note 0.md", f"apple roof task {turn} #t1\n")
             if turn % 2:
                 time.sleep(0.3)

@@ -49,6 +49,12 @@ def own_folder(default: Model, folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def own(default: Model, models: Path) -> Model:
+    """The model of a folder of one's own."""
+    return resolve_model(str(own_folder(default, models.with_name("mine"))), str(models))
+
+
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code, *arguments],
@@ -209,28 +215,25 @@ def test_damage_after_preparing_is_an_error_of_one_line(default: Model, tmp_path
 
 
 def test_a_folder_of_ones_own_works_where_it_lies(
-    default: Model, embedder: Embedder, tmp_path: Path
+    default: Model, embedder: Embedder, own: Model
 ) -> None:
-    folder, models = own_folder(default, tmp_path / "mine"), str(tmp_path / "models")
-    model = resolve_model(str(folder), models)
-    assert (model.folder, model.dimensions, model.pooling) == (str(folder), 384, "mean")
-    assert model.sha256 == default.sha256
-    assert model.key != default.key
-    assert (Embedder(model).embed(TEXTS) * embedder.embed(TEXTS)).sum(axis=1).min() > 0.97
+    assert (Path(own.folder).name, own.dimensions, own.pooling) == ("mine", 384, "mean")
+    assert own.sha256 == default.sha256
+    assert own.key != default.key
+    assert (Embedder(own).embed(TEXTS) * embedder.embed(TEXTS)).sum(axis=1).min() > 0.97
 
 
 def test_pooling_is_taken_from_the_folder_and_keeps_vectors_apart(
-    default: Model, embedder: Embedder, tmp_path: Path
+    default: Model, embedder: Embedder, own: Model, models: Path
 ) -> None:
-    folder, models = own_folder(default, tmp_path / "mine"), str(tmp_path / "models")
-    mean = resolve_model(str(folder), models)
-    (folder / "1_Pooling").mkdir()
-    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
-    first = resolve_model(str(folder), models)
+    settings = Path(own.folder, "1_Pooling", "config.json")
+    settings.parent.mkdir()
+    settings.write_text('{"pooling_mode_cls_token": true}')
+    first = resolve_model(own.folder, str(models))
     assert first.pooling == "cls"
-    assert mean.mean == pytest.approx(default.mean, abs=0.03), "of texts that are not related"
-    assert first.mean > mean.mean + 0.1
-    assert first.key != mean.key
+    assert own.mean == pytest.approx(default.mean, abs=0.03), "of texts that are not related"
+    assert first.mean > own.mean + 0.1
+    assert first.key != own.key
     assert not np.allclose(Embedder(first).embed(["text"]), embedder.embed(["text"]), atol=0.01)
 
 
