@@ -19,7 +19,6 @@ from tests.agent_run import PATIENCE, Agent, agent_on, until
 from tests.cli_run import process
 from tests.doors_run import _WORDS, made
 from tests.laws import examples
-from tests.tables import each_case
 from tests.tool_run import OURS
 from vaultmem import client, paths
 from vaultmem.api import rpc as codes
@@ -81,24 +80,6 @@ def test_the_socket_lists_calls_and_stays_open(running: Agent) -> None:
         short = line.ask("memory_search", [1], query="oolong", notes=True)
         assert short["id"] == [1]
         assert short["result"] == found["result"]
-
-
-@each_case("method, params, code",
-    [
-        ("memory_nothing", {}, codes.UNKNOWN_METHOD), ("tools/call", {}, codes.WRONG_PARAMS),
-        ("tools/call", {"name": "nothing"}, codes.WRONG_PARAMS), ("tools/call", {"name": "memory_list", "arguments": 7}, codes.WRONG_PARAMS),
-        ("tools/call", {"name": "memory_list", "wrong": 7}, codes.WRONG_PARAMS), ("memory_search", {"qeury": "x"}, codes.WRONG_PARAMS),
-        ("memory_read", {"id": "nobody"}, codes.NOT_FOUND), ("mcp", {"line": 7}, codes.WRONG_PARAMS), ("prompt", {"prompt": " "}, codes.WRONG_PARAMS),
-    ],
-)  # fmt: skip
-def test_errors_have_the_codes_of_json_rpc(
-    running: Agent, method: str, params: dict[str, object], code: int
-) -> None:
-    with Line(running.vault) as line:
-        error = line.ask(method, **params)["error"]
-        assert error["code"] == code
-        assert "\n" not in error["message"]
-        assert "result" in line.ask("ping")
 
 
 def test_json_rpc_by_the_book(running: Agent) -> None:

@@ -229,10 +229,14 @@ def test_many_go_in_batches_that_one_undo_each_takes_back(
     monkeypatch.setattr("vaultmem.exchange.export.PAGE", 500)
     vault, other = made(tmp_path / "v"), made(tmp_path / "other")
     lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(10)]
-    assert took(vault, "".join(lines), "--by", "robot")["new"] == 10
+    ended = on(vault, "import", "-", "--by", "robot", stdin="".join(lines).encode())
+    assert (ended.code, ended.data["new"]) == (0, 10)
+    assert "vaultmem undo --last, 3 times" in ended.err
     assert [len(each["files"]) for each in Vault(str(vault)).history()] == [2, 4, 4]
     assert took(other, exported(vault))["new"] == 10
-    Vault(str(vault)).undo(last=True)
-    assert len(Vault(str(vault)).memories()) == 8
-    Vault(str(vault)).undo(name="robot", since="1h")
-    assert Vault(str(vault)).memories() == []
+    assert "take" not in on(other, "import", "-", stdin=line("x", "people/x.md", "x").encode()).err
+    for left in (8, 4, 0):
+        assert on(vault, "undo", "--last").code == 0
+        assert on(vault, "list").data["total"] == left
+    Vault(str(other)).undo(name="you", since="1h")
+    assert Vault(str(other)).memories() == []

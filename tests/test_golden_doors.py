@@ -222,6 +222,14 @@ REQUESTS: list[tuple[str, dict[str, object]]] = [
     ("memory_search", {"query": "oolong", "from": "someday"}),
     ("memory_recall", {"query": "oolong", "as_of": "someday"}),
     ("memory_done", {"id": "nobody"}),
+    ("memory_nothing", {}),
+    ("memory_read", {"id": "nobody"}),
+    ("tools/call", {}),
+    ("tools/call", {"name": "nothing"}),
+    ("tools/call", {"name": "memory_list", "arguments": 7}),
+    ("tools/call", {"name": "memory_list", "wrong": 7}),
+    ("mcp", {"line": 7}),
+    ("prompt", {"prompt": " "}),
 ]  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from tests.exchanged import KINDS, VALUES, exported, line, made, memories_of, no
 from tests.laws import examples
 from tests.tables import each_case
 from vaultmem import Vault
-from vaultmem.exchange import importing
 from vaultmem.vault.walk import DEEPEST
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
@@ -139,20 +138,6 @@ def test_a_place_that_is_taken_is_left_to_whom_it_belongs(tmp_path: Path) -> Non
     took(vault, line("a", "people/ONE.md", "A.") + line("b", "people/one.md", "B."))
     assert len(notes(vault)) == 2
     assert len({name.lower() for name in notes(vault)}) == 2
-
-
-def test_what_came_in_parts_says_how_all_of_it_is_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importing, "BATCH", 2)
-    vault = made(tmp_path / "v")
-    lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(5)]
-    ended = on(vault, "import", "-", stdin="".join(lines).encode())
-    assert "vaultmem undo --last, 3 times" in ended.err
-    for _ in range(3):
-        assert on(vault, "undo", "--last").code == 0
-    assert on(vault, "list").data["total"] == 0
-    assert "take" not in on(vault, "import", "-", stdin=line("x", "people/x.md", "x").encode()).err
 
 
 def test_links_in_the_memory_folder_are_not_followed(tmp_path: Path) -> None:

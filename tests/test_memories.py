@@ -282,14 +282,3 @@ def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, opened: Vau
     assert one_line(said).count(one["path"]) == 1
     assert one_line(said).endswith(f"; what was done before it: vaultmem undo {before[:8]}")
     assert on(vault, "undo", before[:8]).code == 0
-
-
-def test_undo_keeps_what_a_person_wrote_since(vault: Path, opened: Vault) -> None:
-    one = opened.write("First line\n\nMiddle\n\nLast line")
-    opened.tag(one["id"], "ui")
-    note = vault / one["path"]
-    note.write_text(note.read_text().replace("Last line", "Last line, by hand"))
-    tagging = next(c for c in opened.history() if c["why"].startswith("tag"))
-    opened.undo(tagging["commit"])
-    assert "Last line, by hand" in note.read_text()
-    assert "ui" not in note.read_text()
