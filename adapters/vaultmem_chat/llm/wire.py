@@ -1,18 +1,17 @@
 """Requests to the service of a language model (owner of httpx_sse, and of httpx for our own calls).
 
 Each request has a connection of its own: calls are few and take seconds. The timeouts of httpx apply between bytes,
-so a timer closes the connection when the whole request takes too long.
+so the time of a whole answer is checked at each piece.
 """
 
 from __future__ import annotations
 
 import re
-import socket
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
@@ -29,7 +28,6 @@ MOST_STREAMED = 64_000_000  # a word in a stream takes a few hundred bytes
 CONNECT = 10.0  # seconds
 MOST_EVENT = 1_000_000  # bytes of one event; longer ones are skipped
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
-_OPENED = ("connect_tcp.complete", "start_tls.complete")
 
 
 class UnreachableError(LlmError):
@@ -59,20 +57,19 @@ class Wire(NamedTuple):
 
     def exchange(self, path: str, content: bytes | None, most: int) -> Reply:
         """POST a JSON body, or GET without one. Returns the reply, of at most `most` bytes. Raises as get() does."""
-        with _time_limit(self.seconds) as limit, self._opened(path, content, limit) as response:
-            body = b"".join(_pieces(response, most))
+        until = time.monotonic() + self.seconds
+        with self._opened(path, content) as response:
+            body = b"".join(self._in_time(_pieces(response, most), until))
             return _reply(response, replies.status(response.status_code, body), body)
 
     @contextmanager
     def streamed(self, path: str, content: bytes) -> Iterator[tuple[Reply, Iterator[bytes]]]:
         """POST a JSON body. Gives the reply without its body, and the body as it arrives. Raises LlmError."""
-        with self._opened(path, content, _TimeLimit()) as response:
+        with self._opened(path, content) as response:
             yield _reply(response, response.status_code), _pieces(response, MOST_STREAMED)
 
     @contextmanager
-    def _opened(
-        self, path: str, content: bytes | None, limit: _TimeLimit
-    ) -> Iterator[httpx.Response]:
+    def _opened(self, path: str, content: bytes | None) -> Iterator[httpx.Response]:
         """The reply to a request, with only its headers read."""
         import httpx
 
@@ -83,17 +80,17 @@ class Wire(NamedTuple):
             **({} if content is None else {"Content-Type": "application/json"}),
             **({"Authorization": self.key.header()} if self.key else {}),
         }
-        method, extensions = "GET" if content is None else "POST", {"trace": limit.watch}
+        method = "GET" if content is None else "POST"
         try:
             with (
                 self._client() as client,
                 client.stream(
-                    method, self.url + path, content=content, headers=headers, extensions=extensions
+                    method, self.url + path, content=content, headers=headers
                 ) as response,
             ):
                 yield response
         except httpx.HTTPError as error:
-            raise self._explain(error, limit.is_over) from None
+            raise self._explain(error) from None
 
     def _client(self) -> httpx.Client:
         """A client that uses a proxy of the environment only for https, which it cannot read, and follows no
@@ -112,12 +109,21 @@ class Wire(NamedTuple):
                 f"the proxy of the environment cannot be used ({_short(error)})"
             ) from None
 
-    def _explain(self, error: httpx.HTTPError, is_late: bool) -> LlmError:
+    def _in_time(self, pieces: Iterator[bytes], until: float) -> Iterator[bytes]:
+        for piece in pieces:
+            if time.monotonic() > until:
+                raise self._late()
+            yield piece
+
+    def _late(self) -> LlmError:
+        late = f"{self.url} took longer than {self.seconds:g} s to answer"
+        return LlmError(f"{late}; see {self.settings}.timeout")
+
+    def _explain(self, error: httpx.HTTPError) -> LlmError:
         import httpx
 
-        if is_late or isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
-            late = f"{self.url} took longer than {self.seconds:g} s to answer"
-            return LlmError(f"{late}; see {self.settings}.timeout")
+        if isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
+            return self._late()
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return LlmError(
                 f"the certificate of {self.url} is not trusted; add it with SSL_CERT_FILE"
@@ -184,45 +190,6 @@ def _event_data(block: bytes) -> list[str]:
 
     response = httpx.Response(200, headers={"Content-Type": "text/event-stream"}, content=block)
     return [event.data for event in EventSource(response).iter_sse() if event.data]
-
-
-class _TimeLimit:
-    """Closes the connections it has seen when the time is up."""
-
-    def __init__(self) -> None:
-        self.is_over = False
-        self._lock = threading.Lock()
-        self._open: list[socket.socket] = []
-
-    def watch(self, event: str, info: Mapping[str, Any]) -> None:
-        """A trace callback for httpx that records each connection."""
-        if not event.endswith(_OPENED):
-            return
-        with self._lock:
-            self._open.append(info["return_value"].get_extra_info("socket"))
-        if self.is_over:
-            self.end()
-
-    def end(self) -> None:
-        """Close all connections."""
-        with self._lock:
-            self.is_over = True
-            for sock in self._open:
-                with suppress(OSError):
-                    # Below TLS, which another thread is reading.
-                    socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-
-@contextmanager
-def _time_limit(seconds: float) -> Iterator[_TimeLimit]:
-    limit = _TimeLimit()
-    timer = threading.Timer(seconds, limit.end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield limit
-    finally:
-        timer.cancel()
 
 
 def certificates(url: str) -> ssl.SSLContext | bool:
