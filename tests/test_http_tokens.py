@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tests.cli_run import one_line, ran
 from tests.laws import examples
 from vaultmem.errors import UsageError
-from vaultmem_server.http_app import _Tries
 from vaultmem_server.streamable import Session, Stream
 from vaultmem_server.tokens import READ, SCOPES, WRITE, Caller, Token, TokenStore
 
@@ -109,12 +108,3 @@ def test_a_stream_that_goes_on_is_waited_for() -> None:
 
 async def _all(stream: Stream) -> list[bytes]:
     return [piece async for piece in stream.after(0)]
-
-
-def test_each_wrong_token_from_an_address_waits_longer() -> None:
-    tries = _Tries()
-    waits = [tries.failed("10.0.0.9") for _ in range(12)]
-    assert waits == sorted(waits)
-    assert waits[0] == 0.0
-    assert waits[-1] > 1.0
-    assert tries.failed("10.0.0.10") == 0.0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -44,7 +42,6 @@ MOUNTS = "vaultmem.http"  # entry points: door -> routes below /NAME, with their
 HEALTH = "/health"
 MOST_BODY = 1_200_000  # bytes
 CALLS = 6_000  # of one token per minute
-_TRIES, _MOST_TRIES, _SLOWEST = 5, 10_000, 4.0
 _PLAIN = {401: "a valid token is needed: Authorization: Bearer vmt_…", 404: "there is nothing at this address",
           405: "this address has no such method"}  # fmt: skip
 
@@ -129,7 +126,6 @@ class _Door:
 
     def __init__(self, app: ASGIApp, door: Door, free: tuple[str, ...]) -> None:
         self._app, self._door, self._free = app, door, free
-        self._tries = _Tries()
         self._rates = _Rates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,7 +145,7 @@ class _Door:
 
         request = Request(scope, receive)
         try:
-            if refusal := await self._refusal(request):
+            if refusal := self._refusal(request):
                 await refusal(scope, receive, counted)
             else:
                 await self._app(scope, limit(receive, _most(scope["path"], self._door)), counted)
@@ -169,7 +165,7 @@ class _Door:
             return _error(413, f"a request may have {most:,} bytes")
         return None
 
-    async def _refusal(self, request: Request) -> Response | None:
+    def _refusal(self, request: Request) -> Response | None:
         path = request.scope["path"]
         if refusal := self._odd(request, _most(path, self._door)):
             return refusal
@@ -178,8 +174,6 @@ class _Door:
         caller = caller_of(request, self._door)
         if caller is None:
             self._door.metrics.refused["token"] += 1
-            if "authorization" in request.headers:
-                await asyncio.sleep(self._tries.failed(_address(request)))
             return _error(401, _PLAIN[401], {"www-authenticate": "Bearer"})
         request.scope["vaultmem.caller"] = caller
         if wait := self._rates.take(caller.token.key):
@@ -238,22 +232,6 @@ def limit(receive: Receive, most: int) -> Receive:
 
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""
-
-
-class _Tries:
-    """Counts recent failures by address: each one after the first few waits longer."""
-
-    def __init__(self) -> None:
-        self._failed: OrderedDict[str, tuple[int, float]] = OrderedDict()
-
-    def failed(self, address: str) -> float:
-        """Count a failure. Returns the seconds to wait before the answer."""
-        count, since = self._failed.pop(address, (0, time.monotonic()))
-        count = max(0, count - int((time.monotonic() - since) / 60)) + 1
-        self._failed[address] = (count, time.monotonic())
-        while len(self._failed) > _MOST_TRIES:
-            self._failed.popitem(last=False)
-        return 0.0 if count <= _TRIES else min(_SLOWEST, 0.1 * 2.0 ** (count - _TRIES))
 
 
 class _Rates:
