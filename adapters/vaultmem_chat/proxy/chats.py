@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import zlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple, TypeVar
@@ -35,8 +34,6 @@ _REFUSED = (400, 413, 422)
 _MOST_PLACES = 2_000  # characters
 _MOST_AWAITED = 1_000  # answers with tool calls whose results are outstanding
 _MOST_WHOLE = 8_000_000  # bytes of an answer that is not streamed
-_MOST_UNPACKED = 4_000_000  # bytes decompressed from one chunk
-_PACKED = ("identity", "gzip", "x-gzip", "deflate")
 _T = TypeVar("_T")
 
 
@@ -76,22 +73,23 @@ class Tee:
     def __init__(self, headers: Headers, answer: Answer | ResponsesAnswer) -> None:
         self.answer = answer
         kind = header(headers, b"content-type").partition(";")[0].strip().lower()
-        packed = header(headers, b"content-encoding").strip().lower() or "identity"
+        is_packed = header(headers, b"content-encoding").strip().lower() not in ("", "identity")
         self.is_stream = kind == "text/event-stream"
-        self._reads = kind in ("text/event-stream", "application/json") and packed in _PACKED
-        self._unpack = zlib.decompressobj(47) if packed != "identity" else None
+        # A packed answer was not asked for.
+        self._reads = kind in ("text/event-stream", "application/json") and not is_packed
         self._events = Events()
         self._whole = bytearray()
 
     def feed(self, piece: bytes) -> None:
         """Read the next bytes."""
-        plain = self._decompress(piece) if self._reads else b""
+        if not self._reads:
+            return
         if self.is_stream:
-            for data in self._events.feed(plain):
+            for data in self._events.feed(piece):
                 self.answer.feed(data)
             return
-        self._whole += plain
-        self._reads = self._reads and len(self._whole) <= _MOST_WHOLE
+        self._whole += piece
+        self._reads = len(self._whole) <= _MOST_WHOLE
 
     def close(self) -> None:
         """Finish after the last bytes."""
@@ -102,18 +100,6 @@ class Tee:
             return
         for data in self._events.close():
             self.answer.feed(data)
-
-    def _decompress(self, piece: bytes) -> bytes:
-        if self._unpack is None:
-            return piece
-        try:
-            plain = self._unpack.decompress(piece, _MOST_UNPACKED)
-        except zlib.error:
-            self._reads = False
-            return b""
-        if self._unpack.unconsumed_tail:  # a decompression bomb is not an answer
-            self._reads = False
-        return plain
 
 
 class Chats:
