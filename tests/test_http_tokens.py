@@ -1,4 +1,4 @@
-"""The parts of the HTTP door that need no door: tokens, streams, delays."""
+"""The parts of the HTTP door that need no door: tokens and streams."""
 
 import asyncio
 import json

@@ -287,41 +287,22 @@ async def merged_search(
     ask: Callable[[str, JsonObject], Awaitable[object]], vaults: Sequence[str], params: JsonObject
 ) -> JsonObject:
     """The best results of all vaults, each with its vault; `missing` says why a vault has not answered. Raises the
-    LinkError of the first vault if none has answered.
-
-    With many vaults each has few of the best results: each is first asked for a few, and for all only if an omitted
-    one could be among the best.
-    """
+    LinkError of the first vault if none has answered."""
     named = params.get("limit")
     limit = named if isinstance(named, int) else _LIMIT
-    few = 2 * -(-limit // len(vaults))
-    few = few if 0 < 2 * few <= limit else limit
     by_vault: dict[str, list[Scored]] = {}
     missing: dict[str, LinkError] = {}
-
-    async def best_with(names: Sequence[str], params: JsonObject) -> list[Scored]:
-        answers = await asyncio.gather(
-            *(ask(vault, dict(params)) for vault in names), return_exceptions=True
-        )
-        for vault, answer in zip(names, answers, strict=True):
-            if isinstance(answer, LinkError):
-                missing[vault] = answer
-                by_vault.pop(vault, None)
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                by_vault[vault] = _scale(vault, answer)
-        return sorted(itertools.chain(*by_vault.values()), key=Scored.rank)[:limit]
-
-    best = await best_with(vaults, params if few == limit else {**params, "limit": few})
-    if few < limit:
-        last = best[-1].rank() if len(best) == limit else (math.inf,)
-        if more := [
-            v
-            for v, results in by_vault.items()
-            if len(results) == few and results[-1].rank() <= last
-        ]:
-            best = await best_with(more, params)
+    answers = await asyncio.gather(
+        *(ask(vault, dict(params)) for vault in vaults), return_exceptions=True
+    )
+    for vault, answer in zip(vaults, answers, strict=True):
+        if isinstance(answer, LinkError):
+            missing[vault] = answer
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            by_vault[vault] = _scale(vault, answer)
+    best = sorted(itertools.chain(*by_vault.values()), key=Scored.rank)[:limit]
     if missing and not by_vault:
         raise missing[vaults[0]]
     results = [{"vault": hit.vault, **hit.result} for hit in best]
