@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from datetime import date
@@ -212,19 +213,16 @@ def _day_formats(root: Folder) -> tuple[re.Pattern[str], ...]:
 _LONGEST = 200
 _MOST = 50
 _MOST_WAYS = 4 * COMPARED * COMPARED  # about a millisecond for one path, at the very worst
-_PART = r"""
-    (?P<escape>\\.)
-    |(?P<set>\[(?>(?:\\.|[^\]\\])*)\])
-    |(?P<open>\((?:\?(?::|<[A-Za-z_]\w*>)?)?)
-    |(?P<close>\))
-    |(?P<branch>\|)
-    |(?P<repeat>(?:[*+?]|\{(?=[0-9,])(?P<least>[0-9]*)(?P<range>,(?P<most>[0-9]*))?\})\??)
-    |(?P<plain>.)
-    """
+_ONE = re.compile(
+    r"\\[^1-9k]|\[(?!\]|\^\])(?>(?:\\.|[^\]\\])*)\]"
+)  # an escape or a set: one character
+_GROUP = re.compile(r"\((?:\?:|\?<[A-Za-z_]\w*>)?([^()?][^()]*|)\)")
+# What Python reads otherwise than JavaScript, lookarounds, references, and a repeat of a repeat.
+_UNUSABLE = re.compile(r"[\[\]\\\ue000-\uf8ff]|(?:^|[|(*+?}])[*+{]|(?:^|[|(]|[*+?}]\?)\?(?![:<])")
+_FACTOR = re.compile(r"(.)(?:([*+?])|\{(?=[0-9,])([0-9]*)(,?)([0-9]*)\})?")
 _BOUNDS = {"*": (0, COMPARED), "+": (1, COMPARED), "?": (0, 1)}
 # Leading and trailing wildcards change no result, but multiply the ways to match.
-_ANY_BEFORE = r"\A\^?\.\*\??"
-_ANY_BEHIND = r"(?<!\\)\.\*\??\$?\Z"
+_ANY_AROUND = re.compile(r"\A\^?\.\*\??|(?<!\\)\.\*\??\$?\Z")
 
 
 def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
@@ -238,8 +236,8 @@ def _pattern(source: str) -> re.Pattern[str] | None:
 
     if len(source) > _LONGEST:
         return None
-    if _is_one_branch(source):
-        source = re.sub(_ANY_BEHIND, "", re.sub(_ANY_BEFORE, "", source))
+    if "|" not in _GROUP.sub("", source):
+        source = _ANY_AROUND.sub("", source)
     if _ways(source) > _MOST_WAYS:
         return None
     try:
@@ -250,90 +248,33 @@ def _pattern(source: str) -> re.Pattern[str] | None:
         return None
 
 
-def _is_one_branch(source: str) -> bool:
-    depth = 0
-    for token in re.finditer(_PART, source, re.VERBOSE | re.DOTALL):
-        depth += (token.lastgroup == "open") - (token.lastgroup == "close")
-        if token.lastgroup == "branch" and depth == 0:
-            return False
-    return True
-
-
 def _ways(source: str) -> float:
     """An upper bound of the ways to match one path; infinite when unclear."""
-    count = _Count()
-    before: re.Match[str] | None = None
-    for token in re.finditer(_PART, source, re.VERBOSE | re.DOTALL):
-        if not count.take(token, before):
-            return float("inf")
-        before = token
-    return count.total() * (1 + len(source) // 40)
+    text = _ONE.sub("x", source)
+    if _UNUSABLE.search(_GROUP.sub(r"(\1)", text)):
+        return math.inf
+    groups: list[float] = []  # the ways of each, which is replaced by one character
+    while group := _GROUP.search(text):
+        groups.append(sum(_ways_of(branch, groups) for branch in group[1].split("|")))
+        text = f"{text[: group.start()]}{chr(0xDFFF + len(groups))}{text[group.end() :]}"
+    if "(" in text or ")" in text:
+        return math.inf
+    # a branch begins anywhere in the path, or only where the path does
+    starts = ((branch, 1 if branch.startswith("^") else COMPARED) for branch in text.split("|"))
+    total = sum(_ways_of(branch, groups) * start for branch, start in starts)
+    return total * (1 + len(source) // 40)
 
 
-class _Count:
-    """The ways through the tokens so far."""
-
-    def __init__(self) -> None:
-        self._done = 0  # ways of the outermost branches before this one
-        self._ways = 0
-        self._open: list[int] = []  # branches of the groups around this place
-        self._complex: list[bool] = []  # whether such a group holds a repeat or a branch
-        self._closed_complex = False
-
-    def take(self, token: re.Match[str], before: re.Match[str] | None) -> bool:
-        """Count one more token. Returns False when the expression must not be used."""
-        kind, text = token.lastgroup, token[0]
-        if not self._ways:  # a branch begins: anywhere in the path, or only where the path does
-            self._ways = 1 if text == "^" else COMPARED
-        if kind == "open":
-            self._open.append(1)
-            self._complex.append(False)
-            return text != "(?"  # looks around, or sets flags
-        if kind == "close":
-            return self._close()
-        if kind == "branch":
-            self._branch()
-        elif kind == "repeat":
-            return self._repeat(token, before)
-        # "[]" is nothing in JavaScript and an open set in Python; \1 and \k repeat a group.
-        return text not in ("[]", "[^]") and not (kind == "escape" and text[1] in "123456789k")
-
-    def total(self) -> float:
-        """The ways through all of it."""
-        return float("inf") if self._open else self._done + self._ways
-
-    def _close(self) -> bool:
-        if not self._open:
-            return False
-        self._ways *= self._open.pop()
-        self._closed_complex = self._complex.pop()
-        if self._complex and self._closed_complex:
-            self._complex[-1] = True
-        return True
-
-    def _branch(self) -> None:
-        if self._open:
-            self._open[-1] += 1
-            self._complex[-1] = True
-        else:
-            self._done, self._ways = self._done + self._ways, 0
-
-    def _repeat(self, token: re.Match[str], before: re.Match[str] | None) -> bool:
-        if before is None or before.lastgroup in ("repeat", "branch", "open"):
-            return False
-        if before.lastgroup == "close" and self._closed_complex:
-            return False  # a repeat of repeats
-        least, most = _bounds(token)
-        if self._complex:
-            self._complex[-1] = True
-        self._ways *= max(most - least, 0) + 1 + least // 8  # a long way counts as several
-        return least <= COMPARED and most <= COMPARED
-
-
-def _bounds(token: re.Match[str]) -> tuple[int, int]:
-    if token[0][0] != "{":
-        return _BOUNDS[token[0][0]]
-    least = int(token["least"] or 0)
-    if not token["range"]:
-        return least, least
-    return least, int(token["most"]) if token["most"] else max(least, COMPARED)
+def _ways_of(branch: str, groups: list[float]) -> float:
+    ways = 1.0
+    for char, sign, least, comma, most in _FACTOR.findall(branch):
+        own = groups[ord(char) - 0xE000] if 0xE000 <= ord(char) < 0xF900 else 1.0
+        low, high = 1, 1
+        if sign or least or comma:
+            low = int(least or 0)
+            counted = int(most) if most else COMPARED if comma else low
+            low, high = _BOUNDS.get(sign, (low, counted))
+            if own > 1 or max(low, high) > COMPARED:
+                return math.inf  # a repeat of repeats
+        ways *= own * (max(high - low, 0) + 1 + (low // 8))  # a long way counts as several
+    return ways
