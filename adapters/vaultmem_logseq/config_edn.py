@@ -7,7 +7,7 @@ import re
 from vaultmem.light import NamedTuple
 from vaultmem_logseq.names import DEFAULT_FILE, DEFAULT_TITLE
 
-Edn = None | bool | int | float | str | list["Edn"] | dict[str, "Edn"]
+Edn = None | str | list["Edn"] | dict[str, "Edn"]
 
 _TOKEN = re.compile(
     r"""
@@ -23,9 +23,6 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _CLOSING = {"{": "}", "#{": "}", "[": "]", "(": ")"}
-_WORDS: dict[str, Edn] = {"nil": None, "true": True, "false": False}
-_INTEGER = re.compile(r"[+-]?\d{1,18}N?")
-_FLOAT = re.compile(r"[+-]?\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?M?")
 _TOO_DEEP = 500
 
 
@@ -59,8 +56,8 @@ class _Form:
 def read_edn(text: str) -> Edn:
     """The first form of the text; None if there is none or the brackets do not match.
 
-    Sets and lists become lists, characters and symbols strings; tagged literals lose their tag.
-    Map keys other than keywords, symbols and strings are left out.
+    Sets and lists become lists; tagged literals lose their tag. Of numbers, characters and symbols, which no setting
+    that is read here has, each is None.
     """
     forms = [_Form("")]
     position = 0
@@ -88,7 +85,7 @@ def _take(token: re.Match[str], forms: list[_Form]) -> bool:
     elif kind == "string":
         forms[-1].add(_string(token["string"]))
     elif kind == "atom" and not source.startswith("#"):
-        forms[-1].add(_atom(source))
+        forms[-1].add(Keyword(source) if source.startswith(":") else None)
     return True
 
 
@@ -100,18 +97,6 @@ def _string(source: str) -> str:
         return text
     # Two escapes can be a surrogate pair; a lone surrogate is invalid.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _atom(source: str) -> Edn:
-    if source.startswith(":"):
-        return Keyword(source)
-    if source in _WORDS:
-        return _WORDS[source]
-    if _INTEGER.fullmatch(source):
-        return int(source.rstrip("N"))
-    if _FLOAT.fullmatch(source):
-        return float(source.rstrip("M"))
-    return source
 
 
 class Settings(NamedTuple):
