@@ -70,16 +70,12 @@ def _expect(node: Node, kind: str, name: str) -> Node:
 
 
 def remove_hook(text: str, harness: Harness) -> str:
-    """The settings without our hooks; "" for a file as add_hook() makes it."""
-    while text.strip(_NOTHING) and (ours := _ours(parse(text), harness)):
-        node, number = ours[-1][-1]
-        field = node.items[number].get(harness.command)
-        text = (
-            ""
-            if field and text == _render_new(harness, field.text)
-            else _without_last(text, harness)
-        )
-    return text
+    """The settings without our hooks; "" where nothing is left but what a new file has besides them."""
+    before = text
+    while text.strip(_NOTHING) and _ours(parse(text), harness):
+        text = _without_last(text, harness)
+    is_bare = text != before and set(parse(text).names) <= harness.scaffold.keys()
+    return "" if is_bare else text
 
 
 def _without_last(text: str, harness: Harness) -> str:
