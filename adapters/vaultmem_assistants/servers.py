@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -41,7 +41,7 @@ def add_server(text: str, harness: Harness, entry: Json) -> str:
         return text
     form, after = _form(harness), text
     if there is not None and not stale.isdisjoint(there):
-        after, entry = form.cut(text, key, stale), server
+        after, entry = form.take(text, key), server
     after = form.put(after, key, entry)
     if _load(after, harness) != _with(_load(text, harness), key, server):
         raise ValueError(_ODD)
@@ -72,12 +72,11 @@ def is_remote(text: str, harness: Harness) -> bool:
 
 
 class _Form(NamedTuple):
-    """A syntax of settings: how to read it, add and remove our entry, and drop fields of it."""
+    """A syntax of settings: how to read it, and to add and remove our entry."""
 
     load: Callable[[str], object]
     put: Callable[[str, str, Json], str]
     take: Callable[[str, str], str]
-    cut: Callable[[str, str, Collection[str]], str]
 
 
 def _form(harness: Harness) -> _Form:
@@ -203,13 +202,6 @@ def _take_toml(text: str, key: str) -> str:
     return before + after
 
 
-def _cut_toml(text: str, key: str, fields: Collection[str]) -> str:
-    start, end, lines = _table(text, key)
-    fields_of_lines = ((line, _FIELD.match(line)) for line in lines[start:end])
-    left = [line for line, name in fields_of_lines if not name or name[1] not in fields]
-    return "".join([*lines[:start], *left, *lines[end:]])
-
-
 def _as_toml(value: object) -> str:
     """A value on one line."""
     if isinstance(value, dict):
@@ -232,9 +224,8 @@ def _table(text: str, key: str) -> tuple[int, int, list[str]]:
     return start, end, lines
 
 
-# In JSON our entry is removed and added again as a whole, on one line.
-_JSON = _Form(_load_json, _put_json, _take_json, lambda text, key, _: _take_json(text, key))
-_TOML = _Form(tomllib.loads, _put_toml, _take_toml, _cut_toml)
+_JSON = _Form(_load_json, _put_json, _take_json)
+_TOML = _Form(tomllib.loads, _put_toml, _take_toml)
 
 
 # A memory on another machine: the address and the token of its HTTP door. A token gives anybody access. So it is only
