@@ -129,7 +129,6 @@ class Dwindling:
 
     def wholly(self, now: float, *, confirmed: bool = False) -> None:
         """A look at everything."""
-        self.losses.begin()
         try:
             if not confirmed:
                 self.losses.check(self.seen(), now)
@@ -208,12 +207,7 @@ def test_it_heals_when_what_was_kept_is_back() -> None:
     vault.wholly(0.0)
     vault.partly(1.0)
     assert vault.losses.vanished
-    assert vault.losses.are_back(vault.seen()) is None
-    vault.there |= set(sorted(kept)[:10])
-    assert vault.losses.are_back(vault.seen()) is False
-    assert vault.losses.are_back(vault.seen()) is None
     vault.there |= kept
-    assert vault.losses.are_back(vault.seen()) is True
     vault.wholly(9.0)
     assert vault.losses.vanished is None
     assert len(vault.indexed) == 100
@@ -227,7 +221,6 @@ def test_a_loss_that_could_not_be_written_down_counts_once() -> None:
     assert vault.losses.vanished is None
     assert vault.indexed == vault.there
     vault.lose(5)
-    vault.losses.begin()
     vault.losses.check(vault.seen(), 2.0)  # and this time, too, writing fails
     vault.wholly(3.0)
     assert vault.losses.vanished is None

@@ -304,8 +304,7 @@ class VanishGuard:
         # Paths that we moved away and that are still in the index.
         self._ours: set[str] = set()
         self._lately: deque[tuple[float, int]] = deque()
-        self._unconfirmed: set[str] | None = None  # None: it is unknown which
-        self._going = 0
+        self._going = 0  # in a comparison of the whole vault
 
     def hold(self, why: str) -> None:
         """Believe no deletion from now on."""
@@ -335,20 +334,7 @@ class VanishGuard:
                 self.expect(self._check(gone, total, now))
             except VaultGoneError as error:
                 self.hold(str(error))
-                self._unconfirmed = set()
-        if not self.vanished:
-            return []
-        if self._unconfirmed is not None:
-            self._unconfirmed.update(gone)
-        return gone
-
-    def are_back(self, diff: Diff) -> bool | None:
-        """Whether all files that the index keeps are back; None if none of them is, as far as has been looked."""
-        if self._unconfirmed is None:
-            return True  # perhaps
-        before = len(self._unconfirmed)
-        self._unconfirmed.difference_update(diff.known)
-        return None if len(self._unconfirmed) == before else not self._unconfirmed
+        return gone if self.vanished else []
 
     def count(self, number: int, now: float, diff: Diff | None = None) -> None:
         """Count files removed from the index."""
@@ -359,19 +345,11 @@ class VanishGuard:
 
     # A look at everything
 
-    def begin(self) -> None:
-        """Begin a comparison of the whole vault."""
-        self._unconfirmed, self._going = None, 0
-
     def check(self, diff: Diff, now: float) -> None:
         """Raise VaultGoneError if too much is gone, at once or within a short time."""
         gone = self.missing(diff)
-        try:
-            check_vanished(self._folder, without(diff, self._ours))
-            by_git = self._check(gone, len(diff.known) + len(diff.gone), now) if gone else ()
-        except VaultGoneError:
-            self._unconfirmed = set(gone)
-            raise
+        check_vanished(self._folder, without(diff, self._ours))
+        by_git = self._check(gone, len(diff.known) + len(diff.gone), now) if gone else ()
         self._going = len(gone) - len(by_git)
 
     def end(self, now: float, *, confirmed: bool) -> None:
@@ -383,7 +361,9 @@ class VanishGuard:
             self._ours.clear()
         if confirmed:
             self._lately.clear()
-        self.count(self._going, now)
+        else:
+            self.count(self._going, now)
+        self._going = 0
 
     def _check(self, gone: list[str], total: int, now: float) -> set[str]:
         """Raise VaultGoneError if these losses and those of the last minute are too many of `total` to believe. Returns

@@ -37,8 +37,7 @@ SETTLE_AFTER = 10.0  # quiet seconds before whole-vault work: 0.3 s at 100,000 n
 REST_AFTER = 30.0  # quiet seconds before the keyword writer frees its memory
 RETRY_AFTER = 10.0
 GONE_RETRY = 30.0  # until checking whether a missing vault is back
-BACK_WAIT = 1.0  # after everything missing is back
-PART_BACK_WAIT = 5.0  # after some of it is back
+BACK_WAIT = 2.0  # after anything happened meanwhile
 MANY_FRESH = 500  # with more new files than this, everything is looked at again
 LOOK = 0.02  # seconds between checks while waiting for the rest
 FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
@@ -226,7 +225,6 @@ class Reconciler(threading.Thread):
         """Compare everything, by the current rules."""
         started, is_told = time.monotonic(), len(self._debounce) > 0 or not self.has_looked
         self.stage.stage("comparing", 0)
-        self._guard.begin()
         try:
             with catalog_errors():
                 indexer = self._opened()
@@ -247,7 +245,6 @@ class Reconciler(threading.Thread):
 
     def _rebuild(self, work: Work) -> Report:
         started = time.monotonic()
-        self._guard.begin()
         self._close()
         with catalog_errors():
             indexer, report = sync.rebuilt(self._state, self._config, work, self._hook)
@@ -334,9 +331,8 @@ class Reconciler(threading.Thread):
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
         diff = indexer.differences(place)
         self._guard.check_root()
-        are_back = self._guard.are_back(diff) if self.vanished else None
-        if are_back is not None:  # otherwise every save would compare everything
-            self.look_at_all(BACK_WAIT if are_back else PART_BACK_WAIT)
+        if self.vanished:
+            self.look_at_all(BACK_WAIT)
         diff = without(diff, self._too_early(diff, touches))
         diff = without(diff, self._keep_suspicious(indexer, diff))
         if not (diff.put or diff.touched or diff.gone):
