@@ -21,7 +21,7 @@ from vaultmem import machine, paths
 from vaultmem.api import Vault
 from vaultmem.client import AgentError
 from vaultmem.index.state import State
-from vaultmem.service import agent_health, service
+from vaultmem.service import service
 from vaultmem.service.log import log_file
 
 WELL: dict[str, Any] = {
@@ -310,28 +310,6 @@ def test_an_index_that_nobody_keeps_fresh(indexed: Path, monkeypatch: pytest.Mon
     assert found(indexed) == ["warning: the index is 3 days old, and no agent keeps it fresh"]
     says(WELL, monkeypatch)
     assert found(indexed) == []
-
-
-def test_more_folders_than_may_be_watched(
-    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limit = tmp_path / "max_user_watches"
-    limit.write_text("1\n")
-    monkeypatch.setattr(agent_health, "_WATCHES", str(limit))
-    assert found(indexed) == [
-        "warning: the vault has 1 folders, and the system lets a person watch 1"
-    ]
-    limit.write_text("many\n")
-    assert found(indexed) == []
-
-
-def test_embedding_on_a_busy_computer(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getloadavg", lambda: (1_000.0, 0.0, 0.0))
-    says(WELL, monkeypatch)
-    assert found(indexed) == []
-    says({**WELL, "embedding": {"waiting": 900, "done": 0, "running": True}}, monkeypatch)
-    (said,) = found(indexed)
-    assert said.startswith("note: the computer is busy (")
 
 
 def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ DAY = 86_400
 RECENT = 2 * DAY
 MUCH_MEMORY = 1_500_000_000
 RESTART, START, INSTALL = "vaultmem restart", "vaultmem start", "vaultmem service install"
-BUSY = 2.0  # waiting processes per processor
 _WATCHES = "/proc/sys/fs/inotify/max_user_watches"
 
 
@@ -84,7 +83,7 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
     """Every problem of the agent that can be found without changing anything; `readable` is the index."""
     seen = Seen(vault, _status(vault), clock.seconds(), readable and vault.is_indexed())
     rules = (
-        _lock, _version, _watching, _work, _reminders, _last_error, _socket, _folders, _service, _load, _age,
+        _lock, _version, _watching, _work, _reminders, _last_error, _socket, _folders, _service, _age,
     )  # fmt: skip
     return [finding for rule in rules for finding in rule(seen)]
 
@@ -133,11 +132,11 @@ def _watching(seen: Seen) -> Iterator[Finding]:
         yield Finding("warning", what, _more_watches())
 
 
-def _more_watches(watches: int = 524_288) -> str:
+def _more_watches() -> str:
     if not os.path.exists(_WATCHES):
         return RESTART
     return (
-        f"echo fs.inotify.max_user_watches={watches} | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
+        "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
         "sudo sysctl --system && vaultmem restart"
     )
 
@@ -229,22 +228,6 @@ def _service(seen: Seen) -> Iterator[Finding]:
         yield _to_type("warning", what, START)
 
 
-def _load(seen: Seen) -> Iterator[Finding]:
-    load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    agent = seen.agent or {}
-    embedding = agent.get("embedding")
-    if embedding and load > BUSY and embedding["waiting"]:
-        what = f"the computer is busy ({load:.0f} processes for each processor), so embedding takes long"
-        yield Finding("note", what, "nothing to do; vaultmem status tells how far it is")
-    limit = _watch_limit()
-    if limit is None or not seen.readable:
-        return
-    folders = len({os.path.dirname(path) for path in seen.vault.notes()})
-    if folders > limit * 0.9:
-        what = f"the vault has {folders:,} folders, and the system lets a person watch {limit:,}"
-        yield Finding("warning", what, _more_watches(max(524_288, folders * 2)))
-
-
 def freshness(state: State) -> JsonObject:
     """When the index was last compared with the notes, in seconds since 1970, and how the proxy's recalls ended."""
     synced = None
@@ -257,14 +240,6 @@ def freshness(state: State) -> JsonObject:
     for check in plugins.health():
         facts = {**facts, **check.facts(state.folder)}
     return {"synced": int(synced) if synced else None, "recalls": facts.get("proxy", {})}
-
-
-def _watch_limit() -> int | None:
-    try:
-        with open(_WATCHES, encoding="ascii") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return None
 
 
 def _age(seen: Seen) -> Iterator[Finding]:
