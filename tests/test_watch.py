@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.watch_run import Call, Heard, fill, heard, linux, root, until
-from vaultmem.vault import watch_events
+from tests.watch_run import Call, Heard, begin, end, fill, heard, linux, root, until
+from vaultmem.vault import watch, watch_events
 from vaultmem.vault.watch import Watcher
 from vaultmem.vault.watch_events import SETTINGS_FILES
 
@@ -22,7 +22,7 @@ def watcher(root: Path, heard: Heard) -> Iterator[Watcher]:
     one = Watcher(str(root), heard)
     before = set(threading.enumerate())
     yield one
-    one.stop()
+    end(one)
     assert set(threading.enumerate()) <= before
 
 
@@ -52,9 +52,7 @@ def test_a_note_that_is_made_saved_and_deleted(
     root: Path, watcher: Watcher, heard: Heard, marks: Marks
 ) -> None:
     fill(root, "sub/old.md")
-    watcher.start()
-    assert watcher.is_alive()
-    assert watcher.is_whole()
+    begin(watcher)
     assert heard.calls == []
     fill(root, "new.md", "pictures.png")
     assert set(marks.settled()) == {("touched", "new.md"), ("touched", "pictures.png")}
@@ -70,7 +68,7 @@ def test_a_moved_note_is_told_of_at_both_places(
     root: Path, watcher: Watcher, heard: Heard, marks: Marks
 ) -> None:
     fill(root, "a/x.md", "b/y.md", ".trash/z.md", "../outside/in.md")
-    watcher.start()
+    begin(watcher)
     (root / "a/x.md").rename(root / "b/x.md")
     assert marks.settled() == [("touched", "a/x.md"), ("touched", "b/x.md")]
     heard.calls.clear()
@@ -87,7 +85,7 @@ def test_ignored_files_are_not_reported(
     root: Path, watcher: Watcher, heard: Heard, marks: Marks
 ) -> None:
     fill(root, "note.md", ".obsidian/plugins/dataview/x", "node_modules/p/x.md", "m/c/a.md")
-    watcher.start()
+    begin(watcher)
     fill(root, ".hidden.md", ".obsidian/workspace.json", ".obsidian/plugins/dataview/data.json")
     fill(root, ".trash/a/b.md", "sub.swp", "~sync~note.md.tmp", "note.md~", ".stversions/note.md")
     fill(root, "node_modules/p/y.md", "node_modules/q/z.md", ".obsidian/app.json.bak")
@@ -106,7 +104,7 @@ def test_ignored_files_are_not_reported(
 def test_no_read_events_are_requested_from_the_kernel(watcher: Watcher) -> None:
     """With these events watchdog never comes to an end in thousands of folders."""
     before = watch_events.open_queues()
-    watcher.start()
+    begin(watcher)
     (queue,) = watch_events.open_queues() - before
     lines = Path(f"/proc/self/fdinfo/{queue}").read_text("ascii").splitlines()
     masks = [int(line.split("mask:")[1].split()[0], 16) for line in lines if "mask:" in line]
@@ -120,7 +118,7 @@ def test_a_note_that_left_does_not_hold_up_the_next(watcher: Watcher) -> None:
     """Watchdog waits for the other half of its rename, and all that follows waits with it."""
     from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
 
-    watcher.start()
+    begin(watcher)
     assert InotifyMoveEventGrouper.delay <= 0.05
 
 
@@ -130,7 +128,7 @@ def test_a_note_that_left_does_not_hold_up_the_next(watcher: Watcher) -> None:
 def test_names_come_as_the_disk_spells_them(
     root: Path, watcher: Watcher, heard: Heard, name: bytes
 ) -> None:
-    watcher.start()
+    begin(watcher)
     folder = os.fsencode(root)
     try:
         with open(os.path.join(folder, name), "wb"):
@@ -150,7 +148,7 @@ def test_a_moved_folder_is_told_of_once_at_both_places(
     root: Path, watcher: Watcher, heard: Heard, marks: Marks
 ) -> None:
     fill(root, *(f"a/b/{number}.md" for number in range(50)))
-    watcher.start()
+    begin(watcher)
     (root / "a").rename(root / "c")
     assert marks.settled() == [("folder", "a"), ("folder", "c")]
     heard.calls.clear()
@@ -161,7 +159,7 @@ def test_a_moved_folder_is_told_of_once_at_both_places(
 def test_nothing_is_lost_in_folders_made_in_one_go(
     root: Path, watcher: Watcher, heard: Heard, marks: Marks
 ) -> None:
-    watcher.start()
+    begin(watcher)
     paths = [f"t{tree}/b/c/d/{note}.md" for tree in range(40) for note in range(3)]
     fill(root, *paths)
     marks.settled()
@@ -177,7 +175,7 @@ def test_settings_are_told_of_however_they_are_saved(
     root: Path, watcher: Watcher, heard: Heard, path: str
 ) -> None:
     fill(root, path)
-    watcher.start()
+    begin(watcher)
     acts: list[Callable[[], object]] = [
         lambda: (root / path).write_text("{}"),
         lambda: fill(root, path + ".tmp") or (root / (path + ".tmp")).replace(root / path),
@@ -188,7 +186,7 @@ def test_settings_are_told_of_however_they_are_saved(
     for act in acts:
         heard.calls.clear()
         act()
-        heard.wait(("settings",))
+        heard.wait(("later",))
 
 
 GIT = [
@@ -207,23 +205,23 @@ def test_git_is_told_of_when_its_head_index_or_refs_move(
 ) -> None:
     for path in (*GIT, *NOT_GIT):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-    watcher.start()
+    begin(watcher)
     for path in GIT:
         heard.calls.clear()
         fill(root, path)
-        assert set(marks.settled()) == {("git",)}, path
+        assert set(marks.settled()) == {("later",)}, path
     heard.calls.clear()
     fill(root, *NOT_GIT)
     assert marks.settled() == []
     (root / ".git/index.lock").rename(root / ".git/index")
-    assert marks.settled() == [("git",)]
+    assert marks.settled() == [("later",)]
 
 
 class Faulty(Heard):
     """A listener that fails at the first call."""
 
-    def touched(self, path: str) -> None:
-        super().touched(path)
+    def touched(self, path: str, *, folder: bool = False) -> None:
+        super().touched(path, folder=folder)
         if len(self.calls) == 1:
             raise ValueError(path)
 
@@ -233,14 +231,14 @@ def test_a_fault_of_the_listener_is_logged_and_no_more(
 ) -> None:
     faulty = Faulty()
     watcher = Watcher(str(root), faulty)
-    watcher.start()
+    begin(watcher)
     fill(root, "first.md")
     until(lambda: "ValueError: first.md" in caplog.text)
     fill(root, "second.md")
     faulty.wait(("touched", "second.md"))
     assert {record.name for record in caplog.records} == {"vaultmem.watch"}
-    assert watcher.is_alive()
-    watcher.stop()
+    assert watcher.as_dict()["alive"]
+    end(watcher)
 
 
 def test_the_portable_way(
@@ -248,35 +246,34 @@ def test_the_portable_way(
 ) -> None:
     """What runs where there is no inotify, on whatever watchdog takes here."""
     fill(root, "a/x.md", "../outside/y.md")
+    monkeypatch.setattr(watch, "CHECK_EVERY", 0.1)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(sys, "platform", "darwin")
-        watcher.start()
-        assert watcher.is_alive()
-        assert watcher.is_whole()
+        begin(watcher)
     (root / "a").rename(root / "b")
     fill(root, "b/x.md")
     heard.wait(("folder", "a"), ("folder", "b"), ("touched", "b/x.md"))
     (root / "../outside").rename(root / "c")
     heard.wait(("folder", "c"))
     root.rename(root.parent / "away")
-    assert not watcher.is_alive()
     heard.wait(("folder", ""))
+    assert not watcher.as_dict()["alive"]
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["made anew", "renamed away and back"])
 def test_a_vault_that_is_gone_and_there_again(
-    root: Path, watcher: Watcher, heard: Heard, kept: bool
+    root: Path, watcher: Watcher, heard: Heard, monkeypatch: pytest.MonkeyPatch, kept: bool
 ) -> None:
     away = root.parent / "away"
-    watcher.start()
+    monkeypatch.setattr(watch, "GONE_EVERY", 0.05)
+    begin(watcher)
     root.rename(away) if kept else root.rmdir()
     heard.wait(("folder", ""))
-    assert not watcher.is_alive()
+    until(lambda: not watcher.as_dict()["alive"])
     assert heard.calls == [("folder", "")]
     away.rename(root) if kept else root.mkdir()
-    assert not watcher.is_alive()
-    watcher.start()
-    assert watcher.is_alive()
+    heard.wait(("at once",))
+    assert watcher.as_dict()["alive"]
     fill(root, "a.md")
     heard.wait(("touched", "a.md"))
     assert heard.of("folder") == [("folder", "")]
@@ -287,9 +284,9 @@ def test_a_folder_that_leaves_the_vault_and_comes_back(
 ) -> None:
     outside = root.parent / "outside"
     fill(root, "a/x.md")
-    watcher.start()
+    begin(watcher)
     (root / "a").rename(outside)
-    heard.wait(("folder", "a"), ("lost",))
+    heard.wait(("folder", "a"), ("at once",))
     heard.calls.clear()
     fill(outside, "x.md")
     assert marks.settled() == []
@@ -297,7 +294,7 @@ def test_a_folder_that_leaves_the_vault_and_comes_back(
     heard.wait(("folder", "b"))
     fill(root, "b/x.md")
     heard.wait(("touched", "b/x.md"))
-    assert watcher.is_whole()
+    assert watcher.as_dict()["whole"]
 
 
 def test_a_new_folder_by_the_name_of_one_that_left(
@@ -305,17 +302,17 @@ def test_a_new_folder_by_the_name_of_one_that_left(
 ) -> None:
     outside = root.parent / "outside"
     (root / "a").mkdir()
-    watcher.start()
+    begin(watcher)
     (root / "a").rename(outside)
-    heard.wait(("lost",))
+    heard.wait(("at once",))
     (root / "a").mkdir()
     (root / "a").rename(root / "b")
     outside.rmdir()
     heard.wait(("folder", "b"))
     fill(root, "b/y.md")
     heard.wait(("touched", "b/y.md"))
-    assert watcher.is_alive()
-    assert heard.of("lost") == [("lost",)]
+    assert watcher.as_dict()["alive"]
+    assert heard.of("at once") == [("at once",)]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -325,12 +322,12 @@ def test_a_thread_killed_by_a_name_clash_is_replaced(
     """Too fast for a renewal: watchdog knows two watches by one name, forgets one and misses it."""
     outside = root.parent / "outside"
     (root / "a").mkdir()
-    watcher.start()
+    begin(watcher)
     (root / "a").rename(outside)
     (root / "a").mkdir()
     (root / "a").rename(root / "b")
     outside.rmdir()
-    heard.wait(("lost",))
+    heard.wait(("at once",))
     fill(root, "b/y.md")
     heard.wait(("touched", "b/y.md"))
-    assert watcher.is_alive()
+    assert watcher.as_dict()["alive"]

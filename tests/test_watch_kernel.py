@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests.watch_run import PATIENCE, Heard, fill, heard, linux, root, until
+from tests.watch_run import end as end_of
 from vaultmem.vault.watch import Watcher
 
 __all__ = ["heard", "root"]  # fixtures
 
 CHILD = """
-import json, signal, sys, threading
+import json, logging, signal, sys, threading
 from vaultmem.vault.watch import Watcher
 
-speaking = threading.Lock()
+speaking, ready = threading.Lock(), threading.Event()
 
 def say(*words):
     with speaking:  # a line is two writes, and two threads speak
@@ -27,17 +28,26 @@ def say(*words):
 
 class Heard:
     def __getattr__(self, name):
-        return lambda *words: say(name, *words)
+        return lambda *words, **more: say(name, *words)
 
+class Log(logging.Handler):
+    def emit(self, record):
+        if record.msg.startswith("watching"):
+            ready.set()
+        elif record.levelno >= logging.WARNING:
+            say("blind", record.getMessage())
+
+logging.getLogger("vaultmem.watch").addHandler(Log())
+logging.getLogger("vaultmem.watch").setLevel(logging.INFO)
 signal.alarm(30)  # a test that waits in vain fails
 watcher = Watcher(sys.argv[1], Heard())
 watcher.start()
-say("started", watcher.is_alive(), watcher.is_whole())
+ready.wait()
+say("started", watcher._still_watches(), watcher.as_dict()["whole"])
 for line in sys.stdin:
-    if line.strip() == "start":
-        watcher.start()
-    say(line.strip(), watcher.is_alive(), watcher.is_whole())
+    say(line.strip(), watcher._still_watches(), watcher.as_dict()["whole"])
 watcher.stop()
+watcher.join()
 assert not [one for one in threading.enumerate() if one is not threading.main_thread()]
 """
 
@@ -102,11 +112,11 @@ def test_events_that_the_kernel_dropped(root: Path) -> None:
         names = ("a/a.md", "a/c.md") if number % 2 == 0 else ("a/c.md", "a/a.md")
         os.rename(root / names[0], root / names[1])
     child.send_signal(signal.SIGCONT)
-    assert said(child, "lost") == []
+    assert said(child, "look_at_all") == []
     fill(root, "a/after.md")
     assert child.stdout
     for line in child.stdout:  # a loss that is found only then is said anew, and includes it
-        if json.loads(line) in (["touched", "a/after.md"], ["lost"]):
+        if json.loads(line) in (["touched", "a/after.md"], ["look_at_all"]):
             break
     assert ask(child) == [True, True]
     end(child)
@@ -116,11 +126,10 @@ def test_events_that_the_kernel_dropped(root: Path) -> None:
 def test_more_folders_than_may_be_watched(root: Path) -> None:
     fill(root, *(f"f{number}/a.md" for number in range(30)))
     child = run_child(root, *in_own_kernel_limits("echo 21 > /proc/sys/user/max_inotify_watches"))
-    what, fix = said(child, "blind")
+    (what,) = said(child, "blind")
     assert str(what).startswith("only 20 of 31 folders can be watched")
-    assert str(fix).startswith("sudo sysctl fs.inotify.max_user_watches=")
+    assert "to mend it: sudo sysctl fs.inotify.max_user_watches=" in str(what)
     assert said(child, "started") == [True, False]
-    assert ask(child, "start") == [True, False]
     end(child)
 
 
@@ -130,9 +139,9 @@ def test_more_folders_later_than_may_be_watched(root: Path) -> None:
     child = run_child(root, *in_own_kernel_limits("echo 21 > /proc/sys/user/max_inotify_watches"))
     assert said(child, "started") == [True, True]
     fill(root, *(f"f{number}/a.md" for number in range(30)))
-    what, _ = said(child, "blind")
+    (what,) = said(child, "blind")
     assert str(what).startswith("only 20 of 32 folders can be watched")
-    assert said(child, "lost") == []  # it was tried anew before it said so
+    assert said(child, "look_at_all") == []  # it was tried anew before it said so
     assert ask(child) == [True, False]
     end(child)
 
@@ -144,11 +153,10 @@ def test_more_folders_later_than_may_be_watched(root: Path) -> None:
 def test_no_watch_at_all(root: Path, limit: str, room: int) -> None:
     name = limit.replace("user", "inotify")
     child = run_child(root, *in_own_kernel_limits(f"echo {room} > /proc/sys/user/{name}"))
-    what, fix = said(child, "blind")
+    (what,) = said(child, "blind")
     assert "watched" in str(what)
-    assert str(fix).startswith(f"sudo sysctl fs.inotify.{limit}=")
+    assert f"to mend it: sudo sysctl fs.inotify.{limit}=" in str(what)
     assert said(child, "started") == [False, False]
-    assert ask(child, "start") == [False, False]
     end(child)
 
 
@@ -166,8 +174,8 @@ def test_a_vault_that_is_unmounted_and_comes_back(root: Path) -> None:
         child.communicate()
         pytest.skip(f"this system does not let us: {error}")
     subprocess.run([*inside, "mount", "-t", "tmpfs", "none", disk], check=True)
-    assert ask(child) == [False, True]
-    assert ask(child, "start") == [True, True]
+    assert ask(child)[0] is False
+    until(lambda: ask(child) == [True, True])
     subprocess.run([*inside, "touch", disk / "a.md"], check=True)
     assert said(child, "touched") == ["a.md"]
     end(child)
@@ -182,10 +190,7 @@ def test_a_system_that_cannot_tell(
     monkeypatch.setattr("vaultmem.vault.watch._new_observer", fails)
     watcher = Watcher(str(root), heard)
     watcher.start()
-    watcher.start()
-    assert not watcher.is_alive()
-    assert not watcher.is_whole()
-    ((_, what, fix),) = heard.calls
-    assert os.strerror(errno.ENOSYS) in what
-    assert fix == "vaultmem sync"
-    watcher.stop()
+    until(lambda: watcher.trouble is not None)
+    told = f"the vault cannot be watched: [Errno {errno.ENOSYS}] {os.strerror(errno.ENOSYS)}; vaultmem sync"
+    assert watcher.as_dict() == {"alive": False, "whole": False, "trouble": told}
+    end_of(watcher)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from vaultmem.vault.watch import Watcher
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these limits")
 PATIENCE = 60.0  # seconds; only a failing test waits this long
 Call = tuple[str, ...]
@@ -18,23 +20,11 @@ class Heard:
     def __init__(self) -> None:
         self.calls: list[Call] = []
 
-    def touched(self, path: str) -> None:
-        self.calls.append(("touched", path))
+    def touched(self, path: str, *, folder: bool = False) -> None:
+        self.calls.append(("folder" if folder else "touched", path))
 
-    def folder_touched(self, path: str) -> None:
-        self.calls.append(("folder", path))
-
-    def settings_touched(self) -> None:
-        self.calls.append(("settings",))
-
-    def git_touched(self) -> None:
-        self.calls.append(("git",))
-
-    def lost(self) -> None:
-        self.calls.append(("lost",))
-
-    def blind(self, what: str, fix: str) -> None:
-        self.calls.append(("blind", what, fix))
+    def look_at_all(self, within: float = 0.0) -> None:
+        self.calls.append(("later",) if within else ("at once",))
 
     def wait(self, *calls: Call) -> None:
         """Wait for these calls, in any order and among others."""
@@ -55,6 +45,20 @@ def until(happened: Callable[[], bool], state: Callable[[], object] = lambda: ""
     while not happened():
         assert time.monotonic() < end, state()
         time.sleep(0.005)
+
+
+def begin(watcher: Watcher) -> None:
+    """Start it, and wait until it watches all folders."""
+    watcher.start()
+    until(lambda: watcher.as_dict()["whole"])
+    assert watcher.as_dict() == {"alive": True, "whole": True, "trouble": None}
+
+
+def end(watcher: Watcher) -> None:
+    """Stop it, if it was started, and wait until it has ended."""
+    watcher.stop()
+    if watcher.ident:
+        watcher.join()
 
 
 @pytest.fixture

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.agent.jobs import JobState, Surroundings
     from vaultmem.agent.scheduler import Scheduler
-    from vaultmem.agent.watching import Watching
     from vaultmem.service.agent_health import AgentStatus, ModelState
     from vaultmem.service.log import LastError
+    from vaultmem.vault.watch import Watcher
 
 log = logging.getLogger("vaultmem.agent")
 
@@ -87,7 +87,7 @@ class Agent:
         )
         unload = config.text("agent.unload")
         self.embedding.unload_after = times.duration_seconds(unload) if unload != "never" else None
-        self._watching: Watching | None = None
+        self._watcher: Watcher | None = None
         self._scheduler: Scheduler | None = None
         self._is_scheduled = threading.Event()
         self._surroundings: Surroundings | None = None
@@ -133,7 +133,7 @@ class Agent:
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
             return "the socket was removed"
-        threads = (self.reconciler, self.embedding, self._memories, self._watching, self._reminders)
+        threads = (self.reconciler, self.embedding, self._memories, self._watcher, self._reminders)
         dead = [thread.name for thread in threads if thread and not thread.is_alive()]
         return f"the thread for {dead[0]} has died" if dead else None
 
@@ -148,10 +148,10 @@ class Agent:
         """Load what is slow and not needed for the first answers."""
         from vaultmem.agent import jobs
         from vaultmem.agent.scheduler import Scheduler
-        from vaultmem.agent.watching import Watching
+        from vaultmem.vault.watch import Watcher
 
-        self._watching = Watching(self.folder, self.reconciler)
-        self._watching.start()
+        self._watcher = Watcher(self.folder, self.reconciler)
+        self._watcher.start()
         self.embedding.start()
         self._memories.start()
         self._reminders.start()
@@ -202,9 +202,9 @@ class Agent:
             self._scheduler.stop()
         if self._server:
             self._server.stop()
-        if self._watching:
-            self._watching.stop()
-        for thread in filter(None, (self.reconciler, self._watching)):
+        if self._watcher:
+            self._watcher.stop()
+        for thread in filter(None, (self.reconciler, self._watcher)):
             thread.join(max(0.1, started + STOP_WITHIN - time.monotonic()))
         self._pool.close()
         log.info("ended")
@@ -239,7 +239,7 @@ class Agent:
         return self._complete and looked
 
     def _hears_all(self) -> bool:
-        watching = self._watching and self._watching.as_dict()
+        watching = self._watcher and self._watcher.as_dict()
         return bool(watching and watching["alive"] and watching["whole"])
 
     def _on_replace(self) -> None:
@@ -314,7 +314,7 @@ class Agent:
             "current": self.reconciler.is_current(), "indexing": self.reconciler.stage.as_dict(),
             "waiting": self.reconciler.waiting(), "vanished": self.reconciler.vanished,
             "embedding": self.embedding.as_dict(), "model": self._model(), "memory_bytes": machine.resident_bytes(),
-            "watching": None if self._watching is None else self._watching.as_dict(),
+            "watching": None if self._watcher is None else self._watcher.as_dict(),
             "idle": bool(self._surroundings and self._surroundings.idle()), "jobs": self.jobs(),
             "reminders": self._reminders.status(), "requests": counters.served if counters else 0,
             "connections": counters.open if counters else 0, "last_error": self._last_error(),

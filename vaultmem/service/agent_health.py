@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vaultmem.agent.events import Stage
     from vaultmem.agent.jobs import JobState
     from vaultmem.agent.memory_threads import ReminderState
-    from vaultmem.agent.watching import WatchState
+    from vaultmem.vault.watch import WatchState
 
 DAY = 86_400
 RECENT = 2 * DAY

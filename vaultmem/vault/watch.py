@@ -1,6 +1,7 @@
 """Watches a vault for changes through the system, and reports when changes may be missed.
 
-It notices what watchdog ignores: lost events, folders that cannot be watched, a vault that moved, threads that died.
+It notices what watchdog ignores: lost events, folders that cannot be watched, a vault that moved, threads that died;
+and then watches again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from watchdog.events import DirDeletedEvent, DirMovedEvent, FileSystemEvent, Fil
 from watchdog.observers.api import BaseObserver
 from watchdog.utils import BaseThread, UnsupportedLibcError
 
+from vaultmem.light import TypedDict
 from vaultmem.text.values import OnError
 from vaultmem.vault.watch_events import (
     Listener,
-    Mounts,
     Sorter,
     count_folders,
     count_watches,
@@ -54,66 +55,53 @@ _PATIENCE = (0.0, 0.2, 0.6)  # seconds between counts before folders are reporte
 _CLOSING = 1.0  # seconds that threads have to end
 _NEVER = float("inf")
 _WATCHES, _INSTANCES = 524_288, 1024  # suggested limits of the kernel
+CHECK_EVERY = 30.0  # seconds between checks of the watches, or full comparisons while they fail
+GONE_EVERY = 5.0  # and between checks whether a missing vault is back
 
 
-class Watcher:
-    """Reports changes in a folder to a listener, from start() to stop(); it can be started again."""
+WatchState = TypedDict("WatchState", {"alive": bool, "whole": bool, "trouble": "str | None"})
+"""The state of the watcher."""
+
+
+class Watcher(threading.Thread):
+    """Reports changes in a folder to a listener, until stop(); watches again when the folder is back, or after watchdog
+    failed."""
 
     def __init__(self, folder: str, listener: Listener) -> None:
+        super().__init__(name="watching", daemon=True)
+        self.trouble: str | None = None  # why changes are not noticed, at all or in some folders
         self._folder = folder
         self._listener = listener
         self._observing: _Observing | None = None
-        self._opening = threading.Lock()  # guards _observing
         self._identity = (0, 0)
-        self._is_whole = self._is_renewing = False
-        self._reported: set[str] = set()
-        self._thread: threading.Thread | None = None
+        self._is_whole = False
+        self._logged: set[str] = set()
         self._news = threading.Condition()  # guards the following
-        self._is_gone = False
-        self._is_ending = False
-        self._is_broken = False
+        self._is_gone = self._is_ending = self._is_broken = False
         self._due = _NEVER
         self._renewed = -_NEVER
 
-    def start(self) -> None:
-        """Start watching; returns when all folders are watched. Calls blind() if that fails; if the folder does not
-        exist, is_alive() is false."""
-        self.stop()
-        self._is_ending = self._is_broken = False
-        self._due = _NEVER
-        with self._opening:
-            self._open()
-        self._thread = threading.Thread(target=self._tend, name="vaultmem-watch", daemon=True)
-        self._thread.start()
+    def run(self) -> None:
+        """Watch until stop()."""
+        self._open()
+        log.info("watching %s", self._folder)
+        while self._rest():
+            self._check()
+        self._close()
 
     def stop(self) -> None:
-        """Stop watching; no event follows."""
+        """Ask the thread to end."""
         with self._news:
             self._is_ending = True
             self._news.notify()
-        if self._thread and self._thread is not threading.current_thread():
-            self._thread.join()
-        self._thread = None
-        with self._opening:
-            self._close()
 
-    def is_whole(self) -> bool:
-        """Whether all folders were watched at the last count."""
-        return self._is_whole
-
-    def is_alive(self) -> bool:
-        """Whether changes are still noticed: the threads are alive, and the folder is the one they watch. If not,
-        call start() again (when the folder is back)."""
-        observing = self._observing
-        if observing is None or self._thread is None:
-            return self._is_renewing
-        is_there = observing.is_alive() and self._is_same_folder()
-        if not is_there and self._observing is observing:  # otherwise it was renewed meanwhile
-            self._say_gone()
-        return not self._is_gone and self._thread.is_alive()
+    def as_dict(self) -> WatchState:
+        """The state of the watcher, as data."""
+        alive = self._observing is not None and not self._is_gone
+        return {"alive": alive, "whole": self._is_whole, "trouble": self.trouble}
 
     def _open(self) -> None:
-        self._is_whole = False
+        self._is_whole, self.trouble = False, None
         root = os.path.realpath(self._folder)
         sorter = Sorter(root, self._listener, self._look)
         try:
@@ -126,7 +114,8 @@ class Watcher:
             # Each platform fails in its own way; the vault is still compared from time to time.
             self._say_blind(*_why_blind(error))
             return
-        self._say_blind(self._count(), raise_limit("max_user_watches", _WATCHES))
+        if problem := self._count():
+            self._say_blind(problem, raise_limit("max_user_watches", _WATCHES))
 
     def _close(self) -> None:
         observing, self._observing = self._observing, None
@@ -145,11 +134,10 @@ class Watcher:
         for pause in _PATIENCE:
             with self._news:
                 self._news.wait_for(lambda: self._is_ending, pause)
-            observing = self._observing
-            if observing is None or self._is_ending:
+            if self._observing is None or self._is_ending:
                 break
             folders = count_folders(os.path.realpath(self._folder))
-            watched = observing.watched()
+            watched = self._observing.watched()
             self._is_whole = watched is None or watched >= folders
             if self._is_whole:
                 break
@@ -158,38 +146,50 @@ class Watcher:
         return ""
 
     def _say_blind(self, what: str, fix: str) -> None:
-        if what and fix not in self._reported:
-            self._reported.add(fix)
-            notify_listener(self._listener.blind, what, fix)
-
-    def _tend(self) -> None:
-        """The thread that counts folders and renews the watches after losses. It sleeps until there is work."""
-        while self._rest():
-            was_whole = self._is_whole
-            if self._is_broken or (self._count() and was_whole):
-                self._renew()
+        self.trouble = f"{what}; {fix}"
+        if fix not in self._logged:
+            self._logged.add(fix)
+            until = f"until then the vault is compared every {CHECK_EVERY:.0f} s"
+            log.warning("%s; to mend it: %s; %s", what, fix, until)
 
     def _rest(self) -> bool:
-        """Wait for work. Returns False when the thread should end."""
+        """Wait for work, or until the next check. Returns False when the thread should end."""
+        is_there = self._observing is not None or os.path.isdir(self._folder)
+        check_at = time.monotonic() + (CHECK_EVERY if is_there else GONE_EVERY)
         with self._news:
             while not self._is_ending:
-                left = self._due - time.monotonic()
+                left = min(self._due, check_at) - time.monotonic()
                 if left <= 0:
-                    self._due = _NEVER
                     return True
-                self._news.wait(None if left == _NEVER else left)
+                self._news.wait(left)
         return False
+
+    def _check(self) -> None:
+        """Count folders after new ones came, and watch everything again where that does not work any more."""
+        with self._news:
+            is_due, self._due = self._due <= time.monotonic(), _NEVER
+        was_whole = self._is_whole
+        if self._is_broken or not self._still_watches() or (is_due and self._count() and was_whole):
+            self._renew()
+        elif self._is_whole:
+            self.trouble = None
+        else:
+            self._listener.look_at_all()
+
+    def _still_watches(self) -> bool:
+        observing = self._observing
+        if observing and not (observing.is_alive() and self._is_same_folder()):
+            self._say_gone()
+        return observing is not None and not self._is_gone
 
     def _renew(self) -> None:
         """Watch everything again, then have the vault compared, so that nothing in between is missed."""
-        with self._opening:
-            self._is_renewing = True
-            self._close()
-            self._is_broken = False  # events lost by the old ones are made up for below
-            self._open()
-            self._is_renewing = False
+        self._close()
+        self._is_broken = False  # events lost by the old ones are made up for below
+        self._open()
         self._renewed = time.monotonic()
-        notify_listener(self._listener.lost)
+        if os.path.isdir(self._folder):  # otherwise it is still missing
+            self._listener.look_at_all()
 
     def _ask_renewal(self) -> None:
         """Request a renewal: events were dropped, or watched folders left the vault."""
@@ -214,12 +214,14 @@ class Watcher:
             self._say_gone()
 
     def _say_gone(self) -> None:
-        """Report that the vault is gone, once and permanently: a new folder may have the same inode."""
+        """Report that the vault is gone, once and until it is watched again: a new folder may have the same inode."""
         with self._news:
             is_news = not self._is_gone
             self._is_gone = True
+            self._due = time.monotonic() if is_news else self._due
+            self._news.notify()
         if is_news:
-            notify_listener(self._listener.folder_touched, "")
+            notify_listener(self._listener.touched, "", folder=True)
 
 
 class _Inside(FileSystemEventHandler):
@@ -268,12 +270,10 @@ class _Observing:
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         _notices.attach()
         self._threads: list[BaseThread] = []
-        self._is_unmounted = False
         self._above = 0  # number of watches outside the vault
         with self._taking:
             threads, queues = set(threading.enumerate()), open_queues()
             self._observer = _new_observer()
-            self._mounts = Mounts()
             with OnError(self.close), contextlib.ExitStack() as stack:
                 stack.callback(self._take, threads)
                 self._observer.start()
@@ -296,9 +296,7 @@ class _Observing:
 
     def is_alive(self) -> bool:
         """Whether all threads run and the kernel still watches something, which it does not after an unmount."""
-        if self._mounts.changed() and self.watched() == 0:
-            self._is_unmounted = True
-        return not self._is_unmounted and all(thread.is_alive() for thread in self._threads)
+        return self.watched() != 0 and all(thread.is_alive() for thread in self._threads)
 
     def watched(self) -> int | None:
         """The number of folders of the vault that the kernel watches; None where it is unknown."""
@@ -309,7 +307,6 @@ class _Observing:
 
     def close(self) -> None:
         """End the threads, even when watchdog fails to."""
-        self._mounts.close()
         for thread in self._threads:
             _notices.lost.pop(thread.ident or 0, None)
         for thread in (self._observer, *self._threads):

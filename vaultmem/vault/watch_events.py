@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import sys
 import unicodedata
 from collections.abc import Callable
@@ -36,29 +35,19 @@ _SETTINGS_FOLDERS = frozenset(
 _GIT_FILES = frozenset({"HEAD", "ORIG_HEAD", "index", "packed-refs"})
 
 
+GIT_QUIET = 1.0  # seconds; a checkout touches thousands of files, to be compared once it is over
+
+
 class Listener(Protocol):
-    """Receives changes. Its methods are called from several threads, must return at once without waiting, and may
-    neither start nor stop the watcher."""
+    """Receives changes. Its methods are called from several threads and must return at once without waiting."""
 
-    def touched(self, path: str) -> None:
-        """A file appeared, changed, moved or disappeared; the path is relative to the vault and spelled as on
-        disk."""
+    def touched(self, path: str, *, folder: bool = False) -> None:
+        """A file appeared, changed, moved or disappeared, or anything below a folder; the path is relative to the vault
+        and spelled as on disk. "" is the whole vault."""
 
-    def folder_touched(self, path: str) -> None:
-        """Anything below a folder may have changed; "" is the whole vault."""
-
-    def settings_touched(self) -> None:
-        """A file changed that determines how notes are read."""
-
-    def git_touched(self) -> None:
-        """Git moved its HEAD, index or refs: perhaps a checkout."""
-
-    def lost(self) -> None:
-        """Events were lost: anything may have changed."""
-
-    def blind(self, what: str, fix: str) -> None:
-        """Changes are not noticed, at all or in some folders; `fix` is a command against it. Called once per
-        cause."""
+    def look_at_all(self, within: float = 0.0) -> None:
+        """Anything may have changed: events were lost, Git moved its HEAD, index or refs, or a file that determines how
+        notes are read changed."""
 
 
 class Sorter:
@@ -79,18 +68,16 @@ class Sorter:
             if path == self.root:
                 self.root_touched()
             else:
-                self._listener.folder_touched("")
+                self._listener.touched("", folder=True)
             return
         settings = _SETTINGS_FOLDERS if is_folder else SETTINGS_FILES
         if inside in settings:
-            self._listener.settings_touched()
+            self._listener.look_at_all(GIT_QUIET)
         if _is_visible(inside, f"{inside}/" if is_folder else inside):
-            if is_folder:
-                self._listener.folder_touched(inside)
-            elif not is_temporary(inside):
-                self._listener.touched(inside)
+            if is_folder or not is_temporary(inside):
+                self._listener.touched(inside, folder=is_folder)
         elif _shows_git(inside):
-            self._listener.git_touched()
+            self._listener.look_at_all(GIT_QUIET)
 
     def _inside(self, path: str) -> str | None:
         """The path relative to the vault; None when it is not below it."""
@@ -100,10 +87,10 @@ class Sorter:
         return None
 
 
-def notify_listener(call: Callable[..., None], *words: object) -> None:
+def notify_listener(call: Callable[..., None], *words: object, **more: bool) -> None:
     """Call a method of the listener; if it fails, the calling thread goes on."""
     try:
-        call(*words)
+        call(*words, **more)
     except Exception:
         log.exception("a change could not be reported")
 
@@ -157,28 +144,6 @@ def count_watches(queues: set[str]) -> int:
         with open(f"/proc/self/fdinfo/{name}", encoding="ascii") as lines:
             count += sum(line.startswith("inotify wd:") for line in lines)
     return count
-
-
-class Mounts:
-    """Reports whether disks were mounted or unmounted since the last call. Close it after use."""
-
-    def __init__(self) -> None:
-        self._changes = select.poll()
-        self._file = -1
-        if sys.platform == "linux":
-            with contextlib.suppress(OSError):
-                self._file = os.open("/proc/self/mountinfo", os.O_RDONLY)
-                self._changes.register(self._file, select.POLLPRI | select.POLLERR)
-
-    def changed(self) -> bool:
-        """Whether anything was mounted or unmounted; False where that is unknown."""
-        return self._file >= 0 and bool(self._changes.poll(0))
-
-    def close(self) -> None:
-        """Close the file of mounts."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
 
 
 def raise_limit(limit: str, number: int) -> str:
