@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from urllib.parse import urlsplit
 
@@ -242,28 +242,9 @@ def send(state: str, number: signal.Signals) -> bool:
     held = holder(state)
     if held is None or held.pid is None or not held.is_agent:
         return False
-    return _send(held.pid, number, lambda: holder(state) == held)
-
-
-def terminate(pid: int) -> bool:
-    """End a serving process. Returns False if it is gone and its id reused."""
-    return _send(pid, signal.SIGTERM, lambda: serves(pid))
-
-
-def _send(pid: int, number: signal.Signals, is_meant: Callable[[], bool]) -> bool:
     with contextlib.suppress(ProcessLookupError):
-        if not hasattr(os, "pidfd_open"):
-            if meant := is_meant():
-                os.kill(pid, number)
-            return meant
-        handle = os.pidfd_open(pid)
-        try:
-            # The handle refers to one process, so the second check is about the one that gets the signal.
-            if is_meant():
-                signal.pidfd_send_signal(handle, number)
-                return True
-        finally:
-            os.close(handle)
+        os.kill(held.pid, number)
+        return True
     return False
 
 
@@ -337,7 +318,9 @@ def end_doors(doors: list[OpenDoor]) -> None:
     """End doors and the agents that they started, and wait until they have ended."""
     until = time.monotonic() + PATIENCE
     for door in doors:
-        terminate(door.pid)
+        if serves(door.pid):  # the id may have been used again
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(door.pid, signal.SIGTERM)
     while any(serves(door.pid) for door in doors) and time.monotonic() < until:
         time.sleep(0.01)
 
