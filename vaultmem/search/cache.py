@@ -184,6 +184,7 @@ def block_hashes(
 
 
 MOST_MADE = 16  # each may be a set of all notes
+MINUTE = 60.0  # seconds in which no memory fades noticeably
 
 
 class CatalogCache:
@@ -197,7 +198,6 @@ class CatalogCache:
         self._catalog = catalog
         self._folder = folder
         self._memory_folder = memory_folder
-        self._faded: tuple[int, set[int]] = (0, set())  # how many of the oldest, and which
         self._made: dict[object, object] = {}
 
     @cached_property
@@ -263,23 +263,19 @@ class CatalogCache:
         if minimum <= 0:
             return set()
         learning = [memory for memory in self._memories if memory[1].policy == model.FSRS]
-        result = self._aged(minimum, now)
+        result = self.once(("faded", minimum, now // MINUTE), lambda: self._aged(minimum, now))
         if not learning:
             return result
         sure = self._by_reads([aging for _, aging in learning], now)
         return result | {note for note, aging in learning if sure[aging.id] < minimum}
 
     def _aged(self, minimum: float, now: float) -> set[int]:
-        """Memories faded by age alone. Confidence falls with age, so only some in the middle of the order must be
-        examined, instead of thousands at every search."""
-        from bisect import bisect_left  # few searches leave out faded memories
-
-        row = self._oldest_first
-        end = bisect_left(row, True, key=lambda pair: self._sinking(pair[1], now) >= minimum)
-        faded = self._faded
-        if end != faded[0]:
-            faded = self._faded = end, {note for note, _ in row[:end]}
-        return faded[1]
+        """Memories faded by age alone."""
+        return {
+            note
+            for note, aging in self._memories
+            if aging.policy != model.FSRS and self._sinking(aging, now) < minimum
+        }
 
     def confidence(self, aging: model.Aging, now: float) -> float:
         """The present confidence of a memory."""
@@ -302,11 +298,6 @@ class CatalogCache:
             for aging in agings
         }
         return {aging.id: model.fsrs_confidence(aging, times[aging.id], now) for aging in agings}
-
-    @cached_property
-    def _oldest_first(self) -> list[tuple[int, model.Aging]]:
-        results = [memory for memory in self._memories if memory[1].policy != model.FSRS]
-        return sorted(results, key=lambda pair: pair[1].since)
 
     @cached_property
     def _memories(self) -> list[tuple[int, model.Aging]]:
