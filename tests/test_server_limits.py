@@ -29,7 +29,7 @@ __all__ = ["answers", "connect", "path", "serve"]  # fixtures
 
 # seconds after which a thread of the server has gone to rest, however busy the machine is
 PAUSE = 0.2
-QUICK = Limits(line_bytes=2000, connections=5, half_sent=0.4, unread=0.4, answer=0.4)
+QUICK = Limits(line_bytes=2000, connections=5, unread=0.4, answer=0.4)
 
 
 def test_a_line_may_be_large_but_not_endless(serve: Serve, connect: Connect) -> None:
@@ -46,7 +46,7 @@ def test_a_line_may_be_large_but_not_endless(serve: Serve, connect: Connect) -> 
 def test_nobody_waits_for_half_a_request_or_for_one_who_reads_nothing(
     serve: Serve, connect: Connect
 ) -> None:
-    serve(Limits(half_sent=PATIENCE, unread=PATIENCE))
+    serve(Limits(unread=PATIENCE))
     half, deaf, other = connect(), connect(), connect()
     half.send(b'{"id": 1, "meth')
     deaf.send(b'{"id": 1, "method": "big"}\n')
@@ -54,30 +54,6 @@ def test_nobody_waits_for_half_a_request_or_for_one_who_reads_nothing(
     half.send(b'od": "echo"}\n')
     assert half.reply() == {"id": 1, "result": {}}
     assert len(deaf.reply()["result"]) == 5_000_000
-
-
-def test_half_a_request_is_dropped(serve: Serve, connect: Connect) -> None:
-    server = serve(QUICK)
-    client = connect()
-    client.send(b'{"id": 1, "meth')
-    assert error_of(client.reply()) == codes.INVALID_REQUEST
-    assert client.reply() is None
-    until(lambda: server.counters().open == 0)
-
-
-def test_half_a_request_in_drops_is_dropped(serve: Serve, connect: Connect) -> None:
-    server = serve(QUICK)
-    client = connect()
-    assert client.ask("echo") is not None
-    for _ in range(PATIENCE * 50):
-        try:
-            client.send(b" {")
-        except OSError:
-            break
-        time.sleep(0.02)
-    else:
-        pytest.fail("it was served for ever")
-    until(lambda: server.counters().open == 0)
 
 
 def test_an_idle_client_lives(serve: Serve, connect: Connect) -> None:
@@ -119,6 +95,14 @@ def test_a_client_that_reads_slowly_gets_all(serve: Serve, connect: Connect) -> 
     # Where others keep the processor from us for as long as the limit, we are cut off with right.
     whole = 5_000_000 + len('{"id": 1, "result": ""}\n')
     assert any(amount() == whole for _ in range(TRIES))
+
+
+def test_half_a_request_takes_nobodys_place(serve: Serve, connect: Connect) -> None:
+    serve(Limits(connections=1))
+    client = connect()
+    client.send(b'{"id": 1, "meth')
+    assert connect().ask("echo") is not None
+    assert client.reply() is None
 
 
 def test_a_hundred_idle_clients_and_one_more(serve: Serve, connect: Connect) -> None:

@@ -38,7 +38,6 @@ class Limits:
 
     line_bytes: int = 1_000_000
     connections: int = 110
-    half_sent: float = 10.0  # limit for receiving the rest of a request
     unread: float = 10.0  # a client that does not read for this long is disconnected
     answer: float = 30.0  # limit for answering a request
     # Methods without that limit.
@@ -77,34 +76,18 @@ class Connection:
             self._link.close()
 
     def _lines(self) -> Iterator[bytes]:
-        held, seen, begun = bytearray(), 0, 0.0
+        held, seen = bytearray(), 0
         most = self._limits.line_bytes
-        while part := self._receive(begun if held else None):
-            if not held:
-                begun = time.monotonic()
+        while part := self._link.recv(_PART):
             held += part
             while (end := held.find(b"\n", seen)) >= 0 and end <= most:
                 line = bytes(held[:end])
                 del held[: end + 1]
                 seen = 0
                 yield line
-                begun = time.monotonic()
             if len(held) > most:
                 raise RequestError(codes.INVALID_REQUEST, f"a request may have {most:,} bytes")
             seen = len(held)
-
-    def _receive(self, begun: float | None) -> bytes:
-        """The next bytes; b"" at the end. Raises if the rest of a request takes too long."""
-        if begun is None:
-            return self._link.recv(_PART)
-        left = begun + self._limits.half_sent - time.monotonic()
-        try:
-            _set_timeout(self._link, socket.SO_RCVTIMEO, max(left, 1e-6))
-            part = self._link.recv(_PART)
-            _set_timeout(self._link, socket.SO_RCVTIMEO, 0)
-        except BlockingIOError:
-            raise RequestError(codes.INVALID_REQUEST, "the request was incomplete") from None
-        return part
 
     def _serve(self, line: bytes) -> None:
         self._id, self._marks, self._wants_reply, self.idle_since = None, {}, True, None
