@@ -307,6 +307,14 @@ def test_an_unloaded_model_is_loaded_again_when_it_is_needed(default: Model) -> 
     assert [indices for indices, _ in batches] == [[0]]
 
 
+def test_a_model_is_loaded_again_for_the_next_question(default: Model) -> None:
+    embedder = Embedder(default, threads=1)
+    for _ in range(2):
+        embedder.load()
+        assert embedder.is_loaded()
+        embedder.unload()
+
+
 def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None:
     embedder = Embedder(default, threads=1)
     before = embedder.query("why does the roof leak").copy()

@@ -57,7 +57,7 @@ class Model:
     def unload(self) -> None:
         self.loaded = False
 
-    def query(self, _text: str) -> None:
+    def load(self) -> None:
         self.loaded = True
 
 

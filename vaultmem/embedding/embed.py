@@ -54,6 +54,11 @@ class TextEmbedder(ABC):
     def is_loaded(self) -> bool:
         """Whether it can embed without loading first."""
 
+    def load(self) -> None:
+        """Make the next question quick, whichever it is: an earlier one needs no model."""
+        if not self.is_loaded():
+            self._question("")
+
     @abstractmethod
     def unload(self) -> None:
         """Free the model's memory; the next use loads it again."""

@@ -174,9 +174,9 @@ class Meaning(ModelVectors):
 
     def load(self) -> None:
         """Load the models."""
-        self.embedder.query("")
+        self.embedder.load()
         if self.others and not self.others.is_ready():
-            self.others.embedder.query("")
+            self.others.embedder.load()
 
     def knows(self, text: str) -> bool:
         """Whether the model understands a text: the default one was trained on Latin letters."""
