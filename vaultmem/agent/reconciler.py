@@ -269,14 +269,11 @@ class Reconciler(threading.Thread):
         """The index in force, opened with the current rules."""
         rules = sync.rules_of(self._state.vault, self._config)
         held = self._indexer
-        if held and held.is_in_place():
-            if sync.put_in_force(self._state, held):
-                log.warning("the manifest of the index was lost; it is written again")
-                self._listeners.replaced()
-            if held.rules.fingerprint == rules.fingerprint:
-                return held
-        self._close()
         before = self._state.generation()
+        is_in_force = held is not None and held.is_in_place() and held.generation == before
+        if held and is_in_force and held.rules.fingerprint == rules.fingerprint:
+            return held
+        self._close()
         if before:
             self._state.sweep()
         indexer = self._hook(sync.open_indexer(self._state, self._config))

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from vaultmem.errors import LockedError, StateError
 from vaultmem.index import ANALYZER, catalog
-from vaultmem.paths import make_private, replace_private, stamp, state_folder
+from vaultmem.paths import make_private, replace_private, state_folder
 
 FORMAT = 1
 _VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": ANALYZER}
@@ -34,19 +34,14 @@ class State:
 
             follow(vault)
         self._held: int | None = None
-        self._read: tuple[tuple[int, int, int], object] | None = None  # the manifest last read
 
     def manifest(self) -> dict[str, object]:
         """The manifest; {} if there is none, or it is damaged or of another version."""
-        path = self.path("manifest.json")
         try:
-            seen = stamp(path)
-            if self._read is None or self._read[0] != seen:
-                with open(path, encoding="utf-8") as file:
-                    self._read = seen, json.load(file)
+            with open(self.path("manifest.json"), encoding="utf-8") as file:
+                result = json.load(file)
         except (OSError, ValueError):
             return {}
-        result = self._read[1]
         if not isinstance(result, dict) or not isinstance(result.get("generation"), int):
             return {}
         return result if all(result.get(k) == v for k, v in _VERSIONS.items()) else {}
@@ -83,11 +78,6 @@ class State:
         number = self.manifest().get("generation")
         if isinstance(number, int):
             self.adopt(number, notes)
-
-    def restore(self, generation: str, notes: int, *, complete: bool) -> None:
-        """Put the generation in this folder in force again, after something other than the one writer removed or
-        replaced the manifest."""
-        self.adopt(int(os.path.basename(generation).removeprefix("gen-")), notes, complete=complete)
 
     def _generation_folder(self, number: object) -> str:
         return os.path.join(self.folder, f"gen-{number}")

@@ -88,15 +88,6 @@ def open_indexer(state: State, config: Config) -> Indexer:
     return indexer
 
 
-def put_in_force(state: State, indexer: Indexer) -> bool:
-    """Ensure that searches use the open index, as its manifest may have been removed or replaced. Returns whether
-    that was needed. The caller holds the lock."""
-    if state.generation() == indexer.generation:
-        return False
-    state.restore(indexer.generation, indexer.note_count(), complete=indexer.is_complete())
-    return True
-
-
 def first_or_next(state: State, indexer: Indexer, work: Work) -> Report:
     """Bring an open index up to date, and record when it is first complete."""
     first = not state.is_complete()
