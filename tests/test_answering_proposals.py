@@ -1,17 +1,13 @@
 """Answers to proposals, and the page until the day is over."""
 
 import datetime as dt
-from collections.abc import Collection
 
 import pytest
 
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from vaultmem.errors import VaultmemError
-from vaultmem.index.catalog import Catalog
-from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, carried_out_id
-from vaultmem.review import review
 
 __all__ = ["bench"]  # fixtures
 
@@ -28,50 +24,6 @@ def after_a_dream(bench: Open, write: Write) -> Bench:
     on.at += dt.timedelta(days=1)
     on.ask("dream", level=3)
     return on
-
-
-def test_a_proposal_goes_with_its_note(bench: Open, write: Write) -> None:
-    """Also if its words change between two renames and another note takes its name."""
-    on = after_a_dream(bench, write)
-    plan = on.folder / "Plan.md"
-    for name in ("Plans.md", "Later.md"):
-        plan = plan.rename(on.folder / name)
-        on.later()
-        on.ask("notify")
-        assert f"[[{plan.stem}]] ^{question(on)}\n" in on.text("vaultmem/pending.md")
-        (row,) = on.ask("proposals")["proposals"]
-        assert row["path"] == name
-        write("Plan.md", "Another note.\n")
-        plan.write_text(f"{plan.read_bytes().decode()}{name}\r\n", newline="")
-        on.later()
-        on.ask("notify")
-    on.answer(question(on))
-    assert on.text("Later.md").startswith(PLAN.replace("Tomatos", "Tomatoes"))
-    plan.unlink()
-    on.later()
-    on.ask("notify")
-    assert on.ask("proposals")["count"] == 0
-
-
-def test_a_proposal_that_a_dream_deletes_meanwhile_stays_deleted(
-    bench: Open, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on = after_a_dream(bench, write)
-    (on.folder / "Plan.md").rename(on.folder / "Later.md")
-    on.later()
-    find = review._contents
-    ledger = on.store.ledger
-
-    def delete_then_find(
-        catalog: Catalog, column: str, values: Collection[str | bytes]
-    ) -> dict[str, str]:
-        gone = {row.id for row in reads.all_proposals(ledger)}
-        reads.replace_proposals(ledger, {}, gone, on.at.timestamp())
-        return find(catalog, column, values)
-
-    monkeypatch.setattr(review, "_contents", delete_then_find)
-    on.ask("notify")
-    assert not reads.all_proposals(ledger)
 
 
 def test_a_new_note_of_an_old_name_has_its_own_proposals(bench: Open, write: Write) -> None:

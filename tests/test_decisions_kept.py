@@ -41,19 +41,18 @@ def after_the_next_dream(on: Bench) -> list[str]:
     return paths(on)
 
 
-@pytest.mark.parametrize("names", [("Plans.md",), ("Plans.md", "Later.md")])
-def test_a_rejection_holds_for_a_note_that_was_renamed_before(
-    bench: Open, write: Write, names: tuple[str, ...]
+def test_a_proposal_for_a_note_that_was_renamed_waits_for_the_next_dream(
+    bench: Open, write: Write
 ) -> None:
     on = after_a_dream(bench, write)
     assert paths(on) == ["Plan.md"]
-    (on.folder / "Plan.md").rename(on.folder / names[0])
-    assert paths(on) == [names[0]]
+    (on.folder / "Plan.md").rename(on.folder / "Plans.md")
+    assert paths(on) == []
+    assert after_the_next_dream(on) == ["Plans.md"]
     on.answer(question(on), DROPPED)
-    for before, after in pairwise(names):
+    for before, after in pairwise(("Plans.md", "Later.md", "Plan.md")):
         (on.folder / before).rename(on.folder / after)
-    assert after_the_next_dream(on) == []
-    assert after_the_next_dream(on) == []
+        assert after_the_next_dream(on) == []
 
 
 def of_an_earlier_version(on: Bench, state: str, answers: tuple[str, ...] = ()) -> str:

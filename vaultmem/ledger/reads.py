@@ -298,12 +298,6 @@ def replace_proposals(
         )
 
 
-def change_proposals(ledger: Ledger, changed: Mapping[str, ProposalRow], now: float) -> None:
-    """Store new fields of proposals that are still there: a dream may just have deleted some."""
-    rows = ((json.dumps(row, ensure_ascii=False), id_) for id_, row in sorted(changed.items()))
-    ledger.put("UPDATE proposals SET fields = ? WHERE id = ?", rows, now)
-
-
 def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: float) -> None:
     """Store what a model was consulted about, by id, with state and fields. Known rows are unchanged."""
     rows = [

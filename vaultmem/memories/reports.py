@@ -56,7 +56,7 @@ Tally = TypedDict("Tally", {"asked": int, "summaries": int, "proposed": int, "tr
 
 ProposalRow = TypedDict("ProposalRow", {
     "id": str, "kind": str, "path": str, "line": int, "said": str, "evidence": list[str], "old": str, "new": str,
-    "column": int, "note": str,  # the hash of its note when last seen, to follow that when it is renamed
+    "column": int,
     # of a model
     "who": str, "memories": list[str], "hashes": list[str], "choice": str, "reason": str, "model": str,
     "category": str,

@@ -32,7 +32,6 @@ from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.alarms import Notifier
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.renames import Entries, Renames
-from vaultmem.review import review
 from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
 from vaultmem.text.times import stamp
 from vaultmem.vault import files
@@ -165,9 +164,6 @@ class Pending:
             so_far = Refreshed(False, {}, [])
             self.check_vault()
             self._follow_renames(catalog, now)
-            review.follow_proposed_notes(
-                self._ledger, self.record.answers(), catalog, now.timestamp()
-            )
             for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
                 done = self._refresh_page(catalog, now)
                 problems = list(dict.fromkeys([*so_far.problems, *done.problems]))

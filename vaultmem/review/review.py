@@ -6,7 +6,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.index.catalog import Catalog
     from vaultmem.ledger.ledger import Ledger
 
 MOST_DIFFS = 20  # files shown with a proposal
@@ -62,39 +61,9 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     gone = {row.id for row in of_dreams if decision(row, answers) == OPEN}
     fresh = _without_rejected(session, made, of_dreams, answers)
     reads.replace_proposals(ledger, fresh, gone - fresh.keys(), session.now)
-    if searcher := session.reader.searcher():
-        follow_proposed_notes(ledger, answers, searcher.catalog, session.now)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
     return len(_doable_as_json(session, _open(session))), made_by_rule
-
-
-def follow_proposed_notes(ledger: Ledger, answers: Answers, catalog: Catalog, now: float) -> None:
-    """Note where the notes of open proposals are now, by their content."""
-    rows = {row.id: row.fields for row in open_rows(ledger, answers) if not row.is_of_model}
-    contents = _contents(catalog, "path", {row["path"] for row in rows.values()})
-    gone = (row.get("note", "") for row in rows.values() if row["path"] not in contents)
-    moved = _contents(catalog, "hash", {bytes.fromhex(note) for note in gone})
-    counts = Counter(moved.values())
-    others = contents.keys() | {row["new"] for row in rows.values()}  # there before
-    places = {
-        note: path for path, note in moved.items() if counts[note] == 1 and path not in others
-    }
-    after: dict[str, ProposalRow] = {}
-    for id_, row in rows.items():
-        note = contents.get(row["path"])
-        place = row["path"] if note else places.get(row.get("note", ""), row["path"])
-        after[id_] = {**row, "path": place, "note": note or row.get("note", "")}
-    reads.change_proposals(
-        ledger, {id_: row for id_, row in after.items() if row != rows[id_]}, now
-    )
-
-
-def _contents(catalog: Catalog, column: str, values: Collection[str | bytes]) -> dict[str, str]:
-    """The hashes of notes, by their paths, of those with one of these values."""
-    marks = ", ".join("?" * len(values))
-    query = f"SELECT path, hex(hash) FROM files WHERE hash IS NOT NULL AND {column} IN ({marks})"  # noqa: S608 - own text
-    return dict(catalog.db.execute(query, [*values]).fetchall()) if values else {}
 
 
 def _without_rejected(
