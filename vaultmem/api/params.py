@@ -35,6 +35,7 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {  # their names, and their va
 }  # fmt: skip
 _UNFIT = lazy(r"[\x00\ud800-\udfff]")  # in no note, and rejected by every index
 _MOST_NAME = 40
+_CLOSE, _LEAST = 0.7, 3  # likeness of a misspelling, letters of a first part
 _SAME_AS = {"since": "from", "until": "to"}  # their names in Python, where `from` is reserved
 _UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools costs tokens
 
@@ -296,30 +297,15 @@ def _kind(value: object) -> str:
 
 
 def nearest(name: str, candidates: Collection[str]) -> str:
-    """The known name meant by an unknown one, or "": a typing error, its first part, or the name without the prefix
-    that all share. None rather than a far-fetched one, which an assistant would use."""
-    word, names = name.strip().lower()[:_MOST_NAME], sorted(candidates)
-    errors = [(_typing_errors(word, candidate.lower()), candidate) for candidate in names]
-    if rated := [(count, candidate) for count, candidate in errors if count is not None]:
-        return min(rated)[1]
-    longer = [candidate for candidate in names if candidate.lower().startswith(word)]
-    return longer[0] if len(longer) == 1 and len(_own_part(word, longer[0])) >= 3 else ""
+    """The known name meant by an unknown one, or "": a misspelling, or its first part. A prefix that all share does
+    not count: `memory_nope` is not close to `memory_done`."""
+    from difflib import get_close_matches  # only after an error
 
-
-def _typing_errors(word: str, name: str) -> int | None:
-    """The edit distance of two names; None if they are too different."""
-    from vaultmem.text.similarity import edits  # only after an error
-
-    if name.endswith(f"_{word}"):
-        return 0
-    one, other = _own_part(word, name), _own_part(name, word)
-    short = min(len(one), len(other))
-    return edits(one, other, 0 if short < 3 else 1 if short < 7 else 2)
-
-
-def _own_part(name: str, other: str) -> str:
-    """A name without the words that both begin with: `memory_nope` is not close to `memory_done`."""
-    words, others = name.split("_"), other.split("_")
-    most = min(len(words), len(others)) - 1
-    differs = next((at for at in range(most + 1) if words[at] != others[at]), most)
-    return "_".join(words[min(differs, len(words) - 1) :])
+    shared = next(iter(candidates), "").partition("_")[0] + "_"
+    if not all(candidate.startswith(shared) for candidate in candidates):
+        shared = ""
+    names = {candidate.lower().removeprefix(shared): candidate for candidate in candidates}
+    word = name.strip().lower()[:_MOST_NAME].removeprefix(shared)
+    near = get_close_matches(word, names, 1, _CLOSE)
+    begun = [own for own in names if own.startswith(word)] if len(word) >= _LEAST else []
+    return names[near[0]] if near else names[begun[0]] if len(begun) == 1 else ""
