@@ -9,9 +9,8 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 
-from vaultmem.light import TYPE_CHECKING, NamedTuple, allocate_lock
+from vaultmem.light import NamedTuple, allocate_lock
 from vaultmem.memories.conversation import (
     ASSISTANT,
     MEMORY,
@@ -31,10 +30,6 @@ from vaultmem.vault.conflicts import Places, conflicts
 from vaultmem.vault.walk import Entry as File
 from vaultmem.vault.walk import FileLookup, Trouble, walk
 
-if TYPE_CHECKING:
-    from _thread import LockType
-
-MOST_VAULTS = 4  # vaults whose entries are cached
 _TURN = {USER: 0, ASSISTANT: 1, MEMORY: 2, SUMMARY: 3}  # order of entries written at the same time
 _NO_ID = (
     "it has no id in its properties; give it one, or move it out of the folder of the conversation"
@@ -57,14 +52,14 @@ class Talk(NamedTuple):
 
 
 class ConversationFiles:
-    """All conversations of a vault, for any thread; `style` gives the page style at a path, and `reading` changes
-    with it."""
+    """All conversations of a vault, for any thread; `style` gives the page style at a path."""
 
-    def __init__(self, root: str, folder: str, style: Callable[[str], str], reading: str) -> None:
+    def __init__(self, root: str, folder: str, style: Callable[[str], str]) -> None:
         self._root = root.rstrip("/")
         self.place = f"{folder}/{ENTRIES}"
         self._style = style
-        self._known, self._lock = _remembered(root, folder, reading)
+        self._known: dict[str, _Read] = {}  # by path
+        self._lock = allocate_lock()
 
     def entries(self, conversation: str) -> list[Entry]:
         """All entries of one conversation, oldest first, including deleted ones."""
@@ -162,12 +157,6 @@ class ConversationFiles:
             properties, is_away(inner),
         )  # fmt: skip
         return _Read(stat, entry, "")
-
-
-@lru_cache(MOST_VAULTS)
-def _remembered(root: str, folder: str, reading: str) -> tuple[dict[str, _Read], LockType]:  # noqa: ARG001 - by these it is known
-    """The parsed files of a vault's conversations, by path, for the life of the process."""
-    return {}, allocate_lock()
 
 
 def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:

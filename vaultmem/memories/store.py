@@ -124,8 +124,7 @@ class MemoryStore:
         """The files of conversations. Needs no lock of the store."""
         from vaultmem.memories.entries import ConversationFiles
 
-        rules = self.rules
-        return ConversationFiles(self.vault, self.folder, rules.page_style, rules.fingerprint)
+        return ConversationFiles(self.vault, self.folder, self.rules.page_style)
 
     @property
     def pending(self) -> Pending:
