@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from operator import attrgetter
 
 from vaultmem.memories.memory_file import Stored, fold, title_of
 from vaultmem.memories.model import Memory, provisional
 from vaultmem.text.similarity import SIZE, resemblance
-from vaultmem.text.values import lazy
 from vaultmem.vault.conflicts import Places, conflicts, possible_copies
 
 _COPY = 0.9  # resemblance above which "Plan 2.md" is a copy of "Plan.md" beside it
-_SUSPECT = lazy(r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE)
-
-
-class _Suspects(Places):
-    def __init__(self, suspects: Iterable[str], exists: Callable[[str], str | None]) -> None:
-        super().__init__(suspects)
-        self._exists = exists
-
-    def find(self, path: str, copy: str) -> str | None:
-        """The path as spelled in the vault; None if there is none or it is the copy itself."""
-        match = self._exists(path)
-        return None if match == copy else match
 
 
 class Names:
@@ -38,14 +24,11 @@ class Names:
         self.paths: dict[str, str] = {}  # by their folded spelling
         # Paths of notes, by their folded titles.
         self.titles: defaultdict[str, set[str]] = defaultdict(set)
-        self.suspects: set[str] = set()  # those with names like sync conflict copies
 
     def put(self, path: str, stored: Stored) -> None:
         """Add a file, or update it."""
         if path not in self.files:
             self.paths[fold(path)] = path
-            if _SUSPECT.search(path):
-                self.suspects.add(path)
         else:
             self._forget_titles(path, self.files[path])
         for title in _titles(path, stored):
@@ -58,7 +41,6 @@ class Names:
         if stored is not None:
             self.paths.pop(fold(path), None)
             self._forget_titles(path, stored)
-            self.suspects.discard(path)
         return stored
 
     def _forget_titles(self, path: str, stored: Stored) -> None:
@@ -102,7 +84,7 @@ class Snapshot:
     @cached_property
     def copies(self) -> dict[str, str | None]:
         """Sync conflict copies, each with its original if that exists."""
-        places = _Suspects(sorted(self._names.suspects), self._spelling)
+        places = Places(sorted(self._files))
         results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
         for copy, original in possible_copies(places):
             one, other = self._files[copy].memory, self._files[original].memory
