@@ -223,11 +223,6 @@ def test_a_branch_is_checked_out(own: Path, scratch: Path) -> None:
             git("checkout", "-q", branch)
             agent.settles(scratch)
             agent.finds('"mainline of 0"', *(["g0/Git 0.md"] if branch == "main" else []))
-        for number in range(300):
-            put(vault / "many" / f"m{number}" / "One.md", "multitude\n")
-        agent.settles(scratch)
-        put(vault / "many" / "m299" / "Two.md", "latecomer\n")
-        agent.finds("latecomer", "many/m299/Two.md")
 
 
 SMALL_DISK = """

@@ -225,15 +225,16 @@ def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> Non
 
 
 def test_a_reader_that_stops(indexed: Path) -> None:
-    for command in ("search the", "tasks", "links Home"):
-        piped = f"{sys.executable} -W error -m vaultmem {command} --format text --vault '{indexed}' | head -n 1"
-        ended = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stderr
-        assert len(ended.stdout.splitlines()) == 1
-        assert "Traceback" not in ended.stderr
-        assert "Broken" not in ended.stderr
+    piped = (
+        f"{sys.executable} -W error -m vaultmem tasks --format text --vault '{indexed}' | head -n 1"
+    )
+    ended = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert len(ended.stdout.splitlines()) == 1
+    assert "Traceback" not in ended.stderr
+    assert "Broken" not in ended.stderr
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])

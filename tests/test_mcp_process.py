@@ -174,20 +174,6 @@ def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
         assert talk.process.wait(60) == 0
 
 
-def test_a_ping_is_answered_however_much_is_going_on(
-    slow: tuple[Path, str], tmp_path: Path
-) -> None:
-    vault, installed = slow
-    with Talk(vault, PYTHONPATH=installed) as talk:
-        talk.say(*(waits(f"slow {number}", tmp_path) for number in range(AT_ONCE)))
-        until(lambda: len([*tmp_path.glob("begun *")]) == AT_ONCE)
-        talk.say(line("ping", "quick"))
-        assert talk.hear() == {"jsonrpc": "2.0", "id": "quick", "result": {}}
-        (tmp_path / "go").touch()
-        assert len({talk.hear()["id"] for _ in range(AT_ONCE)}) == AT_ONCE
-
-
-@pytest.mark.parametrize("closes", ["stdin", "both"])
 def test_it_ends_though_nobody_reads_what_it_says(served: Path, closes: str) -> None:
     asked = [line("tools/list", number) for number in range(300)]
     with Talk(served, "from vaultmem.commands import mcp_server; mcp_server.DEAF = 0.3") as talk:

@@ -79,49 +79,6 @@ def test_what_states_more_than_one_thing_is_not_replaced_but_named(
     assert may_contradict(old, new)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("My GP is Dr. Larsen.", "My new dentist is Dr. Moss."),
-        ("Hugo's brother lives in Kiel.", "Hugo's sister lives in Bonn now."),
-        ("The alarm code of the office is 1234.", "The alarm code of the flat is now 9876."),
-        ("The deadline of Heron is 13 November.", "The deadline of Osprey moved to 20 November."),
-        ("Nils is allergic to cashews.", "Nils is now allergic to pollen."),
-        ("I speak French.", "I speak Spanish now."),
-        (
-            "Ordered: a viola for Jonas, 41.5 cm, spruce top",
-            "The spruce for Jonas's viola is from Val di Fiemme, cut in 2009",
-        ),
-        (
-            "The maple for Keiko's violin is from Bosnia",
-            "The violin for Keiko got its second coat of varnish",
-        ),
-        ("小宝对花生过敏。", "小宝现在对花粉也过敏。"),
-        ("办公室的门禁密码是1234。", "家里的门禁密码改成了9876。"),
-    ],
-)
-def test_news_of_something_else_leaves_what_is_known_in_its_place(old: str, new: str) -> None:
-    assert relations(new, [old])[0].kind == "apart"
-
-
-def test_news_of_the_same_takes_its_place() -> None:
-    for old, new in (
-        ("Lina's school starts at 8:00.", "Lina's school starts at 7:45 from now on."),
-        ("The user takes cow's milk in her coffee.", "I take oat milk in my coffee now."),
-        ("Decision: Atlas is written with Django.", "Decision: Atlas uses FastAPI instead of Django."),
-        ("Mara's stand-up at Kite is daily at 9:30.", "Stand-up at Kite moved to 10:15."),
-    ):  # fmt: skip
-        assert relations(new, [old])[0].kind == REPLACES, new
-
-
-def test_what_one_can_have_several_of_ends_by_a_denial_or_another_number() -> None:
-    for old, new in (
-        ("Nils is allergic to cashews.", "Nils is no longer allergic to cashews."),
-        ("The orchestra has 25 members.", "The orchestra has 31 members now."),
-    ):
-        assert relations(new, [old])[0].kind == REPLACES, new
-
-
 def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None:
     """The floor of benchmarks/pairs.py, without a model."""
     right = taken = of = 0
@@ -322,6 +279,22 @@ def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
         ("Ben lives in Oslo", "Olaf moved to Oslo"),
         ("小丽是医生", "小丽搬到了上海"),
         ("小刚三岁", "小刚搬到了北京"),
+        ("My GP is Dr. Larsen.", "My new dentist is Dr. Moss."),
+        ("Hugo's brother lives in Kiel.", "Hugo's sister lives in Bonn now."),
+        ("The alarm code of the office is 1234.", "The alarm code of the flat is now 9876."),
+        ("The deadline of Heron is 13 November.", "The deadline of Osprey moved to 20 November."),
+        ("Nils is allergic to cashews.", "Nils is now allergic to pollen."),
+        ("I speak French.", "I speak Spanish now."),
+        (
+            "Ordered: a viola for Jonas, 41.5 cm, spruce top",
+            "The spruce for Jonas's viola is from Val di Fiemme, cut in 2009",
+        ),
+        (
+            "The maple for Keiko's violin is from Bosnia",
+            "The violin for Keiko got its second coat of varnish",
+        ),
+        ("小宝对花生过敏。", "小宝现在对花粉也过敏。"),
+        ("办公室的门禁密码是1234。", "家里的门禁密码改成了9876。"),
     ],
 )
 def test_what_tells_something_else_of_the_same_takes_nothing_away(old: str, new: str) -> None:
