@@ -14,7 +14,8 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.item_answers import DONE
 from vaultmem.pending import carrying
 from vaultmem.pending.open_store import open_store
-from vaultmem.reminders.items import DAYS, Item
+from vaultmem.reminders.items import Item
+from vaultmem.text.values import SOON
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 HOW = "VAULTMEM_PENDING_COMPLETE_IN_NOTES"
@@ -57,7 +58,7 @@ class Bench:
         """What is pending."""
         return [one.text for one in self.items()]
 
-    def items(self, days: int = DAYS) -> list[Item]:
+    def items(self, days: int = SOON) -> list[Item]:
         catalog = self.vault.searcher().catalog
         return self.store.pending.at(catalog, self.at).items(days)
 

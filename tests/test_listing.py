@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -310,3 +312,18 @@ def test_until_when_nothing_else_waits(
     dues: list[Due], answers: dict[str, Answer], ends: str
 ) -> None:
     assert unchanged_until(dues, answers, "2026-11-22T12:00") == ends
+
+
+def test_a_listing_of_another_checkout_is_read_anew(stand: Stand, tmp_path: Path) -> None:
+    gather(stand, NOW, keep=True)
+    code = tmp_path / "listing.py"
+    code.write_text(Path(listing.__file__).read_text() + "# with other rows\n")
+    spec = spec_from_file_location("vaultmem.pending.listing", code)
+    assert spec
+    assert spec.loader
+    other = module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, spec.name, other)
+        spec.loader.exec_module(other)
+        assert other.read(stand.path, NOW) is None
+    assert kept(stand)

@@ -10,8 +10,8 @@ from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
 from vaultmem.memories.access import viewer
 from vaultmem.output import Output, json_text
 from vaultmem.pending import listing
-from vaultmem.text.values import TYPE_CHECKING, json_object
-from vaultmem_assistants.context import DAYS, context, fact_line, holding, recall
+from vaultmem.text.values import SOON, TYPE_CHECKING, json_object
+from vaultmem_assistants.context import context, fact_line, holding, recall
 from vaultmem_assistants.programs import HARNESSES
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class _Context:
         return text
 
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
-        sections = listing.by_section(listed.rows, DAYS, self._now, self._viewer)
+        sections = listing.by_section(listed.rows, SOON, self._now, self._viewer)
         projects = {name for one in self._folders() for name in paths.project_names(one)}
         facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
         memories = {fact["id"]: fact_line(fact, self._viewer) for fact in facts}

@@ -153,13 +153,17 @@ def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, mo
 
 def _show_pending(row: Row, wide: int, output: Output) -> None:
     when = _when(row["due"] or "").ljust(wide)
-    details = ", ".join(filter(None, [row["repeat"], row["author"] and f"by {row['author']}"]))
-    text = f"{row['text']} ({details})" if details else row["text"]
     id_ = row["id"].ljust(9)
     path, colon, line = row["source"].rpartition(":")
     source = (path, line) if colon and line.isdigit() else (row["source"], "")
     ahead = f"  {output.paint(id_, 'yellow')}  {f'{when} ' if wide else ''}"
-    _show_row(ahead, len(id_) + 4 + (wide + 1 if wide else 0), text, source, output)
+    _show_row(
+        ahead,
+        len(id_) + 4 + (wide + 1 if wide else 0),
+        row["text"] + listing.remark(row),
+        source,
+        output,
+    )
 
 
 # --- answers

@@ -69,6 +69,12 @@ class Listed:
     review: int = 0  # how many things vaultmem review lists
 
 
+def remark(row: Row) -> str:
+    """How often an item repeats, and which assistant wrote it, in parentheses; "" for neither."""
+    marks = ", ".join(filter(None, [row["repeat"], row["author"] and f"by {row['author']}"]))
+    return f" ({marks})" if marks else ""
+
+
 # --- Reading
 
 
@@ -127,7 +133,7 @@ def _surroundings(folder: str, now: float) -> JsonObject:
     process."""
     signature = [None if part is None else list(part) for part in config.signature(folder)]
     return {
-        "version": __version__,
+        "version": [__version__, *_CODE],
         "day": minute(now)[:10],
         "settings": client.settings(),
         "files": signature,
@@ -145,6 +151,9 @@ def _stats(files: Iterable[str]) -> dict[str, list[int]]:
             continue
         stats[path] = [*stamp] if stamp[1] else []
     return stats
+
+
+_CODE = _stats([__file__])[__file__]  # as it was loaded: another checkout may have other rows
 
 
 def _read(path: str) -> dict[str, Any]:

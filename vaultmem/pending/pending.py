@@ -34,6 +34,7 @@ from vaultmem.reminders.due import Due
 from vaultmem.reminders.renames import Entries, Renames
 from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
 from vaultmem.text.times import stamp
+from vaultmem.text.values import SOON
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class Pending:
         # Including ticked items, which the page needs to recognize their ticks.
         answers = self.record.answers()
         extent = items.extent(answers, now)
-        listed = self.at(catalog, now, answers).every(items.DAYS, extent)
+        listed = self.at(catalog, now, answers).every(SOON, extent)
 
         def record(acks: Mapping[str, Ack]) -> None:
             texts = {item.id: items.display_text(item) for item in listed if item.id in acks}

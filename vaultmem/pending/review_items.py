@@ -33,7 +33,6 @@ from vaultmem.pending import person_facts, review_sources
 from vaultmem.pending.person_facts import Note
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (
-    DAYS,
     FULL,
     PRIVATE,
     SHORT,
@@ -52,7 +51,7 @@ from vaultmem.reminders.items import (
     words_of,
 )
 from vaultmem.text.times import seconds
-from vaultmem.text.values import interleave, plural, remembers_last
+from vaultmem.text.values import SOON, interleave, plural, remembers_last
 
 if TYPE_CHECKING:
     from vaultmem.pending.listing import Fact
@@ -115,7 +114,7 @@ class Review:
             *self.preferences(),
         ]
 
-    def items(self, days: int = DAYS) -> list[Item]:
+    def items(self, days: int = SOON) -> list[Item]:
         """All items that an unlimited page would show, this many `days` ahead."""
         return sorted(self.every(days), key=urgency)
 
@@ -255,7 +254,7 @@ class Review:
 
     def _to_approve(self) -> list[Item]:
         today = self.context.now.date()
-        last = days_later(today, DAYS)
+        last = days_later(today, SOON)
         items = []
         for due in self._dues:
             if due.foreign and section_of(due, today.isoformat(), last):

@@ -27,15 +27,14 @@ from vaultmem.notes.places import OUTLINE
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.text.sanitize import one_line, one_line_or_placeholder
 from vaultmem.text.times import seconds
-from vaultmem.text.values import LEAST_LISTED, fit_sections, plural, remembers_last, value
+from vaultmem.text.values import LEAST_LISTED, SOON, fit_sections, plural, remembers_last, value
 
 HEADINGS = {
-    "today": "Today", "soon": "Next 7 days", "overdue": "Overdue", "review": "To review",
+    "today": "Today", "soon": f"Next {SOON} days", "overdue": "Overdue", "review": "To review",
     "preferences": "Preferences worth knowing",
 }  # fmt: skip
 PREFERENCES = "preferences"
 OLDER = "older"  # long overdue, so only counted
-DAYS = 7  # days in the section "soon"
 RECENT = 14  # days for which overdue items are listed individually
 MOST_QUESTIONS = 3  # whether to tick tasks in their notes
 PRIVATE = "(private)"
@@ -65,7 +64,7 @@ class Item:
     counts_others: bool = False  # represents more than the page lists
 
 
-def due_items(dues: Sequence[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
+def due_items(dues: Sequence[Due], answers: Answers, now: datetime, days: int = SOON) -> list[Item]:
     """The pending items of the next days."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
     return open_items(_items_until(dues, answers, today, last), answers, now)

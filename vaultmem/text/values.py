@@ -222,6 +222,7 @@ def json_object(data: str | bytes) -> dict[str, Any]:
 RESULTS = 1_000_000  # in a search or list
 TOKENS, MEMORIES = 1_000_000, 1_000  # in a recall
 DAYS = 36_500  # ahead
+SOON = 7  # days ahead of which pending items are listed by default
 
 
 # The memory folder: its folders by category, other folders, and the pages we write there, whose names no title
