@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from socket import AF_INET, AF_INET6, socket
 
@@ -148,3 +149,19 @@ def test_a_token_of_a_program_opens_no_page(door: Door) -> None:
 def test_a_closed_session_is_closed(me: Browser) -> None:
     me.send("POST", "/ui/leave", f"csrf={me.csrf()}".encode())
     assert me.send("GET", "/ui/").status == 401
+
+
+def test_an_open_page_hears_of_changes(door: Door, me: Browser) -> None:
+    with socket(AF_INET) as client:
+        client.connect(("127.0.0.1", door.port))
+        client.settimeout(5)
+        head = f"GET /ui/events HTTP/1.1\r\nHost: {me.host}\r\nCookie: {me.cookie}\r\n\r\n"
+        client.sendall(head.encode())
+        heard = b""
+        for number in range(20):
+            door.ask("write", "me", content=f"The fog horn number {number} is on the roof.")
+            with suppress(TimeoutError):
+                heard += client.recv(10_000)
+            if re.search(rb"data: [a-z ]*memories", heard):
+                return
+    raise AssertionError(heard)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,7 +12,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem_server import http_app as http
 from vaultmem_server.link import LinkError
 from vaultmem_web import actions, around, front_pages, health_page, memories, steer, views
-from vaultmem_web.data import Feed, Reader, Visit
+from vaultmem_web.data import Reader, Visit, changes
 from vaultmem_web.sessions import (
     COOKIE,
     Notice,
@@ -56,7 +54,6 @@ PAGES: dict[str, Show] = {
     "/health": health_page.health,
 }
 _FREE = re.compile(r"/enter|/static/\w+\.\w+")
-_LOOK = 0.2  # seconds
 
 
 def mount(door: Door) -> list[http.BaseRoute]:
@@ -94,12 +91,11 @@ class _Guard:
 
 
 class _Site:
-    """The endpoints, with one feed of changes for each vault with an open page."""
+    """The endpoints."""
 
     def __init__(self, door: Door) -> None:
         self.sessions = Sessions()
         self._door = door
-        self._feeds: dict[str, Feed] = {}
 
     def routes(self) -> list[http.BaseRoute]:
         """All routes."""
@@ -189,15 +185,11 @@ class _Site:
     async def events(self, request: http.Request) -> http.Response:
         """The kinds of changes, as server-sent events."""
         vault = _session(request).vault
-        feed = self._feeds.setdefault(vault, Feed(self._door, vault))
 
         async def stream() -> AsyncIterator[str]:
             yield "retry: 1000\n\n"
-            with feed.opened() as seen:
-                while not self._door.is_closing:
-                    with contextlib.suppress(TimeoutError):
-                        kinds = await asyncio.wait_for(seen.get(), _LOOK)
-                        yield f"data: {' '.join(kinds)}\n\n" if kinds else ": still here\n\n"
+            async for kinds in changes(self._door, vault):
+                yield f"data: {' '.join(kinds)}\n\n" if kinds else ": still here\n\n"
 
         return http.StreamingResponse(stream(), media_type="text/event-stream")
 

@@ -1,12 +1,11 @@
-"""The data of the pages: answers of verbs, and a feed of changes."""
+"""The data of the pages: answers of verbs, and changes."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from vaultmem_server.door import Door
 
 Record = Mapping[str, Any]  # an answer as JSON
-News = asyncio.Queue[list[str]]  # kinds of changes, one set at a time
+_LOOK = 0.2  # seconds
 
 
 def named(memory: Record) -> Record:
@@ -26,42 +25,25 @@ def named(memory: Record) -> Record:
     return {**memory, "id": memory["id"] or memory["path"]}
 
 
-class Feed:
-    """Watches one vault for changes while there are listeners."""
-
-    def __init__(self, door: Door, vault: str) -> None:
-        self._door, self._vault = door, vault
-        self._listeners: set[News] = set()
-        self._task: asyncio.Task[None] | None = None
-
-    @contextlib.contextmanager
-    def opened(self) -> Iterator[News]:
-        """Listen for a while."""
-        queue: News = asyncio.Queue()
-        self._listeners.add(queue)
-        self._task = self._task or asyncio.create_task(self._listen())
+async def changes(door: Door, vault: str) -> AsyncIterator[list[str]]:
+    """Yield the kinds of changes in a vault, none as a sign of life, until the door closes."""
+    seen: Record = {}
+    while True:
+        asking = asyncio.create_task(door.call(vault, "changes", {"seen": seen}))
         try:
-            yield queue
+            while not asking.done():
+                if door.is_closing:
+                    return
+                await asyncio.wait({asking}, timeout=_LOOK)
+            counts = _record(asking.result())
+        except VaultmemError:
+            await asyncio.sleep(1)  # the agent did not answer; try again
+            continue
         finally:
-            self._listeners.discard(queue)
-            if not self._listeners:
-                self._task.cancel()
-                self._task = None
-
-    async def _listen(self) -> None:
-        seen: dict[str, object] = {}
-        while True:
-            try:
-                counts = await self._door.call(self._vault, "changes", {"seen": seen})
-            except VaultmemError:
-                await asyncio.sleep(1)  # the agent did not answer; try again
-                continue
-            assert isinstance(counts, dict)
-            kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
-            if seen:  # nothing has changed: a keep-alive
-                for listener in self._listeners:
-                    listener.put_nowait(kinds)
-            seen = counts
+            asking.cancel()
+        if seen:
+            yield sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
+        seen = counts
 
 
 class Reader:
