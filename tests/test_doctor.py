@@ -3,7 +3,6 @@
 import fcntl
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -249,14 +248,6 @@ def test_a_copy_of_a_page_of_ours_has_its_original(indexed: Path, write: Write) 
     told = on(indexed, "doctor", "--format", "json").out
     assert f"vaultmem/{copy} is a copy of vaultmem/pending.md" in told
     assert f"vaultmem/Gone{copy[7:]} is a copy of a note that is gone" in told
-
-
-def test_a_socket_left_behind(indexed: Path) -> None:
-    path = Path(paths.socket_path(str(indexed)))
-    paths.make_private(str(path.parent))
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(path))
-    assert found(indexed) == ["note: an agent that was killed has left its socket"]
 
 
 @pytest.mark.parametrize("which", ["state", "run", "log"])

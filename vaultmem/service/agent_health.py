@@ -83,7 +83,7 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
     """Every problem of the agent that can be found without changing anything; `readable` is the index."""
     seen = Seen(vault, _status(vault), clock.seconds(), readable and vault.is_indexed())
     rules = (
-        _lock, _version, _watching, _work, _reminders, _last_error, _socket, _folders, _service, _age,
+        _lock, _version, _watching, _work, _reminders, _last_error, _folders, _service, _age,
     )  # fmt: skip
     return [finding for rule in rules for finding in rule(seen)]
 
@@ -185,13 +185,6 @@ def _last_error(seen: Seen) -> Iterator[Finding]:
     where = shlex.quote(log.log_file(seen.state))
     advice = f"if it comes again: vaultmem restart; what led to it: tail -n 50 {where}"
     yield Finding("note", f"the agent's last error, {when}: {error[1]}", advice)
-
-
-def _socket(seen: Seen) -> Iterator[Finding]:
-    path = paths.socket_path(seen.vault.path)
-    if seen.agent is None and os.path.lexists(path) and holder(seen.state) is None:
-        what = "an agent that was killed has left its socket"
-        yield Finding("note", what, f"vaultmem start, or: rm {shlex.quote(path)}")
 
 
 def _folders(seen: Seen) -> Iterator[Finding]:
