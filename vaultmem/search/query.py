@@ -75,7 +75,7 @@ class Ask:
     viewer: Viewer = PERSON
     is_typed: bool = True  # misspelt words are corrected
     meaning: str = ""  # text to search by meaning, if more than the words
-    is_quick: bool = False  # rank fewer blocks
+    is_quick: bool = False  # rank fewer blocks, and embed none first
 
     def but(self, **changes: object) -> Ask:
         """A copy with some fields changed."""

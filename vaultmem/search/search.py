@@ -289,6 +289,10 @@ class Searcher:
                 "no block is embedded yet; the agent does that in the background, vaultmem sync at once"
             )
         meaning.load()
+        if not ask.is_quick:
+            from vaultmem.search.at_once import embed_best  # already loaded with the vectors
+
+            embed_best(meaning, self.catalog, keyword)
         query = question.query
         compared = {*keyword, *around}
         if query.words and not (query.must or query.excluded or query.groups):

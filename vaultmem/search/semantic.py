@@ -275,6 +275,13 @@ class Meaning(ModelVectors):
         for part in self.parts():
             part.live.look(catalog)
 
+    def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
+        """The blocks without a vector, each with its hash."""
+        block_list, result = list(blocks), dict[int, bytes]()
+        for part in self.parts():
+            result |= part.live.look(catalog).lacking(block_list)
+        return result
+
     def blocks_near(self, catalog: Catalog, text: str, count: int,
                     notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
         """The blocks nearest to a question by each model, with their cosines."""

@@ -82,6 +82,11 @@ class LiveRows:
         inside = mask[self.rows]
         return zip(self.blocks[inside].tolist(), self.rows[inside].tolist(), strict=True)
 
+    def lacking(self, blocks: Iterable[int]) -> dict[int, bytes]:
+        """The given blocks that have no vector, in their order, each with its hash."""
+        hashes = ((block, self._lacking.get(block >> ORD_BITS, {}).get(block)) for block in blocks)
+        return {block: digest for block, digest in hashes if digest is not None}
+
     def _places(self, notes: Numbers) -> Numbers:
         """The indices in `blocks` of the blocks of some notes, which are given in ascending order."""
         first = np.searchsorted(self.blocks, notes << ORD_BITS)
