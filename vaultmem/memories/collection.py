@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteNotFoundError
@@ -106,7 +107,7 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
 
 
 _LONGEST_CACHED = 4_096  # bytes
-_CACHED = 16_000_000  # characters in all: the short memories of a very large vault
+_MOST_CACHED = 16_384  # contents
 
 
 class Collection:
@@ -133,8 +134,7 @@ class Collection:
         self._walked: list[Trouble] = []
         self._loaded = False
         self._now: Snapshot | None = None
-        self._texts: dict[tuple[str, str, float], str] = {}  # see text()
-        self._texts_size = 0
+        self._text = lru_cache(_MOST_CACHED)(self._content)
 
     def refresh(self, paths: Iterable[str] | None = None) -> bool:
         """Read changes from disk, in all of the memory folder or at these paths. Returns whether anything has
@@ -171,24 +171,19 @@ class Collection:
 
     def content(self, memory: Memory) -> str:
         """The content of a memory, read now. Raises NoteNotFoundError if the file is gone."""
-        file = files.read(self.vault, memory.path)
+        return self._content(memory.path)
+
+    def _content(self, path: str, *_: object) -> str:
+        file = files.read(self.vault, path)
         if not file.hash:
-            raise NoteNotFoundError(f"{memory.path} {file.trouble or 'cannot be read'}")
-        return pages.read(self._reader.style(memory.path), file.text).content
+            raise NoteNotFoundError(f"{path} {file.trouble or 'cannot be read'}")
+        return pages.read(self._reader.style(path), file.text).content
 
     def text(self, memory: Memory) -> str:
         """Its content as of the last change seen, for comparing with many; a long one is read now."""
         if memory.size > _LONGEST_CACHED:
             return self.content(memory)
-        key = memory.path, memory.hash, memory.mtime
-        text = self._texts.get(key)
-        if text is None:
-            if self._texts_size > _CACHED:
-                self._texts.clear()
-                self._texts_size = 0
-            text = self._texts[key] = self.content(memory)
-            self._texts_size += memory.size
-        return text
+        return self._text(memory.path, memory.hash, memory.mtime)
 
     def find(
         self, text: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
