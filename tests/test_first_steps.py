@@ -107,6 +107,16 @@ def test_setup_undo_keeps_a_record_of_what_it_cannot_undo(home: Path) -> None:
     assert not servers.exists()
 
 
+def test_without_a_vault_setup_says_where_it_looked_and_how_to_name_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "none"))
+    ended = process("setup", "--yes")
+    assert ended.code == 1
+    assert "neither Obsidian nor Logseq lists one; name yours: vaultmem setup FOLDER" in ended.err
+
+
 def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
     shown = at_terminal(
         "setup", typed="2\ny\nn\nn\ny\n"

@@ -29,6 +29,7 @@ from vaultmem.api.verbs import (
     Verb,
     commands,
     every,
+    find_verb,
     memory_verbs,
     resolve,
     resolve_command,
@@ -36,7 +37,7 @@ from vaultmem.api.verbs import (
 from vaultmem.commands import manual
 from vaultmem.commands.parsing import asks_for_help, options_of, parse, read_words, shared_options
 from vaultmem.errors import UsageError
-from vaultmem.text.values import TEXT_PROPERTIES
+from vaultmem.text.values import SOON, TEXT_PROPERTIES
 
 ROOT = Path(__file__).parents[1]
 TYPES = {
@@ -255,6 +256,11 @@ def test_no_option_is_declared_elsewhere() -> None:
         if "add_argument(" in path.read_text("utf-8")
     ]
     assert not found_in
+
+
+def test_pending_looks_as_far_ahead_as_its_page() -> None:
+    (days,) = (param for param in find_verb("pending").params if param.name == "days")
+    assert days.default == SOON, "a literal, as the table imports no values"
 
 
 def test_a_tool_takes_its_parameters_with_the_limits_of_its_verb() -> None:

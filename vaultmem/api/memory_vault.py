@@ -176,11 +176,10 @@ class MemoryVault(Methods):
     create, get = Methods.write, Methods.read
 
     def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> IngestReport:
-        """Import the memories of another program: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
-        text, the name of an installed source, or all. `path` is its folder if not the usual one; `limit` is how many
-        memories to write at most. What is already there, or was imported before, is left alone; secrets are removed.
-        The report has "counts" (new, known and skipped files; memories, cut, redacted), "files" (each with its
-        "result", "reason" and "memories") and "left"."""
+        """Import the memories of another program, by the name of an installed source, or all. `path` is its folder if
+        not the usual one; `limit` is how many memories to write at most. What is already there, or was imported before,
+        is left alone; secrets are removed. The report has "counts" (new, known and skipped files; memories, cut,
+        redacted), "files" (each with its "result", "reason" and "memories") and "left"."""
         from vaultmem.exchange.gathering import IngestOptions, ingest
 
         wish = IngestOptions(how.get("by"), how.get("limit"), how.get("dry_run", False))
