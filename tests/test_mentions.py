@@ -1,11 +1,23 @@
 """Unlinked mentions by the rules of both editors (R-MENTION, R-LS-20)."""
 
+import re
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.notes.dialects import MENTION_EDGES, mention_pattern, spans_of_mentions
+from vaultmem.api import Vault
+from vaultmem.notes.dialects import (
+    MENTION_EDGES,
+    Rulebook,
+    folded,
+    folded_names,
+    mention_pattern,
+    spans_of_mentions,
+)
 
 
 @pytest.mark.parametrize(
@@ -82,3 +94,48 @@ def test_thousands_of_aliases_are_looked_for_like_one() -> None:
             "Alias 2699",
             "alias",
         ]
+
+
+def test_every_letter_that_a_mention_may_have_is_found_in_folded_text() -> None:
+    cased = [
+        c
+        for c in map(chr, range(sys.maxunicode + 1))
+        if {c} != {c.lower(), c.upper(), c.casefold()}
+    ]
+    text = "\n".join(cased)
+    for letter in cased:
+        pattern, rough = mention_pattern("latin", [letter]), folded_names([letter])
+        assert pattern
+        for match in pattern.finditer(text):
+            assert rough.search(folded(match[0])), (letter, match[0])
+
+
+def test_only_notes_with_the_letters_of_a_name_are_searched_for_mentions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / "Café Luna.md").write_text("aliases")
+    for number in range(20):
+        (tmp_path / f"note {number}.md").write_text(
+            "At CAFE\u0301 LUNA." if number < 2 else "Luna, a café"
+        )
+    searched = []
+
+    class Counting:
+        def __init__(self, pattern: re.Pattern[str]) -> None:
+            self._pattern = pattern
+
+        def search(self, text: str) -> object:
+            searched.append(text)
+            return self._pattern.search(text)
+
+        def finditer(self, *where: object) -> object:
+            return self._pattern.finditer(*where)  # type: ignore[call-overload]
+
+    real = Rulebook.mention_pattern
+    monkeypatch.setattr(Rulebook, "mention_pattern", lambda *of: Counting(real(*of)))  # type: ignore[arg-type]
+    with Vault(str(tmp_path)) as vault:
+        vault.sync()
+        found = vault.mentions("Café Luna")
+    assert [mention.path for mention in found] == ["note 0.md", "note 1.md"]
+    assert len(searched) == 2

@@ -56,6 +56,17 @@ def mention_pattern(style: str, names: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile(f"{before}(?:{tree}){after}", re.IGNORECASE) if tree else None
 
 
+def folded(text: str) -> str:
+    """A text in the one case in which patterns of mentions compare letters."""
+    return text.replace("İ", "i").replace("ı", "i").casefold()
+
+
+def folded_names(names: Iterable[str]) -> re.Pattern[str]:
+    """A pattern that finds these names in the folded() form of every text with a mention, and in few others: much
+    faster than one that looks at the case and edges of each letter."""
+    return re.compile(_tree([*dict.fromkeys(map(folded, _distinct(names)))]))
+
+
 def spans_of_mentions(
     pattern: re.Pattern[str], text: str, links: Sequence[Span], start: int = 0
 ) -> Iterator[Span]:

@@ -177,13 +177,14 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
     root = files.Root(searcher.folder)
     rules = open_rulebook(root, searcher.config.text("dialect"))
     cap = searcher.config.number("index.max_note_bytes")
-    pattern = rules.mention_pattern(path, names_of(searcher, path))
+    names = names_of(searcher, path)
+    pattern, rough = rules.mention_pattern(path, names), matching.folded_names(names)
     if pattern is None:
         return []
     results = []
     for other, raw in _readable(searcher, path):
         text = files.read(searcher.folder, raw or other, cap).text
-        if not pattern.search(text):
+        if not (rough.search(matching.folded(text)) and pattern.search(text)):
             continue
         note, _ = parse_note(rules, other, text)
         body = frontmatter.split(text).body
