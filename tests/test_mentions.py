@@ -18,6 +18,7 @@ from vaultmem.notes.dialects import (
     mention_pattern,
     spans_of_mentions,
 )
+from vaultmem.vault import files
 
 
 @pytest.mark.parametrize(
@@ -136,6 +137,7 @@ def test_only_notes_with_the_letters_of_a_name_are_searched_for_mentions(
     monkeypatch.setattr(Rulebook, "mention_pattern", lambda *of: Counting(real(*of)))  # type: ignore[arg-type]
     with Vault(str(tmp_path)) as vault:
         vault.sync()
+        monkeypatch.delattr(files, "open_inside")  # opens all folders of a path for one file
         found = vault.mentions("Café Luna")
     assert [mention.path for mention in found] == ["note 0.md", "note 1.md"]
     assert len(searched) == 2

@@ -182,16 +182,17 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
     if pattern is None:
         return []
     results = []
-    for other, raw in _readable(searcher, path):
-        text = files.read(searcher.folder, raw or other, cap).text
-        if not (rough.search(matching.folded(text)) and pattern.search(text)):
-            continue
-        note, _ = parse_note(rules, other, text)
-        body = frontmatter.split(text).body
-        for start, end in matching.spans_of_mentions(
-            pattern, text, [(link.start, link.end) for link in note.links], body
-        ):
-            results.append(Mention(other, text.count("\n", 0, start) + 1, text[start:end]))
+    with files.Inside(searcher.folder) as inside:
+        for other, raw in _readable(searcher, path):
+            text = files.read(searcher.folder, raw or other, cap, inside).text
+            if not (rough.search(matching.folded(text)) and pattern.search(text)):
+                continue
+            note, _ = parse_note(rules, other, text)
+            body = frontmatter.split(text).body
+            for start, end in matching.spans_of_mentions(
+                pattern, text, [(link.start, link.end) for link in note.links], body
+            ):
+                results.append(Mention(other, text.count("\n", 0, start) + 1, text[start:end]))
     return results
 
 
