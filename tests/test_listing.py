@@ -88,6 +88,16 @@ def test_what_was_gathered_is_read_again(stand: Stand) -> None:
     assert not list(Path(stand.state.folder).glob("*.tmp"))
 
 
+def test_an_unchanged_item_is_searched_for_secrets_once(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent is asked at the start of each session, and thousands of items may be overdue."""
+    before = gather(stand, NOW).rows
+    monkeypatch.delattr("vaultmem.text.secrets.redact")
+    monkeypatch.delattr("vaultmem.text.sanitize.one_line")
+    assert gather(stand, NOW).rows == before
+
+
 def test_the_vault_that_is_meant_is_found_as_any_command_finds_it(
     stand: Stand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import time
 from contextlib import suppress
+from functools import lru_cache
 
 from vaultmem import __version__, client, config, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
@@ -188,20 +189,37 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
 
 def to_row(item: Mapping[str, Any]) -> Row:
     """An item that anyone may see."""
-    from vaultmem.reminders.items import PRIVATE, WORDS
-    from vaultmem.text.sanitize import one_line, one_line_or_placeholder
-    from vaultmem.text.secrets import redact
+    from vaultmem.reminders.items import PRIVATE
 
     repeat = item.get("repeat")
     return {
-        "id": item["id"], "section": item["section"], "text": one_line_or_placeholder(redact(item["text"]).text, WORDS),
+        "id": item["id"], "section": item["section"], "text": _words(item["text"]),
         "due": item.get("due") or None, "source": item.get("source") or "",
-        "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
-        "title": one_line(item.get("title") or ""), "scope": item.get("scope") or "global",
-        "private": bool(item.get("private")), "repeat": one_line(repeat, _SHORT) if repeat else None,
-        "author": one_line(item.get("author") or "", _SHORT), "memory": item.get("memory") or "",
+        "place": "" if item["text"] == PRIVATE else _line(item.get("source") or ""),
+        "title": _line(item.get("title") or ""), "scope": item.get("scope") or "global",
+        "private": bool(item.get("private")), "repeat": _line(repeat, _SHORT) if repeat else None,
+        "author": _line(item.get("author") or "", _SHORT), "memory": item.get("memory") or "",
         "known": item.get("known") or "",
     }  # fmt: skip
+
+
+_REMEMBERED = 16_384  # each request lists all that is overdue: thousands of items in a large vault
+
+
+@lru_cache(_REMEMBERED)
+def _words(text: str) -> str:
+    from vaultmem.reminders.items import WORDS
+    from vaultmem.text.sanitize import one_line_or_placeholder
+    from vaultmem.text.secrets import redact
+
+    return one_line_or_placeholder(redact(text).text, WORDS)
+
+
+@lru_cache(_REMEMBERED)
+def _line(text: str, *most: int) -> str:
+    from vaultmem.text.sanitize import one_line
+
+    return one_line(text, *most)
 
 
 def _files(vault: MemoryVault) -> list[str]:
