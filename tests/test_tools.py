@@ -20,6 +20,9 @@ from vaultmem.api.toolbox import Toolbox, for_tools
 from vaultmem.api.verbs import every
 from vaultmem.embedding.wordpieces import count
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.search.query import Answer, Ask
+from vaultmem.search.related import Related
+from vaultmem.text import values
 
 __all__ = ["box", "opened"]  # fixtures
 
@@ -247,3 +250,26 @@ def test_json_is_read_by_the_letter(depth: int) -> None:
     for text in ("[" * depth, '{"a":' * depth + "1" + "}" * depth, "NaN", "1e999", "[1,]"):
         with contextlib.suppress(ValueError):
             assert json.dumps(rpc.parse(text))
+
+
+@pytest.mark.parametrize("tool", ["memory_search", "memory_related"])
+def test_a_tool_looks_for_no_more_than_its_answer_holds(
+    box: Toolbox, opened: Vault, monkeypatch: pytest.MonkeyPatch, tool: str
+) -> None:
+    asked: list[int] = []
+
+    def answer(_: Vault, ask: Ask) -> Answer:
+        asked.append(ask.limit)
+        return Answer([], [])
+
+    def related(_: Vault, note: str, limit: int) -> list[Related]:
+        assert note
+        asked.append(limit)
+        return []
+
+    monkeypatch.setattr(Vault, "answer", answer)
+    monkeypatch.setattr(Vault, "related", related)
+    named = {"query": "oolong"} if tool == "memory_search" else {"id": "Tea"}
+    call(box, opened, tool, **named, limit=values.RESULTS)
+    assert asked
+    assert max(asked) <= 1_010
