@@ -166,7 +166,8 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
 
 def _part(match: re.Match[str], _: datetime) -> Sense | None:
     before = match.string[max(0, match.start() - 3) : match.start()]
-    return Sense(part=(_PARTS | _SHORT_PARTS)[match[0]], weak=not before.endswith(_REMIND))
+    led = before.endswith(_REMIND) or match.string.startswith("に", match.end())
+    return Sense(part=(_PARTS | _SHORT_PARTS)[match[0]], weak=not led)
 
 
 def _clock(match: re.Match[str], _: datetime) -> Sense | None:
@@ -290,8 +291,8 @@ RULES = rules(
     ((rf"(?P<again>再?过)?(?:(?P<half>半)个?|(?P<n>{_N})(?:(?P<and_half>个半)|(?P<counter>个))?)"
      rf"(?P<unit>{_UNIT}|分(?=后))(?P<more_half>半)?(?:零?(?P<n2>{_N})个?(?P<unit2>分钟|小时))?"
      r"(?P<way>(?:之|以)?后(?!来)|以?内|(?:之|以)?前(?!往))?"), _delta),
-    ((r"(?<![今以之然最先])(?P<near>大大后|大后|后)天(?![气晴空然性花培])"
-     r"|(?<![聪说证文透发声表])(?P<soon>[今明昨])(?:[天日儿](?!头条|赋|才)|(?P<part>[早晨晚夜])上?)"
+    ((r"(?<![今以之然最先])(?P<near>大大后|大后|后)天\u3000{0,2}(?![气晴空然性花培])"
+     r"|(?<![聪说证文透发声表])(?P<soon>[今明昨])(?:[天日儿]\u3000?(?!头条|赋|才)|(?P<part>[早晨晚夜])上?)"
      r"|(?<![之以目从])(?P<past>大?前)天(?![气晴空真])"), _near_day),
     ((rf"(?:差(?P<to>一刻|{_N}分))?(?P<hour>{_N})(?P<mark>点|时(?![候间常代刻髦光]))(?!{_NOT_A_CLOCK})"
      rf"(?P<sharp>钟|整)?(?:(?P<quarter>半|[一三]刻)|(?P<minute>{_N})分|(?P<short>\d\d|[零〇二三四五]?[十零〇][{DIGITS}]?))?"

@@ -47,6 +47,13 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
     return together(sense, later(now, way * amount(match["n2"]), unit), now)
 
 
+def _weekday_ahead(match: re.Match[str], now: datetime) -> Sense | None:
+    """In two weeks on Monday: the Monday nearest to that day."""
+    start = day_after(now.date(), 7 * int(amount(match["n"])) - 3)
+    day = start and day_after(start, (weekday(match["name"]) - start.weekday()) % 7)
+    return Sense(day=day, relative=True) if day else None
+
+
 def _hours_and_minutes(match: re.Match[str], now: datetime) -> Sense | None:
     """In 1h30m, 2h 15m ago."""
     if not match["before"] and not match["after"]:
@@ -195,6 +202,9 @@ def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
             day = calendar_day(today.year + 1, of, 1)
     else:
         day = _period_start(now, "month", 1 if match["which"] == "next" else 0)
+        result = day and nth_weekday(day, number, nth)
+        if result and result < today and match["which"] is None:
+            day = _period_start(now, "month", 1)
     result = day and nth_weekday(day, number, nth)
     return Sense(day=result, relative=not match["month"]) if result else None
 
@@ -205,6 +215,7 @@ _RULES = rules(
     ((r"(?P<before>(?:with)?in\s(?:about\s|exactly\s)?)?(?P<hours>\d{1,2})\s?h"
      rf"(?:(?P<minutes>\d{{1,2}})m?|\s(?P<apart>\d{{1,2}})\s?m){END}"
      rf"(?:\s(?P<after>from\snow{END}|ago{END}))?"), _hours_and_minutes),
+    (rf"in\s(?P<n>{NUMBER})\sweeks?'?(?:\stime)?,?\son\s(?P<name>{DAY_NAME}){END}", _weekday_ahead),
     ((rf"(?P<before>ago |(?:with)?in\s(?:about\s|exactly\s)?)?(?:(?P<half>half\san?\s)|(?P<n>{NUMBER})"
      rf"(?P<and_half>\sand\sa\shalf)?(?:\s|-)?){_UNIT.format(1)}(?P<more>\sand\sa\shalf{END})?"
      rf"(?:\s?(?:and\s|,\s)?(?P<n2>\d{{1,3}}|{SPELLED})\s?{_UNIT.format(2)})?(?:'?\stime)?"

@@ -84,7 +84,8 @@ def days_in_figures(match: re.Match[str]) -> list[Sense]:
 def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
     """Dec 5, December 5th, 2026, the 5th of December, the first of December, 5-7 Dec."""
     is_counted = lead(match) in NUMBERED or match.string.startswith("'s", match.end())
-    if match.start("day") < match.start("month") and is_counted:
+    day_first = match.start("day") < match.start("month")
+    if day_first and is_counted:
         return None  # chapter 12 of May's book
     of, number = month(match["month"]), ordinal(match["day"])
     if match["year"]:
@@ -92,7 +93,8 @@ def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
         return Sense(day=day) if day else None
     if not calendar_day(2000, of, number):  # a leap year
         return None
-    word_too = match["month"] in {"may", "march", "mar"}  # you may 5 times, march 3 miles
+    # You may 5 times, march 3 miles, and these 3 may.
+    word_too = match["month"] in ({"may"} if day_first else {"may", "march", "mar"})
     proper = word_too and not match["sure"] and lead(match) not in DEADLINES
     return Sense(month=of, number=number, proper=proper)
 
