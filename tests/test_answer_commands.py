@@ -82,6 +82,10 @@ def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:
     assert "--until must be" in one_line(
         as_text(vault, "snooze", ids(vault)["buy milk"], "--until", "soon")
     )
+    for day in ("friday", "tomorrow 9:00", "2030-01-01", "3d"):
+        refused = as_text(vault, "snooze", ids(vault)["buy milk"], day)
+        assert (refused.code, refused.out) == (2, "")
+        assert f"did you mean --until {day}?" in one_line(refused)
     for until in ("yesterday", "", " "):
         refused = as_text(vault, "snooze", ids(vault)["buy milk"], "--until", until)
         assert (refused.code, refused.out) == (2, "")

@@ -131,6 +131,7 @@ def test_unknown_command() -> None:
     ended = ran("serach", "x", "--format", "text")
     assert ended.code == 2
     assert "did you mean search?" in one_line(ended)
+    assert "did you mean delete?" in one_line(ran("forget", "--format", "text"))
     assert "did you mean" not in one_line(ran("xyzzy", "--format", "text"))
     assert json.loads(ran("serach", "--format", "json").err).keys() == {"error"}
 

@@ -117,6 +117,7 @@ def test_status_says_why_the_agent_has_none(indexed: Path) -> None:
         shown = on(indexed, "status").out
     assert "too many clients at once; vaultmem restart starts another" in " ".join(shown.split())
     assert client.NO_SIGN not in shown
+    assert "dialect obsidian" in " ".join(shown.split())
 
 
 def test_an_agent_that_was_restarted_is_asked_at_once(

@@ -132,7 +132,9 @@ def _command(name: str, words: list[str]) -> int:
     if declared is None or not declared.group:
         from vaultmem.text.values import did_you_mean
 
-        meant = did_you_mean(name, commands())
+        # Of the command whose summary begins with the word: show is read, forget is delete.
+        meanings = (known for known in commands() if every()[known].summary.startswith(f"{name} "))
+        meant = did_you_mean(next(meanings, name), commands())
         message = f"unknown command {name!r}{meant}; see vaultmem help all"
         return _fail([name, *words], message, 2)
     has_short_way = declared.agent or name in ("agent", "mcp")

@@ -223,7 +223,7 @@ VERBS = {
             "from": "YYYY-MM-DD", "to": ""}, quiet="phase scope source tags"),
     ),
     "delete": Verb(
-        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="operations.filing:delete", show="memory_views:show_moved",
+        "forget a memory: move it to the archive", REMEMBER, (ID, *WRITES), run="operations.filing:delete", show="memory_views:show_moved",
         tool=Exposed("Move a memory to the archive; can be undone.", {"id": ""}, removes=True),
         returns='"id", "deleted", "title", and "path", where it is now',
     ),

@@ -277,6 +277,13 @@ class Vault(MemoryVault):
         """How many notes, blocks, links, tags, tasks and so on there are."""
         return self._read(catalog_read.counts)
 
+    def dialects(self) -> dict[str, int]:
+        """How many notes are read by which dialect, the one with most notes first."""
+        query = (
+            "SELECT dialect, count(*) FROM notes GROUP BY dialect ORDER BY count(*) DESC, dialect"
+        )
+        return self._read(lambda catalog: dict(catalog.db.execute(query).fetchall()))
+
     def troubles(self) -> list[tuple[str, str]]:
         """Notes that could not be read, or only in part, with the reason."""
         return self._read(catalog_read.troubles)

@@ -7,7 +7,7 @@ import time
 from vaultmem import now as clock
 from vaultmem import screen
 from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_of
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.memories.access import viewer
 from vaultmem.output import Output
 from vaultmem.pending import listing
@@ -173,6 +173,8 @@ def answer(args: Namespace, output: Output) -> int:
     """done, drop, snooze: answer each item, or show what that would do; a failure affects no other item."""
     params: Answer = {"state": "open"}
     if not args.undo:
+        if args.command == "snooze" and not args.until and len(args.ids) > 1:
+            _check_is_no_time(args.ids[-1])
         params = {name: getattr(args, name, None) for name in ("until", "series")}
         params["state"] = _STATES[args.command]
     reports: list[AnswerReport] = []
@@ -193,6 +195,16 @@ def answer(args: Namespace, output: Output) -> int:
     if errors:
         raise errors[-1]
     return 0
+
+
+def _check_is_no_time(id_: str) -> None:
+    """Raise UsageError for `snooze vm-abcdef friday`, before anything is snoozed until tomorrow."""
+    from vaultmem.plugins import language
+    from vaultmem.text.times import moment
+
+    now = clock.local()
+    if moment(id_, now, ahead=True) is not None or language().time_alone(id_, now).moment:
+        raise UsageError(f"{id_!r} is no id; did you mean --until {id_}?")
 
 
 def _show_answered(report: AnswerReport, output: Output) -> None:

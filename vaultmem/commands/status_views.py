@@ -89,7 +89,7 @@ def _index(vault: Vault) -> Facts:
     return {
         "status": UNHEALTHY if shared and shared.problem else "healthy",
         "synced": None if synced is None else int(synced),
-        "index_bytes": folder_bytes(vault.state.generation() or ""),
+        "dialects": vault.dialects(), "index_bytes": folder_bytes(vault.state.generation() or ""),
         "vector_bytes": folder_bytes(vault.state.path("vec")), **vault.counts(), "embedded": embedded,
         "embeddable": embeddable, "model": vault.config["embedding.model"], "model_trouble": problem,
         **({"other_scripts": second._asdict()} if second else {}),
@@ -112,7 +112,12 @@ def _show_index(index: Facts, counts: dict[str, int], output: Output) -> None:
     blocks = f"{index['embedded']:,} of {index['embeddable']:,} blocks, model {index['model']}"
     sizes = f"{_megabytes(index['index_bytes'])}, vectors {_megabytes(index['vector_bytes'])}"
     output.line(output.paint(index["vault"], "bold"))
-    rows = [("synced", age), *((name.replace("_", " "), f"{n:,}") for name, n in counts.items())]
+    read_by = ", ".join(index["dialects"]) or "none"
+    rows = [
+        ("synced", age),
+        ("dialect", read_by),
+        *((name.replace("_", " "), f"{n:,}") for name, n in counts.items()),
+    ]
     _show_rows([*rows, ("embedded", blocks), ("index", sizes), ("state", index["state"])], output)
     if index["model_trouble"]:
         output.line(f"  {index['model_trouble']}")
