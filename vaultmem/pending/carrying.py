@@ -163,7 +163,8 @@ class _Work:
 
     def _accept(self, id_: str, proposal: Proposal) -> None:
         params = Arguments({"id": proposal.id, "dry_run": self._dry_run})
-        report = review.accept(self._session, params)
+        ticked = [one for entry in self.entries for one in entry.answers if one.id == id_]
+        report = review.accept(self._session, params, tuple(ticked))
         if "changes" in report:
             self.settled.add_changes(id_, report)
             return

@@ -22,6 +22,7 @@ from vaultmem.memories.item_answers import (
     Answers,
     carried_out_id,
     decision,
+    history_answers,
     keep_as_entry,
     proposal_id,
 )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import JsonObject
     from vaultmem.ledger.ledger import Ledger
+    from vaultmem.vault.batch_record import AnswerChange
 
 MOST_DIFFS = 20  # files shown with a proposal
 
@@ -117,14 +119,20 @@ class Decision(TypedDict):
     rejected: NotRequired[bool]
 
 
-def accept(session: Session, params: Arguments) -> PlanReport | Decision:
-    """Make a proposed change. It is recorded in the history, and can be undone."""
+def accept(
+    session: Session, params: Arguments, answers: tuple[AnswerChange, ...] = ()
+) -> PlanReport | Decision:
+    """Make a proposed change. It is recorded in the history together with the answer (`answers`, if it was ticked), and
+    can be undone."""
     proposal = _find(session, params)
     plan = _plan(session, proposal)
     if params.flag("dry_run"):
         return report_planned(session, plan)
-    session.make(plan, header(params, f"accepted: {proposal.said}"[:200], session.now))
-    session.store.pending.record.keep(_accepted(session, proposal), [], session.now)
+    record, words = session.store.pending.record, _accepted(session, proposal)
+    answers = answers or history_answers(record.answers(), words[:-1])
+    who = header(params, f"accepted: {proposal.said}"[:200], session.now)
+    session.make(plan, who._replace(answers=answers))
+    record.keep(words, [], session.now)
     change = next((step for step in plan.changes if step.path == proposal.path), plan.changes[0])
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
 
