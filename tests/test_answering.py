@@ -94,6 +94,7 @@ def test_an_answer_is_undone_also_in_a_note_that_was_renamed(bench: Open, write:
     on.later()
     on.ask("notify")
     assert "call Anne" not in on.words()
+    assert len(on.ask("undo", last=True, dry_run=True)["answers"]) == 1
     for how, sources in (("last", ["Errands.md:2"]), ("redo", [])):
         on.ask("undo", **{how: True})
         on.later()

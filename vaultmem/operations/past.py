@@ -77,6 +77,7 @@ def undo(session: Session, params: Arguments) -> UndoReport:
         if taking.writes or taking.refused or taking.answers:
             break
     elsewhere = session.store.pending.record.written_elsewhere()
+    named = {answer.id for commit in commits for answer in commit.answers}  # not also its other ids
     report: UndoReport = {
         "undone": [in_short(_commit_to_json(commit, elsewhere)) for commit in commits],
         "redone": params.flag("redo"),
@@ -84,6 +85,7 @@ def undo(session: Session, params: Arguments) -> UndoReport:
         "answers": [
             {"id": answer.id, "state": answer.after, "text": answer.text}
             for answer in taking.answers
+            if answer.id in named
         ],
         "refused": taking.refused,
         # What --last would undo if this had not been refused.
