@@ -267,6 +267,18 @@ def test_a_name_or_a_line_that_is_typed_in_several_steps_keeps_its_answers(tmp_p
         assert entries.answers[looks[-1].id].state == state
 
 
+@pytest.mark.parametrize(("paths", "follows"), [("b.md c.md", 0), ("b.md x/a.md", 1), ("b.md", 1)])
+def test_of_two_new_notes_at_most_one_takes_the_answer(
+    tmp_path: Path, paths: str, follows: int
+) -> None:
+    """The nearest by path; if that may be either, both are open, as a task that is hidden by mistake is missed."""
+    after = [due(f"vm-{path}", path=path) for path in paths.split()]
+    renames = Renames(str(tmp_path / "pending.dues"))
+    entries = Entries(said(DONE), {})
+    renames.follow([due("vm-old")], entries, 0.0, nowhere)
+    assert [*renames.follow(after, entries, 1.0, nowhere).answers] == [after[-1].id] * follows
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(
     tmp_path: Path, restarts: bool

@@ -181,6 +181,7 @@ def moved_entries(
     by_line = _grouped((due for due in former if due.id not in now), _line)
     turns = _grouped((due for due in former if due.kind == SENTENCE), _turn)
     homes = {(due.path, _meaning(due)) for due in now.values()} if by_meaning else set()
+    rivals = _grouped((due for id_, due in now.items() if id_ not in before), _meaning)
     moved, claimed, since = Moved({}, {}), set[str](), arrivals.since
     for due in sorted(now.values(), key=lambda due: due.id in before):  # a rename before a copy
         known = before.get(due.id)
@@ -197,7 +198,7 @@ def moved_entries(
             ]
         gone = _gone(due, missed, homes, arrivals.fresh)
         reworded: list[Due] = []
-        if len(gone) == 1:  # ambiguous if there are two
+        if len(gone) == 1 and _is_nearest(due, gone[0], rivals[_meaning(due)]):  # else ambiguous
             old = gone[0]
             claimed.add(old.id)
             ids = _new_ids(old, due, turns[_turn(old)])
@@ -260,6 +261,13 @@ def _gone(
     tails = [_shared_tail(entry.path, due.path) for entry in matches]
     longest = max(tails, default=0)
     return [entry for entry, tail in zip(matches, tails, strict=True) if tail == longest]
+
+
+def _is_nearest(due: Due, gone: Due, rivals: Iterable[Due]) -> bool:
+    """Whether no other new due may as well be the missing one: an answer is for one item."""
+    tail = _shared_tail(gone.path, due.path)
+    others = (one for one in rivals if one.path != due.path)
+    return all(_shared_tail(gone.path, one.path) < tail for one in others)
 
 
 def _shared_tail(one: str, other: str) -> int:
