@@ -189,10 +189,10 @@ class _Turn:
                 self.acks[id_] = ticks.stronger(self.acks.get(id_), ack)
 
     def record_all(self) -> None:
-        """Record all answers."""
-        if self.acks:
-            self._record(dict(self.acks))
-            self.recorded = dict(self.acks)
+        """Record all answers, each once, however often the page must be read again before it is written."""
+        if new := dict(self.acks.items() - self.recorded.items()):
+            self._record(new)
+            self.recorded |= new
 
     def new_bytes(self, data: bytes | None) -> bytes | None:
         """The page with the remaining items; unchanged if it would say nothing new. Records its answers first."""
