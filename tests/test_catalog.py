@@ -75,14 +75,19 @@ def test_only_damage_to_the_file_is_reported_as_damage(catalog: Catalog) -> None
                 Catalog(catalog.path, create=create)
 
 
-def test_a_flipped_bit_in_the_name_of_a_column_is_damage(catalog: Catalog) -> None:
-    """Not a mistake in a statement: SQLite only says that there is no such column."""
+@pytest.mark.parametrize(
+    ("whole", "damaged"), [(b"excluded", b"eycluded"), (b"TEXT NOT NULL", b"TEXT NOT NUL\xcc")]
+)
+def test_a_flipped_bit_in_the_tables_is_damage(
+    catalog: Catalog, whole: bytes, damaged: bytes
+) -> None:
+    """Not a mistake in a statement: SQLite says that there is no such column, or quotes bytes that are no text."""
     catalog.close()
     path = Path(catalog.path)
     data = path.read_bytes()
-    assert b"excluded" in data
-    path.write_bytes(data.replace(b"excluded", b"eycluded"))
-    with pytest.raises(DamagedError, match="rebuild"):
+    assert whole in data
+    path.write_bytes(data.replace(whole, damaged))
+    with pytest.raises(DamagedError, match="rebuild"), catalog_errors():
         Catalog(catalog.path)
 
 

@@ -277,6 +277,11 @@ class Vault(MemoryVault):
         """How many notes, blocks, links, tags, tasks and so on there are."""
         return self._read(catalog_read.counts)
 
+    def synced(self) -> int | None:
+        """When the last sync ended, in seconds since the epoch."""
+        at = self._read(lambda catalog: catalog.meta("synced"))
+        return None if at is None else int(at)
+
     def dialects(self) -> dict[str, int]:
         """How many notes are read by which dialect, the one with most notes first."""
         query = (
@@ -290,6 +295,9 @@ class Vault(MemoryVault):
 
     def embedded(self) -> tuple[int, int, str | None]:
         """How many of how many different blocks have a vector, and why no more can be made, if so."""
+        return self.mended(self._embedded)
+
+    def _embedded(self) -> tuple[int, int, str | None]:
         searcher = self.searcher()
         blocks = "SELECT DISTINCT hash, other FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
         db = searcher.catalog.db

@@ -138,8 +138,8 @@ def open_vault(args: Namespace, output: Output) -> Vault:
 
 def _remark_age(vault: Vault, output: Output) -> None:
     """Print the age of the index if it is a day or more."""
-    synced = vault.searcher().catalog.meta("synced")
-    days_old = (now.seconds() - int(synced or 0)) // 86400
+    synced = vault.synced()
+    days_old = (now.seconds() - (synced or 0)) // 86400
     if synced and days_old >= 1:
         age = plural(int(days_old), "day")
         output.remark(f"the index is {age} old; vaultmem sync refreshes it")

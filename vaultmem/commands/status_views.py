@@ -83,13 +83,12 @@ def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
 
 def _index(vault: Vault) -> Facts:
     """The state of the index; sizes in bytes."""
-    synced = vault.searcher().catalog.meta("synced")
     embedded, embeddable, problem = vault.embedded()
     shared, second = vault.shared_index(), vault.second_model()
     return {
         "status": UNHEALTHY if shared and shared.problem else "healthy",
-        "synced": None if synced is None else int(synced),
-        "dialects": vault.dialects(), "index_bytes": folder_bytes(vault.state.generation() or ""),
+        "synced": vault.synced(), "dialects": vault.dialects(),
+        "index_bytes": folder_bytes(vault.state.generation() or ""),
         "vector_bytes": folder_bytes(vault.state.path("vec")), **vault.counts(), "embedded": embedded,
         "embeddable": embeddable, "model": vault.config["embedding.model"], "model_trouble": problem,
         **({"other_scripts": second._asdict()} if second else {}),

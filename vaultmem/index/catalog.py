@@ -233,7 +233,9 @@ def as_state_error(error: BaseException) -> StateError | None:
     """The message for an error of SQLite; None for any other, such as a mistake in a statement of ours."""
     import sqlite3
 
-    if not isinstance(error, sqlite3.DatabaseError):
+    # A message of SQLite may quote the damage.
+    is_unreadable = isinstance(error, UnicodeDecodeError) and error.object.startswith(b"malformed")
+    if not (is_unreadable or isinstance(error, sqlite3.DatabaseError)):
         return None
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
@@ -243,9 +245,9 @@ def as_state_error(error: BaseException) -> StateError | None:
     if "too " in str(error):  # a limit of SQLite on a request
         return StateError(f"that is too much for one request ({error}); ask for less at once")
     # The classes for what is in the file; and JSON or text that nobody wrote.
-    if type(error) in (sqlite3.DatabaseError, sqlite3.IntegrityError) or any(
-        said in str(error) for said in ("malformed", "Could not decode")
-    ):
+    is_of_content = type(error) in (sqlite3.DatabaseError, sqlite3.IntegrityError)
+    said = str(error)
+    if is_unreadable or is_of_content or "malformed" in said or "Could not decode" in said:
         return _damage(error)
     return None
 
@@ -254,7 +256,7 @@ def _damage(why: object) -> DamagedError:
     return DamagedError(f"the catalog is damaged ({why}); run vaultmem sync --rebuild")
 
 
-def _has_no_room(error: sqlite3.DatabaseError) -> bool:
+def _has_no_room(error: BaseException) -> bool:
     import sqlite3
 
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (

@@ -238,8 +238,8 @@ def freshness(state: State) -> JsonObject:
 def _age(seen: Seen) -> Iterator[Finding]:
     if seen.agent is not None or not seen.readable:
         return
-    synced = seen.vault.searcher().catalog.meta("synced")
-    if synced and seen.now - int(synced) > DAY:
-        what = f"the index is {plural(int((seen.now - int(synced)) // DAY), 'day')} old, and no agent keeps it fresh"
+    synced = seen.vault.synced()
+    if synced and seen.now - synced > DAY:
+        what = f"the index is {plural(int((seen.now - synced) // DAY), 'day')} old, and no agent keeps it fresh"
         advice = "vaultmem start, or vaultmem service install to have it at every login"
         yield Finding("warning", what, advice)
