@@ -118,8 +118,7 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     assert not connect("codex", *words)["changed"]
     connect("claude", *words)  # another program's line takes its place
     connect("codex", *words, "--remove")
-    end = "" if not before or before.endswith("\n") else "\r\n" if "\r\n" in before else "\n"
-    assert (file.read_bytes().decode() if file.exists() else "") == before + end
+    assert file.read_bytes().decode() == before
     assert not (home / ".codex").exists()
 
 

@@ -97,13 +97,15 @@ class Connecting:
         """The line in a file of instructions."""
         path = os.path.abspath(os.path.expanduser(self._args.instructions))
         if self._args.remove:
-            return self._edit(path, context.remove_instruction)
+            return self._remove(path, context.remove_instruction, context.is_made)
         if len(self._vault.splitlines()) > 1:
             raise VaultmemError(
                 f"{self._vault} has a line break in its name, so one line cannot name it"
             )
         vault = shlex.quote(self._vault) if self._vault else ""
         line = context.line_of(self._args.harness, self._program, vault)
+        if not os.path.lexists(path):
+            line = context.new_file_line(line)
         return self._edit(path, lambda text: context.add_instruction(text, line))
 
     def hook(self) -> Edited:
@@ -118,14 +120,18 @@ class Connecting:
             self._remove_empty(path, 1)
             return edited
         command = shlex.join(words)
+        is_new = not os.path.exists(path)
 
-        def change(text: str) -> str:
-            if not self._args.remove:
-                return hooks.add_hook(text, harness, command)
+        def added(text: str) -> str:
+            return (hooks.add_hook if text or is_new else hooks.fill_blank)(text, harness, command)
+
+        def removed(text: str) -> str:
             return hooks.remove_hook(text, harness) if servers.NAME in text else text
 
         try:
-            return self._edit(path, change)
+            if self._args.remove:
+                return self._remove(path, removed, lambda text: hooks.is_made(text, harness))
+            return self._edit(path, added)
         except ValueError as error:
             advice = "Remove the hook by hand: its command has vaultmem hook session-start"
             if not self._args.remove:
@@ -164,7 +170,7 @@ class Connecting:
             return servers.add_server(text, harness, entry)
 
         try:
-            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run)
+            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run, spare=False)
         except ValueError as error:
             advice = "Remove the server vaultmem by hand"
             if not self._args.remove:
@@ -195,13 +201,22 @@ class Connecting:
 
     # --- files
 
-    def _edit(self, path: str, change: Callable[[str], str]) -> Edited:
-        return hooks.edit(path, change, dry_run=self._args.dry_run)
+    def _edit(self, path: str, change: Callable[[str], str], *, spare: bool = True) -> Edited:
+        return hooks.edit(path, change, dry_run=self._args.dry_run, spare=spare)
 
     def _own_file(self, path: str, text: str) -> Edited:
         """Write or remove a file that is entirely ours."""
         text = "" if self._args.remove else text
-        return self._edit(path, lambda before: context.installed(before, text))
+        return self._edit(path, lambda before: context.installed(before, text), spare=False)
+
+    def _remove(
+        self, path: str, change: Callable[[str], str], is_made: Callable[[str], bool]
+    ) -> Edited:
+        """Remove our part, and a file that was created for it and holds nothing else."""
+        planned = hooks.edit(path, change, dry_run=True)
+        if self._args.dry_run or not planned.is_changed:
+            return planned
+        return hooks.edit(path, change, spare=not is_made(planned.before))
 
     def _remove_empty(self, path: str, levels: int) -> None:
         """Remove the empty folders above a removed file."""

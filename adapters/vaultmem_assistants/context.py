@@ -221,9 +221,10 @@ def plugin_text(command: Sequence[str]) -> str:
 # One marked line in the instructions of an assistant (AGENTS.md, CLAUDE.md), for those without a hook.
 
 MARK = "<!-- vaultmem -->"
-_OURS = re.compile(
-    r"^[^\r\n]*<!-- vaultmem(?: made this file)? -->[ \t]*(?:\r?\n|\Z)", re.MULTILINE
-)
+MADE = "<!-- vaultmem made this file -->"
+OPEN = "<!-- the line above had no end -->"  # before the mark
+_MARKS = f"{re.escape(MARK)}|{re.escape(MADE)}"
+_OURS = re.compile(rf"^[^\r\n]*(?:{_MARKS})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 def line_of(name: str, program: str, vault: str) -> str:
@@ -240,17 +241,41 @@ def line_of(name: str, program: str, vault: str) -> str:
 def add_instruction(text: str, line: str) -> str:
     """The text with exactly one such line: where it was, else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    if there := _OURS.search(text):
-        ended = newline if there[0].endswith("\n") else ""
-        return text[: there.start()] + line + ended + _OURS.sub("", text[there.end() :])
-    gap = newline if text and not text.endswith("\n") else ""
-    return f"{text}{gap}{line}{newline}"
+    result = _OURS.search(text)
+    if result:
+        ended = newline if result[0].endswith("\n") else ""
+        line = new_file_line(line) if is_made(text) else line
+        line = _opened(line) if OPEN in result[0] else line
+        return text[: result.start()] + line + ended + _OURS.sub("", text[result.end() :])
+    if not text or text.endswith("\n"):
+        return f"{text}{line}{newline}"
+    return f"{text}{newline}{_opened(line)}{newline}"
 
 
 def remove_instruction(text: str) -> str:
-    """The text without the line; "" where nothing else was."""
-    left, count = _OURS.subn("", text)
-    return "" if count and not left.strip() else left
+    """The text without the line, and without the line end that was added before it, unless more text follows; "" for
+    a file that was created for it and holds nothing else."""
+    result = list(_OURS.finditer(text))
+    left = _OURS.sub("", text)
+    if is_made(text) and not left.strip():
+        return ""
+    if result and OPEN in result[-1][0] and result[-1].end() == len(text):
+        return left.removesuffix("\n").removesuffix("\r")
+    return left
+
+
+def _opened(line: str) -> str:
+    return line.replace(MARK, f"{OPEN} {MARK}")
+
+
+def new_file_line(line: str) -> str:
+    """The line for a file that is created for it, and removed with it."""
+    return line.replace(MARK, MADE)
+
+
+def is_made(text: str) -> bool:
+    """Whether the file was created for the line."""
+    return any(MADE in match[0] for match in _OURS.finditer(text))
 
 
 def _sha256(text: str) -> str:

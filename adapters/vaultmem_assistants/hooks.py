@@ -1,5 +1,7 @@
-"""Our hook in the settings of a harness: recognized by its command, added at the end, removed with the lists and
-objects that are empty then."""
+"""Our hook in the settings of a harness: recognized by its command, added at the end, removed without a trace.
+
+That a list existed and was empty could not be detected later, so the command of the hook records it: --was event.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,17 @@ from collections.abc import Callable
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.text.json_text import Node, append_item, parse, remove_item
-from vaultmem.text.values import value
+from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault import write
 from vaultmem_assistants.programs import Harness
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+BLANK, BARE, HOOKS, EVENT = "blank", "bare", "hooks", "event"  # what existed and was empty
+ADDED = "without-"  # precedes the name of a member that a new file has and this one lacked
+_WAS = "--was"
 _BOM = "\ufeff"
 _NOTHING = f"{_BOM} \t\r\n"
 
@@ -26,22 +35,60 @@ def tag(harness: Harness) -> str:
 
 def add_hook(text: str, harness: Harness, command: str) -> str:
     """The settings with exactly one hook of ours. Raises ValueError where that cannot be done safely."""
+    if not text:
+        return f"{_render_new(harness, command)}\n"
     if not text.strip(_NOTHING):
-        return _render_new(harness, command)
+        return fill_blank(text, harness, command)
     while len(_ours(parse(text), harness)) > 1:
-        text = _without_last(text, harness)
+        text = _without_last(text, harness, _was(text, harness))
     root = parse(text)
     if result := _ours(root, harness):
         field = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
+        command = _mark(command, _was(text, harness))
         if field is None or field.text == command:
             return text
         return text[: field.start] + json.dumps(command, ensure_ascii=False) + text[field.end :]
-    return _put(text, root, harness, command)
+    return _put(text, root, harness, _mark(command, _is_now(root, harness)))
+
+
+def fill_blank(text: str, harness: Harness, command: str) -> str:
+    """The settings for an existing file with nothing but blanks in it."""
+    mark = _BOM if text.startswith(_BOM) else ""
+    return mark + _render_new(harness, _mark(command, [BLANK])) + text[len(mark) :]
 
 
 def _render_new(harness: Harness, command: str) -> str:
     new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
-    return f"{json.dumps(new, ensure_ascii=False, indent=2)}\n"
+    return json.dumps(new, ensure_ascii=False, indent=2)
+
+
+def _mark(command: str, was: Sequence[str]) -> str:
+    return f"{command} {_WAS} {','.join(was)}" if was else command
+
+
+def _is_now(root: Node, harness: Harness) -> list[str]:
+    """The empty parts that exist without our hook, which could not be told from our own when it is removed."""
+    was: list[str] = []
+    hooks = root.get("hooks")
+    event = hooks and hooks.get(harness.event)
+    if hooks is None and set(root.names) <= harness.scaffold.keys():
+        was.append(BARE)
+    elif event is not None and not event.items:
+        was.append(EVENT)
+    elif hooks is not None and not hooks.items:
+        was.append(HOOKS)
+    return [*was, *(ADDED + name for name in harness.scaffold if name not in root.names)]
+
+
+def _was(text: str, harness: Harness) -> list[str]:
+    """What our hooks say about the settings before them."""
+    result: dict[str, None] = {}
+    for way in _ours(parse(text), harness):
+        field = way[-1][0].items[way[-1][1]].get(harness.command)
+        words = shlex.split(field.text) if field else []
+        raw = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
+        result |= dict.fromkeys(word for part in raw for word in part.split(",") if word)
+    return list(result)
 
 
 def _put(text: str, root: Node, harness: Harness, command: str) -> str:
@@ -70,20 +117,54 @@ def _expect(node: Node, kind: str, name: str) -> Node:
 
 
 def remove_hook(text: str, harness: Harness) -> str:
-    """The settings without our hooks; "" where nothing is left but what a new file has besides them."""
-    before = text
-    while text.strip(_NOTHING) and _ours(parse(text), harness):
-        text = _without_last(text, harness)
-    is_bare = text != before and set(parse(text).names) <= harness.scaffold.keys()
-    return "" if is_bare else text
+    """The settings without our hooks and what was added for them; "" where that was all."""
+    if not _has_ours(text, harness):
+        return text
+    if is_made(text, harness):
+        return ""
+    was = _was(text, harness)
+    left = _without_all(_remove_added(text, harness, was), harness, was)
+    if BLANK in was and _is_bare(left, harness):
+        return (_BOM if text.startswith(_BOM) else "") + text[parse(text).end :]
+    return left
 
 
-def _without_last(text: str, harness: Harness) -> str:
-    """Remove our last hook, and the group, list and object that hold nothing else."""
+def is_made(text: str, harness: Harness) -> bool:
+    """Whether the file was created for our hook and holds nothing else."""
+    if not _has_ours(text, harness):
+        return False
+    was = _was(text, harness)
+    left = _without_all(text, harness, was)
+    return _is_bare(left, harness) and not {BLANK, BARE} & set(was)
+
+
+def _has_ours(text: str, harness: Harness) -> bool:
+    return bool(text.strip(_NOTHING)) and bool(_ours(parse(text), harness))
+
+
+def _without_all(text: str, harness: Harness, was: Sequence[str]) -> str:
+    while _ours(parse(text), harness):
+        text = _without_last(text, harness, was)
+    return text
+
+
+def _remove_added(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Remove the members that we added beside the hooks, if they are unchanged."""
+    for name, member in harness.scaffold.items():
+        root = parse(text)
+        there = root.get(name) if ADDED + name in was else None
+        if there is not None and text[there.start : there.end] == json.dumps(member):
+            text = remove_item(text, root, root.names.index(name))
+    return text
+
+
+def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Remove our last hook, and lists and groups that were added for it and hold nothing else."""
     way = _ours(parse(text), harness)[-1]
     if harness.grouped and len(way[-1][0].items) == 1:
         way = way[:-2]  # a group without hooks does nothing, whatever its matcher
-    while len(way) > 1 and len(way[-1][0].items) == 1:
+    least = 3 if EVENT in was else 2 if HOOKS in was else 1
+    while len(way) > least and len(way[-1][0].items) == 1:
         way = way[:-1]
     node, number = way[-1]
     return remove_item(text, node, number)
@@ -128,6 +209,11 @@ def _is_ours(hook: Node, harness: Harness) -> bool:
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
 
+def _is_bare(text: str, harness: Harness) -> bool:
+    """Whether settings hold no more than a new file of ours would without its hooks."""
+    return set(parse(text).names) <= harness.scaffold.keys()
+
+
 # Edit a file of another program's settings: it is written only if it is unchanged since it was read.
 
 MOST = 4_000_000  # bytes, more than any settings have
@@ -149,9 +235,9 @@ class Edited:
         return self.before != self.after
 
 
-def edit(path: str, change: Edit, *, dry_run: bool = False) -> Edited:
-    """Apply a change to a file, which need not exist. If nothing is left it is removed. If `change` raises, nothing is
-    written."""
+def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) -> Edited:
+    """Apply a change to a file, which need not exist. If nothing is left it is removed, unless `spare`. If `change`
+    raises, nothing is written."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     before = read(real)
@@ -159,7 +245,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False) -> Edited:
     result = Edited(real, before, after)
     if dry_run or before == after:
         return result
-    if not after:
+    if not spare and not after:
         _remove(real, before)
         return result
 
