@@ -15,7 +15,7 @@ from vaultmem_chat.bodies import Chat, read
 from vaultmem_chat.learning.turn_queue import Item, Turns
 from vaultmem_chat.memory_context import Context, Limits
 from vaultmem_chat.proxy import chat_memory
-from vaultmem_chat.proxy.chat_memory import ChatTurns, Recalled, RecallPool
+from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Recalled, RecallPool
 from vaultmem_chat.proxy.chats import _summary
 
 
@@ -29,13 +29,19 @@ def chat(said: str, *before: str) -> Chat:
 class Kept:
     """Turns in a folder, and who is notified."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, earlier: LastTurn | None = None) -> None:
         self.turns = Turns(str(folder / "turns"))
         self.nudged = 0
-        self.chats = ChatTurns(self.turns, self._nudge)
+        self.asked: list[str] = []
+        self.earlier = earlier
+        self.chats = ChatTurns(self.turns, self._nudge, self._said)
 
     def _nudge(self) -> None:
         self.nudged += 1
+
+    def _said(self, conversation: str) -> LastTurn | None:
+        self.asked.append(conversation)
+        return self.earlier
 
     def begin(self, said: str, *before: str) -> chat_memory.Turn:
         turn = self.chats.begin("c", chat(said, *before))
@@ -45,6 +51,17 @@ class Kept:
     @property
     def items(self) -> list[Item]:
         return self.turns.waiting()
+
+
+def test_after_a_restart_the_same_words_are_the_same_turn(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, LastTurn("hello", "id-1"))
+    kept.begin("hello").answer("one")
+    assert kept.items[0].user_id == "id-1"
+    kept.begin("hello").answer("two")
+    assert kept.items[1].user_id == "id-1"
+    kept.begin("other", "hello").end(False)
+    assert kept.items[2].user_id != "id-1"
+    assert kept.asked == ["c"]
 
 
 def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem_chat.bodies import Chat
+from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.memory_context import Context, Limits, context_for
 from vaultmem_chat.proxy.upstream import API_KEY, carries_key
@@ -36,6 +37,13 @@ MOST_MODELS = 8
 _BEARER = "bearer "
 
 
+class LastTurn(NamedTuple):
+    """The user's last message in a conversation, and the id of the turn."""
+
+    words: str
+    user_id: str
+
+
 class _Newest:
     """The newest turn of a conversation."""
 
@@ -46,11 +54,14 @@ class _Newest:
 
 
 class ChatTurns:
-    """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `service` is the one that answers, see
-    learning.worker."""
+    """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `earlier` returns the last turn of a
+    conversation that this process has not seen yet; `service` is the one that answers, see learning.worker."""
 
-    def __init__(self, queue: Turns, nudge: Callable[[], None], service: str = "") -> None:
-        self.queue, self._nudge, self._service = queue, nudge, service
+    def __init__(
+        self, queue: Turns, nudge: Callable[[], None], earlier: Callable[[str], LastTurn | None],
+        service: str = "",
+    ) -> None:  # fmt: skip
+        self.queue, self._nudge, self._earlier, self._service = queue, nudge, earlier, service
         self._newest: OrderedDict[tuple[str, str], _Newest] = OrderedDict()  # by session, too
         self._lock = threading.Lock()
 
@@ -77,8 +88,12 @@ class ChatTurns:
     def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
         """The turn of a chat, and the previous one if its answer will no longer arrive."""
         key = conversation, chat.session
+        last = None if key in self._newest else self._earlier(conversation)
+        words = truncate(chat.question).strip()  # as in its note
         with self._lock:
             newest = self._newest.get(key)
+            if newest is None and last is not None and last.words == words:
+                newest = self._newest[key] = _Newest(chat.digest, last.user_id)
             abandoned = None
             if newest is None or newest.digest != chat.digest:
                 abandoned = newest.item if newest is not None and not newest.requests else None
