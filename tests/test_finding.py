@@ -360,3 +360,20 @@ def test_a_copy_of_the_page_asks_for_nothing(vault: Path) -> None:
         (vault / name).write_text(f"---\ngenerated: vaultmem\n---\n{task}", "utf-8")
     (vault / "Mine.md").write_text(f"---\ngenerated: by hand\n---\n{task}", "utf-8")
     assert [due.path for due in found(vault)] == ["Mine.md"]
+
+
+def test_what_has_not_changed_is_not_looked_at_again(vault: Path, write: Write) -> None:
+    """However many notes and tasks there are: due items are asked for at each minute, write and session."""
+
+    def steps(notes: int) -> int:
+        for number in range(notes):
+            write(f"n{number}.md", f"- [ ] call {number} 📅 2026-11-25\n")
+        known, counted = finder(vault), []
+        found(vault, by=known)
+        with catalog_of(vault) as catalog:
+            catalog.db.set_progress_handler(lambda: counted.append(1), 1)
+            assert len(known.dues(catalog, NOW, {})) == notes
+            assert not catalog_read.conflict_pairs(catalog)
+        return len(counted)
+
+    assert steps(3) == steps(60)

@@ -243,8 +243,8 @@ def troubles(catalog: Catalog) -> list[tuple[str, str]]:
 def conflict_pairs(catalog: Catalog) -> list[tuple[str, str | None]]:
     """Sync conflict copies with their originals."""
     rows = catalog.db.execute(
-        "SELECT f.path, o.path FROM conflicts c JOIN files f ON f.id = c.copy LEFT JOIN files o ON o.id = c.original"
-        " ORDER BY f.path"
+        "SELECT f.path, o.path FROM conflicts c CROSS JOIN files f ON f.id = c.copy"
+        " LEFT JOIN files o ON o.id = c.original ORDER BY f.path"
     )
     return [(str(copy), original) for copy, original in rows]
 

@@ -73,14 +73,14 @@ _ALL = _NOTES.format(copied=COPIED, chosen="")
 _SOME = _NOTES.format(copied=COPIED, chosen="AND t.note IN (SELECT value FROM json_each(?))")
 # Including notes whose tasks are done, so that ticking one changes no other's id.
 _PATHS = """SELECT json_group_array(json_array(id, path)) FROM files
-    WHERE id IN (SELECT note FROM tasks) {chosen}"""
+    WHERE id IN (SELECT note FROM tasks {chosen})"""
 _ALL_PATHS = _PATHS.format(chosen="")
-_SOME_PATHS = _PATHS.format(chosen="AND id IN (SELECT value FROM json_each(?))")
+_SOME_PATHS = _PATHS.format(chosen="WHERE note IN (SELECT value FROM json_each(?))")
 
 _NOTE = "note "  # followed by the path: the key for the content of a note whose words count from some day
 
-# A copy whose original is gone keeps its own name.
-_COPIES = """SELECT c.copy, c.original, coalesce(o.path, f.path) FROM conflicts c JOIN files f ON f.id = c.copy
+# A copy whose original is gone keeps its own name. CROSS: a few copies are looked up among all files, not the reverse.
+_COPIES = """SELECT c.copy, c.original, coalesce(o.path, f.path) FROM conflicts c CROSS JOIN files f ON f.id = c.copy
     LEFT JOIN files o ON o.id = c.original"""
 
 
