@@ -39,6 +39,7 @@ def test_what_is_not_seen(path: str) -> None:
         (r"/.*\.(png|jpe?g|gif|svg|webp)$/", "a/b.gif", "a/b.gif.md"),
         ("/x.*|.*old/", "an old note", "a/b.md"),
         ("/(?:ab)+c?.md/", "ababc.md", "ba.md"),
+        ("/{{.+}}|a]b/", "Templates/{{date}}.md", "a].md"),
     ],
 )
 def test_expressions_that_people_write(expression: str, hidden: str, shown: str) -> None:
@@ -57,6 +58,7 @@ HOSTILE = [
     "/" + "a{0,99}" * 5 + "b/",
     "/" + "a{,99}" * 5 + "b/",
     "/(){99999}()b/",
+    "/" + "(" * 30 + "){7}" * 30 + "/",
     "/a*" + "a" * 190 + "b/",
     r"/(a*)\1b/",
     "/(?=a*a*)b/",

@@ -218,7 +218,9 @@ _ONE = re.compile(
 )  # an escape or a set: one character
 _GROUP = re.compile(r"\((?:\?:|\?<[A-Za-z_]\w*>)?([^()?][^()]*|)\)")
 # What Python reads otherwise than JavaScript, lookarounds, references, and a repeat of a repeat.
-_UNUSABLE = re.compile(r"[\[\]\\\ue000-\uf8ff]|(?:^|[|(*+?}])[*+{]|(?:^|[|(]|[*+?}]\?)\?(?![:<])")
+_UNUSABLE = re.compile(
+    r"[\[\\\ue000-\uf8ff]|(?:^|[|(*+?}])(?:[*+]|\{(?=[0-9,]))|(?:^|[|(]|[*+?}]\?)\?(?![:<])"
+)
 _FACTOR = re.compile(r"(.)(?:([*+?])|\{(?=[0-9,])([0-9]*)(,?)([0-9]*)\})?")
 _BOUNDS = {"*": (0, COMPARED), "+": (1, COMPARED), "?": (0, 1)}
 # Leading and trailing wildcards change no result, but multiply the ways to match.
@@ -269,12 +271,12 @@ def _ways_of(branch: str, groups: list[float]) -> float:
     ways = 1.0
     for char, sign, least, comma, most in _FACTOR.findall(branch):
         own = groups[ord(char) - 0xE000] if 0xE000 <= ord(char) < 0xF900 else 1.0
-        low, high = 1, 1
+        low, high = 0, 0  # no repeat
         if sign or least or comma:
             low = int(least or 0)
             counted = int(most) if most else COMPARED if comma else low
             low, high = _BOUNDS.get(sign, (low, counted))
             if own > 1 or max(low, high) > COMPARED:
                 return math.inf  # a repeat of repeats
-        ways *= own * (max(high - low, 0) + 1 + (low // 8))  # a long way counts as several
+        ways *= own * (max(high - low, 0) + 1 + low / 8)  # a long way counts as several
     return ways
