@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent_run import agent_on
 from tests.cli_run import Ran, on, process
 from tests.index_dump import assert_equals_rebuilt, generation, synced
 from tests.mounting import mounts, runs_with_mounts
@@ -79,13 +80,9 @@ READS: dict[str, Callable[[Vault], object]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_what_turns_out_damaged_while_it_is_read_heals(
-    indexed: Path, read: Callable[[Vault], object]
-) -> None:
-    with Vault(str(indexed)) as vault:
-        expected = read(vault)
-    catalog = generation(indexed) / "catalog.db"
+def damage_all_tables(vault: Path) -> None:
+    """Damage what is read after the catalog was opened."""
+    catalog = generation(vault) / "catalog.db"
     with contextlib.closing(sqlite3.connect(catalog)) as db:
         (size,) = db.execute("PRAGMA page_size").fetchone()
         tables = "SELECT rootpage FROM sqlite_master WHERE rootpage > 0"
@@ -94,8 +91,27 @@ def test_what_turns_out_damaged_while_it_is_read_heals(
     for page in roots:
         data[(page - 1) * size : page * size] = b"\xff" * size
     catalog.write_bytes(data)
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_what_turns_out_damaged_while_it_is_read_heals(
+    indexed: Path, read: Callable[[Vault], object]
+) -> None:
+    with Vault(str(indexed)) as vault:
+        expected = read(vault)
+    damage_all_tables(indexed)
     with Vault(str(indexed)) as vault:
         assert read(vault) == expected
+
+
+@pytest.mark.parametrize("agent", [False, True], ids=["alone", "agent"])
+def test_a_write_heals_what_turns_out_damaged_and_is_made_once(indexed: Path, agent: bool) -> None:
+    with agent_on(indexed) if agent else contextlib.nullcontext(), Vault(str(indexed)) as vault:
+        before = len(vault.memories())
+        damage_all_tables(indexed)
+        written = vault.write("Quinces grow behind the old wall")
+        assert [one.path for one in vault.search("quinces")] == [written["path"]]
+        assert len(vault.memories()) == before + 1
 
 
 @pytest.mark.parametrize("how", DAMAGES)

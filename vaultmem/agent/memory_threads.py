@@ -56,7 +56,7 @@ class Memories(threading.Thread):
         if not self._is_sure():
             self.store.touched_all()
         try:
-            return carry_out(self.store, Reader(vault), verb, params)
+            return vault.healed(lambda: carry_out(self.store, Reader(vault), verb, params))
         finally:
             if not only_reads(verb):
                 self._last = time.monotonic()

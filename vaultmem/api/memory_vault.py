@@ -106,12 +106,16 @@ class MemoryVault(Methods):
         return self._searcher
 
     def mended(self, work: Callable[[], T]) -> T:
-        """Run work that needs the index. If that turns out damaged, rebuild it and run the work again, unless this
-        process holds the lock."""
+        """Run work that needs the latest index. If that turns out damaged, rebuild it and run the work again."""
         if self.state.is_behind() and not self.state.holds_lock():
             with suppress(VaultmemError):  # an older answer is better than none
                 self.sync()
                 self.state.catch_up()
+        return self.healed(work)
+
+    def healed(self, work: Callable[[], T]) -> T:
+        """Run work. If the index turns out damaged, rebuild it and run the work again, unless this process holds the
+        lock."""
         generation = self.state.generation()
         try:
             with catalog_errors():

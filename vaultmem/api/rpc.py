@@ -12,6 +12,7 @@ from vaultmem.api import params as declared
 from vaultmem.api.verbs import find_verb as declared_verb
 from vaultmem.api.verbs import resolve, verb
 from vaultmem.errors import (
+    DamagedError,
     EmbeddingServiceError,
     LockedError,
     ModelError,
@@ -149,7 +150,21 @@ def ask(vault: MemoryVault, name: str, params: JsonObject) -> object:
 
 
 def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject) -> object:
-    """The answer of a verb, ready for JSON, from an open store. Raises VaultmemError in one clear line."""
+    """The answer of a verb, ready for JSON, from an open store. Raises VaultmemError in one clear line; a DamagedError
+    only if the verb has written nothing and may be tried again."""
+    from vaultmem.index.catalog import catalog_errors
+
+    before = store.recent
+    try:
+        with catalog_errors():
+            return _carry_out(store, reader, name, params)
+    except DamagedError as error:
+        if store.recent is before:
+            raise
+        raise StateError(str(error)) from error
+
+
+def _carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject) -> object:
     from vaultmem.memories import access
 
     arguments = _check(name, params)
@@ -217,9 +232,14 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
 
 
 def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
+    run = vault.mended if only_reads(name) else vault.healed
+    return run(lambda: _with_store(vault, name, params))
+
+
+def _with_store(vault: MemoryVault, name: str, params: JsonObject) -> object:
     reader, store = Reader(vault), vault.store()
     if only_reads(name) and not store.is_unfinished():
-        return vault.mended(lambda: carry_out(store, reader, name, params))
+        return carry_out(store, reader, name, params)
     with vault.state.lock():
         store.heal()
         answer = carry_out(store, reader, name, params)
