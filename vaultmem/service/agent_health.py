@@ -20,6 +20,7 @@ from vaultmem.service import log, service
 from vaultmem.service.doctor import Finding
 from vaultmem.service.life import holder
 from vaultmem.text.values import plural, value
+from vaultmem.vault import watch_events
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -33,7 +34,6 @@ DAY = 86_400
 RECENT = 2 * DAY
 MUCH_MEMORY = 1_500_000_000
 RESTART, START, INSTALL = "vaultmem restart", "vaultmem start", "vaultmem service install"
-_WATCHES = "/proc/sys/fs/inotify/max_user_watches"
 
 
 ModelState = TypedDict("ModelState", {"name": str, "loaded": bool, "trouble": "str | None"})
@@ -133,10 +133,11 @@ def _watching(seen: Seen) -> Iterator[Finding]:
 
 
 def _more_watches() -> str:
-    if not os.path.exists(_WATCHES):
+    if not os.path.exists(watch_events.LIMITS):
         return RESTART
+    number = watch_events.higher_limit("max_user_watches", 524_288)
     return (
-        "echo fs.inotify.max_user_watches=524288 | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
+        f"echo fs.inotify.max_user_watches={number} | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
         "sudo sysctl --system && vaultmem restart"
     )
 

@@ -146,11 +146,19 @@ def count_watches(queues: set[str]) -> int:
     return count
 
 
-def raise_limit(limit: str, number: int) -> str:
-    """The command that raises a limit of the kernel."""
+LIMITS = "/proc/sys/fs/inotify"
+
+
+def higher_limit(limit: str, number: int) -> int:
+    """A number for a limit of the kernel that is at least twice what it is now."""
     with (
         contextlib.suppress(OSError, ValueError),
-        open(f"/proc/sys/fs/inotify/{limit}", encoding="ascii") as file,
+        open(f"{LIMITS}/{limit}", encoding="ascii") as file,
     ):
         number = max(number, 2 * int(file.read()))
-    return f"sudo sysctl fs.inotify.{limit}={number} && vaultmem restart"
+    return number
+
+
+def raise_limit(limit: str, number: int) -> str:
+    """The command that raises a limit of the kernel."""
+    return f"sudo sysctl fs.inotify.{limit}={higher_limit(limit, number)} && vaultmem restart"
