@@ -319,15 +319,21 @@ def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, str]]:
 
 
 def _verdicts(draft: Draft, new: Memory, text: str, olds: Mapping[str, str]) -> Mapping[str, str]:
-    """REPLACES or UNCLEAR for some of the older texts, by path."""
+    """REPLACES or UNCLEAR for some of the older texts, by path. The steps of a dream compare the same texts again and
+    again, so the draft keeps the results."""
     close = dict(draft.view.alike(new, NEAR))
-    verdicts = _of_texts(text, tuple(olds.values()), tuple(close.get(path) for path in olds))
-    return {path: verdict for path, verdict in zip(olds, verdicts, strict=True) if verdict}
-
-
-@lru_cache(1_024)  # the steps of a dream compare the same texts again and again
-def _of_texts(new: str, olds: tuple[str, ...], cosines: tuple[float | None, ...]) -> list[str]:
-    return [_verdict(relation) for relation in relations(new, olds, cosines)]
+    cosines = [close.get(path) for path in olds]
+    inputs = hash((text, *olds.items(), *cosines))
+    known, verdicts = draft.verdicts.get(new.path, (None, {}))
+    if known != inputs:
+        compared = relations(text, [*olds.values()], cosines)
+        verdicts = {
+            path: verdict
+            for path, relation in zip(olds, compared, strict=True)
+            if (verdict := _verdict(relation))
+        }
+        draft.verdicts[new.path] = inputs, verdicts
+    return verdicts
 
 
 def _verdict(relation: Relation) -> str:

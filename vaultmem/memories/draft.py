@@ -125,6 +125,8 @@ class Draft:
         self.revision = 0  # increases with every change
         self.findings: list[Finding] = []
         self.notices: Mapping[str, str] | None = None  # see is_over(); None if none are given
+        # By path of a newer memory: a hash of the texts compared, and what replaces or contradicts older ones.
+        self.verdicts: dict[str, tuple[int, Mapping[str, str]]] = {}
         self._states: dict[str, _State] = {}  # by path
         self._aside: set[str] = set()
         self._new: list[Change] = []
