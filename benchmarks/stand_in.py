@@ -26,6 +26,9 @@ class StandIn:
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
 
+    def load(self) -> None:
+        """Nothing is to be loaded."""
+
     def query(self, text: str) -> NDArray[np.float32]:
         """A normalised vector, always the same for a text."""
         rng = np.random.default_rng(zlib.crc32(text.encode()))
@@ -52,5 +55,5 @@ def store_vectors(searcher: Searcher) -> int:
         portion = hashes[start : start + AT_ONCE]
         meaning.store.append(portion, directions(rng, len(portion), meaning.store.dimensions))
     open_index(meaning.store, searcher.config.number("vectors.hnsw_threshold")).prepare()
-    meaning.embedder = StandIn(meaning.store.dimensions)  # type: ignore[assignment] # only asked for query()
+    meaning.embedder = StandIn(meaning.store.dimensions)  # type: ignore[assignment] # only asked for this
     return len(meaning.store)

@@ -55,7 +55,7 @@ def tree(vault: Path) -> dict[str, bytes]:
     return {
         path.relative_to(vault).as_posix(): path.read_bytes()
         for path in vault.rglob("*.md")
-        if path.name != "What changed.md"
+        if path.name != "What changed.md" and path.parent.name != "sync"
     }
 
 

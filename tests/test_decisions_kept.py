@@ -165,6 +165,18 @@ def test_a_dream_records_what_it_made_by_a_rule_at_once(
     assert sum("[[Tomatos]]" in on.text(f"Plan {number}.md") for number in range(5)) == 1
 
 
+def test_a_rule_does_not_make_again_what_was_taken_back(bench: Open, write: Write) -> None:
+    on = after_a_dream(bench, write)
+    before = on.text("Plan.md")
+    (row,) = on.ask("proposals")["proposals"]
+    on.ask("accept", id=row["id"])
+    assert on.text("Plan.md") != before
+    on.ask("rule", kind="broken-link", says="always")
+    on.ask("undo", last=True)
+    assert after_the_next_dream(on) == ["Plan.md"]
+    assert on.text("Plan.md") == before
+
+
 def broken_link(opened: Vault, write: Write) -> dict[str, Any]:
     """The proposal to repair the link of a plan."""
     write("Garden.md", "Beds.\n")

@@ -174,6 +174,7 @@ def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
         assert talk.process.wait(60) == 0
 
 
+@pytest.mark.parametrize("closes", ["stdin", "both"])
 def test_it_ends_though_nobody_reads_what_it_says(served: Path, closes: str) -> None:
     asked = [line("tools/list", number) for number in range(300)]
     with Talk(served, "from vaultmem.commands import mcp_server; mcp_server.DEAF = 0.3") as talk:

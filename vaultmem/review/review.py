@@ -164,12 +164,14 @@ def rule(session: Session, params: Arguments) -> JsonObject:
 
 def _follow_rules(session: Session) -> PlanReport:
     """Make the changes that the person wants always made, each as its own entry of the history, to be undone
-    separately."""
+    separately. What was answered before and is open again was taken back by the person."""
     rules, changes = reads.rules(session.store.ledger), list[Change]()
+    answers = session.store.answers()
     skipped: dict[str, str] = {}  # by paths
     words: list[Answer] = []  # kept at once, as all answers are read again after each write
     for proposal in _open(session):
-        if not proposal.memories and rules.get(proposal.kind) == ALWAYS:
+        is_new = proposal_id(proposal.id) not in answers
+        if is_new and not proposal.memories and rules.get(proposal.kind) == ALWAYS:
             try:
                 who = Header(
                     "dream", "job", f"always {proposal.kind}: {proposal.said}"[:200], session.now
