@@ -122,7 +122,9 @@ def test_a_category_is_proposed_and_a_person_decides(
     opened.undo(last=True)
     assert tree(vault) == before
     assert opened.dream(3)["model"]["asked"] == 0, "the model is not asked again"
-    assert [each["id"] for each in of_model(opened)] == [one["id"]], "and the person may decide anew"
+    assert [each["id"] for each in of_model(opened)] == [one["id"]], (
+        "and the person may decide anew"
+    )
 
 
 def test_what_was_rejected_is_never_asked_again(
