@@ -55,5 +55,5 @@ def store_vectors(searcher: Searcher) -> int:
         portion = hashes[start : start + AT_ONCE]
         meaning.store.append(portion, directions(rng, len(portion), meaning.store.dimensions))
     open_index(meaning.store, searcher.config.number("vectors.hnsw_threshold")).prepare()
-    meaning.embedder = StandIn(meaning.store.dimensions)  # type: ignore[assignment] # only asked for this
+    meaning.embedder = StandIn(meaning.store.dimensions)  # type: ignore[assignment] # only these are called
     return len(meaning.store)

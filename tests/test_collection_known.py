@@ -65,10 +65,10 @@ def test_a_damaged_cache_is_made_anew(
         folder.cache.unlink()
         folder.cache.mkdir()
     else:
-        found, files = json.loads(folder.cache.read_text())
+        version, files = json.loads(folder.cache.read_text())
         files = [file[:6] for file in files] if damage == "row" else files
-        found = [99, found[1]] if damage == "version" else found
-        folder.cache.write_text(json.dumps([found, files]))
+        version = [99, version[1]] if damage == "version" else version
+        folder.cache.write_text(json.dumps([version, files]))
     assert opened_files(folder, monkeypatch) == 1
     assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
 

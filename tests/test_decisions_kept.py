@@ -30,9 +30,9 @@ def paths(on: Bench) -> list[str]:
     """The notes of open proposals, which pending.md lists, too."""
     on.later()
     on.ask("notify")
-    found = [row["path"] for row in on.ask("proposals")["proposals"]]
-    assert len(found) == sum(word.startswith("change line ") for word in on.words())
-    return found
+    results = [row["path"] for row in on.ask("proposals")["proposals"]]
+    assert len(results) == sum(word.startswith("change line ") for word in on.words())
+    return results
 
 
 def after_the_next_dream(on: Bench) -> list[str]:
@@ -122,11 +122,11 @@ def test_an_answer_about_what_an_earlier_version_found_waits_for_the_next_dream(
 ) -> None:
     """Its finding did not say whom it is about, so whether the answer still matters is not known yet."""
     on = bench()
-    found: Finding = {"kind": "fading", "subject": "vaultmem/people/b.md", "others": ["Plan.md"]}
-    id_ = finding_id({**found, "ids": ["the-memory"]})
+    finding: Finding = {"kind": "fading", "subject": "vaultmem/people/b.md", "others": ["Plan.md"]}
+    id_ = finding_id({**finding, "ids": ["the-memory"]})
     answer = Answer(id_, DROPPED, "2026-01-01T10:00:00Z")
     on.store.pending.record.add([answer], [], on.seconds())
-    earlier: Finding = {**found, "ids": ids} if ids else found
+    earlier: Finding = {**finding, "ids": ids} if ids else finding
     reads.keep_findings(on.store.ledger, ["fading"], [earlier], on.seconds())
     on.later()
     on.ask("notify")
@@ -146,17 +146,17 @@ def test_a_dream_records_what_it_made_by_a_rule_at_once(
     write("Tomatoes.md", "Red.")
     on = bench()
     on.ask("rule", kind="broken-link", says="always")
-    kept: list[int] = []
+    counts: list[int] = []
     add = log_folder.add_answers
 
     def counted(ledger: Ledger, new: Entries, now: float) -> None:
-        kept.append(len(new))
+        counts.append(len(new))
         add(ledger, new, now)
 
     monkeypatch.setattr(log_folder, "add_answers", counted)
     on.at += dt.timedelta(days=1)
     on.ask("dream", level=3)
-    assert [number for number in kept if number] == [10], (
+    assert [number for number in counts if number] == [10], (
         "five answers, and that each was carried out"
     )
     assert on.text("Plan 3.md") == "Plant 3 [[Tomatoes]].\n"

@@ -214,11 +214,11 @@ def test_the_python_of_the_guide_runs(
     monkeypatch.setenv("HOME", str(sample.parent))
     monkeypatch.chdir(sample.parent)
     known: dict[str, Any] = {}
-    said = []
+    printed = []
     for code in re.findall(r"```python\n(.+?)```", text_of(GUIDE / "python.md"), re.DOTALL):
         exec(compile(code, "python.md", "exec"), known)
-        said.append(capsys.readouterr().out.splitlines())
-    search, memory, recall, tools, hooks, events = said
+        printed.append(capsys.readouterr().out.splitlines())
+    search, memory, recall, tools, hooks, events = printed
     assert len(search) > 3
     assert memory[0] == "Anne prefers trains to planes 1.0"
     assert "vaultmem/preferences/Anne prefers trains to planes.md" in memory[1]

@@ -272,7 +272,7 @@ def test_a_table_is_queried_again_only_after_a_change(
 
 
 def test_a_large_table_takes_no_memory_between_two_requests(ledger: Ledger) -> None:
-    def kept(number: int) -> int:
+    def memory_after(number: int) -> int:
         take(ledger, (str(each) for each in range(number)), NOW)
         tracemalloc.start()
         try:
@@ -281,5 +281,5 @@ def test_a_large_table_takes_no_memory_between_two_requests(ledger: Ledger) -> N
         finally:
             tracemalloc.stop()
 
-    assert kept(MOST_KNOWN) > 100_000
-    assert kept(MOST_KNOWN + 1) < 50_000
+    assert memory_after(MOST_KNOWN) > 100_000
+    assert memory_after(MOST_KNOWN + 1) < 50_000

@@ -138,6 +138,6 @@ def test_only_notes_with_the_letters_of_a_name_are_searched_for_mentions(
     with Vault(str(tmp_path)) as vault:
         vault.sync()
         monkeypatch.delattr(files, "open_inside")  # opens all folders of a path for one file
-        found = vault.mentions("Café Luna")
-    assert [mention.path for mention in found] == ["note 0.md", "note 1.md"]
+        mentions = vault.mentions("Café Luna")
+    assert [mention.path for mention in mentions] == ["note 0.md", "note 1.md"]
     assert len(searched) == 2

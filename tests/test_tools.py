@@ -256,20 +256,20 @@ def test_json_is_read_by_the_letter(depth: int) -> None:
 def test_a_tool_looks_for_no_more_than_its_answer_holds(
     box: Toolbox, opened: Vault, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
-    asked: list[int] = []
+    limits: list[int] = []
 
     def answer(_: Vault, ask: Ask) -> Answer:
-        asked.append(ask.limit)
+        limits.append(ask.limit)
         return Answer([], [])
 
     def related(_: Vault, note: str, limit: int) -> list[Related]:
         assert note
-        asked.append(limit)
+        limits.append(limit)
         return []
 
     monkeypatch.setattr(Vault, "answer", answer)
     monkeypatch.setattr(Vault, "related", related)
     named = {"query": "oolong"} if tool == "memory_search" else {"id": "Tea"}
     call(box, opened, tool, **named, limit=values.RESULTS)
-    assert asked
-    assert max(asked) <= 1_010
+    assert limits
+    assert max(limits) <= 1_010

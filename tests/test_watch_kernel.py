@@ -191,6 +191,6 @@ def test_a_system_that_cannot_tell(
     watcher = Watcher(str(root), heard)
     watcher.start()
     until(lambda: watcher.trouble is not None)
-    told = f"the vault cannot be watched: [Errno {errno.ENOSYS}] {os.strerror(errno.ENOSYS)}; vaultmem sync"
-    assert watcher.as_dict() == {"alive": False, "whole": False, "trouble": told}
+    problem = f"the vault cannot be watched: [Errno {errno.ENOSYS}] {os.strerror(errno.ENOSYS)}; vaultmem sync"
+    assert watcher.as_dict() == {"alive": False, "whole": False, "trouble": problem}
     end_of(watcher)

@@ -44,7 +44,7 @@ _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 NO_ANSWER, HANGS, UNKNOWN_METHOD = 0, 1, -32601
 NO_SIGN = "the agent does not answer; vaultmem restart ends it and starts another"
 OTHER_VERSION = "the running agent is another version of vaultmem; run vaultmem restart"
-_SILENCE = 30.0  # seconds in which an agent that did not answer in time is not asked again
+_SILENCE = 30.0  # seconds in which an agent that did not answer in time is not called again
 _silent: dict[object, tuple[float, bool]] = {}  # their sockets: until when, and whether they live
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the caller's terminal or stdin
 

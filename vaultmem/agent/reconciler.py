@@ -270,8 +270,12 @@ class Reconciler(threading.Thread):
         rules = sync.rules_of(self._state.vault, self._config)
         held = self._indexer
         before = self._state.generation()
-        is_in_force = held is not None and held.is_in_place() and held.generation == before
-        if held and is_in_force and held.rules.fingerprint == rules.fingerprint:
+        if (
+            held
+            and held.is_in_place()
+            and held.generation == before
+            and held.rules.fingerprint == rules.fingerprint
+        ):
             return held
         self._close()
         if before:

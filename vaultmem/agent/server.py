@@ -230,9 +230,8 @@ def listen(path: str) -> socket.socket:
     paths.make_private(folder)
     ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        with paths.FolderLock(
-            folder
-        ):  # another starting agent would take the new socket for a leftover
+        # Otherwise another starting agent would take the new socket for a leftover.
+        with paths.FolderLock(folder):
             _remove_leftover(path)
             # On Linux the file is private from the start; elsewhere the folder keeps others out.
             with contextlib.suppress(OSError):

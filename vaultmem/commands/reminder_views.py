@@ -157,13 +157,8 @@ def _show_pending(row: Row, wide: int, output: Output) -> None:
     path, colon, line = row["source"].rpartition(":")
     source = (path, line) if colon and line.isdigit() else (row["source"], "")
     ahead = f"  {output.paint(id_, 'yellow')}  {f'{when} ' if wide else ''}"
-    _show_row(
-        ahead,
-        len(id_) + 4 + (wide + 1 if wide else 0),
-        row["text"] + listing.remark(row),
-        source,
-        output,
-    )
+    text = row["text"] + listing.remark(row)
+    _show_row(ahead, len(id_) + 4 + (wide + 1 if wide else 0), text, source, output)
 
 
 # --- answers

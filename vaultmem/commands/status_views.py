@@ -76,9 +76,9 @@ def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
     try:
         return vault.agent(), ""
     except VaultmemError as error:
-        return None, NO_SIGN if NO_SIGN in str(
-            error
-        ) else f"{error}; vaultmem restart starts another"
+        reason = str(error)
+        hangs = NO_SIGN in reason  # which names the remedy itself
+        return None, NO_SIGN if hangs else f"{reason}; vaultmem restart starts another"
 
 
 def _index(vault: Vault) -> Facts:

@@ -242,12 +242,12 @@ def as_state_error(error: BaseException) -> StateError | None:
         return StateError(f"the index is in use by another program ({error}); try again")
     if _has_no_room(error):
         return NoRoomError(NO_ROOM.format(error))
-    if "too " in str(error):  # a limit of SQLite on a request
+    message = str(error)
+    if "too " in message:  # a limit of SQLite on a request
         return StateError(f"that is too much for one request ({error}); ask for less at once")
     # The classes for what is in the file; and JSON or text that nobody wrote.
     is_of_content = type(error) in (sqlite3.DatabaseError, sqlite3.IntegrityError)
-    said = str(error)
-    if is_unreadable or is_of_content or "malformed" in said or "Could not decode" in said:
+    if is_unreadable or is_of_content or "malformed" in message or "Could not decode" in message:
         return _damage(error)
     return None
 

@@ -41,8 +41,8 @@ class _Apart(dict[int, int]):
 
     def __missing__(self, code: int) -> int:
         is_cjk = 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0xAC00 <= code <= 0xD7AF
-        self[code] = kept = 0 if is_cjk else code
-        return kept
+        self[code] = replacement = 0 if is_cjk else code
+        return replacement
 
 
 _APART = _Apart()

@@ -75,7 +75,7 @@ class Tee:
         kind = header(headers, b"content-type").partition(";")[0].strip().lower()
         is_packed = header(headers, b"content-encoding").strip().lower() not in ("", "identity")
         self.is_stream = kind == "text/event-stream"
-        # A packed answer was not asked for.
+        # A packed answer was not requested.
         self._reads = kind in ("text/event-stream", "application/json") and not is_packed
         self._events = Events()
         self._whole = bytearray()
