@@ -23,7 +23,7 @@ from tests.tool_run import OURS
 from vaultmem import Vault
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
 from vaultmem.api.toolbox import Toolbox, ToolService
-from vaultmem.commands.mcp_server import Lines
+from vaultmem.commands.mcp_server import read_lines
 
 __all__ = ["indexed", "served"]  # fixtures
 
@@ -258,8 +258,8 @@ def _no_vault() -> Any:
 
 def test_a_socket_that_closes_before_it_has_read_all_answers_is_at_its_end() -> None:
     ours, theirs = socket.socketpair()
-    with ours:
+    with ours, ours.makefile("rb") as file:
         ours.sendall(b"an answer")
         theirs.sendall(b"a request\n")
         theirs.close()
-        assert [*Lines(ours.fileno())] == [b"a request"]
+        assert [*read_lines(file)] == [b"a request"]
