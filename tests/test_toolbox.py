@@ -118,13 +118,18 @@ def test_a_hook_that_fails_is_an_event_and_nothing_else(box: Toolbox, opened: Va
     box.before(fails)
     box.after(fails)
     box.on_event(fails)
-    with box.subscribe() as heard:
-        assert call(box, opened, "memory_list").text == "no memories"
-        kinds = [(event.kind, event.data.get("hook")) for event in heard.waiting()]
+    heard = events_of(box)
+    assert call(box, opened, "memory_list").text == "no memories"
+    kinds = [(event.kind, event.data.get("hook")) for event in heard]
     assert ("error", "before") in kinds
     assert ("error", "after") in kinds
-    assert ("error", "on_event") in kinds
     assert (events.TOOL_END, None) in kinds
+
+
+def events_of(box: Toolbox) -> list[Event]:
+    heard: list[Event] = []
+    box.on_event(heard.append)
+    return heard
 
 
 def test_a_tool_that_fails_is_one_clear_line(box: Toolbox, opened: Vault) -> None:
@@ -132,9 +137,10 @@ def test_a_tool_that_fails_is_one_clear_line(box: Toolbox, opened: Vault) -> Non
         raise KeyError("x")
 
     box.add(Tool("bad", "Bad", "Fails.", {"type": "object"}, Annotations(), run))
-    with box.subscribe() as heard, pytest.raises(VaultmemError, match="bad failed: KeyError"):
+    heard = events_of(box)
+    with pytest.raises(VaultmemError, match="bad failed: KeyError"):
         call(box, opened, "bad")
-    assert [event.kind for event in heard.waiting()] == [events.TOOL_START, events.ERROR]
+    assert [event.kind for event in heard] == [events.TOOL_START, events.ERROR]
 
 
 def test_what_is_too_long_is_cut(box: Toolbox, opened: Vault) -> None:
@@ -148,21 +154,6 @@ def test_what_is_too_long_is_cut(box: Toolbox, opened: Vault) -> None:
     assert len(rpc.to_json(said.data)) < 1_000_000
 
 
-@given(rooms=st.lists(st.integers(1, 20), min_size=1, max_size=4), told=st.integers(0, 40))
-def test_a_slow_listener_loses_events_and_blocks_nobody(rooms: list[int], told: int) -> None:
-    box = Toolbox(plain=True)
-    heard = [box.subscribe(room) for room in rooms]
-    for number in range(told):
-        box.tell(Event(events.ERROR, str(number)))
-    for listener, room in zip(heard, rooms, strict=True):
-        got = [event.client for event in listener.waiting()]
-        assert got == [str(number) for number in range(min(room, told))]
-        assert listener.lost == max(0, told - room)
-        listener.close()
-    box.tell(Event(events.ERROR, "late"))
-    assert heard[0].get(timeout=0) is None
-
-
 def test_a_session_tells_when_it_begins_and_ends_and_what_it_knows(
     box: Toolbox, opened: Vault
 ) -> None:
@@ -170,11 +161,11 @@ def test_a_session_tells_when_it_begins_and_ends_and_what_it_knows(
     box.before(lambda asked: seen.append(asked.context))
     call(box, opened, "memory_write", content="Ann drinks oolong", category="people")
     seen.clear()
-    with box.subscribe() as heard:
-        with Session(box, opened, "mine") as session:
-            block = session.inject_context("oolong")
-            first, second = session.call("memory_list"), session.call("memory_list")
-        kinds = [event.kind for event in heard.waiting()]
+    heard = events_of(box)
+    with Session(box, opened, "mine") as session:
+        block = session.inject_context("oolong")
+        first, second = session.call("memory_list"), session.call("memory_list")
+    kinds = [event.kind for event in heard]
     assert block.startswith("<memory>")
     assert seen == [block, block]
     assert first.text == f"{block}\n\n{second.text}"

@@ -1,9 +1,8 @@
-"""A client's session with the tools, and the events of tools. A slow listener loses events but never blocks a call."""
+"""A client's session with the tools, and the events of tools."""
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
 from vaultmem.api.tool import ASSISTANT, Call, Outcome, client_name
 from vaultmem.errors import VaultmemError
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 AGENT_START, AGENT_END = "agent_start", "agent_end"
 TOOL_START, TOOL_END, ERROR = "tool_start", "tool_end", "error"
 KINDS = (AGENT_START, AGENT_END, TOOL_START, TOOL_END, ERROR)
-ROOM = 256  # events that are held for a listener
 MOST_QUERY = 2_000  # characters of a prompt
 
 
@@ -28,44 +26,6 @@ class Event(NamedTuple):
     client: str
     tool: str = ""
     data: Mapping[str, object] = {}  # never changed
-
-
-class Subscription:
-    """The events since it was created, in order; `lost` counts those for which there was no room."""
-
-    def __init__(self, leave: Callable[[Subscription], object], room: int) -> None:
-        self.lost = 0
-        self._leave = leave
-        self._events: queue.Queue[Event] = queue.Queue(room)
-
-    def __enter__(self) -> Subscription:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def put(self, event: Event) -> None:
-        """Add an event, if there is room."""
-        try:
-            self._events.put_nowait(event)
-        except queue.Full:
-            self.lost += 1
-
-    def get(self, timeout: float | None = None) -> Event | None:
-        """The next event; None if none arrives in time."""
-        try:
-            return self._events.get(timeout=timeout)
-        except queue.Empty:
-            return None
-
-    def waiting(self) -> Iterator[Event]:
-        """The queued events."""
-        while not self._events.empty():
-            yield self._events.get_nowait()
-
-    def close(self) -> None:
-        """End the subscription."""
-        self._leave(self)
 
 
 class Session:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 
 from vaultmem import plugins
 from vaultmem.api import params, rpc, session
-from vaultmem.api.session import Event, Subscription
+from vaultmem.api.session import Event
 from vaultmem.api.tool import (
     ASSISTANT,
     Block,
@@ -26,7 +26,7 @@ from vaultmem.api.tool import (
     UnknownToolError,
     client_name,
 )
-from vaultmem.api.verbs import JSON, own
+from vaultmem.api.verbs import JSON
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 
@@ -58,8 +58,6 @@ class Toolbox:
         self._after: list[After] = []
         self._on_event: list[OnEvent] = []
         self._limiter = limiter or Limiter()
-        self._lock = threading.Lock()
-        self._subscriptions: tuple[Subscription, ...] = ()
         for tool in TOOLS:
             self.add(tool)
         if not plain:
@@ -100,32 +98,13 @@ class Toolbox:
         self._on_event.append(hook)
         return hook
 
-    def subscribe(self, room: int = session.ROOM) -> Subscription:
-        """The events from now on."""
-        new = Subscription(self._leave, max(1, room))
-        with self._lock:
-            self._subscriptions = (*self._subscriptions, new)
-        return new
-
-    def _leave(self, gone: Subscription) -> None:
-        with self._lock:
-            self._subscriptions = tuple(
-                subscription for subscription in self._subscriptions if subscription is not gone
-            )
-
     def tell(self, event: Event) -> None:
-        """Announce an event to subscriptions and hooks. Any thread may tell."""
-        self._put(event)
+        """Announce an event to the hooks. Any thread may tell."""
         for hook in self._on_event:
             try:
                 hook(event)
-            except Exception as error:
+            except Exception:  # the border to third-party code
                 log.exception("a hook failed")
-                self._put(_failure(event.client, event.tool, error, "on_event"))
-
-    def _put(self, event: Event) -> None:
-        for subscription in self._subscriptions:
-            subscription.put(event)
 
     # --- the dispatcher
 
@@ -299,32 +278,13 @@ class Limiter:
 
 # --- messages
 
-# Commands that have an equivalent tool.
-_COMMAND = re.compile(
-    rf"\bvaultmem ({'|'.join(name for name, verb in own().items() if verb.tool)})\b(?! --)"
-)
-# An option is a parameter of the tool, except within a command to be typed.
-_OPTION = re.compile(
-    r"\bvaultmem [a-z]+(?: (?!--)\S+){0,2} --[a-z-]+|(?<![\w'\"-])--([a-z][a-z-]+)"
-)
-# These need a person anyway, who must know what to type.
-_OF_PERSON = re.compile(r"\bvaultmem (?:approve|doctor|history|restart|review|start|sync|undo)\b")
-_TYPED = re.compile(r"\bvaultmem [a-z]+\b")
+_TYPED = re.compile(r"\bvaultmem [a-z]")
 
 
 def for_tools(message: str) -> str:
-    """A message for a client that calls tools and cannot type: without advice that only helps at a command line."""
-    first, *advice = " ".join(message.split()).split("; ")
-    calls = (_COMMAND.sub(r"memory_\1", text) for text in advice)
-    useful = [
-        first,
-        *(call for call in calls if not _TYPED.search(call) or _OF_PERSON.search(call)),
-    ]
-    return _OPTION.sub(_as_parameter, "; ".join(useful))
-
-
-def _as_parameter(match: re.Match[str]) -> str:
-    return f'"{match[1].replace("-", "_")}"' if match[1] else match[0]
+    """A message in one line for a client that cannot type: without advice that names a command."""
+    first, *advice = rpc.one_line(message).split("; ")
+    return "; ".join([first, *(part for part in advice if not _TYPED.search(part))])
 
 
 # --- for one client
