@@ -14,12 +14,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from vaultmem import machine, paths
+from vaultmem import machine
 from vaultmem.client import is_terminal
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.output import Output
-from vaultmem.service import life
-from vaultmem.service.life import send
 from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:
@@ -72,7 +70,7 @@ STORY = [
 
 
 class Stage:
-    """The scratch folder, and the commands run in it."""
+    """The scratch folder, and the commands run in it, without the person's state and settings."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -82,15 +80,17 @@ class Stage:
             "VAULTMEM_NOTIFY_METHOD": "none",  # due items of the sample must not notify your desktop
             "XDG_CONFIG_HOME": os.path.join(folder, "config"),
             "TMPDIR": os.path.join(folder, "tmp"),  # files left by libraries are removed as well
+            "NO_COLOR": "1",
         }
 
     def run(self, words: list[str]) -> subprocess.CompletedProcess[str]:
         """Run a command as a person would, inside the vault."""
         if words[0] == "vaultmem":
             words = [sys.executable, "-P", "-m", *words]
+        own = {name: text for name, text in os.environ.items() if not name.startswith("VAULTMEM_")}
         return subprocess.run(
-            words, cwd=self.vault, stdin=subprocess.DEVNULL, capture_output=True, timeout=120,
-            check=False, encoding="utf-8", errors="replace",
+            words, env={**own, **self.settings}, cwd=self.vault, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=120, check=False, encoding="utf-8", errors="replace",
         )  # fmt: skip
 
 
@@ -150,11 +150,10 @@ def run(args: Namespace, output: Output) -> int:
         try:
             shutil.copytree(sample_vault(), stage.vault)
             os.mkdir(stage.settings["TMPDIR"])
-            with _environment(stage.settings):
-                try:
-                    steps = [_run_step(stage, step, show) for step in STORY]
-                finally:
-                    _end_agent(stage.vault)
+            try:
+                steps = [_run_step(stage, step, show) for step in STORY]
+            finally:
+                _end_agent(stage)
         finally:
             _clean_up(folder, args.keep, output)
     seconds = time.monotonic() - began
@@ -203,20 +202,6 @@ def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, str | float]:
 
 
 @contextlib.contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Run the block with an environment that hides the person's state and settings."""
-    former = dict(os.environ)
-    for name in [name for name in former if name.startswith("VAULTMEM_")]:
-        del os.environ[name]
-    os.environ.update({**settings, "NO_COLOR": "1"})
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(former)
-
-
-@contextlib.contextmanager
 def _signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
     """Run the block with this handler for termination signals."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -228,15 +213,11 @@ def _signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers)
             signal.signal(number, before)
 
 
-def _end_agent(vault: str) -> None:
-    """End the agent, with SIGKILL if need be."""
-    state = paths.state_folder(vault)
+def _end_agent(stage: Stage) -> None:
+    """End the agent, by force if need be."""
     with _signals(signal.SIG_IGN):  # a second Ctrl-C must not leave half of it behind
-        try:
-            life.stop(vault)
-        except VaultmemError:
-            send(state, signal.SIGKILL)
-        machine.kill_named_with(vault, 5.0)  # one interrupted before it took the lock
+        stage.run(["vaultmem", "stop"])
+        machine.kill_named_with(stage.vault, 5.0)  # one that hangs, or did not take the lock yet
 
 
 def _clean_up(folder: str, keep: bool, output: Output) -> None:
