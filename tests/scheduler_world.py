@@ -9,7 +9,6 @@ from pathlib import Path
 
 from vaultmem.agent.scheduler import Scheduler, Timing
 from vaultmem.ledger.ledger import CUT_SHORT, Ledger, Run
-from vaultmem.text.times import Planned
 
 PATIENCE = 60.0  # seconds for what takes milliseconds
 DAY = 86_400.0
@@ -22,9 +21,7 @@ class World:
     def __init__(self, path: Path, at: float = NOW) -> None:
         self.wall = at
         self.steady = 0.0
-        self.is_typing = self.battery = False
-        self.is_idle = True
-        self.busy = 0.0
+        self.reason: str | None = None  # for which the job "gentle" waits
         self.done: list[str] = []
         self.ledger = Ledger(str(path / "ledger.db"))
         self.work: Callable[[str], str] = lambda name: f"{name} done"
@@ -34,17 +31,8 @@ class World:
             heartbeat=3_600.0,
         )  # fmt: skip
 
-    def typing(self) -> bool:
-        return self.is_typing
-
-    def idle(self) -> bool:
-        return self.is_idle
-
-    def on_battery(self) -> bool:
-        return self.battery
-
-    def load(self) -> float:
-        return self.busy
+    def reason_to_wait(self, name: str) -> str | None:
+        return self.reason if name != "often" else None
 
     def run(self, name: str) -> str:
         try:
@@ -65,9 +53,11 @@ class World:
         clock.beat()
 
     @contextmanager
-    def clock(self, *jobs: Planned, timing: Timing | None = None) -> Iterator[Scheduler]:
+    def clock(self, *jobs: dict[str, str], timing: Timing | None = None) -> Iterator[Scheduler]:
         before = set(threading.enumerate())
-        clock = Scheduler(jobs, self.run, self.ledger, self, timing or self.timing)
+        schedules = {name: schedule for job in jobs for name, schedule in job.items()}
+        reason, timing = self.reason_to_wait, timing or self.timing
+        clock = Scheduler(schedules, self.run, self.ledger, reason, timing)
         clock.start()
         try:
             yield clock
@@ -92,5 +82,4 @@ def ran_at(world: World, name: str, at: float) -> None:
     world.ledger.write_runs([Run(name, at, None, at, False, CUT_SHORT)], at)
 
 
-NIGHTLY = Planned("nightly", "0 3 * * *")
-OFTEN = Planned("often", "5m")
+NIGHTLY, OFTEN = {"nightly": "0 3 * * *"}, {"often": "5m"}

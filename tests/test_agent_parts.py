@@ -14,7 +14,7 @@ from tests.agent_run import differing
 from tests.index_dump import catalog_dump, other_state
 from vaultmem.agent.debounce import QUIET, WINDOW, Listeners, Touch
 from vaultmem.agent.events import Throttle
-from vaultmem.agent.reconciler import FIRST_BATCH, FRESH_WAIT, NEWS_LONGEST, NEWS_WAIT, Reconciler
+from vaultmem.agent.reconciler import FIRST_BATCH, FRESH_WAIT, Reconciler
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.index import catalog_write as copies_module
@@ -106,42 +106,6 @@ def test_notes_of_an_unmounted_vault_stay_indexed(bench: Bench, tmp_path: Path) 
     (bench.vault / "folder" / "Note 1.md").unlink()
     bench.look("folder/Note 1.md")
     assert bench.indexed() == before - {"folder/Note 1.md"}
-
-
-def test_what_no_event_reports_is_looked_for_more_often(bench: Bench) -> None:
-    """Other machines write to a network drive, and the system reports only the writes of this one."""
-    assert bench.due() is None, "the first look says nothing about events"
-    bench.full()
-    assert bench.due() is None
-
-    def waits() -> list[float]:
-        found = []
-        while (due := bench.due()) is not None:
-            found.append(due)
-            bench.reconciler._full_due = time.monotonic()
-            assert bench.reconciler.is_current() or not due
-            bench.reconciler._turn()
-        return found
-
-    bench.write("From elsewhere.md", "apple")
-    bench.full()
-    once = waits()
-    assert once == pytest.approx(sorted(once))
-    assert pytest.approx(once[0], abs=1) == NEWS_WAIT
-    assert max(once) <= NEWS_LONGEST
-    bench.write("From elsewhere.md", "pear")
-    bench.full()
-    assert len(waits()) == len(once), "it begins anew with each change"
-
-
-def test_what_events_did_report_is_no_reason_to_look_again(bench: Bench) -> None:
-    """A comparison often meets a note that is being written, and is the first to index it."""
-    bench.full()
-    for text in ("apple", "pear"):
-        bench.write("folder/Note 1.md", text)
-        bench.reconciler.touched("folder/Note 1.md")
-        bench.full()
-    assert bench.due() is None
 
 
 def test_what_is_new_is_read_while_the_rest_is_kept(bench: Bench) -> None:

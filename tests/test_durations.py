@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.text import times
-from vaultmem.text.times import Cron, Waits, reason_to_wait
+from vaultmem.text.times import Cron
 
 
 @pytest.mark.parametrize(
@@ -93,35 +93,3 @@ def test_any_text_is_a_schedule_or_a_clear_error(text: str) -> None:
     except ValueError as error:
         said = str(error)
     assert said.startswith(("a length of time", "a cron line"))
-
-
-class Quiet:
-    """Nobody types, and nothing is in use."""
-
-    def typing(self) -> bool:
-        return False
-
-    def idle(self) -> bool:
-        return True
-
-    def on_battery(self) -> bool:
-        return False
-
-    def load(self) -> float:
-        return 0.8
-
-
-def test_what_a_job_waits_for() -> None:
-    gentle = Waits(typing=True, battery=True, load=0.8, busy=True)
-    quiet = Quiet()
-    assert reason_to_wait(gentle, quiet) is None
-    for name, value, reason in (
-        ("typing", True, "you are typing"),
-        ("on_battery", True, "the computer runs on battery"),
-        ("load", 0.81, "the processors are busy"),
-        ("idle", False, "the vault is in use"),
-    ):
-        around = Quiet()
-        setattr(around, name, lambda value=value: value)
-        assert reason_to_wait(gentle, around) == reason
-        assert reason_to_wait(Waits(), around) is None

@@ -12,14 +12,12 @@ import pytest
 from tests.cli_run import on, one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import generation, other_state
-from vaultmem import config
+from vaultmem import config, machine
 from vaultmem.agent import jobs
 from vaultmem.api import Vault
 from vaultmem.index.keyword import KeywordWriter
 from vaultmem.ledger.ledger import Ledger, Run
-from vaultmem.machine import load
 from vaultmem.settings import SETTINGS
-from vaultmem.text.times import Waits
 
 NOW = 1_780_000_000.0
 
@@ -149,37 +147,32 @@ def test_each_job_has_its_schedule_in_the_settings(name: str) -> None:
     assert f"jobs.{name}" in SETTINGS, "vaultmem.settings.SETTINGS says when it comes round"
 
 
-def test_waits_by_the_settings(notes: Path) -> None:
-    table = {job.name: job for job in jobs.plan_jobs(config.load(str(notes)))}
-    assert table["expire"].schedule == SETTINGS["jobs.expire"].default == "1h"
-    assert table["reconcile"].waits == Waits()
-    assert table["tidy"].waits == Waits(typing=True, battery=True, load=0.8, busy=True)
-    environ = {
-        "VAULTMEM_JOBS_BATTERY": "run",
-        "VAULTMEM_JOBS_MAX_LOAD": "50",
-        "VAULTMEM_JOBS_TIDY": "off",
-    }
-    table = {job.name: job for job in jobs.plan_jobs(config.load(str(notes), environ))}
-    assert table["tidy"].waits == Waits(typing=True, battery=False, load=0.5, busy=True)
-    assert table["tidy"].schedule == "off"
-
-
-def test_surroundings() -> None:
+def test_what_a_job_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
     edit = request = 0.0
-    now = 1_000.0
-    around = jobs.Surroundings(config.Config({}), lambda: edit, lambda: request, lambda: now)
-    assert not around.typing()
-    assert around.idle()
+    now, battery, busy = 1_000.0, False, 0.8
+    monkeypatch.setattr(machine, "on_battery", lambda: battery)
+    monkeypatch.setattr(machine, "load", lambda: busy)
+
+    def reasons(**settings: str | int) -> list[str | None]:
+        values = {f"jobs.{name}": value for name, value in settings.items()}
+        around = jobs.Surroundings(
+            config.Config(values), lambda: edit, lambda: request, lambda: now
+        )
+        return [around.reason_to_wait(name) for name in ("reconcile", "expire", "tidy")]
+
+    assert reasons() == [None, None, None]
     edit = 900.0
-    assert around.typing()
-    assert not around.idle()
+    assert reasons() == [None, "you are typing", "you are typing"]
     edit, request = 879.0, 999.0
-    assert not around.typing()
-    assert not around.idle()
+    assert reasons() == [None, None, "the vault is in use"]
     now = 1_599.0
-    assert around.idle()
-    assert around.load() == pytest.approx(load(), abs=1.0)
-    assert around.on_battery() in (True, False)
+    assert reasons() == [None, None, None]
+    busy = 0.81
+    assert reasons()[1:] == ["the processors are busy"] * 2
+    assert reasons(max_load=90)[1] is None
+    battery = True
+    assert reasons()[1:] == ["the computer runs on battery"] * 2
+    assert reasons(battery="run", max_load=90)[1] is None
 
 
 def test_the_command_lists_and_runs(notes: Path) -> None:
@@ -228,37 +221,11 @@ def test_a_job_that_fails_by_our_fault_shows_one_line_and_no_traceback(notes: Pa
     assert "ValueError" in one_line(process("jobs", "run", "decay", *words, **nowhere))
 
 
-def test_a_dry_run_does_nothing(notes: Path) -> None:
-    words = ("--vault", str(notes), "--format")
-    ended = ran("jobs", "run", "reconcile", "--dry-run", *words, "text")
-    assert ended.code == 0
-    assert "compares the whole vault with the index; it has no preview" in ended.out
-    old = notes / "vaultmem/inbox/Old.md"
-    old.parent.mkdir(parents=True)
-    old.write_text("---\nid: m-1\nexpires_at: 2001-01-01\n---\nThe roof leaks.\n")
-    for name, would in (
-        ("expire", 1),
-        ("decay", 0),
-        ("upgrade", 0),
-        ("consolidate", 1),
-        ("dream", 1),
-    ):
-        report = ran("jobs", "run", name, "--dry-run", *words, "json").data
-        assert (report["dry_run"], len(report["changes"])) == (True, would), name
-    assert "would be archived: Old" in ran("jobs", "run", "expire", "--dry-run", *words, "text").out
-    assert old.exists()
-    assert ran("jobs", "run", "check", "--dry-run", *words, "json").data["dry_run"] is True
-    with Vault(str(notes)) as vault:
-        assert not vault.is_indexed()
-    assert jobs.ledger(str(notes)).runs() == {}
-
-
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (("run",), 2, "needs a NAME"),
         (("list",), 2, "'list'"),
-        (("--dry-run",), 2, "--dry-run goes with"),
         (("run", "a", "b"), 2, "unrecognized"),
         (("run", "reconsile"), 2, "did you mean reconcile?"),
     ],

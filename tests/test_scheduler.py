@@ -14,7 +14,6 @@ from tests.scheduler_world import DAY, NIGHTLY, NOW, OFTEN, PATIENCE, World, ran
 from vaultmem.agent.scheduler import Timing
 from vaultmem.errors import StateError
 from vaultmem.ledger.ledger import CUT_SHORT
-from vaultmem.text.times import Planned, Waits
 
 
 @pytest.fixture
@@ -95,33 +94,21 @@ def test_a_clock_set_back_starves_nothing(world: World) -> None:
         world.await_runs("often")
 
 
-GENTLE = Planned("gentle", "1h", Waits(typing=True, battery=True, load=0.8, busy=True))
+GENTLE = {"gentle": "1h"}
 
 
-@pytest.mark.parametrize(
-    ("attribute", "value", "reason"),
-    [
-        ("is_typing", True, "you are typing"),
-        ("battery", True, "the computer runs on battery"),
-        ("busy", 0.9, "the processors are busy"),
-        ("is_idle", False, "the vault is in use"),
-    ],
-)
-def test_a_gentle_job_waits_and_runs_when_it_may(
-    world: World, attribute: str, value: object, reason: str
-) -> None:
+def test_a_gentle_job_waits_and_runs_when_it_may(world: World) -> None:
     ran_at(world, "gentle", NOW - DAY)
     ran_at(world, "often", NOW - DAY)
-    calm = getattr(world, attribute)
-    setattr(world, attribute, value)
+    world.reason = "you are typing"
     with world.clock(GENTLE, OFTEN) as clock:
         world.await_runs("often")
         end = time.monotonic() + PATIENCE
         while clock.status("gentle").waiting_for is None and time.monotonic() < end:
             time.sleep(0.005)
-        assert clock.status("gentle").waiting_for == reason
+        assert clock.status("gentle").waiting_for == "you are typing"
         assert world.ledger.runs()["gentle"].waiting == NOW
-        setattr(world, attribute, calm)
+        world.reason = None
         world.await_runs("often", "gentle")
         settled(clock, "gentle")
         assert clock.status("gentle").waiting_for is None
@@ -129,7 +116,7 @@ def test_a_gentle_job_waits_and_runs_when_it_may(
 
 
 def test_it_waits_for_a_day_at_most_also_over_restarts(world: World) -> None:
-    world.is_typing = True
+    world.reason = "you are typing"
     ran_at(world, "gentle", NOW - 2 * DAY)
     for _ in range(4):
         with world.clock(GENTLE) as clock:
@@ -146,10 +133,10 @@ def test_it_waits_for_a_day_at_most_also_over_restarts(world: World) -> None:
 def test_who_cannot_tell_how_things_are_holds_up_nobody(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail() -> float:
+    def fail(_: str) -> str | None:
         raise RuntimeError
 
-    monkeypatch.setattr(world, "load", fail)
+    monkeypatch.setattr(world, "reason_to_wait", fail)
     ran_at(world, "gentle", NOW - DAY)
     with world.clock(GENTLE):
         world.await_runs("gentle")
@@ -184,14 +171,8 @@ def test_a_job_that_fails_is_told_and_the_others_run(world: World, error: BaseEx
 
 KILLED = """
 import os, sys, time
-from vaultmem.text.times import Planned
 from vaultmem.agent.scheduler import Scheduler, Timing
 from vaultmem.ledger.ledger import Ledger
-
-class Quiet:
-    typing = on_battery = lambda self: False
-    idle = lambda self: True
-    load = lambda self: 0.0
 
 def run(name):
     with open(sys.argv[2], "a") as file:
@@ -199,7 +180,7 @@ def run(name):
     os._exit(9)
 
 now = lambda: float(sys.argv[3])
-clock = Scheduler([Planned("deadly", "1h")], run, Ledger(sys.argv[1]), Quiet(), Timing(now=now, jitter=0.0))
+clock = Scheduler({"deadly": "1h"}, run, Ledger(sys.argv[1]), lambda name: None, Timing(now=now, jitter=0.0))
 clock.start()
 if clock.status("deadly").next_run > now():
     os._exit(0)
@@ -252,9 +233,8 @@ def in_thread(what: Callable[[], object]) -> tuple[threading.Thread, list[object
 
 
 def test_run_now_runs_what_would_wait_and_is_waited_for(world: World) -> None:
-    world.is_typing = True
-    off = Planned("off", "off", GENTLE.waits)
-    with world.clock(GENTLE, off) as clock:
+    world.reason = "you are typing"
+    with world.clock(GENTLE, {"off": "off"}) as clock:
         assert clock.run_now("gentle").result == "gentle done"
         assert clock.run_now("off").ok
         assert settled(clock, "gentle") == NOW + 3_600
@@ -317,7 +297,7 @@ def test_without_a_ledger_jobs_still_come_once(world: World) -> None:
 
 def test_with_real_time(world: World) -> None:
     timing = Timing(jitter=0.0, heartbeat=0.05)
-    with world.clock(Planned("quick", "1s"), timing=timing), world.ran:
+    with world.clock({"quick": "1s"}, timing=timing), world.ran:
         assert world.ran.wait_for(lambda: len(world.done) >= 2, PATIENCE)
     run = world.ledger.runs()["quick"]
     assert run.last_run is not None

@@ -159,7 +159,10 @@ class Agent:
             self.config, lambda: self.reconciler.last_edit, lambda: self._throttle.last_request
         )
         self._scheduler = Scheduler(
-            jobs.plan_jobs(self.config), self._run_job, jobs.ledger(self.folder), self._surroundings
+            jobs.schedules(self.config),
+            self._run_job,
+            jobs.ledger(self.folder),
+            self._surroundings.reason_to_wait,
         )
         self._scheduler.on_wake = self._woke
         self._scheduler.start()
@@ -306,7 +309,6 @@ class Agent:
 
     def status(self) -> AgentStatus:
         """The state of the agent, as data."""
-        counters = self._server.counters() if self._server else None
         now = time.time()
         return {
             "pid": os.getpid(), "version": self._program, "socket": paths.socket_path(self.folder),
@@ -316,8 +318,8 @@ class Agent:
             "embedding": self.embedding.as_dict(), "model": self._model(), "memory_bytes": machine.resident_bytes(),
             "watching": None if self._watcher is None else self._watcher.as_dict(),
             "idle": bool(self._surroundings and self._surroundings.idle()), "jobs": self.jobs(),
-            "reminders": self._reminders.status(), "requests": counters.served if counters else 0,
-            "connections": counters.open if counters else 0, "last_error": self._last_error(),
+            "reminders": self._reminders.status(), "requests": self._server.served if self._server else 0,
+            "connections": self._server.connections() if self._server else 0, "last_error": self._last_error(),
         }  # fmt: skip
 
     def _model(self) -> ModelState:

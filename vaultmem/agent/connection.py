@@ -91,12 +91,11 @@ class Connection:
 
     def _serve(self, line: bytes) -> None:
         self._id, self._marks, self._wants_reply, self.idle_since = None, {}, True, None
-        self._server.begun()
         try:
             reply = self._reply(line)
         finally:
             self.began = None
-            self._server.ended()
+            self._server.served += 1
         if self._wants_reply:
             self._send(reply)
         self.idle_since = time.monotonic()  # only now: idle connections may be closed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from functools import partial
 
 from vaultmem import machine
 from vaultmem.api import Vault
@@ -19,7 +18,6 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.schedule import next_time
 from vaultmem.search.query import Ask
 from vaultmem.search.search import Searcher
-from vaultmem.text.times import Planned, Waits
 from vaultmem.text.values import did_you_mean, plural
 
 if TYPE_CHECKING:
@@ -33,8 +31,7 @@ _WORD = re.compile(r"\w{2,40}")
 
 
 class Job(NamedTuple):
-    """A recurring job, named by the setting jobs.NAME. `run` returns its result in one line, `preview` what it would
-    do to memories.
+    """A recurring job, named by the setting jobs.NAME. `run` returns its result in one line.
 
     A gentle job yields to a person typing, to the battery and to a busy machine; an idle job waits until the vault
     has been left alone for a while.
@@ -45,7 +42,6 @@ class Job(NamedTuple):
     run: Callable[[Vault], str]
     gentle: bool = True
     idle: bool = False
-    preview: Callable[[Vault], PlanReport] | None = None
 
 
 JobState = TypedDict("JobState", {
@@ -190,12 +186,10 @@ def _on_memories(
 ) -> Job:
     """A job that runs a verb on memories; `unattended` ones ask before they archive too much."""
 
-    def report(vault: Vault, *, dry_run: bool = False) -> PlanReport:
-        done: PlanReport = vault.ask(verb or name, dry_run=dry_run, **how)
-        return done
+    def run(vault: Vault) -> str:
+        return _summarize_report(vault.ask(verb or name, **how))
 
-    run, preview = lambda vault: _summarize_report(report(vault)), partial(report, dry_run=True)
-    return Job(name, meaning, run, idle=idle, preview=preview)
+    return Job(name, meaning, run, idle=idle)
 
 
 JOBS = {
@@ -210,8 +204,7 @@ JOBS = {
         _on_memories("upgrade", "files memories of the inbox that are read again and again", "promote"),
         _on_memories("decay", "archives memories that have faded and that nobody reads", unattended=True),
         _on_memories("consolidate", "expires, fades, files and merges memories, once", idle=True, unattended=True),
-        Job("dream", "files new memories; with more time it merges, links and looks across them", _dream, idle=True,
-            preview=lambda vault: vault.dream(_depth(vault), only_news=True, dry_run=True)),
+        Job("dream", "files new memories; with more time it merges, links and looks across them", _dream, idle=True),
         Job("expect", "checks that questions still find what they have to, after a change", _expect),
     )
 }  # fmt: skip
@@ -225,23 +218,13 @@ def find_job(name: str) -> Job:
     raise UsageError(f"no job is called {name!r}{meant}")
 
 
-def plan_jobs(config: Config) -> list[Planned]:
-    """The jobs for a Scheduler, by the settings in force."""
-    every = JOBS.values()
-    return [
-        Planned(job.name, config.text(f"jobs.{job.name}"), _waits(job, config)) for job in every
-    ]
-
-
-def _waits(job: Job, config: Config) -> Waits:
-    if not job.gentle:
-        return Waits(busy=job.idle)
-    battery, load = config.text("jobs.battery") == "wait", config.number("jobs.max_load") / 100
-    return Waits(typing=True, battery=battery, load=load, busy=job.idle)
+def schedules(config: Config) -> dict[str, str]:
+    """When each job runs, by the settings in force."""
+    return {name: config.text(f"jobs.{name}") for name in JOBS}
 
 
 class Surroundings:
-    """What jobs can ask about the person and the machine (see text.times.Conditions).
+    """The person and the machine, as far as jobs wait for them.
 
     `last_edit` and `last_request` return when anyone else last changed a note and when the last request came, in
     seconds of the same clock as `now`.
@@ -251,25 +234,25 @@ class Surroundings:
         self, config: Config, last_edit: Callable[[], float], last_request: Callable[[], float],
         now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._pause = config.seconds("jobs.typing")
-        self._idle = config.seconds("agent.idle")
+        self._config = config
         self._last_edit, self._last_request, self._now = last_edit, last_request, now
-
-    def typing(self) -> bool:
-        """Whether a note was edited a moment ago."""
-        return self._now() - self._last_edit() < self._pause
 
     def idle(self) -> bool:
         """Whether the last edit and request are older than the setting says."""
-        return self._now() - max(self._last_edit(), self._last_request()) >= self._idle
+        quiet = self._now() - max(self._last_edit(), self._last_request())
+        return quiet >= self._config.seconds("agent.idle")
 
-    def on_battery(self) -> bool:
-        """Whether the battery is being drained; False if that is unknown."""
-        return machine.on_battery() is True
-
-    def load(self) -> float:
-        """The share of all processors used in the last minute."""
-        return machine.load()
+    def reason_to_wait(self, name: str) -> str | None:
+        """What a job is waiting for, in words for a person; None if it may run."""
+        job, config = JOBS[name], self._config
+        if job.gentle:
+            if self._now() - self._last_edit() < config.seconds("jobs.typing"):
+                return "you are typing"
+            if config.text("jobs.battery") == "wait" and machine.on_battery():
+                return "the computer runs on battery"
+            if machine.load() > config.number("jobs.max_load") / 100:
+                return "the processors are busy"
+        return "the vault is in use" if job.idle and not self.idle() else None
 
 
 def ledger(vault: str) -> Ledger:

@@ -114,7 +114,7 @@ class Pool:
         self._by_meaning = threading.Lock()
         self._lock = threading.Lock()
         self._idle: list[WarmSearcher] = []
-        self._for_meaning: WarmSearcher | None = None
+        self._idle_by_meaning: list[WarmSearcher] = []
         self._change = 0  # number of writes
         self._index = 0  # number of replaced indexes
         self.last_by_meaning = time.monotonic()
@@ -123,26 +123,30 @@ class Pool:
     def searcher(self) -> Iterator[WarmSearcher]:
         """A keyword searcher that sees the latest writes."""
         with self._slots:
-            with self._lock:
-                held = self._idle.pop() if self._idle else None
-            searcher = self._fresh(held)
-            try:
-                yield searcher
-            finally:
-                self._give(searcher)
+            yield from self._lend(self._idle, MOST_IDLE)
 
     @contextmanager
     def by_meaning(self) -> Iterator[WarmSearcher]:
         """The only searcher with vectors: its cache of them is large."""
+        with self._by_meaning:
+            self.last_by_meaning = time.monotonic()
+            yield from self._lend(self._idle_by_meaning, 1)
+
+    def _lend(self, idle: list[WarmSearcher], most: int) -> Iterator[WarmSearcher]:
+        """An idle searcher or a new one, which becomes idle afterwards unless there are enough or its index was
+        replaced meanwhile."""
+        with self._lock:
+            held = idle.pop() if idle else None
+        searcher = self._fresh(held)
         try:
-            with self._by_meaning:
-                self.last_by_meaning = time.monotonic()
-                self._close_outdated()
-                held, self._for_meaning = self._for_meaning, None
-                self._for_meaning = searcher = self._fresh(held)
-                yield searcher
+            yield searcher
         finally:
-            self._try_to_close_outdated()  # it may have been replaced while lent
+            with self._lock:
+                stays = searcher.index == self._index and len(idle) < most
+                if stays:
+                    idle.append(searcher)
+            if not stays:
+                searcher.close()
 
     def changed(self) -> None:
         """Record a write: searchers refresh before their next search."""
@@ -152,33 +156,20 @@ class Pool:
         """Record that another index is in force."""
         with self._lock:
             self._index += 1
-            old, self._idle = self._idle, []
+            old = [*self._idle, *self._idle_by_meaning]
+            self._idle.clear()
+            self._idle_by_meaning.clear()
         for searcher in old:
             searcher.close()
-        self._try_to_close_outdated()
 
     def close(self) -> None:
         """Close all searchers that are not in use."""
         self.replaced()
         if self._by_meaning.acquire(timeout=0.5):
             try:
-                self._close_outdated()
                 self.shared.close()
             finally:
                 self._by_meaning.release()
-
-    def _try_to_close_outdated(self) -> None:
-        """Close a replaced index, which takes space while open. If it is lent, its borrower closes it."""
-        if self._by_meaning.acquire(blocking=False):
-            try:
-                self._close_outdated()
-            finally:
-                self._by_meaning.release()
-
-    def _close_outdated(self) -> None:
-        if self._for_meaning and self._for_meaning.index != self._index:
-            self._for_meaning.close()
-            self._for_meaning = None
 
     def _fresh(self, searcher: WarmSearcher | None) -> WarmSearcher:
         """A searcher that sees the latest writes: this one, or a new one if its index was just swept away before
@@ -204,13 +195,6 @@ class Pool:
         if searcher.change != change:
             searcher.refresh()
             searcher.change = change
-
-    def _give(self, searcher: WarmSearcher) -> None:
-        with self._lock:
-            if searcher.index == self._index and len(self._idle) < MOST_IDLE:
-                self._idle.append(searcher)
-                return
-        searcher.close()
 
     def _open(self) -> WarmSearcher:
         deadline = time.monotonic() + FIRST_INDEX

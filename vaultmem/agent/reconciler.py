@@ -7,7 +7,6 @@ compared. A vault that lost most of its files at once keeps its index; see vault
 from __future__ import annotations
 
 import logging
-import math
 import os
 import threading
 import time
@@ -41,9 +40,6 @@ BACK_WAIT = 2.0  # after anything happened meanwhile
 MANY_FRESH = 500  # with more new files than this, everything is looked at again
 LOOK = 0.02  # seconds between checks while waiting for the rest
 FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
-# What only a look at everything has found was reported by no event, as on a network drive that others write to, and
-# more may follow: look again soon, then less often, until the schedule suffices.
-NEWS_WAIT, NEWS_LONGEST = 15.0, 120.0
 
 
 class Reconciler(threading.Thread):
@@ -63,7 +59,6 @@ class Reconciler(threading.Thread):
         self._orders: list[Order] = []
         self._full_due: float | None = time.monotonic()
         self._only_sure = False  # nothing is known to be behind
-        self._news_wait = math.inf  # seconds until everything is looked at again
         self._behind = False  # the current work may show that something is behind
         self._settle_due: float | None = None
         self._rest_due: float | None = None
@@ -223,7 +218,7 @@ class Reconciler(threading.Thread):
 
     def _whole(self, work: Work) -> Report:
         """Compare everything, by the current rules."""
-        started, is_told = time.monotonic(), len(self._debounce) > 0 or not self.has_looked
+        started = time.monotonic()
         self.stage.stage("comparing", 0)
         try:
             with catalog_errors():
@@ -236,11 +231,6 @@ class Reconciler(threading.Thread):
         report = report._replace(seconds=time.monotonic() - started)
         if report.added or report.changed or report.removed:
             log.info("%s", sync.describe_report(report))
-            if not (is_told or len(self._debounce)):  # of a note being written, events tell
-                self._news_wait = NEWS_WAIT
-        if self._news_wait <= NEWS_LONGEST:
-            self.look_at_all(self._news_wait, only_sure=True)
-            self._news_wait *= 2
         return report
 
     def _rebuild(self, work: Work) -> Report:

@@ -11,7 +11,7 @@ import queue
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -23,7 +23,6 @@ from vaultmem.errors import StateError
 from vaultmem.ledger.ledger import Ledger, Run, Runs
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.schedule import next_time
-from vaultmem.text.times import Conditions, Planned, reason_to_wait
 
 if TYPE_CHECKING:
     from apscheduler.job import Job
@@ -92,24 +91,25 @@ class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no type
 
 
 class Scheduler:
-    """Runs `jobs` by their schedules between start() and stop(), by calling `run` with their names.
+    """Runs jobs by their schedules ("5m", "0 3 * * *", "off") between start() and stop(), by calling `run` with their
+    names.
 
-    `run` returns a one-line result. `on_wake` is called after the computer has slept. Any thread may call any method.
+    `run` returns a one-line result. `reason` says why a job must wait now, if so. `on_wake` is called after the
+    computer has slept. Any thread may call any method.
     """
 
     on_wake: Callable[[], None] | None = None
 
     def __init__(
-        self, jobs: Iterable[Planned], run: Callable[[str], str], ledger: Ledger, conditions: Conditions,
-        timing: Timing | None = None,
+        self, schedules: Mapping[str, str], run: Callable[[str], str], ledger: Ledger,
+        reason: Callable[[str], str | None], timing: Timing | None = None,
     ) -> None:  # fmt: skip
         from apscheduler.schedulers.background import BackgroundScheduler  # a listing does without
 
-        self._jobs = {job.name: job for job in jobs}
-        self._run = run
+        self._schedules = schedules
+        self._run, self._why_wait = run, reason
         self._timing = timing or Timing()
         self._runs = Runs(ledger, self._timing.now)
-        self._conditions = conditions
         self._lock = threading.Lock()
         self._due: dict[str, float | None] = {}
         self._waiting: dict[str, str] = {}
@@ -127,13 +127,11 @@ class Scheduler:
     def start(self) -> None:
         """Plan all jobs; missed ones run soon, and once."""
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
-        self._runs.remember(self._jobs)
-        for job in self._jobs.values():
-            trigger = _Schedule(job.schedule, self._timing)
-            coming = self._schedule_at(job.name)
-            self._scheduler.add_job(
-                self._turn, trigger, [job.name], id=job.name, next_run_time=coming
-            )
+        self._runs.remember(self._schedules)
+        for name, schedule in self._schedules.items():
+            trigger = _Schedule(schedule, self._timing)
+            coming = self._schedule_at(name)
+            self._scheduler.add_job(self._turn, trigger, [name], id=name, next_run_time=coming)
         self._scheduler.start()
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
 
@@ -183,8 +181,8 @@ class Scheduler:
         LOG.info("the clock went %s by %.0f s", "forward" if jump > 0 else "back", abs(jump))
         if hasattr(time, "tzset"):
             time.tzset()  # the time zone may have changed during sleep
-        self._runs.remember(self._jobs)
-        for name in self._jobs:
+        self._runs.remember(self._schedules)
+        for name in self._schedules:
             self._plan(name)
         if jump > 0 and self.on_wake:
             self.on_wake()
@@ -205,7 +203,7 @@ class Scheduler:
         """The same moment on APScheduler's clock, the system's; None: never."""
         now, start = self._timing.now(), self._runs.of(name).counted_from
         if due is None:
-            due = next_time(self._jobs[name].schedule, start, now, self._timing.timezone)
+            due = next_time(self._schedules[name], start, now, self._timing.timezone)
             if due is not None:  # a frequent job is delayed less
                 late = max(0.0, min(self._timing.jitter, (due - start) / 10))
                 due += random.uniform(0.0, late)  # noqa: S311 - no secret
@@ -237,7 +235,7 @@ class Scheduler:
     def _reason(self, name: str) -> str | None:
         """Why a job must wait; no reason holds for longer than a day."""
         try:
-            reason = reason_to_wait(self._jobs[name].waits, self._conditions)
+            reason = self._why_wait(name)
         except Exception:
             LOG.exception("cannot determine what %s waits for", name)
             return None

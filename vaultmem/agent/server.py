@@ -21,21 +21,12 @@ from vaultmem.agent.connection import Connection, Limits, refuse
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request
 from vaultmem.errors import StateError
-from vaultmem.text.values import value
 
 log = logging.getLogger("vaultmem.server")
 
 _STOP_GENTLY = 0.5  # seconds for running requests to be answered
+LOOKS = 16  # at running requests, within the time that one may take
 _STOP_AT_ALL = 0.2  # and for threads with nothing to wait for to end
-
-
-@value
-class Counters:
-    """How busy the server is; `served` counts all requests since it started."""
-
-    open: int
-    in_flight: int
-    served: int
 
 
 class Server:
@@ -49,8 +40,8 @@ class Server:
         self.limits = limits or Limits()
         self._clients: dict[Connection, threading.Thread] = {}
         self._changed = threading.Condition()
-        self._served = self._in_flight = 0
-        self._dormant = self._stopping = False
+        self._stopping = False
+        self.served = 0  # requests since it started
         self._listener: socket.socket | None = None
         self._place: tuple[int, int] | None = None  # identity of the socket's file
         # Wakes the listening thread.
@@ -100,24 +91,9 @@ class Server:
             return False
         return (status.st_dev, status.st_ino) == self._place
 
-    def counters(self) -> Counters:
-        """How busy it is now."""
-        with self._changed:
-            return Counters(len(self._clients), self._in_flight, self._served)
-
-    def begun(self) -> None:
-        """Count a request that begins; wakes the watch if it was asleep."""
-        with self._changed:
-            self._in_flight += 1
-            if self._dormant:
-                self._dormant = False
-                self._changed.notify_all()
-
-    def ended(self) -> None:
-        """Count a request that ended."""
-        with self._changed:
-            self._in_flight -= 1
-            self._served += 1
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._clients)
 
     def _accept(self) -> None:
         assert self._listener
@@ -184,28 +160,15 @@ class Server:
             self._clients.pop(client, None)
 
     def _watch(self) -> None:
-        """Cut off requests that take too long. Sleeps while there are none: a server at rest costs nothing."""
+        """Cut off requests that take too long."""
+        limit = self.limits.answer
         with self._changed:
             while not self._stopping:
-                served = self._served
-                self._changed.wait(self._cut_overdue())
-                if not self._in_flight and served == self._served and not self._stopping:
-                    self._dormant = True
-                    self._changed.wait()
-
-    def _cut_overdue(self) -> float:
-        """Cut off overdue requests. Returns the seconds until the next is overdue; later ones have longer."""
-        limit, now = self.limits.answer, time.monotonic()
-        soonest = limit
-        for client in self._clients:
-            began = client.began
-            if began is None:
-                continue
-            if began + limit <= now:
-                client.cut()
-            else:
-                soonest = min(soonest, began + limit - now)
-        return max(soonest, limit / 100)
+                self._changed.wait(limit / LOOKS)
+                overdue = time.monotonic() - limit
+                for client in self._clients:
+                    if client.began is not None and client.began <= overdue:
+                        client.cut()
 
     @staticmethod
     def _join(threads: list[threading.Thread], seconds: float) -> None:

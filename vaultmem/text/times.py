@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from vaultmem.light import NamedTuple, Protocol
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
 
 if TYPE_CHECKING:
@@ -213,52 +212,6 @@ def _number(name: str, word: str) -> int:
             f"a cron line whose {name} is between {lowest} and {highest}, not {word!r}"
         )
     return number
-
-
-class Waits(NamedTuple):
-    """The conditions under which a job waits."""
-
-    typing: bool = False
-    battery: bool = False
-    load: float | None = None  # the share of all processors in use above which it waits
-    busy: bool = False  # until nobody edits the vault or sends a request
-
-
-class Planned(NamedTuple):
-    """A job with its schedule ("5m", "0 3 * * *", "off") and what it waits for."""
-
-    name: str
-    schedule: str
-    waits: Waits = Waits()
-
-
-class Conditions(Protocol):
-    """What jobs check about the person and the machine."""
-
-    def typing(self) -> bool:
-        """Whether notes of the vault are being edited."""
-
-    def idle(self) -> bool:
-        """Whether the vault has had no edits and no requests for a while."""
-
-    def on_battery(self) -> bool:
-        """Whether the computer runs on its battery."""
-
-    def load(self) -> float:
-        """The share of all processors in use; above 1 there is a queue."""
-
-
-def reason_to_wait(waits: Waits, conditions: Conditions) -> str | None:
-    """What a job is waiting for, in words for a person; None if it may run."""
-    if waits.typing and conditions.typing():
-        return "you are typing"
-    if waits.battery and conditions.on_battery():
-        return "the computer runs on battery"
-    if waits.load is not None and conditions.load() > waits.load:
-        return "the processors are busy"
-    if waits.busy and not conditions.idle():
-        return "the vault is in use"
-    return None
 
 
 # Days of the calendar.
