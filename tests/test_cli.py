@@ -275,7 +275,7 @@ def test_batch(indexed: Path) -> None:
         15,
         16,
     ]
-    assert [n for n, reply in enumerate(replies) if "error" in reply] == [2, 3, 4, 9, 11, 12, 13]
+    assert [n for n, reply in enumerate(replies) if "error" in reply] == [2, 3, 4, 8, 9, 11, 12, 13]
     assert replies[0]["results"][0]["path"] == "Health/Knee.md"
     assert len(replies[1]["results"]) == 2
     single = on(indexed, "search knee stairs --group block", "--format", "json").data["results"]

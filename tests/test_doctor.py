@@ -21,7 +21,6 @@ from vaultmem.api import Vault
 from vaultmem.client import AgentError
 from vaultmem.index.state import State
 from vaultmem.service import service
-from vaultmem.service.log import log_file
 from vaultmem.vault import watch_events
 
 WELL: dict[str, Any] = {
@@ -126,16 +125,6 @@ def test_warnings_and_old_errors_are_left_in_the_log(
         said = {"time": time.time() - age, "level": level, "message": "x"}
         says({**WELL, "last_error": said}, monkeypatch)
         assert found(indexed) == []
-
-
-def test_the_last_error_of_an_agent_that_ended(indexed: Path) -> None:
-    log = Path(log_file(state_of(indexed)))
-    log.parent.mkdir(mode=0o700)
-    stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - 90))
-    log.write_text(f"{stamp} error the disk is full\n{stamp} info  ended\n")
-    assert found(indexed) == [
-        "note: the agent's last error, within the last hour: the disk is full"
-    ]
 
 
 @contextmanager

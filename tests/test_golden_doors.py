@@ -170,8 +170,6 @@ why "oolong hot" Kettle
 search oolong
 get Boiler
 notify --dry-run
-start --dry-run
-stop --dry-run
 service install --dry-run
 connect claude --mcp --dry-run
 conversations show default

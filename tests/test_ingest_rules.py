@@ -323,25 +323,9 @@ def test_a_page_of_properties_says_something(vault: Path, opened: Vault, tmp_pat
 # --- a file in place of an option
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["minutes.txt"], "vaultmem ingest --source text --path minutes.txt"),
-        (["my notes.txt", "--dry-run"], "vaultmem ingest --source text --path 'my notes.txt'"),
-        (["--source", "obsidian", "old"], "vaultmem ingest --source obsidian --path old"),
-        (["graph"], "vaultmem ingest --source logseq --path graph"),
-        (["a.txt", "--limit", "3", "b.txt"], "--path a.txt; one at a time"),
-        (["claude"], "vaultmem ingest --source claude"),
-        (["--source", "minutes.txt"], "minutes.txt is not a source; read it with --source text --path minutes.txt"),
-        (["--text", "Anne", "likes", "tea"], "put quotes around all of it"),
-    ],
-)  # fmt: skip
-def test_a_name_without_its_option_is_told_what_to_type(
-    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
-) -> None:
-    files(tmp_path, {"minutes.txt": "x", "old/a.md": "x", "graph/logseq/config.edn": "{}"})
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.parametrize("words", [["minutes.txt"], ["--text", "Anne", "likes", "tea"]])
+def test_a_name_without_its_option_is_refused(vault: Path, words: list[str]) -> None:
     ended = on(vault, "ingest", *words)
     assert ended.code == 2
-    assert said in one_line(ended)
+    assert f"unrecognized arguments: {words[-1]}" in one_line(ended) or "likes" in one_line(ended)
     assert not memories(vault)

@@ -15,7 +15,7 @@ import pytest
 
 from vaultmem.errors import StateError
 from vaultmem.service import log as agent_log
-from vaultmem.service.log import Log, last_error_line, last_line, log_file, open_out
+from vaultmem.service.log import Log, last_line, log_file, open_out
 
 HOSTILE = "a\x1b[2Jb\nc\u202ed\x9be\udc80.md"
 logger = logging.getLogger("vaultmem.test")
@@ -185,18 +185,3 @@ def test_in_the_background_stderr_is_not_logged_to_twice(state: str) -> None:
     assert Path(agent_log.out_file(state)).read_text() == "last words\n"
     assert last_line(agent_log.out_file(state)) == "last words"
     assert [line[20:] for line in lines(state)] == ["info  once"]
-
-
-@pytest.mark.parametrize("form", agent_log.FORMS)
-def test_the_last_error_can_be_read_after_the_end(state: str, form: str) -> None:
-    assert last_error_line(state) is None
-    with Log(state, form):
-        logger.error("the first")
-        logger.error("the last")
-        logger.warning("no error")
-    with open(log_file(state), "a", encoding="utf-8") as file:
-        file.write('{"cut in the mid')
-    found = last_error_line(state)
-    assert found is not None
-    assert found[1] == "the last"
-    assert abs(found[0] - time.time()) < 60

@@ -1,18 +1,14 @@
 """Typed or piped text, which memory is meant, and what a terminal shows."""
 
-import os
 import re
 import shlex
-import socket
-import subprocess
-import sys
 import unicodedata
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tests.cli_run import done, one_line, process, tree_hash
+from tests.cli_run import done, one_line, tree_hash
 from tests.index_dump import synced
 from tests.memory_commands import (
     KINDS,
@@ -27,7 +23,6 @@ from tests.memory_commands import (
     vault,
 )
 from tests.test_output import on_terminal
-from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.memories.arguments import Arguments
 
 __all__ = ["make", "vault"]  # fixtures
@@ -262,45 +257,6 @@ def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
     shown = on(vault, "undo", "--format", "text", commit)
     entry = f"{commit[:8]} (write {made['title']})"
     assert f"nothing was undone of {entry}: {made['path']} is now another file" in one_line(shown)
-
-
-@pytest.mark.parametrize("command", [("write", "with words"), ("ingest", "--text", "with words")])
-def test_words_and_a_pipe_are_told_apart(vault: Path, command: tuple[str, ...]) -> None:
-    words = (command[0], "--vault", str(vault), "--format", "text", *command[1:])
-    ended = process(*words, stdin=b"a dog")
-    assert ended.code == 0
-    assert "stdin is left alone" in ended.err
-    assert "stdin" not in process(*words, stdin=b"").err
-
-
-def test_a_silent_stdin_is_not_waited_for(vault: Path, tmp_path: Path) -> None:
-    read, write = os.pipe()
-    ours, theirs = socket.socketpair()
-    (tmp_path / "read").write_text("all")
-    try:
-        with open(os.devnull, "rb") as nothing, open(tmp_path / "read", "rb") as file, ours, theirs:
-            for handle in (read, nothing.fileno(), theirs.fileno(), file.fileno()):
-                os.lseek(file.fileno(), 0, os.SEEK_END)
-                assert not _waits(handle)
-            os.write(write, b"x")
-            ours.send(b"x")
-            file.seek(0)
-            assert [_waits(each) for each in (read, theirs.fileno(), file.fileno())] == [True] * 3
-    finally:
-        os.close(read)
-        os.close(write)
-    command = [sys.executable, "-m", "vaultmem", "write", "--vault", str(vault), "words"]
-    closed = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *command], timeout=60, check=False)
-    assert closed.returncode == 0
-
-
-def _waits(handle: int) -> bool:
-    before = sys.stdin
-    try:
-        with open(handle, closefd=False) as sys.stdin:
-            return is_data_waiting()
-    finally:
-        sys.stdin = before
 
 
 def test_days_may_be_words(vault: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
     assert (third["id"], fourth["id"]) == ("w", 5)
     assert third["error"]
     assert fourth["error"]
-    assert "unknown: 'bugdet' (did you mean budget?)" in fifth["error"]
+    assert "unknown parameter 'bugdet'; did you mean \"budget\"?" in fifth["error"]
     assert ended.code == 1
     with Vault(str(knowing)) as opened:
         assert {memory["access_count"] for memory in opened.memories()} == {0}

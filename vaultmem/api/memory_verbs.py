@@ -112,7 +112,6 @@ _WRITE = (
 )
 _OF_TEXT = "of the text: "
 _INGEST = (
-    Param("names", place="*", kind="texts", doors=COMMAND, section="hidden"),
     Param("source", "what to read, see below; with --text, any name for its origin"),
     Param("path", "where it is, if not in the usual place", metavar="DIR", doors=COMMAND),
     JOB_LIMIT.but(help="write at most this many memories", doors=COMMAND),

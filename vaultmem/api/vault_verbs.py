@@ -36,10 +36,6 @@ _PROPOSAL = Param("id", place="1", needed=True)
 _NO_EMBED = flag("no_embed", "update the keyword index only", doors=COMMAND)
 
 
-def _trial(text: str) -> Param:
-    return DRY_RUN.but(help=text)
-
-
 VERBS = {
     "related": Verb(
         "notes related to a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, command="memory_views:related",
@@ -201,7 +197,6 @@ VERBS = {
         (
             Param("path", "the vault (default: the current one)", place="?", metavar="PATH"),
             flag("write_config", "put a .vaultmem/config.yaml into the vault"),
-            _trial("show what would be written, and write nothing"),
         ),
         command="set_up:init",
     ),
@@ -210,7 +205,8 @@ VERBS = {
         (
             Param("folder", "a new folder; with --verify or --restore, a backup", place="1", metavar="DIR", needed=True),
             flag("restore", "put it in place; existing files are moved aside", section="(what)"),
-            flag("verify", "check all files, and change nothing", section="(what)"), DRY_RUN,
+            flag("verify", "check all files, and change nothing", section="(what)"),
+            DRY_RUN.but(help="with --restore: show what would be moved aside, and do nothing"),
         ),
         command="set_up:backup",
     ),
@@ -278,15 +274,14 @@ VERBS = {
         ),
         command="lifecycle:serve",
     ),
-    "start": Verb("start the agent in the background", SET_UP, (_trial("show what would be run, and do nothing"),),
-                  command="lifecycle:start"),
-    "stop": Verb("stop the agent, and the page that vaultmem ui opened", SET_UP, (_trial("show what would be stopped, and do nothing"),), command="lifecycle:stop"),
+    "start": Verb("start the agent in the background", SET_UP, (), command="lifecycle:start"),
+    "stop": Verb("stop the agent, and the page that vaultmem ui opened", SET_UP, (), command="lifecycle:stop"),
     "restart": Verb("stop the agent and start it again", SET_UP, (), command="lifecycle:restart"),
     "service": Verb(
         "start the agent at login (systemd, launchd)", SET_UP,
         (
             Param("action", place="1", choices=("install", "uninstall"), needed=True),
-            flag("no_start", "write the file without starting the agent"), _trial("show the file and the commands, and do nothing"),
+            flag("no_start", "write the file without starting the agent"), DRY_RUN.but(help="show the file and the commands, and do nothing"),
         ),
         command="lifecycle:service",
     ),
@@ -295,7 +290,6 @@ VERBS = {
         (
             Param("what", "run a job now, and wait for it", place="?", metavar="run"),
             Param("name", "one of {known}", place="?", metavar="NAME", known="agent.jobs:JOBS"),
-            _trial("with run: show what would be done, and do nothing"),
         ),
         command="status_views:jobs",
     ),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
-import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20  # files or lines with their reasons
 _OF_TEXTS = ("scope", "agent", "project", "memory_type", "session_id", "tags")
-_DIALECTS = {"obsidian": ".obsidian", "logseq": "logseq/config.edn"}
 
 
 # --- ingest
@@ -42,8 +39,6 @@ _DIALECTS = {"obsidian": ".obsidian", "logseq": "logseq/config.edn"}
 
 def ingest(args: Namespace, output: Output) -> int:
     """Read another program's memories, or a text."""
-    if args.names:
-        raise UsageError(_advice(args))
     if args.text is None and args.source == "text" and args.path is None:
         args.text = "-"
     if args.text is not None:
@@ -60,21 +55,6 @@ def ingest(args: Namespace, output: Output) -> int:
     output.answer(report)
     _show_ingested(report, output)
     return 0
-
-
-def _advice(args: Namespace) -> str:
-    """What to type when a file or source is named without its option."""
-    from vaultmem.exchange.source import ALL, installed
-
-    name, more = args.names[0], len(args.names) > 1
-    if args.text is not None:
-        return f"--text takes one text; put quotes around all of it (what is too much begins with {name[:40]!r})"
-    if args.source is None and name in (*installed()[0], ALL):
-        return f"name the source with its option: vaultmem ingest --source {name}"
-    marks = (dialect for dialect, mark in _DIALECTS.items() if os.path.exists(f"{name}/{mark}"))
-    source = args.source or next(marks, "text")
-    hint = "; one at a time" if more else ""
-    return f"name the file or folder with --path: vaultmem ingest --source {source} --path {shlex.quote(name)}{hint}"
 
 
 def _show_ingested(report: IngestReport, output: Output) -> None:
@@ -111,7 +91,7 @@ def _ingest_text(args: Namespace, output: Output) -> int:
         raise UsageError("--path and --limit go with a --source, not with --text")
     params = params_of("ingest", args)
     with vault_of(args, output) as vault:
-        report = vault.ingest_text(**{**params, "text": text_or_stdin(args.text, output)})
+        report = vault.ingest_text(**{**params, "text": text_or_stdin(args.text)})
     show_report(report, output)
     for part in report["parts"]:
         if part["result"] != "new":
@@ -208,30 +188,13 @@ def export_lines(args: Namespace, output: Output) -> int:
 
 
 def _write_file(path: str, lines: Iterable[str], *, force: bool) -> int:
-    """Write a new file atomically, readable by its owner only. Returns its number of lines."""
-    from vaultmem.vault.moves import take_name  # only an export to a file writes one
-
-    folder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
-    target, temp = f"{folder}/{name}", f"{folder}/.{name}.{os.getpid()}.tmp"
-    exists = f"{path} already exists; --force replaces it"
+    """Write a file atomically, readable by its owner only. Returns its number of lines."""
+    target = os.path.abspath(os.path.expanduser(path))
     if os.path.lexists(target) and not force:
-        raise VaultmemError(exists)
-    count = 0
+        raise VaultmemError(f"{path} already exists; --force replaces it")
+    written = [f"{line}\n" for line in lines]
     try:
-        with open(temp, "xb", opener=lambda place, flags: os.open(place, flags, 0o600)) as file:
-            for count, line in enumerate(lines, 1):  # noqa: B007 - the last one is the count
-                file.write(line.encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if force:
-            os.replace(temp, target)
-        else:
-            take_name(temp, target)
-    except FileExistsError as error:
-        raise VaultmemError(exists) from error
+        paths.replace_private(target, "".join(written), sync=True)
     except OSError as error:
         raise VaultmemError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temp)
-    return count
+    return len(written)

@@ -130,19 +130,7 @@ def _refuse_second(state: State, error: LockedError) -> None:
 def start(args: Namespace, output: Output) -> int:
     """Start it, and wait until it answers."""
     vault = Vault(args.vault).path  # also checks the settings, where a person sees the errors
-    if not args.dry_run:
-        return _show_started(life.start(vault), vault, output)
-    pid = life.ping(vault)
-    installed = life.installed_service(vault)
-    command = installed.resume[0] if installed else agent_command(vault)
-    plan = {"status": "running" if pid else "would start", "pid": pid, "command": command}
-    line = (
-        f"the agent is already running (process {pid})"
-        if pid
-        else f"would run: {shlex.join(command)}"
-    )
-    output.result({"dry_run": True, **plan}, line)
-    return 0
+    return _show_started(life.start(vault), vault, output)
 
 
 def _show_started(started: Life, vault: str, output: Output) -> int:
@@ -163,15 +151,16 @@ def stop(args: Namespace, output: Output) -> int:
     ours = [process for process in serving if process.until_stop]
     held = holder(paths.state_folder(vault))
     pid = life.ping(vault) or (held.pid if held and held.is_agent else None)
-    if args.dry_run:
-        ended = Life("would stop" if pid else "none", pid, 0.0, None)
-    else:
-        # First, since it would start another agent; an agent that it started ends with it.
-        life.end_doors(ours)
-        ended = life.stop(vault)
-        if pid and ended.status == "none":
-            ended = Life("stopped", pid, 0.0, None)
-    _show_ended(ended, ours, vault, args, output)
+    # First, since it would start another agent; an agent that it started ends with it.
+    life.end_doors(ours)
+    ended = life.stop(vault)
+    if pid and ended.status == "none":
+        ended = Life("stopped", pid, 0.0, None)
+    lines = [f"agent stopped (process {ended.pid})"] if ended.pid else []
+    lines += [f"page closed (process {one.pid}, {one.url}/ui)" for one in ours]
+    pages = {"doors": [{"pid": one.pid, "url": one.url} for one in ours]} if ours else {}
+    facts = {**ended.__dict__, "vault": vault, **pages}
+    output.result(facts, *(lines or [f"no agent is running for {vault}"]))
     for process in serving:
         if not process.until_stop and ended.pid:
             output.remark(
@@ -183,23 +172,6 @@ def stop(args: Namespace, output: Output) -> int:
             "vaultmem service uninstall ends that"
         )
     return 0
-
-
-def _show_ended(
-    ended: Life, ours: list[life.OpenDoor], vault: str, args: Namespace, output: Output
-) -> None:
-    agent = f"process {ended.pid}"
-    lines = [] if ended.pid or ours else [f"no agent is running for {vault}"]
-    if ended.pid:
-        lines.append(f"would end {agent}" if args.dry_run else f"agent stopped ({agent})")
-    for one in ours:
-        page = f"process {one.pid}, {one.url}/ui"
-        lines.append(f"would end the page ({page})" if args.dry_run else f"page closed ({page})")
-    pages = {"doors": [{"pid": one.pid, "url": one.url} for one in ours]} if ours else {}
-    facts = {**ended.__dict__, "vault": vault}
-    if args.dry_run:
-        facts = {"dry_run": True, "status": ended.status, "pid": ended.pid}
-    output.result({**facts, **pages}, *lines)
 
 
 def restart(args: Namespace, output: Output) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from contextlib import contextmanager
 
@@ -49,7 +47,7 @@ def ask(name: str, args: Namespace, output: Output) -> int:
     arguments = params_of(name, args)
     for param in verb.params:
         if param.kind == "long" and param.place and param.name in arguments:
-            arguments[param.name] = text_or_stdin(arguments[param.name], output)
+            arguments[param.name] = text_or_stdin(arguments[param.name])
     with vault_of(args, output) as vault, progress_bar(output):
         answer = vault.ask(name, **arguments)
     if output.as_json:
@@ -70,12 +68,9 @@ def params_of(name: str, args: Namespace) -> Answer:
     return {param.name: getattr(args, param.name) for param in params}
 
 
-def text_or_stdin(text: object, output: Output) -> str:
-    """The words of a command, or else stdin. In scripts, unread stdin is not an error."""
+def text_or_stdin(text: object) -> str:
+    """The words of a command, or else stdin."""
     if isinstance(text, str) and text != "-":
-        if is_data_waiting():
-            advice = "because there are words; - in their place reads it"
-            output.remark(f"stdin is left alone, {advice}")
         return text
     if text is None and is_terminal(sys.stdin):
         advice = "type the text after write, or pipe it in; see vaultmem write --help"
@@ -90,24 +85,6 @@ def read_stdin(most: int) -> str:
     except UnicodeDecodeError as error:
         what = f"stdin is not UTF-8 text (byte {error.start + 1:,})"
         raise VaultmemError(f"{what}; convert it first, for example with iconv") from error
-
-
-def is_data_waiting() -> bool:
-    """Whether piped data has arrived; does not wait."""
-    try:
-        handle = sys.stdin.fileno()
-        mode = os.fstat(handle)
-        if stat.S_ISREG(mode.st_mode):
-            return os.lseek(handle, 0, os.SEEK_CUR) < mode.st_size
-        if not (stat.S_ISFIFO(mode.st_mode) or stat.S_ISSOCK(mode.st_mode)):
-            return False
-        import fcntl  # most commands never ask
-        import termios
-
-        waiting = fcntl.ioctl(handle, termios.FIONREAD, bytes(4))
-    except (AttributeError, OSError, ValueError):  # closed, missing, or not a file
-        return False
-    return bool(int.from_bytes(waiting, sys.byteorder))
 
 
 # --- the vault and its index

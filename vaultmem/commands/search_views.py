@@ -8,7 +8,9 @@ import re
 import sys
 
 from vaultmem import screen
+from vaultmem.api.params import Declared, at_door
 from vaultmem.api.vault import WORDS_ALONE, Vault
+from vaultmem.api.verbs import JSON, Param
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
@@ -16,7 +18,7 @@ from vaultmem.memories.model import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Hit, filters_of
 from vaultmem.settings import OFF
-from vaultmem.text.values import RECORDS, TEXT_PROPERTIES, TYPE_CHECKING, did_you_mean, lazy
+from vaultmem.text.values import RECORDS, TEXT_PROPERTIES, TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,8 +48,12 @@ AT_TERMINAL = 5  # memories of a recall
 LONG_WORD = 48  # columns of an address
 _RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = (*TEXT_PROPERTIES, "global", "created_at")
-# Fields of a line in a batch of recall -> parameters of recall.
-_RECALL_KEYS = {"id": "", "query": "query", "top_k": "top_k", "limit": "top_k", "budget": "budget"}
+# Of a line in a batch: all of search's fields; what recall calls another name.
+_LINE = Declared((
+    Param("id", kind="any"), Param("query", needed=True),
+    Param("limit", kind="int", least=1, most="text.values:RESULTS"),
+))  # fmt: skip
+_SAME_IN_RECALL = {"limit": "top_k"}
 
 
 def search(args: Namespace, output: Output) -> int:
@@ -267,7 +273,8 @@ def _batch(answer: Callable[[JsonObject], JsonObject], output: Output) -> int:
             continue
         line = _line_of_batch(text, number)
         try:
-            reply = answer(line)
+            with at_door(JSON):
+                reply = answer(line)
         except StateError:  # no index, so no line can be answered
             raise
         except VaultmemError as error:
@@ -290,16 +297,10 @@ def _line_of_batch(text: str, number: int) -> JsonObject:
 
 
 def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
-    from vaultmem.text.values import RESULTS
-
-    text, limit = line.get("query"), line.get("limit", ask.limit)
-    if unknown := sorted(line.keys() - {"id", "query", "limit"}):
-        raise UsageError(f"unknown {unknown[0]!r}; a line has id, query and limit")
-    if not isinstance(text, str) or type(limit) is not int or not 1 <= limit <= RESULTS:
-        raise UsageError(f"needs query (text) and limit (1 to {RESULTS:,})")
-    if not text.strip():
-        raise UsageError("the query is empty; there is nothing to search for")
-    question = ask.but(semantic=bool(ask.semantic), text=text, limit=limit)
+    fields = _LINE.check(line)
+    question = ask.but(
+        semantic=bool(ask.semantic), text=fields["query"], limit=fields.get("limit", ask.limit)
+    )
     answer = vault.answer(question)
     whose = _attributions(vault, answer, ask.viewer)
     reply: JsonObject = {"results": [result_to_json(result, whose) for result in answer.results]}
@@ -314,22 +315,13 @@ def _recall_batch(vault: Vault, params: JsonObject, output: Output) -> int:
     store, reader = open_store(vault.state, vault.config), Reader(vault)
 
     def answer(line: JsonObject) -> JsonObject:
-        request = {**params, "query": None, "counts": False, **_recall_params(line)}
+        named = {_SAME_IN_RECALL.get(key, key): value for key, value in line.items() if key != "id"}
+        request = {**params, "query": None, "counts": False, **named}
         reply = carry_out(store, reader, "recall", request)
         assert isinstance(reply, dict)
         return {"results": reply.pop("memories"), **reply}
 
     return _batch(answer, output)
-
-
-def _recall_params(line: JsonObject) -> JsonObject:
-    """The parameters of recall in a line. Raises UsageError."""
-    for key in line:
-        if key not in _RECALL_KEYS:
-            meant = did_you_mean(key.lower().replace("-", "_"), _RECALL_KEYS)
-            raise UsageError(f"unknown: {key[:40]!r}{meant}; known: {', '.join(_RECALL_KEYS)}")
-    params = {_RECALL_KEYS[key]: value for key, value in line.items() if value is not None}
-    return {key: value for key, value in params.items() if key}
 
 
 # --- why

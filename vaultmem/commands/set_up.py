@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vaultmem import config, paths
 from vaultmem.api.vault import Embedded, Vault
-from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
+from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn, would_be
 from vaultmem.embedding import models, multilingual
 from vaultmem.errors import UsageError
 from vaultmem.index import catalog_read
@@ -31,18 +31,7 @@ TEMPLATE = """\
 def init(args: Namespace, output: Output) -> int:
     """Index the vault and report what is in it. Writes nothing into it unless asked."""
     with Vault(args.path or args.vault or _here()) as vault:
-        settings_file = f"{vault.path}/{config.VAULT_FILE}"
         state = vault.state.folder
-        if args.dry_run:
-            written = (
-                [settings_file] if args.write_config and not os.path.exists(settings_file) else []
-            )
-            output.remark(f"would index {vault.path} into {state}")
-            for written_path in written:
-                output.remark(f"would write {written_path}")
-            plan = {"vault": vault.path, "state": state, "written": written}
-            output.answer({**plan, "dry_run": True})
-            return 0
         from vaultmem.service.doctor import languages  # only init needs it
 
         seconds = run_sync(vault, output).seconds
@@ -218,21 +207,21 @@ def backup(args: Namespace, output: Output) -> int:
         elif args.restore:
             done, aside = backups.restore(vault.path, folder, args.folder, dry_run=args.dry_run)
         else:
-            done = backups.create(vault.path, folder, args.folder, dry_run=args.dry_run)
+            done = backups.create(vault.path, folder, args.folder)
     what = {**done._asdict(), "files": done.names, "moved_aside": aside}
     output.answer({**what, "dry_run": args.dry_run})
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(done.at))
     files = plural(len(done.files), "file")
-    would = "would be " if args.dry_run else ""
     if args.verify:
         output.line(f"{done.folder} is whole: {files}, made {made}")
     elif args.restore:
+        would = would_be(dry_run=args.dry_run)
         output.line(f"{would}restored from {done.folder}: {files}, made {made}")
         for path in aside:
             output.note(f"{would}moved aside: {path}")
         if not args.dry_run:
             output.note("run vaultmem sync, or vaultmem start")
     else:
-        output.line(f"{would}backed up and verified in {done.folder}: {files}")
+        output.line(f"backed up and verified in {done.folder}: {files}")
         output.note("your notes are not included; back up the vault's folder separately")
     return 0

@@ -16,25 +16,17 @@ TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import SimpleNamespace as Namespace
-    from typing import Protocol
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.api import Vault
     from vaultmem.api.rpc import RequestError
     from vaultmem.api.toolbox import ToolService
     from vaultmem.output import Output
-
-    class Answers(Protocol):
-        """Answers the methods of the tools."""
-
-        def answer(self, method: str, arguments: JsonObject) -> object:
-            """The result of a method. Raises VaultmemError."""
 
 
 MOST = 1_000_000  # bytes of stdin
 MOST_CALLS = 8  # carried out as one request of the socket, which must end within 30 s
 _STDIN = "-"
-# The last: too many calls; the command makes them one by one.
+# The last: too many calls; the command makes them itself.
 _NOT_DONE = (client.NO_ANSWER, client.UNKNOWN_METHOD, -32001)
 
 _read: list[bytes] = []  # read from stdin before the agent refused
@@ -97,7 +89,7 @@ def _as_text(data: bytes) -> str | None:
         return None
 
 
-def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None) -> int:
+def run_here(args: Namespace, output: Output, tools: ToolService, stdin: str | None) -> int:
     """Run the command in the agent, for a process that forwarded it. Raises UsageError for what that process does
     better."""
     from vaultmem.errors import UsageError
@@ -115,16 +107,18 @@ def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None)
 
 def run(args: Namespace, output: Output) -> int:
     """Call the tools; a failing call does not stop the others."""
+    from contextlib import nullcontext
+
+    from vaultmem.api.toolbox import Toolbox, ToolService
+    from vaultmem.commands.rendering import open_vault
+
     calls = list(_calls(args, None))
-    tools = _Tools(args, output)
-    try:
-        return _carry_out(args, output, tools, calls)
-    finally:
-        tools.close()
+    with open_vault(args, output) as vault:
+        return _carry_out(args, output, ToolService(Toolbox(), lambda: nullcontext(vault)), calls)
 
 
 def _carry_out(
-    args: Namespace, output: Output, tools: Answers, calls: list[JsonObject | RequestError]
+    args: Namespace, output: Output, tools: ToolService, calls: list[JsonObject | RequestError]
 ) -> int:
     if args.list_tools:
         _list(tools, output)
@@ -200,7 +194,7 @@ def _values(text: str) -> list[object]:
     return values
 
 
-def _list(tools: Answers, output: Output) -> None:
+def _list(tools: ToolService, output: Output) -> None:
     listed = tools.answer("tools/list", {})
     assert isinstance(listed, dict)
     output.answer(listed)
@@ -210,7 +204,7 @@ def _list(tools: Answers, output: Output) -> None:
         output.line(f"  {tool['description']}")
 
 
-def _result(tools: Answers, call: JsonObject | RequestError, name: str) -> JsonObject:
+def _result(tools: ToolService, call: JsonObject | RequestError, name: str) -> JsonObject:
     """The result of one call, in any of its shapes."""
     from vaultmem.api.rpc import RequestError, as_json
     from vaultmem.errors import VaultmemError
@@ -249,37 +243,3 @@ def _show(result: JsonObject, output: Output) -> None:
         output.error(f"{name}{error['message']}")
     else:
         output.text(f"{result.get('context', result.get('text', ''))}\n")
-
-
-class _Tools:
-    """The tools of the agent if one runs, else those of this process."""
-
-    def __init__(self, args: Namespace, output: Output) -> None:
-        self._args, self._output = args, output
-        self._vault: Vault | None = None
-        self._own: ToolService | None = None
-        self._folder = client.vault_of(["--vault", args.vault] if args.vault else [])
-
-    def answer(self, method: str, arguments: JsonObject) -> object:
-        """The result of a method. Raises VaultmemError."""
-        if self._own is None:
-            reply = client.ask(self._folder, method, arguments, timeout=client.BY_MEANING)
-            if reply is not None:
-                return reply
-        return self._opened().answer(method, arguments)
-
-    def _opened(self) -> ToolService:
-        if self._own is None:
-            from contextlib import nullcontext
-
-            from vaultmem.api.toolbox import Toolbox, ToolService
-            from vaultmem.commands.rendering import open_vault
-
-            self._vault = vault = open_vault(self._args, self._output)
-            self._own = ToolService(Toolbox(), lambda: nullcontext(vault))
-        return self._own
-
-    def close(self) -> None:
-        """Close the vault."""
-        if self._vault is not None:
-            self._vault.close()

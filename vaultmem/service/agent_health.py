@@ -174,18 +174,14 @@ def _reminders(seen: Seen) -> Iterator[Finding]:
 
 
 def _last_error(seen: Seen) -> Iterator[Finding]:
-    error = log.last_error_line(seen.state)
-    agent = seen.agent or {}
-    last = agent.get("last_error")
-    if last and last["level"] == "error":
-        error = last["time"], last["message"]
-    if error is None or seen.now - error[0] > RECENT:
+    error = (seen.agent or {}).get("last_error")
+    if error is None or error["level"] != "error" or seen.now - error["time"] > RECENT:
         return
-    hours = max(0, int((seen.now - error[0]) // 3600))
+    hours = max(0, int((seen.now - error["time"]) // 3600))
     when = f"{plural(hours, 'hour')} ago" if hours else "within the last hour"
     where = shlex.quote(log.log_file(seen.state))
     advice = f"if it comes again: vaultmem restart; what led to it: tail -n 50 {where}"
-    yield Finding("note", f"the agent's last error, {when}: {error[1]}", advice)
+    yield Finding("note", f"the agent's last error, {when}: {error['message']}", advice)
 
 
 def _folders(seen: Seen) -> Iterator[Finding]:

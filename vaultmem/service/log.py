@@ -188,28 +188,6 @@ def last_line(path: str) -> str:
     return next((line for line in reversed(_tail(path)) if line.strip()), "").strip()
 
 
-def last_error_line(state: str) -> tuple[float, str] | None:
-    """The last error in the log of an agent that may have ended: when, and what."""
-    for line in reversed(_tail(log_file(state))):
-        if error := _error_in(line):
-            return error
-    return None
-
-
-def _error_in(line: str) -> tuple[float, str] | None:
-    try:
-        if line.startswith("{"):
-            entry = json.loads(line)
-            last = float(entry["time"]), str(entry["message"])
-            return last if entry["level"] == "error" else None
-        stamp, level, text = line[:19], line[20:26].strip(), line[26:].strip()
-        if level != "error":
-            return None
-        return time.mktime(time.strptime(stamp, "%Y-%m-%d %H:%M:%S")), text
-    except (ValueError, KeyError, TypeError, OverflowError):  # an incomplete line
-        return None
-
-
 def _tail(path: str, size: int = 65_536) -> list[str]:
     try:
         with open(path, "rb") as file:
