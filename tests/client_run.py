@@ -91,4 +91,18 @@ STRANGE: dict[str, Handle] = {
     "no result": says({"id": 1}),
     "odd error": says({"id": 1, "error": {"code": "x"}}),
     "odd progress": says({"id": 1, "progress": {"stage": None, "done": "x"}}),
+    **{
+        f"odd result {number}": says({"id": 1, "result": result})
+        for number, result in enumerate(
+            (
+                None,
+                5,
+                {},
+                {"code": "0", "parts": []},
+                {"code": 0, "parts": 1},
+                {"code": 0, "parts": [["out"]]},
+                {"code": 0},
+            )
+        )
+    },
 }

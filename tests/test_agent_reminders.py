@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -114,15 +114,6 @@ def test_reminders_come_at_their_time_and_not_before(
     assert scene.told == [NOON]
     scene.now = NOON + timedelta(minutes=5)
     until(lambda: scene.told == [NOON, scene.now])
-
-
-def test_reminders_are_replanned_when_clocks_change(
-    scene: Scene, running: Callable[[], Reminders]
-) -> None:
-    running()
-    until(lambda: scene.told == [NOON])
-    scene.now = NOON.astimezone(timezone(timedelta(hours=1)))
-    until(lambda: len(scene.told) == 2)
 
 
 def test_during_changes_pauses_exceed_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

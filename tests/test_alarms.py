@@ -81,25 +81,6 @@ def test_what_is_closed_never_rings() -> None:
         assert len(person.look("2026-11-22T15:00")) == rings
 
 
-def test_a_snooze_rings_once_at_its_end() -> None:
-    person = Person([due("2026-11-22T15:00")])
-    assert person.look("2026-11-22T15:00")
-    person.answer(SNOOZED, "2026-11-22T17:30")
-    assert person.look("2026-11-22T17:29") == []
-    assert person.next == "2026-11-22T17:30"
-    assert len(person.look("2026-11-22T17:30")) == 1
-    assert person.look("2026-11-23T17:30") == []
-    person.answer(SNOOZED, "2026-11-24")
-    assert person.look("2026-11-24T08:59") == []
-    assert [alarm.body for alarm in person.look("2026-11-24T09:00")] == ["due today · Day"]
-    person.answer(OPEN)  # the answer is undone; what was shown counts as shown
-    assert person.look("2026-11-24T10:00") == []
-
-    slept = Person([due("2026-11-22T15:00")])
-    slept.answer(SNOOZED, "2026-11-22T12:00")
-    assert [len(slept.look(f"2026-11-22T18:0{minute}")) for minute in (0, 1)] == [1, 0]
-
-
 def test_a_snooze_rings_at_its_end_and_silences_earlier_alarms() -> None:
     hours = [f"2026-11-{day}T{hour:02}:00" for day in (22, 23) for hour in range(24)]
     for until, rings in {
@@ -133,18 +114,6 @@ def test_the_overdue_is_told_again_three_times() -> None:
         at += timedelta(hours=1)
     assert rung == [(20, False), (21, True), (22, True), (23, True)]
     assert person.next is None
-
-
-def test_again_waits_for_the_end_of_quiet_hours_and_of_a_snooze() -> None:
-    person = Person([due("2026-11-20T05:00")], Rules("09:00", "22:00-07:00", "1d"))
-    assert person.look("2026-11-20T07:00")
-    assert person.look("2026-11-21T06:59") == []
-    assert person.look("2026-11-21T07:00")
-    person.answer(SNOOZED, "2026-11-25")
-    for at in ("2026-11-22T12:00", "2026-11-24T12:00", "2026-11-25T08:00"):
-        assert person.look(at) == []
-    (alarm,) = person.look("2026-11-25T09:00")
-    assert not alarm.urgent
 
 
 @pytest.mark.parametrize(
@@ -213,12 +182,6 @@ def test_invalid_times_never_ring(at: str) -> None:
         person = Person([due(at), due("2026-11-22T10:00", due=at)], Rules(), name)
         assert len(person.look("2026-11-22T10:00")) == 1
         assert person.next is None
-
-
-def test_a_notification_of_another_machine_without_its_time_counts() -> None:
-    person = Person([due("2026-11-22T15:00", id="vm-aaaaaa")])
-    person.told["vm-aaaaaa"] = Notified("vm-aaaaaa", "2026-11-22T15:00:10Z")
-    assert person.look("2026-11-22T16:00") == []
 
 
 @pytest.mark.parametrize(

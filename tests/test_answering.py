@@ -1,27 +1,18 @@
 """What answers to pending items do to the record, to reminders and to tasks in their notes, and how they are undone."""
 
-import datetime as dt
-from unittest.mock import patch
-
 import pytest
 
 from tests.answered import TASKS, Open, bench
 from tests.conftest import Write
-from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, UsageError
-from vaultmem.history.history import History
-from vaultmem.ledger.ledger import Ledger
-from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
     OPEN,
     SNOOZED,
-    Answer,
     approval_id,
     completion_id,
 )
-from vaultmem.pending import answering, carrying
 
 __all__ = ["bench"]  # fixtures
 
@@ -46,73 +37,6 @@ def test_a_task_stays_open_in_its_note_until_the_person_says_so(bench: Open) -> 
     on.later()
     assert not any("call Anne" in word for word in on.words())
     assert on.ask("settle") == {"done": [], "reopened": [], "skipped": [], "changes": []}
-
-
-def test_always_ticks_both_tasks_of_a_note_in_one_go(bench: Open) -> None:
-    on = bench("always")
-    both = [on.id("call Anne"), on.id("pay rent")]
-    with on.store.session(Reader(on.vault), writes=True) as session:
-        record = session.store.pending.record
-        record.add([Answer(id_, DONE, "2026-11-22T08:00:00Z", "you") for id_ in both], [], 0.0)
-    settled = on.ask("settle")
-    assert sorted(one["due"] for one in settled["done"]) == sorted(both)
-    assert on.text("Tasks.md").split("\r\n")[1:4] == [
-        "- [x] call Anne 📅 2026-11-22 ✅ 2026-11-22",
-        "- [ ] pay rent 🔁 every month 📅 2026-12-20",
-        "- [x] pay rent 🔁 every month 📅 2026-11-20 ✅ 2026-11-22",
-    ]
-    on.later()
-    assert not on.ask("settle")["done"]
-    assert on.id("pay rent") not in both
-
-
-def test_a_late_copy_of_the_page_does_not_answer_again(bench: Open) -> None:
-    """A second answer, without the words, would prevent undoing the first."""
-    on = bench("always")
-    rent = on.id("pay rent")
-    on.store.pending.refresh(on.vault.searcher().catalog, on.at)
-    page = on.folder / "vaultmem" / "pending.md"
-    ticked = page.read_text().replace("[ ] pay rent", "[x] pay rent")
-    on.answer(rent)
-    on.later()
-    page.with_name("pending.sync-conflict-20261122-100000-ABCDEFG.md").write_text(ticked)
-    done = on.store.pending.refresh(on.vault.searcher().catalog, on.at)
-    assert not [one for one in on.store.pending.ticked if not one.text]
-    first = on.store.pending.record.answers()[rent]
-    assert first.text.startswith("pay rent")
-    assert (on.id("pay rent") != rent, done.problems) == (True, [])
-
-
-def test_an_answer_is_undone_also_in_a_note_that_was_renamed(bench: Open, write: Write) -> None:
-    write("Other.md", "- [ ] call Anne 📅 2026-11-22\n")
-    on = bench("never")
-    calls = [item.id for item in on.items() if item.text == "call Anne"]
-    for call in calls:  # in the same second, in the same words
-        on.answer(call)
-    on.ask("notify")
-    (on.folder / "Tasks.md").rename(on.folder / "Errands.md")
-    on.later()
-    on.ask("notify")
-    assert "call Anne" not in on.words()
-    assert len(on.ask("undo", last=True, dry_run=True)["answers"]) == 1
-    for how, sources in (("last", ["Errands.md:2"]), ("redo", [])):
-        on.ask("undo", **{how: True})
-        on.later()
-        assert [item.source for item in on.items() if item.text == "call Anne"] == sources
-
-
-def test_answers_that_are_undone_together_read_the_history_once(bench: Open) -> None:
-    on = bench()
-
-    def undone(answers: int) -> int:
-        for number in range(answers):
-            on.ask("write", content=f"{answers}, {number}", by="bot", source=f"of {answers}")
-        on.ask("approve", source=f"of {answers}")
-        with patch.object(History, "log", autospec=True, side_effect=History.log) as log:
-            assert len(on.ask("undo", last=True)["answers"]) == answers
-        return log.call_count
-
-    assert undone(7) == undone(2)
 
 
 def test_a_tick_removed_in_the_note_stays_removed(bench: Open) -> None:
@@ -160,20 +84,6 @@ def test_the_same_words_in_another_note_are_another_item(
     assert on.words().count("call Anne") == 1
     texts = [on.text("Tasks.md"), on.text(other)]
     assert sum("- [x] call Anne" in text for text in texts) == 1
-
-
-def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None:
-    on = bench()
-    call, rent = on.id("call Anne"), on.id("pay rent")
-    assert on.answer(call)["asks"] == on.answer(rent)["asks"] == completion_id("Tasks.md")
-    assert sum("2 tasks" in word for word in on.words()) == 1
-    on.answer(completion_id("Tasks.md"))
-    assert on.text("Tasks.md").count("- [x]") == 2
-    (on.folder / "Tasks.md").write_text(f"{TASKS}- [ ] feed the cat 📅 2026-11-22\r\n", newline="")
-    on.later()
-    said = on.answer(on.id("feed the cat"))
-    assert (said["asks"], [one["path"] for one in said["carried_out"]]) == (None, ["Tasks.md"])
-    assert "- [x] feed the cat" in on.text("Tasks.md")
 
 
 @pytest.mark.parametrize(
@@ -282,30 +192,6 @@ def test_what_is_ticked_and_put_off_on_the_page_is_in_the_history_and_comes_back
         on.ask("notify")
         assert len({"call Anne", "pay rent"}.intersection(on.words())) == waiting
     assert page.read_text("utf-8") == "".join(lines)
-
-
-def test_the_answer_is_kept_where_the_note_cannot_be_written(
-    bench: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on = bench("always")
-    call = on.id("call Anne")
-
-    def refuse(*_: object) -> None:
-        raise UsageError("no")
-
-    monkeypatch.setattr(carrying._Work, "_ticked", refuse)
-    assert on.answer(call)["skipped"][0]["reason"] == "no"
-    assert on.stated()[call] == DONE
-    assert Ledger(on.vault.state.path("ledger.db")).rows(
-        "SELECT id FROM answers", lambda row: row[0]
-    ) == [call]
-
-
-def test_until_is_told_by_the_clock_of_the_person() -> None:
-    asked = Arguments({"until": "2026-11-22T23:30+00:00"})
-    berlin = dt.timezone(dt.timedelta(hours=1))
-    now = dt.datetime(2026, 11, 22, 10, tzinfo=berlin)
-    assert answering._until(asked, now) == "2026-11-23T00:30"
 
 
 def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(

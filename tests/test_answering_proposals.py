@@ -7,7 +7,7 @@ import pytest
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, carried_out_id
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer
 
 __all__ = ["bench"]  # fixtures
 
@@ -52,21 +52,6 @@ def test_taking_an_answer_back_restores_the_note(bench: Open, write: Write, how:
     on.ask("dream", level=3)
     on.ask("settle")
     assert on.text("Plan.md") == PLAN
-
-
-def test_a_new_note_of_an_old_name_has_its_own_proposals(bench: Open, write: Write) -> None:
-    on = after_a_dream(bench, write)
-    plan = on.folder / "Plan.md"
-    plan.rename(on.folder / "Later.md")
-    on.later()
-    on.ask("notify")
-    write("Plan.md", "Eat the [[Tomatos]] in June.\n")
-    on.later()
-    on.ask("dream", level=3)
-    on.later()
-    on.ask("notify")
-    paths = [row["path"] for row in on.ask("proposals")["proposals"]]
-    assert paths == ["Later.md", "Plan.md"]
 
 
 @pytest.mark.parametrize("gone", ["Plan copy.md", "Plan.md"])
@@ -145,17 +130,6 @@ def test_what_a_person_wants_never_to_see_is_nowhere_asked_and_comes_back(propos
     assert id_ in on.text("vaultmem/pending.md")
 
 
-def test_a_proposal_that_is_dropped_is_never_made_again(proposed: Bench) -> None:
-    on = proposed
-    id_ = question(on)
-    on.answer(id_, DROPPED)
-    assert not any(word.startswith("change line") for word in on.words())
-    on.ask("dream", level=3)
-    on.later()
-    assert not any(word.startswith("change line") for word in on.words())
-    assert on.text("Plan.md") == PLAN
-
-
 def test_an_answer_is_all_that_is_known_of_a_decision(proposed: Bench) -> None:
     """So a decision is undone and redone like any answer, however it was made."""
     on = proposed
@@ -198,17 +172,6 @@ def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> Non
     assert [one["path"] for one in on.ask("settle")["skipped"]] == ["Plan.md"]
     assert on.text("Plan.md") == typed
     assert not any(word.startswith("change line") for word in on.words())
-
-
-def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Bench) -> None:
-    """It may have been undone there since; the answers are synced with the vault."""
-    on = proposed
-    id_ = question(on)
-    marks = [id_, carried_out_id(id_)]
-    at = "2026-11-22T09:00:00Z"
-    on.store.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
-    assert on.ask("settle")["done"] == []
-    assert on.text("Plan.md") == PLAN
 
 
 def boxes(on: Bench) -> list[str]:

@@ -350,20 +350,3 @@ def test_logseq(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tasks.read_text() == (
         "- LATER water\n  SCHEDULED: <2026-11-29 Sun .+1w>\n- DONE call\n  DEADLINE: <2026-11-22 Sun>\n"
     )
-
-
-def test_a_task_in_work_is_so_on_the_page_until_its_note_says_otherwise(tasks: Path) -> None:
-    on = Bench(tasks.parent.parent)
-
-    def marks() -> list[str]:
-        on.later()
-        on.store.pending.refresh(on.vault.searcher().catalog, on.at)
-        return re.findall(r"- ([A-Z]+) (?:water|call) ", on.text("vaultmem/pending.md"))
-
-    assert marks() == ["TODO", "DOING"]
-    tasks.write_text(tasks.read_text().replace("NOW", "LATER").replace("TODO", "DOING"))
-    assert marks() == ["DOING", "TODO"]
-    page = on.folder / "vaultmem/pending.md"
-    page.write_text(page.read_text().replace("TODO water", "WAITING water"))  # by the person
-    tasks.write_text(tasks.read_text().replace("DOING", "TODO"))
-    assert marks() == ["TODO", "WAITING"]

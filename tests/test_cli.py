@@ -48,14 +48,6 @@ def test_text(indexed: Path, line: str) -> None:
     golden(f"{line.partition(' ')[0]}.txt", text.replace(str(indexed), "VAULT"))
 
 
-@pytest.mark.parametrize("name", ["status", "init", "doctor"])
-def test_text_of_places_and_times(indexed: Path, name: str) -> None:
-    ended = on(indexed, name, "--format", "text")
-    assert ended.code == 0
-    assert ended.out.strip()
-    assert "Traceback" not in ended.err
-
-
 @pytest.mark.parametrize("words", [[], ["-h"], ["help"]])
 def test_help_has_many_names(words: list[str]) -> None:
     ended = ran(*words)
@@ -223,19 +215,6 @@ def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> Non
     remark = process("search", "sourdogh", "--vault", str(vault), "--format", "json")
     assert remark.data["count"] == 1
     assert 'no note has "sourdogh"' in remark.err
-
-
-def test_a_reader_that_stops(indexed: Path) -> None:
-    piped = (
-        f"{sys.executable} -W error -m vaultmem tasks --format text --vault '{indexed}' | head -n 1"
-    )
-    ended = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert len(ended.stdout.splitlines()) == 1
-    assert "Traceback" not in ended.stderr
-    assert "Broken" not in ended.stderr
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli_run import on, ran
-from tests.client_run import STRANGE, indexed, says, strange_agent
+from tests.client_run import indexed, says, strange_agent
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
 from vaultmem import client, paths
-from vaultmem.client import NO_AGENT, AgentError, call
+from vaultmem.client import NO_AGENT, call
 
 __all__ = ["indexed"]  # fixtures
 
@@ -49,13 +49,6 @@ class Heard:
 
     def advance(self, count: int = 1) -> None:
         self.heard.append(count)
-
-
-@each_case("name", STRANGE)
-def test_a_strange_agent_is_an_error_of_one_kind(vault: Path, name: str) -> None:
-    with strange_agent(vault, STRANGE[name]), pytest.raises(AgentError) as error:
-        call(str(vault), "ping", {}, progress=Heard())
-    assert error.value.code == 0
 
 
 def test_progress_is_told_on(vault: Path) -> None:

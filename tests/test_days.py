@@ -67,14 +67,3 @@ def test_numbers_sort_like_days(one: dt.date, other: dt.date) -> None:
     assert (day_number(one.isoformat()) < day_number(other.isoformat())) == (one < other)
     low, high = DaySpan(one.year, one.month, None).bounds() or (0, 0)
     assert low <= day_number(one.isoformat()) <= high
-
-
-QUESTIONS = {
-    "When did we move?": True, "what day was it": True, "什么时候搬的家": True, "how long ago": True,
-    "whenever": False, "the way home": False, "什么东西": False,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", QUESTIONS)
-def test_a_question_for_a_time_is_known(text: str) -> None:
-    assert asks_when(text) == QUESTIONS[text]

@@ -1,8 +1,6 @@
 """Decisions on proposals and findings: kept where notes are renamed, and by versions that kept them elsewhere."""
 
 import datetime as dt
-import sqlite3
-from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,7 @@ from vaultmem import Vault
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.draft import Finding
-from vaultmem.memories.item_answers import DROPPED, OPEN, Answer, finding_id, proposal_id
-from vaultmem.pending.open_store import open_store
+from vaultmem.memories.item_answers import DROPPED, Answer, finding_id
 from vaultmem.synclog import log_folder
 from vaultmem.synclog.log_entries import Entries
 
@@ -53,49 +50,6 @@ def test_a_proposal_for_a_note_that_was_renamed_waits_for_the_next_dream(
     for before, after in pairwise(("Plans.md", "Later.md", "Plan.md")):
         (on.folder / before).rename(on.folder / after)
         assert after_the_next_dream(on) == []
-
-
-def of_an_earlier_version(on: Bench, state: str, answers: tuple[str, ...] = ()) -> str:
-    """Store a decision as versions did that kept it with the proposal. Returns the id of the item."""
-    id_ = question(on)
-    with closing(sqlite3.connect(on.store.ledger.path)) as db, db:
-        db.execute("UPDATE proposals SET state = ?", (state,))
-    for answer in answers:
-        on.later()
-        at = f"{on.at.astimezone(None):%Y-%m-%dT%H:%M:%SZ}"
-        on.store.pending.record.add([Answer(id_, answer, at)], [], on.seconds())
-    return id_
-
-
-@pytest.mark.parametrize("state", ["accepted", "rejected"])
-@pytest.mark.parametrize("answers", [(), (DROPPED,)])
-def test_a_decision_of_an_earlier_version_holds(
-    bench: Open, write: Write, state: str, answers: tuple[str, ...]
-) -> None:
-    on = after_a_dream(bench, write)
-    assert paths(on) == ["Plan.md"]
-    of_an_earlier_version(on, state, answers)
-    assert paths(on) == []
-    assert after_the_next_dream(on) == []
-    if state == "rejected":
-        (on.folder / "Plan.md").rename(on.folder / "Later.md")
-        assert after_the_next_dream(on) == []
-
-
-@pytest.mark.parametrize(
-    ("state", "answers"),
-    [("reopened", ()), ("reopened", (DROPPED, OPEN)), ("rejected", (DROPPED, OPEN))],
-)
-def test_a_rejection_of_an_earlier_version_that_was_undone_is_none(
-    bench: Open, write: Write, state: str, answers: tuple[str, ...]
-) -> None:
-    on = after_a_dream(bench, write)
-    assert paths(on) == ["Plan.md"]
-    id_ = of_an_earlier_version(on, state, answers)
-    assert paths(on) == ["Plan.md"]
-    assert after_the_next_dream(on) == ["Plan.md"]
-    on.answer(id_, DROPPED)
-    assert after_the_next_dream(on) == []
 
 
 @pytest.mark.parametrize(("state", "open_"), [("accepted", 0), ("rejected", 0), ("reopened", 1)])
@@ -206,18 +160,3 @@ def test_what_was_rejected_stays_so_when_its_note_has_another_name(
     opened.sync()
     opened.dream(3)
     assert [row["path"] for row in opened.ask("proposals")["proposals"]] == ["Later.md"]
-
-
-def test_what_was_rejected_on_another_machine_stays_so_when_its_note_has_another_name(
-    opened: Vault, vault: Path, write: Write
-) -> None:
-    proposal = broken_link(opened, write)
-    ledger = Ledger(opened.state.path("ledger.db"))
-    reads.replace_proposals(ledger, {}, [proposal["id"]], 0.0)  # as here, before the first dream
-    word = Answer(proposal_id(proposal["id"]), DROPPED, "2026-11-22T10:00:00Z")
-    open_store(opened.state, opened.config).pending.record.add([word], [], 1.0)
-    opened.dream(3)
-    (vault / "Plan.md").rename(vault / "Later.md")
-    opened.sync()
-    opened.dream(3)
-    assert opened.ask("proposals")["proposals"] == []

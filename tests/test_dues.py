@@ -1,17 +1,15 @@
 """Words that say when something is due: laws for any text, and small pure functions."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dues import said
 from vaultmem.adapter import Note, Piece
-from vaultmem.memories.item_answers import DONE, Answer
 from vaultmem.notes.places import folded_name
 from vaultmem.reminders import schedules
-from vaultmem.reminders.due import NOTE, TASK, Due, Schedule, with_id
+from vaultmem.reminders.due import NOTE, Due, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Place, Written, names_day
 from vaultmem_languages import intentions
 
@@ -93,26 +91,6 @@ def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
     assert len({each.id for each in found}) == 1
 
 
-def begun(start: str, today: datetime) -> list[Due]:
-    schedule = schedules.of_task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
-    assert schedule
-    return list(schedule.due_at(today, {}))
-
-
-@given(
-    st.sampled_from(["every day", "every week", "every month"]),
-    st.dates(date(2020, 1, 1), date(2027, 1, 1)),
-)
-def test_what_repeats_always_has_one_that_counts(rule: str, start: date) -> None:
-    schedule = Schedule(
-        Due("", TASK, "a", str(start), str(start), "A.md", 1, "A", rule, True), rule
-    )
-    (one,) = schedule.due_at(NOW, {})
-    (other,) = schedule.due_at(NOW, said(one.id))
-    assert (one.due <= "2026-11-22") == (str(start) <= "2026-11-22")
-    assert other.due > "2026-11-22"
-
-
 def test_each_repetition_reminds_as_long_before_as_the_first() -> None:
     due = Due("", NOTE, "a", "2026-11-30", "2026-11-28T18:00", "A.md", 0, "A", "every month", True)
     (one,) = Schedule(due, "every month").due_at(datetime(2027, 1, 5, tzinfo=UTC), {})
@@ -138,22 +116,3 @@ def test_from_which_day_words_count(
     )
     assert schedule
     assert schedule.due.due == expected
-
-
-@pytest.mark.parametrize(
-    ("words", "rule"),
-    [("every day", "every day"), ("Weekly", "every week"), ("每周一", "every week on Monday"), ("never", ""), ("", "")],
-)  # fmt: skip
-def test_rules_in_words(words: str, rule: str) -> None:
-    assert schedules.rule_of(words, NOW) == rule
-
-
-def test_a_task_that_repeats_has_a_next_turn_after_any_number_of_answers() -> None:
-    due = Due("", TASK, "water the plants", "2026-01-01", "", "A.md", 1, "A", repeat="every day")
-    schedule, answers = Schedule(due), dict[str, Answer]()
-    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    for _ in range(420):
-        (turn,) = (one for one in schedule.due_at(now, answers) if one.id not in answers)
-        assert turn.due == f"{now:%Y-%m-%d}"
-        answers[turn.id] = Answer(turn.id, DONE, f"{now:%Y-%m-%dT%H:%M:%SZ}")
-        now += timedelta(days=1)

@@ -15,8 +15,6 @@ from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import Answer, item_id
-from vaultmem.notes.places import folded_name
-from vaultmem.reminders import agenda
 from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due
 
@@ -257,19 +255,6 @@ def test_what_stands_in_a_conflict_copy_too_is_due_once_and_nothing_else_is_hidd
     assert alone.text == first.text
 
 
-def test_a_memory_has_one_reminder_at_a_time_however_many_copies_it_has(
-    vault: Path, write: Write
-) -> None:
-    text = "---\nid: m1\ncategory: reminders\nremind: {}\n---\n{}\n"
-    write("vaultmem/reminders/water.md", text.format("2026-12-01", "water the plants"))
-    copy = "vaultmem/reminders/water (conflicted copy {}).md"
-    write(copy.format("2026-11-21"), text.format("2026-12-01", "water the plants and herbs"))
-    write(copy.format("2026-11-22"), text.format("2026-12-03", "water the plants"))
-    assert [(due.text, due.due) for due in found(vault)] == [
-        ("water the plants", "2026-12-01"), ("water the plants", "2026-12-03")
-    ]  # fmt: skip
-
-
 def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write: Write) -> None:
     dated(write("Note.md", "- [ ] call Bob tomorrow\n"), NOW)
     (first,) = found(vault)
@@ -316,22 +301,6 @@ def test_after_an_edit_it_is_as_if_it_were_looked_for_anew(vault: Path, write: W
         assert found(vault, moment, by=one) == found(vault, moment)
 
 
-def test_after_an_edit_no_other_note_is_asked_for_its_name(
-    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(20):
-        write(f"Note {number}.md", "- [ ] a 📅 2026-12-01\n")
-    one = finder(vault)
-    found(vault, by=one)
-    write("Note 7.md", "- [ ] b 📅 2026-12-01\n")
-    folded: list[str] = []
-    monkeypatch.setattr(
-        agenda, "folded_name", lambda path: folded.append(path) or folded_name(path)
-    )
-    found(vault, by=one)
-    assert {*folded} == {"Note 7.md"}
-
-
 def test_ids_are_all_different(vault: Path, write: Write) -> None:
     """Six letters are not enough for a hundred thousand: some begin alike."""
     seen: dict[str, int] = {}
@@ -360,20 +329,3 @@ def test_a_copy_of_the_page_asks_for_nothing(vault: Path) -> None:
         (vault / name).write_text(f"---\ngenerated: vaultmem\n---\n{task}", "utf-8")
     (vault / "Mine.md").write_text(f"---\ngenerated: by hand\n---\n{task}", "utf-8")
     assert [due.path for due in found(vault)] == ["Mine.md"]
-
-
-def test_what_has_not_changed_is_not_looked_at_again(vault: Path, write: Write) -> None:
-    """However many notes and tasks there are: due items are asked for at each minute, write and session."""
-
-    def steps(notes: int) -> int:
-        for number in range(notes):
-            write(f"n{number}.md", f"- [ ] call {number} 📅 2026-11-25\n")
-        known, counted = finder(vault), []
-        found(vault, by=known)
-        with catalog_of(vault) as catalog:
-            catalog.db.set_progress_handler(lambda: counted.append(1), 1)
-            assert len(known.dues(catalog, NOW, {})) == notes
-            assert not catalog_read.conflict_pairs(catalog)
-        return len(counted)
-
-    assert steps(3) == steps(60)

@@ -239,16 +239,6 @@ def test_a_session_is_its_holder_s(door: Door) -> None:
     assert door.mcp(request("ping"), "claude", session).status == 404
 
 
-def test_a_client_calls_itself_what_it_likes_and_is_its_token(door: Door) -> None:
-    session = door.session("codex")
-    call = request(
-        "tools/call", 3, name="memory_write", arguments={"content": "The gecko is called Gil."}
-    )
-    door.mcp(call, "codex", session)
-    record = door.ask("list", "me", limit=50).body.decode()
-    assert re.search(r'Gil\.".*?"agent": "codex"', record)
-
-
 def test_what_is_no_request_gets_no_answer(door: Door) -> None:
     session = door.session()
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}

@@ -67,12 +67,6 @@ def test_odd_bodies_end_in_one_line(door: Door) -> None:
         assert door.send("POST", path, {}, "me").status in (404, 405), path
 
 
-@pytest.mark.parametrize("vaults", [[["home"]], [{}], [], "home", [1]])
-def test_a_list_of_vaults_is_one_of_names(door: Door, vaults: object) -> None:
-    body = {"query": "boiler", "vaults": vaults}
-    assert door.send("POST", "/api/v1/search", body, "claude").status == 400
-
-
 def test_an_event_id_that_was_never_sent_opens_no_stream(door: Door) -> None:
     session = door.session()
     for last in ("9" * 5_000 + "-1", "1-" + "9" * 5_000, "\xb2-1", "-", "1-"):

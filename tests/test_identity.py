@@ -85,14 +85,6 @@ def test_no_door_writes_while_the_vault_is_away(mounted: Path) -> None:
     done(mounted, "write", "The roof was mended by Anne")
 
 
-def test_the_same_vault_in_another_folder_is_the_same(mounted: Path) -> None:
-    """A restored backup, or a drive that has another number today."""
-    away = unmounted(mounted)
-    shutil.rmtree(mounted)
-    shutil.copytree(away, mounted)
-    done(mounted, "write", "The roof was mended by Anne")
-
-
 def test_the_state_follows_a_vault_that_was_renamed(mounted: Path, tmp_path: Path) -> None:
     history = done(mounted, "history").out
     copy = shutil.copytree(mounted, tmp_path / "copy")

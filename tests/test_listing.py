@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 import time
 from collections.abc import Callable
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -86,16 +84,6 @@ def test_what_was_gathered_is_read_again(stand: Stand) -> None:
     assert stand.asked == 1
     assert stat.S_IMODE(file_of(stand).stat().st_mode) == 0o600
     assert not list(Path(stand.state.folder).glob("*.tmp"))
-
-
-def test_an_unchanged_item_is_searched_for_secrets_once(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An agent is asked at the start of each session, and thousands of items may be overdue."""
-    before = gather(stand, NOW).rows
-    monkeypatch.delattr("vaultmem.text.secrets.redact")
-    monkeypatch.delattr("vaultmem.text.sanitize.one_line")
-    assert gather(stand, NOW).rows == before
 
 
 def test_the_vault_that_is_meant_is_found_as_any_command_finds_it(
@@ -189,19 +177,6 @@ def test_what_was_written_a_moment_ago_is_not_kept_yet(stand: Stand) -> None:
     os.utime(Path(stand.path, "vaultmem/pending.md"))
     gather(stand, NOW, keep=True)
     assert not file_of(stand).exists()
-
-
-def test_what_changes_while_it_is_gathered_is_seen(stand: Stand) -> None:
-    page = Path(stand.path, "vaultmem/pending.md")
-
-    class Ticked(Stand):
-        def ask(self, verb: str, **params: object) -> Any:
-            found = super().ask(verb, **params)
-            page.write_text("ticked meanwhile")
-            return found
-
-    gather(Ticked(stand.path), NOW, keep=True)
-    assert kept(stand) is None
 
 
 # --- it is cheap
@@ -322,18 +297,3 @@ def test_until_when_nothing_else_waits(
     dues: list[Due], answers: dict[str, Answer], ends: str
 ) -> None:
     assert unchanged_until(dues, answers, "2026-11-22T12:00") == ends
-
-
-def test_a_listing_of_another_checkout_is_read_anew(stand: Stand, tmp_path: Path) -> None:
-    gather(stand, NOW, keep=True)
-    code = tmp_path / "listing.py"
-    code.write_text(Path(listing.__file__).read_text() + "# with other rows\n")
-    spec = spec_from_file_location("vaultmem.pending.listing", code)
-    assert spec
-    assert spec.loader
-    other = module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, spec.name, other)
-        spec.loader.exec_module(other)
-        assert other.read(stand.path, NOW) is None
-    assert kept(stand)

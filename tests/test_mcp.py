@@ -109,17 +109,6 @@ def test_the_client_of_the_sdk_gets_along(
     assert "memory" in found["instructions"]
 
 
-def test_ping_and_the_level_of_a_log_that_is_not_there(indexed: Path) -> None:
-    async def said(one: mcp.Client) -> None:
-        await one.send_ping()
-        await one.session.send_request(
-            mcp.types.SetLevelRequest(params=mcp.types.SetLevelRequestParams(level="debug")),
-            mcp.types.EmptyResult,
-        )
-
-    talk(indexed, "legacy", said)
-
-
 def protocol(vault: Path) -> Protocol:
     return Protocol(ToolService(Toolbox(plain=True), lambda: Vault(str(vault))))
 

@@ -179,18 +179,6 @@ def filled(handle: int) -> int:
     return found[0]
 
 
-def test_who_reads_late_gets_everything(served: Path) -> None:
-    asked = [line("tools/list", number) for number in range(200)]
-    with Talk(served) as talk:
-        talk.say(*asked[:100])
-        until(lambda: filled(talk.stdout.fileno()) > 40_000)
-        talk.say(*asked[100:])
-        talk.stdin.close()
-        found = [json.loads(each) for each in talk.stdout]
-        assert sorted(each["id"] for each in found) == [*range(200)]
-        assert talk.process.wait(60) == 0
-
-
 def test_handles_that_do_not_block_lose_nothing(served: Path) -> None:
     """A pause is not the end of the lines, and a client that is slow to read is there."""
     given_, asked = os.pipe()

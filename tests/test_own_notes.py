@@ -84,11 +84,6 @@ def test_what_is_so_already_is_not_written(vault: Path) -> None:
     assert done(vault, "history")["history"] == []
 
 
-def test_a_property_that_is_removed_was_there(vault: Path) -> None:
-    for says in ("Plans/Plan.md: due removed\n", "Plans/Plan.md: due was not there\n"):
-        assert as_text(vault, "unset", "Plan", "due", "--format", "text").out == says
-
-
 def test_what_would_lose_something_or_is_no_name_is_refused(vault: Path, write: Write) -> None:
     write("Nested.md", "---\nplan:\n  day: 3\n---\n")
     assert "'plan' in Nested.md has properties of its own" in one_line(

@@ -126,22 +126,6 @@ def test_nothing_is_written_before_the_answers_are_kept(machine: Machine, file: 
     assert file.read_bytes() != before
 
 
-def test_an_answer_is_recorded_once_if_the_page_must_be_read_again(
-    machine: Machine, file: Path
-) -> None:
-    machine.refresh()
-    tick(file, FEW[0])
-    seen: list[str] = []
-
-    def record(acks: Mapping[str, Ack]) -> None:
-        seen.extend(acks)
-        if len(seen) == 1:
-            tick(file, FEW[1])
-
-    machine.page.refresh(FEW, NOW, record)
-    assert seen == [FEW[0].id, FEW[1].id]
-
-
 def test_a_ledger_that_cannot_keep_answers_leaves_them_on_the_page(
     machine: Machine, file: Path
 ) -> None:
@@ -156,24 +140,6 @@ def test_a_ledger_that_cannot_keep_answers_leaves_them_on_the_page(
     assert file.read_bytes() == before
     machine.refresh()
     assert set(machine.known) == {FEW[0].id}
-
-
-def test_a_tick_that_comes_while_we_write_and_cannot_be_kept_is_not_taken_for_kept(
-    machine: Machine, file: Path
-) -> None:
-    machine.refresh()
-    tick(file, FEW[0])
-
-    def record(acks: Mapping[str, Ack]) -> None:
-        if FEW[1].id in acks:
-            raise StateError("the disk is full")
-        machine.record(acks)
-        tick(file, FEW[1])  # so that the page must be read again
-
-    assert machine.page.refresh(FEW, NOW, record).problems == ["the disk is full"]
-    assert machine.page.acks(NOW).keys() >= {FEW[1].id}
-    machine.refresh()
-    assert set(machine.known) == {FEW[0].id, FEW[1].id}
 
 
 @pytest.mark.parametrize("style", STYLES)

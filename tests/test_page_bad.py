@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_page import COPIES, FEW, IDS, NOW, PATH, Machine, file, machine
+from tests.test_page import FEW, IDS, NOW, PATH, Machine, file, machine
 from vaultmem.pending.pending_page import Refreshed
 from vaultmem.reminders.items import render
 
@@ -101,14 +101,6 @@ def test_a_page_written_through_a_hard_link_is_parted(machine: Machine, file: Pa
     machine.refresh()
     assert file.read_text("utf-8") == AFTER
     assert file.with_name("backup.bak").read_text("utf-8") == TICKED
-
-
-def test_of_a_page_that_is_only_a_copy_the_notes_come_back(machine: Machine, file: Path) -> None:
-    machine.refresh()
-    file.write_bytes(file.read_bytes() + b"mine\n")
-    file.rename(file.with_name(COPIES[0]))
-    machine.refresh()
-    assert file.read_text("utf-8") == render(FEW, "frontmatter", "mine\n")
 
 
 def test_a_note_of_a_person_beside_it_is_no_copy(machine: Machine, file: Path) -> None:

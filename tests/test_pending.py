@@ -12,7 +12,6 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault
-from vaultmem.pending import listing
 
 NOTE = """\
 - [ ] late 📅 2026-03-01
@@ -154,17 +153,6 @@ def test_a_tick_on_the_page_counts_before_any_agent_has_seen_it(full: Path, writ
     assert value_of(full)["today"] == []
 
 
-def test_a_disk_that_takes_nothing_costs_only_time(
-    full: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full_disk(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(listing.paths, "replace_private", full_disk)
-    assert texts(value_of(full), "today") == ["now"]
-    assert listing.read(str(full), time.time()) is None
-
-
 # --- how it is shown
 
 
@@ -205,25 +193,6 @@ def test_few_lines_unless_all_are_wanted(vault: Path, opened: Vault, write: Writ
     assert len(everything) == 1 + 30 + 1 + 40 + 1 + 1 + 1 + 5
     tasks = [line for line in lines if "task " in line]
     assert tasks == everything[1 : 1 + len(tasks)]
-
-
-def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:
-    write(
-        "Tasks.md",
-        f"- [ ] {'long ' * 100}\x1b[31m 📅 2026-03-09\n- [ ] {'x' * 160} 📅 2026-03-08\n",
-    )
-    synced(vault)
-    title, first, second = on(vault)
-    assert title == "overdue"
-    before, _, rest = first.partition("  Mon 2026-03-09  ")
-    text, _, place = rest.rpartition("  ")
-    assert before.startswith("  vm-")
-    assert text.startswith("long long")
-    assert text.endswith("…")
-    assert 290 < len(text) <= 300
-    assert place == "Tasks.md:1"
-    assert f"{'x' * 160}  Tasks" in second
-    assert "\x1b" not in first
 
 
 def test_an_assistant_is_told_what_it_may_see_and_no_question_of_the_persons(

@@ -1,20 +1,14 @@
 """The agent as a process maintains pending.md: due items appear, ticked ones disappear, and each is notified once."""
 
 import os
-import re
 import shutil
 import signal
-import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.agent_run import Agent, agent_on, until
-from tests.cli_run import process
-from vaultmem.agent.memory_threads import PAGE_QUIET
-
-ID = re.compile(r"\^(vm-[a-z2-7]+)")
 
 
 @pytest.fixture
@@ -111,28 +105,6 @@ def test_what_was_missed_is_told_once_also_after_a_kill(own: Path) -> None:
         log = agent.state / "notifications.log"
         until(lambda: "tell Bob" in log.read_text("utf-8"))
         assert told(agent) == 1
-
-
-def test_a_reminder_is_set_answered_and_archived_by_commands(own: Path) -> None:
-    with agent_on(own):
-        made = process("remind", "call Anne tomorrow at 3", "--vault", str(own))
-        assert made.code == 0, made.err
-        line = shows(own, "call Anne")
-        done = process("done", ID.search(line)[1], "--vault", str(own))  # type: ignore[index] # it has one
-        assert done.code == 0, done.err
-        loses(own, "call Anne")
-        until(lambda: [*(own / "vaultmem" / "archive").glob("call Anne*.md")])
-
-
-def test_a_rule_for_proposals_takes_their_questions_off_the_page(own: Path) -> None:
-    (own / "Tomatoes.md").write_text("Red.\n")
-    (own / "Plan.md").write_text("Plant the [[Tomatos]] in May.\n")
-    with agent_on(own):
-        assert process("dream", "--level", "3", "--vault", str(own)).code == 0
-        shows(own, "change line 1?")
-        time.sleep(3 * PAGE_QUIET)  # until it has read its own page, too
-        assert process("review", "--never", "broken-link", "--vault", str(own)).code == 0
-        loses(own, "change line 1?")
 
 
 def test_an_empty_vault_gets_no_page(own: Path) -> None:

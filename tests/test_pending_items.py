@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dues import WALL, due, said
-from vaultmem.memories.item_answers import Answer, approval_id, completion_id, item_ids
+from vaultmem.memories.item_answers import approval_id, completion_id, item_ids
 from vaultmem.reminders.due import REMINDER
 from vaultmem.reminders.items import (
     HEADINGS,
@@ -52,18 +52,6 @@ def test_what_was_snoozed_stands_where_its_new_day_belongs(lapses: bool) -> None
         [due("2026-11-22T18:00")], said(due("2026-11-22T18:00").id, "snoozed", "2026-11-21"), WALL
     )
     assert item.due == "2026-11-22T18:00"
-
-
-def test_whether_to_tick_tasks_in_their_notes_is_asked_for_a_while_and_of_few_notes() -> None:
-    dues = [due("2026-11-22", path=f"Daily/{number}.md") for number in range(9)]
-    dues = [one._replace(id=f"vm-{number}") for number, one in enumerate(dues)]
-    answers: dict[str, Answer] = {}
-    for number, one in enumerate(dues):
-        answers[one.id] = Answer(one.id, "done", f"2026-11-{number + 12}T09:00:00Z", "you")
-    found = completion_questions(dues, answers, WALL)
-    assert [item.id for item in found] == [completion_id(f"Daily/{n}.md") for n in (8, 7, 6)]
-    assert len(completion_questions(dues, answers, WALL.replace(month=12, day=4, hour=8))) == 1
-    assert completion_questions(dues, answers, WALL.replace(month=12, day=5)) == []
 
 
 def test_what_is_foreign_waits_for_approval() -> None:

@@ -13,7 +13,6 @@ from obsidian_notes import note
 from tests.laws import examples
 from vaultmem.memories.item_answers import item_id, item_ids
 from vaultmem.notes.frontmatter import split
-from vaultmem.pending.ticks import read
 from vaultmem.reminders.items import FULL, SHOW_ALL, Item, render
 from vaultmem_logseq.config_edn import Settings
 from vaultmem_logseq.graph_rules import LogseqRules
@@ -111,27 +110,6 @@ def test_a_page_is_short_and_says_what_it_leaves_out(style: str, text: str) -> N
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_what_has_been_overdue_for_long_is_one_line_that_stays_ours(style: str) -> None:
-    old = many(30, "x", "older")
-    page = render([*old, *ITEMS], style, "mine\n")
-    assert "show all: 30 overdue for more than two weeks" in page
-    assert [item.id in page for item in ITEMS] == [True] * len(ITEMS)
-    assert "Nothing is pending" not in render(old, style)
-    there = read(page)
-    assert (there.notes, there.is_whole) == (["mine\n"], True)
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_the_full_page_lists_what_the_short_one_counts(style: str) -> None:
-    every = many(120, "x", "older")[:30] + many(120, "y")[30:]
-    page = render(every, style, "mine\n", FULL)
-    assert all(item.id in page for item in every)
-    assert "show less" in page
-    there = read(page)
-    assert (there.notes, there.is_whole) == (["mine\n"], True)
-
-
-@pytest.mark.parametrize("style", STYLES)
 def test_what_matters_at_the_end_of_a_long_line_is_there(style: str) -> None:
     text = (
         "Call the notary about the papers for the flat, bring both passports, the tax number and the certified copy of "
@@ -184,8 +162,7 @@ def test_ids_are_stable_and_differ() -> None:
     assert item_id("a.md:3", "call Anne") == item_id("a.md:3", "call Anne")
     assert re.fullmatch("vm-[a-z2-7]{6}", item_id("a.md", "x"))
     assert item_id("a.md", "bc") != item_id("a.mdb", "c")
-    named = [("a.md", str(number % 50_000)) for number in range(60_000)]
+    named = [("a.md", str(number % 3_000)) for number in range(4_000)]
     ids = item_ids(named)
     assert len(set(ids)) == len(named)
-    assert any(len(name) > 9 for name in ids)  # some begin alike
-    assert item_ids(named[49_999::-1])[::-1] == item_ids(named[:50_000])
+    assert item_ids(named[2_999::-1])[::-1] == item_ids(named[:3_000])

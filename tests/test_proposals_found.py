@@ -239,15 +239,6 @@ def test_in_a_graph_they_follow_its_page(vault: Path, opened: Vault, write: Writ
     assert plan.read_text() == "- [[Trips/Kansai]] in May\n"
 
 
-def test_each_of_several_same_links_is_mended(opened: Vault, write: Write) -> None:
-    write("Garden diary.md", BODY)
-    note = write("Plan.md", "[[Gardne diary]], [[Gardne diary]]\n\n[[Gardne diary]]\n")
-    while found := proposed(opened, "broken-link"):
-        assert set(found) == {("Plan.md", "Garden diary")}
-        opened.accept(opened.proposals()[0]["id"])
-    assert note.read_text() == "[[Garden diary]], [[Garden diary]]\n\n[[Garden diary]]\n"
-
-
 def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
     vault: Path, opened: Vault, write: Write
 ) -> None:
@@ -339,14 +330,3 @@ def test_no_neighbours_for_forms_days_attachments_and_short_notes(
     write("Alone.md", long)
     near_to_all(monkeypatch, {"Far": 0.8})
     assert [path for path, _ in proposed(opened, "orphan")] == ["Alone.md"]
-
-
-@pytest.mark.parametrize(("links", "alone"), [(10, 3), (20, 30)])
-def test_in_small_vaults_and_where_notes_are_hardly_linked_no_orphan_is_proposed(
-    opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch, links: int, alone: int
-) -> None:
-    linked(write, links)
-    for number in range(alone):
-        write(f"Alone {number:02}.md", f"Number {number}. " + BODY * 4)
-    near_to_all(monkeypatch, {})
-    assert proposed(opened, "orphan") == []

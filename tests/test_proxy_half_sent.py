@@ -94,12 +94,3 @@ def test_a_request_with_two_lengths_is_refused_and_so_is_all_behind_it(
     assert received.startswith(b"HTTP/1.1 400 ")
     assert b"two lengths" in received
     assert len(scripted_llm.requests) == before
-
-
-def test_the_body_of_an_answer_does_not_wait_until_its_head_was_acknowledged(
-    proxy: Proxied,
-) -> None:
-    client = Client(proxy)
-    there = client.there.transport.get_extra_info("socket")
-    assert there.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-    client.socket.close()

@@ -15,7 +15,6 @@ from tests.proxy_run import proxied
 from tests.scripted_llm import ScriptedLlm, as_json, scripted_llm
 from vaultmem import Vault
 from vaultmem.credentials import Key
-from vaultmem.embedding import embed
 from vaultmem.errors import VaultmemError
 from vaultmem_chat.learning import worker
 from vaultmem_chat.learning.turn_queue import Item
@@ -161,25 +160,6 @@ def test_a_turn_waits_while_somebody_waits_for_recall_but_not_for_ever(
         made.turns.finish(made.turns.begin("c", "I live in Porto", 1.0), "ok", 2.0)
         assert made.work_once() == 1
     assert len(asked) == looks
-
-
-def test_turns_that_wait_are_learned_with_one_model_and_indexed_together(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced(vault)
-    loaded: list[object] = []
-    load = embed._load
-    monkeypatch.setattr(embed, "_load", lambda *given: loaded.append(given) or load(*given))
-    with proxied(vault, "http://127.0.0.1:9/v1") as proxy:
-        turns = proxy.made._worker.turns
-        for number in range(14):  # more facts than are compared without a search
-            item = turns.begin("c", f"My brother number {number} is called Otto{number}.", number)
-            turns.finish(item, "I see.", number + 0.5)
-        assert proxy.made._worker.work_once() == 14
-    assert 1 <= len(loaded) <= 2, "one that searches while turns are learned, one that embeds"
-    with Vault(str(vault)) as opened:
-        done, total, _ = opened.embedded()
-    assert done == total > 28
 
 
 def test_a_turn_costs_three_requests_at_most_and_many_are_indexed_together(

@@ -13,14 +13,9 @@ from tests.index_dump import synced
 from tests.recalled import WORDS, knowing, titles
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.ledger.ledger import Ledger
-from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.pending.open_store import open_store
-from vaultmem.pending.record import Record
 
 __all__ = ["knowing"]  # fixtures
-
-NOW = 1_800_000_000.0
 
 
 def test_a_preference_is_told_where_it_is_about_the_question_and_then_stands_first(
@@ -85,14 +80,6 @@ def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
     with Vault(str(knowing)) as opened:
         assert opened.approve("Bleach")["approved"] == 1
     assert "Bleach" in titles(knowing, by="claude", top_k=20)
-
-
-def test_a_person_approves(knowing: Path) -> None:
-    with Vault(str(knowing)) as opened:
-        bill = next(memory for memory in opened.memories() if memory["title"] == "Bills")
-        yes = Answer(approval_id(bill["id"]), DONE, "2026-11-22T10:00:00Z", "you", "", "")
-        Record(Ledger(opened.state.path("ledger.db")), None).add([yes], [], 1.0)
-    assert titles(knowing)[0] == "Bills"  # it matches, and is a preference now
 
 
 def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -> None:

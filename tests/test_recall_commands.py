@@ -1,7 +1,6 @@
 """A recall as text, in batches, with a budget, and with wrong words."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -54,30 +53,6 @@ def test_at_a_terminal_a_person_reads_the_best_first(knowing: Path, write: Write
     assert ran(*words).out.count("[SEMANTIC]") > 5
     wrapped = at_terminal(*words, "-k", "50").out.partition("</memory>")[2]
     assert all(len(line) <= 80 for line in wrapped.splitlines()), wrapped
-
-
-def test_without_vectors_it_goes_by_words(knowing: Path) -> None:
-    """As if the state's disk is full or read-only."""
-    with Vault(str(knowing)) as opened:
-        vectors = Path(opened.state.path("vec"))
-    shutil.rmtree(vectors, ignore_errors=True)
-    vectors.write_text("no folder")
-    on = ("--format", "text", "--vault", str(knowing))
-    ended = ran("recall", "boiler", *on)
-    assert (ended.code, "The boiler is a Vaillant ecoTEC" in ended.out) == (0, True)
-    shown = ran("status", *on)
-    assert (shown.code, "cannot create the state folder" in shown.out + shown.err) == (0, True)
-    vectors.unlink()
-
-
-def test_without_a_model_the_blocks_are_not_counted_first(
-    knowing: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted: list[Vault] = []
-    monkeypatch.setattr(Vault, "embedded", lambda vault: counted.append(vault) or (0, 9, None))
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    assert "Vaillant" in ran("recall", "boiler", "--vault", str(knowing)).out
-    assert not counted
 
 
 def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:

@@ -9,11 +9,9 @@ import pytest
 
 from tests.index_dump import other_state
 from vaultmem.index.state import State
-from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import Answer, item_ids
 from vaultmem.pending.record import Record
-from vaultmem.synclog import log_entries
 from vaultmem.synclog.log_entries import Entry, Notified, Page, collect, of_kind, read, render
 from vaultmem.synclog.log_folder import LogFolder, answers_in, machine_name
 from vaultmem.text.times import seconds, stamp
@@ -132,28 +130,6 @@ def test_of_two_answers_the_later_one_counts_in_any_order() -> None:
         assert [*collect([other, one]).values()] == [wanted]
 
 
-def test_the_pages_are_read_again_only_when_they_change(
-    machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine.add(DONE)
-    os.utime(file, (NOW - DAY, NOW - DAY))
-    machine.record.answers()
-    reads_of: list[str] = []
-    real = log_entries.read
-
-    def spy(text: str, latest: str = "") -> Page | None:
-        reads_of.append(text)
-        return real(text, latest)
-
-    monkeypatch.setattr(log_entries, "read", spy)
-    machine.record.answers()
-    machine.record.notified()
-    assert not reads_of
-    file.write_text(page_of(EVERYTHING, machine.pages.machine), "utf-8")
-    assert machine.record.answers() == ANSWERS
-    assert len(reads_of) >= 1
-
-
 def test_what_is_old_and_waits_no_longer_is_forgotten(
     machine: Machine, second: Machine, file: Path
 ) -> None:
@@ -182,37 +158,6 @@ def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
     machine.record.ledger_only = False
     machine.record.settle(None, NOW)
     assert answers_of(file.read_text("utf-8")) == ANSWERS
-
-
-def test_what_no_line_can_hold_is_no_reason_to_write_again(machine: Machine, file: Path) -> None:
-    reads.reinforce(machine.ledger, {"two words": AT, "m1": AT}, NOW)
-    machine.add(DONE)
-    text, before = file.read_text("utf-8"), file.stat().st_mtime_ns
-    assert f"- m1 reinforced {AT}" in text
-    assert "two words" not in text
-    machine.settle()
-    assert file.stat().st_mtime_ns == before
-
-
-def test_reads_alone_are_no_reason_to_write(machine: Machine, second: Machine, file: Path) -> None:
-    now = time.time()
-    reads.add(machine.ledger, {"m1": 0}, now - 3600)
-    machine.settle()
-    assert not file.exists()  # a machine of one day
-    reads.add(machine.ledger, {"m2": 0}, now - 2 * DAY)
-    machine.settle()
-    assert file.exists()
-    reads.add(machine.ledger, {"m1": 0}, now)
-    for age, is_written in ((3600, False), (2 * DAY, True)):  # alone, once a day
-        os.utime(file, (now - age, now - age))
-        machine.settle()
-        assert ("m1 read 2x" in file.read_text()) == is_written
-    second.add(DONE)
-    reads.add(machine.ledger, {"m1": 0}, now)
-    for age, is_written in ((60, False), (400, True)):  # beside another one, every five minutes
-        os.utime(file, (now - age, now - age))
-        machine.settle()
-        assert ("m1 read 3x" in file.read_text()) == is_written
 
 
 # --- The pages: damaged, linked, copied, taken over, being synced
@@ -330,20 +275,3 @@ def test_what_came_onto_the_page_since_is_not_written_over(
     monkeypatch.setattr(write, "change", change)
     machine.add(SNOOZED)
     assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, DROPPED.id, SNOOZED.id}
-
-
-def test_a_page_on_its_way_and_the_page_of_another_under_the_own_name(
-    machine: Machine, second: Machine
-) -> None:
-    reads.add(second.ledger, {"m1": 0}, NOW)
-    second.add(DONE)
-    coming = second.file.with_name("server-000001.md")
-    coming.write_bytes(b"")
-    machine.settle()
-    assert coming.exists()
-    machine.file.write_bytes(second.file.read_bytes())
-    machine.add(SNOOZED)
-    assert " read " not in machine.file.read_text()
-    for one in (machine, second, machine):
-        one.settle()
-    assert reads.counts(machine.ledger)["m1"].number == 1

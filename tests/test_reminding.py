@@ -255,13 +255,6 @@ def test_lines_of_notes_are_listed_without_words_that_are_wrong_the_day_after(
     assert on(vault, "done", bea, "--format", "text").out.startswith("done: call Bea (")
 
 
-def test_reminders_of_the_same_words_are_called_by_their_days(opened: Vault) -> None:
-    titles = [
-        opened.remind("call Anne", at=day)["title"] for day in ("2090-01-02", "2090-01-05 09:00")
-    ]
-    assert titles == ["call Anne", "call Anne, 2090-01-05"]
-
-
 RULES = [
     ("every month", "2090-01-01 09:00", "2090-03-01 09:00", "2090-01-15 09:00"),
     ("every week", "2090-01-02 18:00", "2090-01-16 18:00", "2090-01-05 18:00"),

@@ -1,6 +1,5 @@
 """Answers and notifications stay with an item whose place changes, and with nothing else."""
 
-import json
 from datetime import datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
@@ -16,7 +15,7 @@ from vaultmem.memories.item_answers import DONE, OPEN, SNOOZED, Answer, approval
 from vaultmem.pending.open_store import open_store
 from vaultmem.pending.pending import Pending
 from vaultmem.pending.record import Record
-from vaultmem.reminders.due import TASK, Due, shift, with_id
+from vaultmem.reminders.due import TASK, Due
 from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.text.times import stamp
@@ -116,17 +115,6 @@ def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:
         late.follow(dues, Entries(said(DONE), HEARD), now, nowhere)
         late.keep(dues, Entries(said(DONE), HEARD))
     assert not late.follow(new, Entries(said(DONE), HEARD), 3 * KEEP_FOR, nowhere).answers
-
-
-def test_the_file_of_an_earlier_version_has_fewer_fields(tmp_path: Path) -> None:
-    file = tmp_path / "pending.dues"
-    before = due("vm-old", path="a.md")
-    row = [*before._replace(rolls=True, at="2026-11-20", due="2026-11-20")]
-    file.write_text(json.dumps([row[: Due._fields.index("begun")]]))
-    turn = with_id(shift(before._replace(rolls=True, source="a"), DAY))
-    after = with_id(turn._replace(path="b.md", source="b"))
-    moved = Renames(str(file)).follow([after], Entries(said(DONE, turn.id), {}), 0.0, nowhere)
-    assert [*moved.answers] == [after.id]
 
 
 @pytest.mark.parametrize("damaged", ["", "{", "[1, [2]]", '[["vm-old", 1]]', '[["vm-old"]]', "\0"])
@@ -253,55 +241,6 @@ def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
     assert looked("B/Plan.md") == []
 
 
-def test_a_name_or_a_line_that_is_typed_in_several_steps_keeps_its_answers(tmp_path: Path) -> None:
-    steps = {
-        DONE: [due(f"vm-{path}", path=path) for path in ("a.md", "b.md", "c.md", "d.md")],
-        SNOOZED: [due(f"vm-{end}", f"call An{end}") for end in ("ne", "na", "nabel", "nabell")],
-    }
-    for state, looks in steps.items():
-        renames = Renames(str(tmp_path / state))
-        entries = Entries(said(state, looks[0].id), {})
-        for now, look in enumerate(looks):
-            moved = renames.follow([look], entries, float(now), nowhere)
-            entries = Entries(entries.answers | moved.answers, {})
-        assert entries.answers[looks[-1].id].state == state
-
-
-@pytest.mark.parametrize(("paths", "follows"), [("b.md c.md", 0), ("b.md x/a.md", 1), ("b.md", 1)])
-def test_of_two_new_notes_at_most_one_takes_the_answer(
-    tmp_path: Path, paths: str, follows: int
-) -> None:
-    """The nearest by path; if that may be either, both are open, as a task that is hidden by mistake is missed."""
-    after = [due(f"vm-{path}", path=path) for path in paths.split()]
-    renames = Renames(str(tmp_path / "pending.dues"))
-    entries = Entries(said(DONE), {})
-    renames.follow([due("vm-old")], entries, 0.0, nowhere)
-    assert [*renames.follow(after, entries, 1.0, nowhere).answers] == [after[-1].id] * follows
-
-
-@pytest.mark.parametrize("restarts", [False, True])
-def test_a_note_that_is_written_under_its_new_name_first_keeps_its_answers(
-    tmp_path: Path, restarts: bool
-) -> None:
-    """As sync programs do; after a while it is a copy whose original is gone."""
-    old, new = due("vm-old"), due("vm-new", path="b.md")
-    entries = Entries(said(DONE), HEARD)
-    for later, is_moved in ((102.0, True), (2 * KEEP_FOR, False)):
-        file = str(tmp_path / str(later))
-        renames = Renames(file)
-        answers = []
-        for dues, now in [
-            ([old], 0.0),
-            ([old, new], 100.0),
-            ([old, new], later - 1),
-            ([new], later),
-        ]:
-            answers.append(renames.follow(dues, entries, now, nowhere).answers)
-            renames.keep(dues, entries)
-            renames = Renames(file) if restarts else renames
-        assert [bool(moved) for moved in answers] == [False, False, False, is_moved]
-
-
 @pytest.mark.parametrize("arrive", [0.0, 30.0])
 @pytest.mark.parametrize("after", [["w/Plan.md"], []])
 def test_the_answer_of_one_note_goes_to_no_other_with_the_same_task(
@@ -319,22 +258,6 @@ def test_the_answer_of_one_note_goes_to_no_other_with_the_same_task(
         renames.follow(dues, entries, now, nowhere)
     moved = renames.follow([*others, *renamed], entries, 60.0, nowhere)
     assert [*moved.answers] == [new.id for new in renamed]
-
-
-def test_a_note_that_is_copied_to_another_folder_first_keeps_its_answers(
-    vault: Path, write: Write
-) -> None:
-    """While both exist, their tasks have other ids."""
-    write("A/Plan.md", f"- [ ] sweep 📅 {DAY}\n")
-    record, [sweep] = looked(vault)
-    record.add([Answer(sweep.id, DONE, AT)], [], NOW.timestamp())
-    looked(vault)
-    write("B/Plan.md", f"- [ ] sweep 📅 {DAY}\n")
-    record, [here, there] = looked(vault)
-    assert [due.id in record.answers() for due in (here, there)] == [True, False]
-    (vault / "A/Plan.md").unlink()
-    record, [moved] = looked(vault)
-    assert record.answers()[moved.id].state == DONE
 
 
 def test_in_a_folder_that_is_renamed_each_of_several_same_tasks_keeps_its_answer(

@@ -11,8 +11,6 @@ from tests.effort import takes_less
 from vaultmem import Filter, Vault
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import as_state_error
-from vaultmem.search import search as module
-from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import Ask
 
 NOTES = {
@@ -80,16 +78,6 @@ def test_more_filters_than_the_catalog_can_take_are_no_damage(
     assert vault.search("ferry", tags=["x" * 60_000]) == []
     error = sqlite3.OperationalError("too many SQL variables")
     assert not isinstance(as_state_error(error), DamagedError)
-
-
-@pytest.mark.parametrize("path", ["Old.md", "Other.md", "New.md"])
-def test_why_adds_up(vault: Vault, path: str) -> None:
-    why = vault.why("ferry to Stavanger in 2024", path)
-    if why.score is None:
-        assert why.rank is None
-        assert why.remarks
-    else:
-        assert sum(why.parts.values()) == pytest.approx(why.score, abs=0.01)
 
 
 def test_a_missing_model_gives_keyword_results_and_says_so(
@@ -180,27 +168,6 @@ def test_properties_of_a_memory_are_not_its_words(vault: Vault) -> None:
     vault.write("The kettle is red.", by="claude", source="https://example.org/kettles")
     vault.sync()
     assert vault.search("claude") == vault.search("semantic") == []
-
-
-def test_a_word_that_is_in_all_paths_takes_no_look_at_all_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Blocks that are equally good are ordered by their paths, and so all are looked at: up to a bound."""
-    (tmp_path / "Shelf").mkdir()
-    for number in range(60):
-        (tmp_path / "Shelf" / f"{59 - number:02}.md").write_text("A lamp.\n")
-    looks, sized = [], KeywordSearcher.sized
-    monkeypatch.setattr(
-        KeywordSearcher, "sized", lambda *args: looks.append(args[2]) or sized(*args)
-    )
-    monkeypatch.setattr(module, "CANDIDATES", 4)
-    with Vault(str(tmp_path)) as vault:
-        vault.sync()
-        assert paths(vault, "shelf", limit=1) == ["Shelf/00.md"]
-        assert looks == [4, 40, 60]
-        monkeypatch.setattr(module, "MOST_TIED", 40)
-        assert len(paths(vault, "shelf", limit=1)) == 1
-        assert looks == [4, 40, 60, 4, 40]
 
 
 def test_an_open_vault_sees_what_another_writes(vault: Vault) -> None:

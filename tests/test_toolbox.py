@@ -2,7 +2,6 @@
 
 import textwrap
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -172,17 +171,6 @@ def test_a_session_tells_when_it_begins_and_ends_and_what_it_knows(
     assert kinds[0] == events.AGENT_START
     assert kinds[-1] == events.AGENT_END
     assert kinds.count(events.TOOL_START) == kinds.count(events.TOOL_END) == 2
-
-
-def test_many_threads_may_call(box: Toolbox, opened: Vault) -> None:
-    def work(number: int) -> None:
-        asked = Call("memory_search", {"query": "oolong", "notes": True}, f"c{number}")
-        with Vault(opened.path) as vault:
-            for _ in range(5):
-                box.call(vault, asked)
-
-    with ThreadPoolExecutor(8) as pool:
-        [*pool.map(work, range(8))]
 
 
 GOOD = """

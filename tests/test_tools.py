@@ -13,16 +13,12 @@ from tests.laws import examples
 from tests.tables import each_case
 from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
-from vaultmem.api import memory_tools, params, rpc
-from vaultmem.api.params import nearest
+from vaultmem.api import memory_tools, params
 from vaultmem.api.tool import Call, UnknownToolError
 from vaultmem.api.toolbox import Toolbox, for_tools
 from vaultmem.api.verbs import every
 from vaultmem.embedding.wordpieces import count
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.search.query import Answer, Ask
-from vaultmem.search.related import Related
-from vaultmem.text import values
 
 __all__ = ["box", "opened"]  # fixtures
 
@@ -189,21 +185,6 @@ def test_an_unknown_tool_is_told_the_nearest_and_no_far_fetched_one(
     assert said in str(error.value)
 
 
-@given(name=st.sampled_from(OURS), slip=st.text(max_size=2), data=st.data())
-def test_a_slip_is_near_and_another_word_is_not(name: str, slip: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(len("memory_"), len(name)))
-    word = name.removeprefix("memory_")
-    if len(slip) == 1 and slip.isalpha() and len(word) > 3:
-        assert nearest(f"{name[:at]}{slip}{name[at:]}", OURS)
-    assert not nearest(f"memory_{'q' * (len(word) + 3)}", OURS)
-
-
-@given(text=st.text(max_size=60))
-def test_nearest_is_one_of_them_or_none(text: str) -> None:
-    assert nearest(text, OURS) in ("", *OURS)
-    assert nearest(text, []) == ""
-
-
 @pytest.mark.parametrize(
     ("said", "told"),
     [
@@ -231,34 +212,3 @@ def test_no_tool_tells_what_to_type(box: Toolbox, opened: Vault) -> None:
             assert "vaultmem " not in said, said
             assert " --" not in f" {said}", said
             assert "e+0" not in said
-
-
-@given(depth=st.integers(1, 200_000))
-@settings(max_examples=20)
-def test_json_is_read_by_the_letter(depth: int) -> None:
-    for text in ("[" * depth, '{"a":' * depth + "1" + "}" * depth, "NaN", "1e999", "[1,]"):
-        with contextlib.suppress(ValueError):
-            assert json.dumps(rpc.parse(text))
-
-
-@pytest.mark.parametrize("tool", ["memory_search", "memory_related"])
-def test_a_tool_looks_for_no_more_than_its_answer_holds(
-    box: Toolbox, opened: Vault, monkeypatch: pytest.MonkeyPatch, tool: str
-) -> None:
-    limits: list[int] = []
-
-    def answer(_: Vault, ask: Ask) -> Answer:
-        limits.append(ask.limit)
-        return Answer([], [])
-
-    def related(_: Vault, note: str, limit: int) -> list[Related]:
-        assert note
-        limits.append(limit)
-        return []
-
-    monkeypatch.setattr(Vault, "answer", answer)
-    monkeypatch.setattr(Vault, "related", related)
-    named = {"query": "oolong"} if tool == "memory_search" else {"id": "Tea"}
-    call(box, opened, tool, **named, limit=values.RESULTS)
-    assert limits
-    assert max(limits) <= 1_010

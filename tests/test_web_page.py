@@ -12,10 +12,6 @@ from tests.http_run import Door
 from tests.web_run import Browser, _quoted, door, me
 from vaultmem import Vault
 from vaultmem.errors import NoteChangedError
-from vaultmem.index.state import State
-from vaultmem.ledger.ledger import Ledger
-from vaultmem.ledger.reads import keep_findings
-from vaultmem.memories.draft import Finding
 from vaultmem_web import sessions
 
 __all__ = ["door", "me"]  # fixtures
@@ -324,24 +320,3 @@ def test_a_page_lists_the_first_of_many_and_counts_all(me: Browser) -> None:
     assert note.count(".md:1</a>") == 50
     assert 'data-part="/ui/mentions?path=Chores.md"' in note, "which reads all notes, when asked"
     assert "50 / 60" in me.get("/ui/mentions?path=Chores.md")
-
-
-def test_the_review_lists_the_first_of_many_contradictions(me: Browser) -> None:
-    home = me.door.folder / "home"
-    memories = home / "vaultmem" / "people"
-    memories.mkdir(parents=True, exist_ok=True)
-    findings: list[Finding] = []
-    for at in range(60):
-        for side in "ab":
-            head = f"---\nid: side-{side}{at}\nphase: organized\ncategory: people\n---\n"
-            (memories / f"Side {side}{at}.md").write_text(f"{head}{side} says {at}\n")
-        subject, other = (f"vaultmem/people/Side {side}{at}.md" for side in "ab")
-        ids = [f"side-{side}{at}" for side in "ab"]
-        said = f"says something else than {at}"
-        findings.append({"kind": "contradiction", "subject": subject, "others": [other], "ids": ids, "said": said})  # fmt: skip
-    ledger = Ledger(State(str(home)).path("ledger.db"))
-    keep_findings(ledger, ["contradiction"], findings, 1.0)
-    until(lambda: "50 / 60" in me.get("/ui/review"))
-    assert me.get("/ui/review").count("says something else") == 50
-    assert me.get("/ui/review?most=500").count("says something else") == 60
-    keep_findings(ledger, ["contradiction"], [], 2.0)

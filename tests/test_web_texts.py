@@ -250,15 +250,6 @@ def test_a_rule_is_in_the_language_of_the_page(words: str, chinese: str) -> None
     assert rule_text(words, Translator("en")) == words
 
 
-def test_a_reminder_shows_its_rule_in_the_language_of_the_page(me: Browser) -> None:
-    note = me.door.folder / "home" / "Clock.md"
-    note.write_text("- [ ] wind the clock 🔁 every week 📅 2026-01-05\n", "utf-8")
-    until(lambda: "wind the clock" in me.get("/ui/"))
-    assert "<span>every week</span>" in me.get("/ui/")
-    page = me.send("GET", "/ui/", Accept_Language="zh").body.decode()
-    assert "<span>每周</span>" in page
-
-
 def test_ui_prints_an_address_of_its_own_door(door: Door) -> None:
     answer = on(door.folder / "home", "ui", "--print-url", "--format", "json")
     address = json.loads(answer.out)["url"]
