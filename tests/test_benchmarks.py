@@ -1,12 +1,15 @@
-"""The benchmarks run on a tiny vault and print what they should."""
+"""The benchmarks run on a tiny vault and print what they should; their metrics against values computed by hand."""
 
 import hashlib
 import os
 import subprocess
 import sys
+from math import log2
 from pathlib import Path
 
 import pytest
+
+from benchmarks.recall.measure import Query, Span, ndcg_at, read_queries, recall_at, report
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -66,13 +69,6 @@ def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vaul
     assert fingerprint(vault) == before
 
 
-def test_the_doors_are_measured(tmp_path: Path) -> None:
-    words = ["--notes", "30", "--folder", str(tmp_path / "made"), "--calls", "2", "--pairs", "1"]
-    rows = run("doors.py", *words).splitlines()
-    assert rows[0].startswith("30 notes, ")
-    assert len(rows) == 13
-
-
 def test_memories_are_measured_and_none_is_lost(tmp_path: Path) -> None:
     words = ["--memories", "0", "--only", "write,storm,past", "--writes", "2", "--pairs", "1"]
     words += ["--assistants", "2", "--each", "3", "--batches", "4", "--state", str(tmp_path)]
@@ -83,19 +79,47 @@ def test_memories_are_measured_and_none_is_lost(tmp_path: Path) -> None:
     assert lost.split()[-2:] == ["0,", "0"]
 
 
-def test_a_benchmark_that_cannot_run_says_why(tmp_path: Path) -> None:
-    folder = tmp_path / "not a folder"
-    folder.write_text("a file where the vault should be", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(BENCHMARKS / "index.py"), "--folder", str(folder), "--rounds", "1"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "is not a folder" in done.stderr
-
-
 def test_the_same_arguments_make_the_same_memories(tmp_path: Path) -> None:
     for name, words in (("one", []), ("two", []), ("other", ["--seed", "2"])):
         run("make_memories.py", str(tmp_path / name), "--memories", "40", *words)
     assert fingerprint(tmp_path / "one") == fingerprint(tmp_path / "two")
     assert fingerprint(tmp_path / "one") != fingerprint(tmp_path / "other")
+
+
+LABELS = (Span("a.md", 3, 5, 3), Span("a.md", 20, 20, 1), Span("b.md", 1, 2, 2))
+
+
+def test_recall_counts_each_label_once() -> None:
+    twice = [Span("a.md", 1, 3), Span("a.md", 4, 6), Span("c.md", 1, 9), Span("b.md", 2, 8)]
+    assert recall_at(1, LABELS, twice) == pytest.approx(1 / 3)
+    assert recall_at(2, LABELS, twice) == pytest.approx(1 / 3)
+    assert recall_at(4, LABELS, twice) == pytest.approx(2 / 3)
+    assert recall_at(10, LABELS, []) == 0
+
+
+def test_ndcg_by_hand() -> None:
+    ideal = 7 + 3 / log2(3) + 1 / log2(4)
+    backwards = [Span("a.md", 20, 21), Span("b.md", 1, 1), Span("x.md", 1, 1), Span("a.md", 5, 5)]
+    reached = 1 + 3 / log2(3) + 0 + 7 / log2(5)
+    assert ndcg_at(10, LABELS, backwards) == pytest.approx(reached / ideal)
+    best = [Span("a.md", 5, 5), Span("b.md", 1, 1), Span("a.md", 20, 21)]
+    assert ndcg_at(10, LABELS, best) == pytest.approx(1.0)
+
+
+def test_report_counts_an_unanswered_query_as_zero_and_splits_kinds() -> None:
+    queries = [
+        Query("q1", "one", "name", "dev", (Span("a.md", 1, 2),)),
+        Query("q2", "two", "typo", "dev", (Span("b.md", 1, 2),)),
+    ]
+    measured = report(queries, {"q1": [Span("a.md", 8, 9)]})
+    assert measured["block"]["name"]["recall@10"] == 0
+    assert measured["note"]["name"]["recall@10"] == 1
+    assert measured["note"]["typo"]["recall@10"] == 0
+    assert measured["note"]["all"]["recall@10"] == 0.5
+
+
+def test_a_query_without_labels_is_refused(tmp_path: Path) -> None:
+    queries = tmp_path / "q.jsonl"
+    queries.write_text('{"id": "q1", "query": "x", "relevant": []}\n', encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"q\.jsonl:1: query q1"):
+        read_queries(queries, None)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault, light
 
@@ -85,23 +84,6 @@ def test_a_keyword_search_imports_little(indexed: Path, words: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize(
-    ("words", "reads_words"),
-    [
-        (("search", "knee", "--from", "2026-11", "--to", "2026-11-20"), False),
-        (("search", "knee", "--from", "last month"), True),
-        (("tasks", "--due", "2026"), False),
-        (("tasks", "--due", "next week"), True),
-    ],
-    ids=str,
-)
-def test_the_grammar_of_times_is_loaded_for_words_alone(
-    indexed: Path, words: tuple[str, ...], reads_words: bool
-) -> None:
-    modules = loaded(*words, "--format", "json", "--vault", str(indexed))
-    assert ("vaultmem_languages.when" in modules) == reads_words
-
-
-@pytest.mark.parametrize(
     "command", ["status", "tasks", "links Home", "backlinks Home", "unresolved", "sync --no-embed"]
 )
 def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:
@@ -112,13 +94,6 @@ def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:
     elif not command.startswith("sync"):
         heavy |= HEAVY
     assert not modules & heavy
-
-
-def test_a_sync_without_changes_is_light(indexed: Path) -> None:
-    modules = loaded("sync", "--no-embed", "--format", "json", "--vault", str(indexed))
-    assert not modules & {
-        "numpy", "onnxruntime", "fastembed", "hnswlib", "asyncio", "huggingface_hub", "ssl",
-    }  # fmt: skip
 
 
 def test_a_search_through_the_agent_imports_next_to_nothing(indexed: Path) -> None:
@@ -181,17 +156,6 @@ def test_writing_a_memory_through_the_agent_is_light(remembering: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("write", "milk"), ("read", "tea"), ("list",), ("delete", "bread")], ids=" ".join
-)
-def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
-    remembering: Path, words: tuple[str, ...]
-) -> None:
-    modules = loaded(*words, "--format", "json", "--vault", str(remembering))
-    assert not modules & MODEL_AND_GIT
-    assert words[0] in ("write", "delete") or "tantivy" not in modules  # these two index at once
-
-
-@pytest.mark.parametrize(
     ("words", "most"),
     [(("list",), 111), (("recall", "knee"), 147), (("write", "--dry-run", "milk"), 194)],
 )
@@ -222,12 +186,6 @@ def test_a_hook_without_an_agent_loads_no_model_and_no_git(
     for vault in (indexed, remembering):
         modules = loaded("hook", "session-start", "--harness", "claude", "--vault", str(vault))
         assert not modules & heavy
-
-
-def test_the_door_of_the_page_loads_no_proxy_for_chats() -> None:
-    code = "import sys, vaultmem_chat.proxy.behind_door, vaultmem_web.app; print('httpx' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def record(base: typing.Any, name: str) -> typing.Any:
@@ -310,40 +268,3 @@ def test_importing_languages_and_memories_compiles_none_of_their_patterns() -> N
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-PATTERNS = """
-import sys
-import re._compiler as compiler
-from vaultmem import cli
-wide, plain = [], compiler.compile
-def compiled(source, flags=0):
-    if any(end in str(source) for end in ("-\\u9fff", "-\\\\u9fff", "-\\\\U0010ffff")):
-        wide.append(source)
-    return plain(source, flags)
-compiler.compile = compiled
-code = cli.main(sys.argv[1:])
-print(len(wide), *wide, file=sys.stderr)
-sys.exit(code)
-"""
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("search", "rope"), ("recall", "rope"), ("write", "--dry-run", "Anne prefers dark mode")],
-    ids=" ".join,
-)
-def test_what_has_no_chinese_compiles_no_pattern_of_it(
-    remembering: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All Han characters in a pattern take Python 1 to 4 ms, and a write had nine such patterns."""
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    with Vault(str(remembering)) as vault:
-        vault.write("Anne prefers oat milk")
-    emoji = "🧗" if words[0] == "search" else ""
-    rope = f"The rope {emoji} — 12 m — hangs in the café.\n"
-    (remembering / "Rope.md").write_text(rope, encoding="utf-8")
-    synced(remembering)
-    run = [sys.executable, "-c", PATTERNS, *words, "--vault", str(remembering)]
-    done = subprocess.run(run, capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines()[-1] == "0", done.stderr
