@@ -241,6 +241,18 @@ def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
     assert looked("B/Plan.md") == []
 
 
+@pytest.mark.parametrize(("paths", "follows"), [("b.md c.md", 0), ("b.md x/a.md", 1), ("b.md", 1)])
+def test_of_two_new_notes_at_most_one_takes_the_answer(
+    tmp_path: Path, paths: str, follows: int
+) -> None:
+    """The nearest by path; if that may be either, both are open, as a task that is hidden by mistake is missed."""
+    after = [due(f"vm-{path}", path=path) for path in paths.split()]
+    renames = Renames(str(tmp_path / "pending.dues"))
+    entries = Entries(said(DONE), {})
+    renames.follow([due("vm-old")], entries, 0.0, nowhere)
+    assert [*renames.follow(after, entries, 1.0, nowhere).answers] == [after[-1].id] * follows
+
+
 @pytest.mark.parametrize("arrive", [0.0, 30.0])
 @pytest.mark.parametrize("after", [["w/Plan.md"], []])
 def test_the_answer_of_one_note_goes_to_no_other_with_the_same_task(
