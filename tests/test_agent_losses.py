@@ -16,7 +16,7 @@ def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None
     (vault / "most").mkdir()
     for part in ("base0", "base1", "base2"):
         (vault / part).rename(vault / "most" / part)
-    with agent_on(vault) as agent:
+    with agent_on(vault, "from vaultmem.vault import watch; watch.CHECK_EVERY = 0.5") as agent:
         agent.watches()
         whole = agent.search("apple")
         away = vault.rename(own / "elsewhere")

@@ -37,14 +37,9 @@ log = logging.getLogger("vaultmem.watch")
 
 # Not opened, read or closed: reading a folder would be an event, and where watchdog walks through many folders to
 # watch them, that would never end.
-_FOLDER_EVENTS: list[type[FileSystemEvent]] = [
-    events.DirCreatedEvent,
-    DirMovedEvent,
-    DirDeletedEvent,
-]
 _EVENTS: list[type[FileSystemEvent]] = [
-    *_FOLDER_EVENTS, events.FileCreatedEvent, events.FileModifiedEvent, events.FileClosedEvent, events.FileMovedEvent,
-    events.FileDeletedEvent,
+    events.DirCreatedEvent, DirMovedEvent, DirDeletedEvent, events.FileCreatedEvent, events.FileModifiedEvent,
+    events.FileClosedEvent, events.FileMovedEvent, events.FileDeletedEvent,
 ]  # fmt: skip
 # Seconds that watchdog waits for the second half of a rename. Its own 0.5 s block its thread: all events after a note
 # that left the vault wait, too, and so does every second save by rename.
@@ -168,8 +163,7 @@ class Watcher(threading.Thread):
         """Count folders after new ones came, and watch everything again where that does not work any more."""
         with self._news:
             is_due, self._due = self._due <= time.monotonic(), _NEVER
-        was_whole = self._is_whole
-        if self._is_broken or not self._still_watches() or (is_due and self._count() and was_whole):
+        if self._is_broken or not self._still_watches() or (is_due and self._count()):
             self._renew()
         elif self._is_whole:
             self.trouble = None
@@ -199,9 +193,9 @@ class Watcher(threading.Thread):
             self._news.notify()
 
     def _ask_count(self) -> None:
-        """Request a count once no more new folders appear."""
+        """Request a count once no more new folders appear; it is needless if some are known to be unwatched."""
         with self._news:
-            if self._is_broken:
+            if self._is_broken or not self._is_whole:
                 return
             is_asleep = self._due == _NEVER
             self._due = time.monotonic() + _QUIET
@@ -248,18 +242,6 @@ class _Inside(FileSystemEventHandler):
             self._grew()
 
 
-class _Above(FileSystemEventHandler):
-    """Notices the vault come and go, from the parent folder: a rename has no event in the vault."""
-
-    def __init__(self, sorter: Sorter) -> None:
-        self._sorter = sorter
-
-    def dispatch(self, event: FileSystemEvent) -> None:
-        """Handle one event of the parent folder."""
-        if self._sorter.root in (event.src_path, event.dest_path):
-            notify_listener(self._sorter.root_touched)
-
-
 class _Observing:
     """One observer of watchdog with its threads and its queue in the kernel, until it is closed."""
 
@@ -270,7 +252,6 @@ class _Observing:
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         _notices.attach()
         self._threads: list[BaseThread] = []
-        self._above = 0  # number of watches outside the vault
         with self._taking:
             threads, queues = set(threading.enumerate()), open_queues()
             self._observer = _new_observer()
@@ -278,17 +259,9 @@ class _Observing:
                 stack.callback(self._take, threads)
                 self._observer.start()
                 self._queues = open_queues() - queues
-                self._schedule(inside)
+                root = inside.sorter.root
+                self._observer.schedule(inside, root, recursive=True, event_filter=_EVENTS)
         _notices.lost.update((thread.ident or 0, inside.left) for thread in self._threads)
-
-    def _schedule(self, inside: _Inside) -> None:
-        root = inside.sorter.root
-        above = os.path.dirname(root)
-        if sys.platform == "linux" and above != root:  # elsewhere the system reports the root
-            handler = _Above(inside.sorter)
-            self._observer.schedule(handler, above, event_filter=_FOLDER_EVENTS)
-            self._above = self.watched() or 0
-        self._observer.schedule(inside, root, recursive=True, event_filter=_EVENTS)
 
     def _take(self, others: set[threading.Thread]) -> None:
         new = set(threading.enumerate()) - others
@@ -301,7 +274,7 @@ class _Observing:
     def watched(self) -> int | None:
         """The number of folders of the vault that the kernel watches; None where it is unknown."""
         try:
-            return count_watches(self._queues) - self._above if self._queues else None
+            return count_watches(self._queues) if self._queues else None
         except OSError:
             return None
 
