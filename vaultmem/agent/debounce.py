@@ -313,7 +313,7 @@ class VanishGuard:
         self.vanished = why
 
     def expect(self, paths: Iterable[str]) -> None:
-        """Record paths that we moved away, or Git did: they do not count as losses."""
+        """Record paths that we moved away: they do not count as losses."""
         self._ours.update(paths)
 
     def missing(self, diff: Diff) -> list[str]:
@@ -331,7 +331,7 @@ class VanishGuard:
         gone = self.missing(diff)
         if gone and not self.vanished:
             try:
-                self.expect(self._check(gone, total, now))
+                self._check(len(gone), total, now)
             except VaultGoneError as error:
                 self.hold(str(error))
         return gone if self.vanished else []
@@ -349,8 +349,9 @@ class VanishGuard:
         """Raise VaultGoneError if too much is gone, at once or within a short time."""
         gone = self.missing(diff)
         check_vanished(self._folder, without(diff, self._ours))
-        by_git = self._check(gone, len(diff.known) + len(diff.gone), now) if gone else ()
-        self._going = len(gone) - len(by_git)
+        if gone:
+            self._check(len(gone), len(diff.known) + len(diff.gone), now)
+        self._going = len(gone)
 
     def end(self, now: float, *, confirmed: bool) -> None:
         """End it: everything has been looked at and indexed; a person may have confirmed removals."""
@@ -365,12 +366,10 @@ class VanishGuard:
             self.count(self._going, now)
         self._going = 0
 
-    def _check(self, gone: list[str], total: int, now: float) -> set[str]:
-        """Raise VaultGoneError if these losses and those of the last minute are too many of `total` to believe. Returns
-        those that Git has removed, where they count."""
+    def _check(self, gone: int, total: int, now: float) -> None:
+        """Raise VaultGoneError if these losses and those of the last minute are too many of `total` to believe."""
         if not self.vanished:
             while self._lately and self._lately[0][0] < now - WINDOW:
                 self._lately.popleft()
         before = sum(number for _, number in self._lately)
-        is_empty = len(gone) == total
-        return refuse_if_lost(self._folder, gone, total + before, empty=is_empty, before=before)
+        refuse_if_lost(self._folder, before + gone, total + before, empty=gone == total)

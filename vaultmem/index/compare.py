@@ -10,7 +10,7 @@ from vaultmem.index.catalog import Catalog, below
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
-from vaultmem.vault import checkout, identity
+from vaultmem.vault import identity
 from vaultmem.vault.walk import Entry, FileLookup, Trouble, is_utf8, nfc, walk
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def check_vanished(folder: str, diff: Diff) -> None:
     if 2 * len(diff.known) <= total:
         identity.check(folder)
     if diff.gone:
-        refuse_if_lost(folder, lost(diff), total, empty=not diff.known and not diff.put)
+        refuse_if_lost(folder, len(lost(diff)), total, empty=not diff.known and not diff.put)
 
 
 def check_rebuild(folder: str, rules: Rulebook, indexed: int) -> None:
@@ -236,34 +236,17 @@ def check_rebuild(folder: str, rules: Rulebook, indexed: int) -> None:
     count = sum(rules.kind(entry.path) == "note" for entry in walk(folder, []))
     if 2 * count <= indexed:
         identity.check(folder)
-    if _is_suspicious(indexed - count, indexed, empty=not count):
-        raise _vanished(folder, indexed - count, indexed)
+    refuse_if_lost(folder, indexed - count, indexed, empty=not count)
 
 
-def refuse_if_lost(
-    folder: str, gone: Collection[str], total: int, *, empty: bool, before: int = 0
-) -> set[str]:
-    """Raise VaultGoneError if too large a share of all files, with those that went `before`, is gone for that to be on
-    purpose. Returns those that Git removed, where it had to be asked."""
-    count = before + len(gone)
-    if not _is_suspicious(count, total, empty=empty):
-        return set()
-    by_git = checkout.removed(folder, gone)
-    if _is_suspicious(count - len(by_git), total, empty=empty):
-        raise _vanished(folder, count, total)
-    return by_git
-
-
-def _is_suspicious(count: int, total: int, *, empty: bool) -> bool:
-    return count > 0 and (empty or (count > VANISH_COUNT and count > VANISH_SHARE * total))
-
-
-def _vanished(folder: str, count: int, total: int) -> VaultGoneError:
-    return VaultGoneError(
-        f"{count} of {total} files are gone from {folder}: as for them, the index was left as it is. If the "
-        "drive is not mounted or still syncing, wait; if you removed them yourself, run "
-        "vaultmem sync --confirm-removals"
-    )
+def refuse_if_lost(folder: str, gone: int, total: int, *, empty: bool) -> None:
+    """Raise VaultGoneError if too large a share of all files is gone for that to be on purpose."""
+    if gone > 0 and (empty or (gone > VANISH_COUNT and gone > VANISH_SHARE * total)):
+        raise VaultGoneError(
+            f"{gone} of {total} files are gone from {folder}: as for them, the index was left as it is. If the "
+            "drive is not mounted or still syncing, wait; if you removed them yourself, run "
+            "vaultmem sync --confirm-removals"
+        )
 
 
 def find_moved(diff: Diff) -> set[str]:
