@@ -374,4 +374,4 @@ def embed(
         return 0, meaning.model.name, str(error)
     meaning.serve()
     meaning.tidy(searcher.catalog)
-    return done, meaning.model.name, meaning.store.notice
+    return done, meaning.model.name, None

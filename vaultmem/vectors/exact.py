@@ -16,6 +16,7 @@ from vaultmem.paths import flush_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import Any
 
     from vaultmem.vectors.vectors import VectorStore
 
@@ -157,33 +158,28 @@ def _mapping(matrix: NDArray[np.float32]) -> mmap.mmap | None:
     return holder if isinstance(holder, mmap.mmap) else None
 
 
-# A file of rows: little-endian float32 numbers, one row after the other, append-only.
+# A file of rows of equal length, one after the other, append-only.
 
-FLOAT = np.dtype("<f4")
+FLOAT, BYTE = np.dtype("<f4"), np.dtype("u1")
 
 
 class RowFile:
     """The rows in the file `path`, which is created when it is missing. Raises OSError."""
 
-    def __init__(self, path: Path, dimensions: int) -> None:
-        self._path = path
-        self._dimensions = dimensions
-        self._stride = dimensions * FLOAT.itemsize
+    def __init__(self, path: Path, width: int, kind: np.dtype[Any] = FLOAT) -> None:
+        self._path, self._width, self._kind = path, width, kind
+        self._stride = width * kind.itemsize
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
-        self._matrix: NDArray[np.float32] | None = None
+        self._matrix: NDArray[Any] | None = None
         flush_names(path.parent)
 
     def close(self) -> None:
         """Close the file; arrays that were returned stay valid."""
         self._file.close()
 
-    def whole(self, count: int) -> int:
-        """How many of `count` rows are complete in the file."""
-        return min(count, self._size() // self._stride)
-
-    def ends_at(self, count: int) -> bool:
-        """Whether the file holds exactly `count` rows."""
-        return self._size() == count * self._stride
+    def count(self) -> int:
+        """How many rows are complete in the file."""
+        return os.fstat(self._file.fileno()).st_size // self._stride
 
     def is_in_place(self) -> bool:
         """Whether the path still refers to the open file."""
@@ -192,33 +188,29 @@ class RowFile:
         except FileNotFoundError:
             return False
 
-    def matrix(self, count: int) -> NDArray[np.float32]:
+    def matrix(self, count: int) -> NDArray[Any]:
         """The first `count` rows, or as many as there are, mapped and read-only. Call it before each use: reading a
         mapped row that was truncated meanwhile would crash the process."""
-        rows = self.whole(count)
+        rows = min(count, self.count())
         if self._matrix is None or len(self._matrix) != rows:
             self._matrix = self._map(rows)
         return self._matrix
 
-    def write(self, start: int, block: NDArray[np.float32]) -> None:
-        """Write `block` as the rows from `start` on and truncate the file after them. Durable on return."""
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes of the rows [start, end)."""
+        return os.pread(self._file.fileno(), (end - start) * self._stride, start * self._stride)
+
+    def write(self, start: int, data: bytes) -> None:
+        """Write the bytes of rows from row `start` on, in place of whatever follows. Durable on return."""
         target = self._file.fileno()
-        self.cut(start)
-        data, done = memoryview(block.astype(FLOAT).tobytes()), 0
-        while done < len(data):
-            done += os.pwrite(target, data[done:], start * self._stride + done)
+        os.ftruncate(target, start * self._stride)
+        view, done = memoryview(data), 0
+        while done < len(view):
+            done += os.pwrite(target, view[done:], start * self._stride + done)
         os.fsync(target)
 
-    def cut(self, count: int) -> None:
-        """Drop what follows the first `count` rows, such as the rest of an interrupted write."""
-        if self._size() > count * self._stride:
-            os.ftruncate(self._file.fileno(), count * self._stride)
-
-    def _map(self, count: int) -> NDArray[np.float32]:
+    def _map(self, count: int) -> NDArray[Any]:
         if not count:
-            return np.empty((0, self._dimensions), dtype=FLOAT)
+            return np.empty((0, self._width), dtype=self._kind)
         pages = mmap.mmap(self._file.fileno(), count * self._stride, access=mmap.ACCESS_READ)
-        return np.frombuffer(pages, dtype=FLOAT).reshape(count, self._dimensions)
-
-    def _size(self) -> int:
-        return os.fstat(self._file.fileno()).st_size
+        return np.frombuffer(pages, dtype=self._kind).reshape(count, self._width)
