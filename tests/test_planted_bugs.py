@@ -19,7 +19,7 @@ PLANTED = [
     ("vaultmem/index/indexer.py", "tests/test_sync.py -k stops_before",
      "self._stale(before ^ names, note.links)", "self._stale(names - names, note.links)"),
     ("vaultmem/index/compare.py", "tests/test_compare.py",
-     "count > VANISH_COUNT and count > VANISH_SHARE * total", "count > total"),
+     "gone > VANISH_COUNT and gone > VANISH_SHARE * total", "gone > total"),
     ("vaultmem/index/compare.py", "tests/test_compare.py -k same_size_and_time",
      "return file.mtime_ns, file.inode, file.ctime_ns", "return file.mtime_ns, 0, 0"),
     ("adapters/vaultmem_obsidian/links.py", "tests/test_link_cases.py",
