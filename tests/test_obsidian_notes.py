@@ -38,7 +38,7 @@ def test_what_is_not_seen(path: str) -> None:
         (r"/[(+*[]{2}.+b/", "a(+cb.md", "a(b.md"),
         (r"/.*\.(png|jpe?g|gif|svg|webp)$/", "a/b.gif", "a/b.gif.md"),
         ("/x.*|.*old/", "an old note", "a/b.md"),
-        ("/(?:ab)+c?.md/", "ababc.md", "ba.md"),
+        ("/(?:ab|cd)c?.md/", "xcdc.md", "ba.md"),
         ("/{{.+}}|a]b/", "Templates/{{date}}.md", "a].md"),
     ],
 )
@@ -62,7 +62,7 @@ HOSTILE = [
     "/a*" + "a" * 190 + "b/",
     r"/(a*)\1b/",
     "/(?=a*a*)b/",
-    "/(?!a)|a/",
+    "/(?!a)a/",
     "/(?<=a)a/",
     "/(?i)a/",
     "/a*+a/",

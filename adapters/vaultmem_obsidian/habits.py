@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import unicodedata
 from datetime import date
@@ -207,8 +206,7 @@ def _day_formats(root: Folder) -> tuple[re.Pattern[str], ...]:
 
 # The expressions of "Excluded files", limited to those that are fast for every path. They come with the vault, and a
 # vault from elsewhere must not be able to stop the reader. Python's engine tries every way to split a text among the
-# repeats and branches of an expression; the number of ways is estimated beforehand, and an expression with too many is
-# not used.
+# repeats and choices of an expression; one with too many of them is not used.
 
 _LONGEST = 200
 _MOST = 50
@@ -216,31 +214,40 @@ _MOST_WAYS = 4 * COMPARED * COMPARED  # about a millisecond for one path, at the
 _ONE = re.compile(
     r"\\[^1-9k]|\[(?!\]|\^\])(?>(?:\\.|[^\]\\])*)\]"
 )  # an escape or a set: one character
-_GROUP = re.compile(r"\((?:\?:|\?<[A-Za-z_]\w*>)?([^()?][^()]*|)\)")
-# What Python reads otherwise than JavaScript, lookarounds, references, and a repeat of a repeat.
-_UNUSABLE = re.compile(
-    r"[\[\\\ue000-\uf8ff]|(?:^|[|(*+?}])(?:[*+]|\{(?=[0-9,]))|(?:^|[|(]|[*+?}]\?)\?(?![:<])"
-)
-_FACTOR = re.compile(r"(.)(?:([*+?])|\{(?=[0-9,])([0-9]*)(,?)([0-9]*)\})?")
-_BOUNDS = {"*": (0, COMPARED), "+": (1, COMPARED), "?": (0, 1)}
+# A repeated group, what Python reads otherwise than JavaScript, lookarounds, references, and a repeat of a repeat.
+_UNUSABLE = re.compile(r"[\[\\]|\)(?:[*+?]|\{[0-9,])|\(\?(?!:|<[A-Za-z_])|(?:^|[|(*+?}])[*+]")
+_REPEAT = re.compile(r"[*+]|\{[0-9]*,[0-9]*\}")
+_CHOICE = re.compile(r"(?<!\()\?|\|")
 # Leading and trailing wildcards change no result, but multiply the ways to match.
 _ANY_AROUND = re.compile(r"\A\^?\.\*\??|(?<!\\)\.\*\??\$?\Z")
 
 
 def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
     """The usable expressions from texts such as "/^Archive\\//"."""
-    return tuple(p for text in texts[:_MOST] if (p := _pattern(text[1:-1])))
+    sources = (part for text in texts[:_MOST] for part in _alternatives(text[1:-1]))
+    return tuple(pattern for source in sources if (pattern := _pattern(source)))
+
+
+def _alternatives(source: str) -> list[str]:
+    """The expressions of which one has to match: those between bars that are in no group."""
+    parts, depth, start = [], 0, 0
+    for at, letter in enumerate(_ONE.sub(lambda one: "x" * len(one[0]), source)):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "|" and not depth:
+            parts.append(source[start:at])
+            start = at + 1
+    return [*parts, source[start:]]
 
 
 def _pattern(source: str) -> re.Pattern[str] | None:
     """A JavaScript expression; None if Python cannot read it or would take too long with it."""
     import warnings  # few vaults have any
 
-    if len(source) > _LONGEST:
-        return None
-    if "|" not in _GROUP.sub("", source):
-        source = _ANY_AROUND.sub("", source)
-    if _ways(source) > _MOST_WAYS:
+    source = _ANY_AROUND.sub("", source)
+    text = _ONE.sub("x", source)
+    ways = COMPARED ** (len(_REPEAT.findall(text)) + (not text.startswith("^")))
+    ways *= 2 ** len(_CHOICE.findall(text)) * (1 + len(source) // 40)
+    if len(source) > _LONGEST or _UNUSABLE.search(text) or ways > _MOST_WAYS:
         return None
     try:
         with warnings.catch_warnings():  # about "[[", which means the same in both languages
@@ -248,35 +255,3 @@ def _pattern(source: str) -> re.Pattern[str] | None:
             return re.compile(source.replace("(?<", "(?P<"))
     except (re.error, OverflowError, RecursionError):
         return None
-
-
-def _ways(source: str) -> float:
-    """An upper bound of the ways to match one path; infinite when unclear."""
-    text = _ONE.sub("x", source)
-    if _UNUSABLE.search(_GROUP.sub(r"(\1)", text)):
-        return math.inf
-    groups: list[float] = []  # the ways of each, which is replaced by one character
-    while group := _GROUP.search(text):
-        groups.append(sum(_ways_of(branch, groups) for branch in group[1].split("|")))
-        text = f"{text[: group.start()]}{chr(0xDFFF + len(groups))}{text[group.end() :]}"
-    if "(" in text or ")" in text:
-        return math.inf
-    # a branch begins anywhere in the path, or only where the path does
-    starts = ((branch, 1 if branch.startswith("^") else COMPARED) for branch in text.split("|"))
-    total = sum(_ways_of(branch, groups) * start for branch, start in starts)
-    return total * (1 + len(source) // 40)
-
-
-def _ways_of(branch: str, groups: list[float]) -> float:
-    ways = 1.0
-    for char, sign, least, comma, most in _FACTOR.findall(branch):
-        own = groups[ord(char) - 0xE000] if 0xE000 <= ord(char) < 0xF900 else 1.0
-        low, high = 0, 0  # no repeat
-        if sign or least or comma:
-            low = int(least or 0)
-            counted = int(most) if most else COMPARED if comma else low
-            low, high = _BOUNDS.get(sign, (low, counted))
-            if own > 1 or max(low, high) > COMPARED:
-                return math.inf  # a repeat of repeats
-        ways *= own * (max(high - low, 0) + 1 + low / 8)  # a long way counts as several
-    return ways
