@@ -162,26 +162,6 @@ class History:
             for file in commit.files
         ]
 
-    def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
-        """The files that people removed in the last commits, newest first: path, last bytes, and time. Preceded by
-        the files of a folder that is suddenly empty, which no commit records."""
-        tip = self._tip()
-        every = [*self._read(tip, f"-n{limit}")] if tip else []
-        gone = [
-            (path, old, every[0].at)
-            for path, old in self._repository.tree(tip).items()
-            if path.startswith(f"{self._memories}/")
-            and not os.path.lexists(f"{self._vault}/{path}")
-        ]
-        gone += [
-            (file.path, file.old, commit.at)
-            for commit in every
-            for file in commit.files
-            if not commit.is_ours and file.path is not None and file.target is None and file.old
-        ]
-        data = self._repository.blobs([old for _, old, _ in gone])
-        return [(path, data[old], at) for path, old, at in gone]
-
     def moved_since(self, hashes: Sequence[str]) -> list[dict[str, str]]:
         """The later paths of files, by the path that they had after each of these commits, newest first."""
         tip, places = self._tip(), dict[str, str]()

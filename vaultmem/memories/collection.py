@@ -65,13 +65,8 @@ def unknown(text: str, pool: Iterable[Memory], *, archived: bool = False) -> Not
     )
 
 
-def deleted_error(memory: Memory, outside: str = "") -> NoteNotFoundError:
-    """The error for a memory that is in the archive, or is now a note of the person's."""
-    if outside:
-        return NoteNotFoundError(
-            f"Memory not found: {memory.title!r} was moved to {outside} and is a note of yours now; "
-            f"moved back to {memory.path} it is a memory again"
-        )
+def deleted_error(memory: Memory) -> NoteNotFoundError:
+    """The error for a memory that is in the archive."""
     day = memory.text("deleted_at")[:10]
     when = f" on {day}" if day else ""
     return NoteNotFoundError(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-
 from vaultmem.adapter import JsonObject, Properties
-from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.errors import NoteChangedError, UsageError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.memories import access
 from vaultmem.memories.arguments import Arguments, which_day
-from vaultmem.memories.collection import deleted_error
-from vaultmem.memories.draft import CREATE, Change, Draft, Plan, restored
+from vaultmem.memories.draft import Draft, Plan, restored
 from vaultmem.memories.memory_file import fold
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.reports import finish, header
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import file_name
 from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_path, free_title, safe_title, title_of
+from vaultmem.text.titles import free_title, safe_title, title_of
 
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
@@ -39,23 +36,7 @@ def delete(session: Session, params: Arguments) -> JsonObject:
 
 def restore(session: Session, params: Arguments) -> JsonObject:
     """Bring a memory back from the archive."""
-    try:
-        memory = session.find(params.needed("id"), archived=True)
-    except NoteNotFoundError:
-        from vaultmem.operations.past import catch_up  # rarely needed
-        from vaultmem.operations.reading import find_removed
-
-        with contextlib.suppress(VaultmemError):  # without a history there is none
-            catch_up(session)
-        gone = find_removed(session, params.needed("id"))
-        if gone is None:
-            raise
-        if gone.memory and gone.outside:
-            raise deleted_error(gone.memory, gone.outside) from None
-        target = free_path(gone.path, session.store.new_id(), session.view.exists)
-        why = "restored from the history"
-        change = Change(CREATE, "", None, target, {}, None, None, why, gone.data)
-        return _restore(session, params, change)
+    memory = session.find(params.needed("id"), archived=True)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
     if alive := next(
@@ -64,13 +45,10 @@ def restore(session: Session, params: Arguments) -> JsonObject:
         raise VaultmemError(
             f"{memory.title!r} is not deleted: it is {alive.path}, and {memory.path} is a copy of it"
         )
-    return _restore(session, params, restored(session.view, memory, "restored from the archive"))
-
-
-def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
-    title = file_name(change.target)
+    change = restored(session.view, memory, "restored from the archive")
     plan = Plan("restore", (change,))
-    return finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
+    why = f"restore {file_name(change.target)}"
+    return finish(session, params, plan, why) or _record_at(session, change.target)
 
 
 def edit(session: Session, params: Arguments) -> JsonObject:

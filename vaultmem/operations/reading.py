@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
-from vaultmem.index.catalog import below
+from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.ledger import reads
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access
-from vaultmem.memories.collection import deleted_error, named
-from vaultmem.memories.memory_file import Reader
 from vaultmem.memories.model import link_targets
-from vaultmem.memories.records import FILTERS, Known, MemoryFilters, filtered, record
-from vaultmem.notes import pages
+from vaultmem.memories.records import FILTERS, Known, MemoryFilters, filtered
 from vaultmem.notes.places import file_name
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.similarity import topic_words
@@ -41,8 +36,13 @@ def read(session: Session, params: Arguments) -> JsonObject:
         raise UsageError("only you see who recalled a memory; leave --by out")
     try:
         memory = session.find(params.needed("id"), archived=params.flag("deleted"))
-    except NoteNotFoundError as error:
-        raise (not params.text("by") and _hint(session, params.needed("id"))) or error from None
+    except NoteNotFoundError:
+        for entry in () if params.text("by") else session.store.talks.find(params.needed("id")):
+            raise NoteNotFoundError(
+                f"{params.needed('id')!r} is an entry of a conversation ({entry.path}); "
+                f"vaultmem conversations show {entry.conversation} shows it"
+            ) from None
+        raise
     if params.flag("counts", default=True):
         with contextlib.suppress(StateError):  # reading works on a full disk
             stored = {memory.id: memory.stored_reads}
@@ -60,19 +60,6 @@ def _referenced(session: Session, content: str) -> dict[str, str]:
     return {"text": searcher.with_references(content, session.viewer)} if searcher else {}
 
 
-def _hint(session: Session, text: str) -> NoteNotFoundError | None:
-    """An error with advice for a memory whose file was removed by hand, or for an entry of a conversation."""
-    gone = find_removed(session, text)
-    if gone and gone.memory:
-        return deleted_error(gone.memory, gone.outside)
-    for entry in session.store.talks.find(text)[:1]:
-        return NoteNotFoundError(
-            f"{text!r} is an entry of a conversation ({entry.path}); "
-            f"vaultmem conversations show {entry.conversation} shows it"
-        )
-    return None
-
-
 def list_memories(session: Session, params: Arguments) -> JsonObject:
     """Memories, newest first."""
     fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
@@ -87,8 +74,6 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     )  # fmt: skip
     collection = session.store.collection
     everything = collection.archived() if deleted else collection.live()
-    by_hand = _removed_by_hand(session) if deleted else {}
-    everything = [*everything, *(file.memory for file in by_hand.values() if file.memory)]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
     context = Known(session.reads, session.id_of, session.now, session.store.half_life)
@@ -99,19 +84,9 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     rows = []
     for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # just deleted
-            gone = by_hand.get(memory.path)
-            row = record(memory, gone.content, context) if gone else session.record(memory)
-            rows.append({**row, **_attribution(session, memory)})
+            rows.append({**session.record(memory), **_attribution(session, memory)})
     facets = {"facets": _facets(everything)} if params.flag("facets") else {}
     return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
-
-
-def _removed_by_hand(session: Session) -> dict[str, Removed]:
-    from vaultmem.operations.past import catch_up  # rarely needed
-
-    with contextlib.suppress(VaultmemError):  # then the latest removals are missing
-        catch_up(session)
-    return {file.path: file for file in removed_files(session) if file.memory and not file.outside}
 
 
 def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
@@ -164,80 +139,6 @@ def note(session: Session, params: Arguments) -> JsonObject:
         "files": sorted({target for target in links.values() if target not in notes}),
         "uri": searcher.cache().uri(note_head.dialect, path, note_head.title),
     }
-
-
-# Files that a person has removed: the history has their last bytes, so they are found and restored like those of the
-# archive.
-
-MOST_COMMITS = 1_000  # searched
-
-
-class Removed(NamedTuple):
-    """A file removed by hand, in its last state."""
-
-    path: str
-    data: bytes
-    content: str  # without its properties
-    memory: Memory | None  # None: it was not a memory
-    outside: str = ""  # its current path, outside the memory folder
-
-
-def removed_files(session: Session) -> list[Removed]:
-    """All known ones that have not come back, last removed first; none without a history. A file only moved out of
-    the memory folder has its new path."""
-    store = session.store
-    if store.history.trouble():
-        return []
-    reader = Reader(store.folder, store.rules.page_style)
-    there = {one.id for one in (*store.collection.live(), *store.collection.archived())}
-    results = []
-    for path, data, at in store.history.removed(MOST_COMMITS):
-        memory = reader.parsed(path, data, at)
-        if (key := memory.id if memory else path) in there or store.collection.exists(path):
-            continue
-        there.add(key)
-        if memory is None or session.sees(memory):
-            content = pages.read(reader.style(path), decode(data)[0]).content
-            results.append(Removed(path, data, content, memory and memory._replace(archived=True)))
-    outside = _outside(session, [result.memory.id for result in results if result.memory])
-    searcher = session.reader.searcher()
-    hidden = searcher.hidden_from(session.viewer) if searcher else {}
-    placed = (
-        result._replace(outside=outside.get(result.memory and result.memory.id, ""))
-        for result in results
-    )
-    return [one for one in placed if one.outside not in hidden]
-
-
-_OUTSIDE = """SELECT j.value, f.path FROM json_each(?) j JOIN notes n ON instr(n.properties, j.value)
-    JOIN files f ON f.id = n.id WHERE NOT (f.path >= ? AND f.path < ?)"""
-
-
-def _outside(session: Session, ids: list[str]) -> dict[str | None, str]:
-    """The notes outside the memory folder with one of these ids."""
-    if not ids or (searcher := session.reader.searcher()) is None:
-        return {}
-    values = json.dumps(ids), *below(session.store.folder)
-    rows = searcher.catalog.db.execute(_OUTSIDE, values).fetchall()
-    return {id_: path for id_, path in rows if _has_id(session, path, id_)}
-
-
-def _has_id(session: Session, path: str, id_: str) -> bool:
-    text = decode(session.store.bytes_of(path) or b"")[0]
-    return pages.read(session.store.rules.page_style(path), text).properties.get("id") == id_
-
-
-def find_removed(session: Session, text: str) -> Removed | None:
-    """The removed memory that an id, its beginning, a title or a path names."""
-    every = removed_files(session)
-    memories = {file.path: file for file in every if file.memory}
-    memory = named(text, session.store.folder, [file.memory for file in every if file.memory])
-    if memory is not None:
-        return memories[memory.path]
-    name = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
-    by_path = {file.path.lower().removesuffix(".md"): file for file in reversed(every)}
-    by_name = {file_name(path): file for path, file in by_path.items()}
-    return by_path.get(name) or by_name.get(name)
 
 
 # Where a memory comes from: the sentence that it was drawn from, what it replaced, who recalled it; and what was drawn
