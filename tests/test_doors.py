@@ -73,7 +73,7 @@ def test_a_call_has_several_shapes(served: Path, number: int) -> None:
     assert "Oolong" in said["text"]
 
 
-def test_a_list_and_lines_are_several_calls_and_one_that_fails_keeps_none_from_its_turn(
+def test_a_list_is_several_calls_and_one_that_fails_keeps_none_from_its_turn(
     served: Path,
 ) -> None:
     calls = [
@@ -83,15 +83,11 @@ def test_a_list_and_lines_are_several_calls_and_one_that_fails_keeps_none_from_i
         {},
         SHAPES[1],
     ]
-    for data in (
-        json.dumps(calls).encode(),
-        b"\n".join(json.dumps(call).encode() for call in calls),
-    ):
-        ended = agent(served, data)
-        assert ended.code == 1
-        assert [line["ok"] for line in lines(ended)] == [True, False, False, False, True]
-        failed = [line["error"]["code"] for line in lines(ended) if not line["ok"]]
-        assert failed == [codes.NOT_FOUND, codes.WRONG_PARAMS, codes.WRONG_PARAMS]
+    ended = agent(served, calls)
+    assert ended.code == 1
+    assert [line["ok"] for line in lines(ended)] == [True, False, False, False, True]
+    failed = [line["error"]["code"] for line in lines(ended) if not line["ok"]]
+    assert failed == [codes.NOT_FOUND, codes.WRONG_PARAMS, codes.WRONG_PARAMS]
 
 
 def test_what_is_written_carries_the_name_of_the_client(served: Path) -> None:
@@ -184,16 +180,6 @@ def test_stdin_is_never_read_for_nothing(words: list[str]) -> None:
 )
 def test_calls_on_stdin_take_the_short_way(words: list[str]) -> None:
     assert reads_stdin(words)
-
-
-def test_a_broken_line_keeps_no_other_from_its_turn(vault: Path) -> None:
-    good = json.dumps({"name": "memory_list", "params": {}})
-    said = process("agent", "--vault", str(vault), stdin=f"{good}\n{{broken\n{good}\n".encode())
-    told = [json.loads(line) for line in said.out.splitlines()]
-    assert [one["ok"] for one in told] == [True, False, True]
-    assert told[1]["error"]["code"] == -32700
-    assert "line 2" in told[1]["error"]["message"]
-    assert said.code == 1
 
 
 def test_without_a_vault_that_is_named_it_is_the_one_around(

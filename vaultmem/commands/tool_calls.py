@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import SimpleNamespace as Namespace
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.api.rpc import RequestError
     from vaultmem.api.toolbox import ToolService
     from vaultmem.output import Output
 
@@ -117,9 +116,7 @@ def run(args: Namespace, output: Output) -> int:
         return _carry_out(args, output, ToolService(Toolbox(), lambda: nullcontext(vault)), calls)
 
 
-def _carry_out(
-    args: Namespace, output: Output, tools: ToolService, calls: list[JsonObject | RequestError]
-) -> int:
+def _carry_out(args: Namespace, output: Output, tools: ToolService, calls: list[JsonObject]) -> int:
     if args.list_tools:
         _list(tools, output)
         return 0
@@ -136,9 +133,9 @@ def _wants_stdin(args: Namespace) -> bool:
     return not args.list_tools and args.prompt in (None, _STDIN)
 
 
-def _calls(args: Namespace, stdin: str | None) -> Iterator[JsonObject | RequestError]:
+def _calls(args: Namespace, stdin: str | None) -> Iterator[JsonObject]:
     """The calls; `stdin` is its text if already read."""
-    from vaultmem.api.rpc import RequestError
+    from vaultmem.api.rpc import parse
     from vaultmem.errors import UsageError
 
     if args.list_tools:
@@ -150,11 +147,14 @@ def _calls(args: Namespace, stdin: str | None) -> Iterator[JsonObject | RequestE
     if args.prompt == _STDIN and not text.lstrip().startswith(("{", "[")):
         yield {"prompt": text.strip()}
         return
-    for value in _values(text):
-        for call in value if isinstance(value, list) else [value]:
-            if not isinstance(call, dict | RequestError):
-                raise UsageError("a call is an object; see vaultmem agent --help")
-            yield call
+    try:
+        value = parse(text)
+    except ValueError as error:
+        raise UsageError(f"stdin is not JSON: {error}") from error
+    for call in value if isinstance(value, list) else [value]:
+        if not isinstance(call, dict):
+            raise UsageError("a call is an object; see vaultmem agent --help")
+        yield call
 
 
 def _stdin_text() -> str:
@@ -171,29 +171,6 @@ def _stdin_text() -> str:
         raise UsageError("stdin is not UTF-8") from None
 
 
-def _values(text: str) -> list[object]:
-    """One JSON value, or one per line; a broken line is an error of its own."""
-    from vaultmem.api.rpc import PARSE_ERROR, RequestError, parse
-    from vaultmem.errors import UsageError
-
-    if not text.strip():
-        raise UsageError("nothing on stdin; see vaultmem agent --help")
-    try:
-        return [parse(text)]
-    except ValueError as error:
-        whole = str(error)
-    values: list[object] = []
-    lines = (line for line in text.splitlines() if line.strip())
-    for number, line in enumerate(lines, start=1):
-        try:
-            values.append(parse(line))
-        except ValueError as error:
-            values.append(RequestError(PARSE_ERROR, f"line {number} is not JSON: {error}"))
-    if all(isinstance(call, RequestError) for call in values):
-        raise UsageError(f"stdin is not JSON: {whole}")
-    return values
-
-
 def _list(tools: ToolService, output: Output) -> None:
     listed = tools.answer("tools/list", {})
     assert isinstance(listed, dict)
@@ -204,13 +181,11 @@ def _list(tools: ToolService, output: Output) -> None:
         output.line(f"  {tool['description']}")
 
 
-def _result(tools: ToolService, call: JsonObject | RequestError, name: str) -> JsonObject:
+def _result(tools: ToolService, call: JsonObject, name: str) -> JsonObject:
     """The result of one call, in any of its shapes."""
-    from vaultmem.api.rpc import RequestError, as_json
+    from vaultmem.api.rpc import as_json
     from vaultmem.errors import VaultmemError
 
-    if isinstance(call, RequestError):
-        return {"name": None, "ok": False, "error": as_json(call)}
     method, params = _request(call, name)
     named = str((params.get("name") or "") if method == "tools/call" else method)
     head = {"id": call["id"]} if "id" in call else {}
