@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPES = ("2026-07-28",)
-BATCHES = ("2024-11-05", "2025-03-26")
 UNTITLED = ("2024-11-05", "2025-03-26")  # have no titles
-MOST_IN_BATCH = 100
 WRONG_VERSION, NO_RESOURCE = -32022, -32002
 KEEP = 60_000  # milliseconds that a client may cache a list
 PENDING, NOTE = "vaultmem://pending", "vaultmem://note/"
@@ -99,23 +97,8 @@ class Protocol:
         except ValueError as error:
             why = f"no JSON: {sanitize.one_line(str(error))}"
             return refusal("", rpc.PARSE_ERROR, why), settled
-        if isinstance(message, list):
-            return self._batch(message, settled), settled
         reply, settled = self._message(message, settled)
         return ([] if reply is None else [rpc.to_json(reply)]), settled
-
-    def _batch(self, messages: list[object], settled: Settled) -> list[str]:
-        if settled.version not in BATCHES or not 0 < len(messages) <= MOST_IN_BATCH:
-            rule = f"a batch has 1 to {MOST_IN_BATCH} messages, in versions with batches"
-            return refusal("", rpc.INVALID_REQUEST, rule)
-        replies = []
-        for message in messages:
-            if isinstance(message, dict) and message.get("method") == "initialize":
-                wrong = RequestError(rpc.INVALID_REQUEST, "initialize stands alone")
-                replies.append(_error(_id(message), wrong))
-            elif (reply := self._message(message, settled)[0]) is not None:
-                replies.append(reply)
-        return [rpc.to_json(replies)] if replies else []
 
     def _message(self, message: object, settled: Settled) -> tuple[JsonObject | None, Settled]:
         """The reply to one message; None for a notification."""
