@@ -126,12 +126,9 @@ def test_check_builds_a_damaged_index_anew(notes: Path, harm: object) -> None:
     assert on(notes, "search", "apple", "--format", "json").data["results"]
 
 
-def test_check_believes_nothing_that_it_sees_while_somebody_writes(
-    notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_believes_nothing_that_it_sees_while_somebody_writes(notes: Path) -> None:
     do(notes, "reconcile")
     folder = generation(notes)
-    monkeypatch.setattr(jobs, "LOOK_AGAIN", 0.01)
     with closing(sqlite3.connect(folder / "catalog.db")) as db:
         db.execute("INSERT INTO dirty SELECT max(note) FROM blocks")  # a batch is not finished yet
         db.execute(

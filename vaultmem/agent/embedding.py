@@ -49,7 +49,6 @@ class EmbeddingQueue(threading.Thread):
         self.unload_after: float | None = None  # seconds without use
         self._state, self._pool, self._throttle, self._rules = state, pool, gate, rules
         self._notes: set[int] = set()  # saved since the last round
-        self._left: set[int] = set()  # not reached by a round
         self._everything = True
         self._due = self._first = self._last_use = time.monotonic()
         self._working = self._stopping = False
@@ -146,7 +145,7 @@ class EmbeddingQueue(threading.Thread):
                 self._warm_up()
 
     def _is_behind(self) -> bool:
-        return bool(self._everything or self._notes or self._left)
+        return bool(self._everything or self._notes)
 
     def _next(self) -> frozenset[int] | None:
         """The notes to look at, or ALL; None at the end."""
@@ -162,16 +161,12 @@ class EmbeddingQueue(threading.Thread):
             return None
 
     def _take(self) -> frozenset[int]:
-        """Order notes by when they were saved, latest first."""
+        """First the notes that were just saved, then all."""
         self._working = True
         self.trouble = None
-        if not self._notes and self._everything:
-            self._everything = False
-            self._left.clear()
-            return ALL
-        chosen = self._notes or self._left
-        notes = frozenset(chosen)
-        chosen.clear()
+        self._everything = self._everything and bool(self._notes)
+        notes = frozenset(self._notes)
+        self._notes.clear()
         return notes
 
     def _pause(self, now: float) -> float | None:
@@ -201,7 +196,7 @@ class EmbeddingQueue(threading.Thread):
             self._round(notes)
         except (EmbeddingServiceError, StateError) as error:
             self._fail(str(error))
-            self._put_back(notes)
+            self._put_back()
         except ModelError as error:  # a model that appears later must embed all notes
             self._fail(str(error))
             self._generation = None
@@ -210,7 +205,7 @@ class EmbeddingQueue(threading.Thread):
         except BaseException as error:  # the border of the thread; a panic of Rust is no Exception
             log.exception("embedding failed; it is tried again in a minute")
             self.trouble = f"embedding failed ({first_line(error)}); it is tried again in a minute"
-            self._put_back(notes)
+            self._put_back()
         finally:
             if self.stage.done:
                 self._last_use = time.monotonic()
@@ -245,8 +240,8 @@ class EmbeddingQueue(threading.Thread):
         self._make_ready()
         self._wanted = False
         with self._something:
-            self._left.update(done.left)
-            if self._generation != meaning.generations():  # some were discarded meanwhile
+            # Or some were discarded meanwhile.
+            if done.left or self._generation != meaning.generations():
                 self._everything = True
         if is_complete:
             meaning.serve()
@@ -308,11 +303,8 @@ class EmbeddingQueue(threading.Thread):
             log.warning("%s", why)
         self.trouble = self._logged = why
 
-    def _put_back(self, notes: frozenset[int]) -> None:
+    def _put_back(self) -> None:
         """Retry in a minute, or with the next saved note."""
         with self._something:
-            if notes:
-                self._left |= notes
-            else:
-                self._everything = True
+            self._everything = True
             self._due = time.monotonic() + RETRY_AFTER

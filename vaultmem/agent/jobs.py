@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from vaultmem.agent.scheduler import Scheduler
     from vaultmem.memories.reports import PlanReport
 
-LOOKS = 10  # looks at an index that keeps changing, before a finding is believed
-LOOK_AGAIN = 0.5  # seconds
 SAMPLES = 5  # notes that an index check searches for and reads
 _WORD = re.compile(r"\w{2,40}")
 
@@ -76,14 +74,10 @@ def _tidy(vault: Vault) -> str:
 
 
 def _dream(vault: Vault) -> str:
-    level = _depth(vault)
-    return f"level {level}: {_summarize_report(vault.dream(level, only_news=True))}"
-
-
-def _depth(vault: Vault) -> int:
-    """How deep a dream goes, by how long the vault has been idle."""
+    """Dream, the deeper the longer the vault has been idle."""
     idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
-    return 1 + sum(idle >= vault.config.seconds(setting) for setting in settings)
+    level = 1 + sum(idle >= vault.config.seconds(setting) for setting in settings)
+    return f"level {level}: {_summarize_report(vault.dream(level, only_news=True))}"
 
 
 def _summarize_report(report: PlanReport) -> str:
@@ -138,18 +132,13 @@ def _check(vault: Vault) -> str:
 
 
 def _damage(vault: Vault) -> str | None:
-    """The damage of the index, or None. Ignores differences seen during a write."""
-    for _ in range(LOOKS):
-        searcher = vault.searcher()
-        with catalog_errors():
-            before = searcher.catalog.version()
-            damage = _first_damage(searcher)
-            if damage is None:
-                return None
-            if not searcher.catalog.waiting() and searcher.catalog.version() == before:
-                return damage
-        time.sleep(LOOK_AGAIN)
-    return None
+    """The damage of the index, or None. What is seen while somebody writes proves nothing."""
+    searcher = vault.searcher()
+    with catalog_errors():
+        before = searcher.catalog.version()
+        damage = _first_damage(searcher)
+        is_steady = not searcher.catalog.waiting() and searcher.catalog.version() == before
+    return damage if is_steady else None
 
 
 def _first_damage(searcher: Searcher) -> str | None:

@@ -85,16 +85,15 @@ class Memories(threading.Thread):
         while True:
             self._written.wait()
             begun = time.monotonic()
-            while not self._stopping and self._is_busy(begun):
+            while not self._stopping:
+                now = time.monotonic()
+                if now - self._last >= QUIET or now - begun >= AT_LATEST:
+                    break
                 time.sleep(QUIET / 4)
             self._written.clear()
             if self._stopping:
                 return
             self._remember()
-
-    def _is_busy(self, begun: float) -> bool:
-        now = time.monotonic()
-        return now - self._last < QUIET and now - begun < AT_LATEST
 
     def _remember(self) -> None:
         trouble = self.store.history.trouble()

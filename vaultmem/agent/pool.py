@@ -177,7 +177,10 @@ class Pool:
         unrefreshed: older results beat no answer."""
         if searcher is not None:
             try:
-                self._refresh(searcher)
+                change = self._change
+                if searcher.change != change:
+                    searcher.refresh()
+                    searcher.change = change
             except DamagedError:
                 searcher.close()
             except StateError as error:
@@ -189,12 +192,6 @@ class Pool:
             return self._open()
         except StateError:
             return self._open()
-
-    def _refresh(self, searcher: WarmSearcher) -> None:
-        change = self._change
-        if searcher.change != change:
-            searcher.refresh()
-            searcher.change = change
 
     def _open(self) -> WarmSearcher:
         deadline = time.monotonic() + FIRST_INDEX

@@ -147,7 +147,9 @@ class Reconciler(threading.Thread):
         except Stopped:
             pass
         finally:
-            self._fail_orders()
+            with self._something:
+                while self._orders:
+                    self._orders.pop().refuse()
             if self._indexer:
                 self._indexer.catalog.close()
 
@@ -201,20 +203,12 @@ class Reconciler(threading.Thread):
                     return None, [], True
                 touches = self._debounce.take(now)
                 self._behind = not all(touch.known for touch in touches)
-                self._wake_at = self._earliest()
+                touched = self._debounce.due(), self.writes.due()
+                dues = (self._full_due, *touched, self._settle_due, self._rest_due)
+                self._wake_at = min((due for due in dues if due is not None), default=None)
                 if touches or (self._wake_at is not None and self._wake_at <= now):
                     return None, touches, False
                 self._something.wait(None if self._wake_at is None else self._wake_at - now)
-
-    def _earliest(self) -> float | None:
-        touches = self._debounce.due(), self.writes.due()
-        times = (self._full_due, *touches, self._settle_due, self._rest_due)
-        return min((at for at in times if at is not None), default=None)
-
-    def _fail_orders(self) -> None:
-        with self._something:
-            while self._orders:
-                self._orders.pop().refuse()
 
     def _whole(self, work: Work) -> Report:
         """Compare everything, by the current rules."""
