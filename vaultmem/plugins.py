@@ -117,12 +117,6 @@ def _only(group: str) -> Any:
     return _first[group]
 
 
-def rivals() -> list[tuple[str, ...]]:
-    """The groups in which one entry counts but several exist, each with their names, that one first."""
-    groups = ("vaultmem.languages", "vaultmem.models")
-    return [(group, *names) for group in groups if len(names := registered(group)) > 1]
-
-
 def health() -> list[Health]:
     """The packages that report in `doctor` and `status`."""
     return [load("vaultmem.health", name) for name in registered("vaultmem.health")]

@@ -15,6 +15,7 @@ from vaultmem.commands.rendering import warn
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.output import Output, table
+from vaultmem.text.times import format_duration
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _NO_MEMORIES: Overview = {
     "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,
 }  # fmt: skip
 _STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
-_SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def status(args: Namespace, output: Output) -> int:
@@ -150,7 +150,7 @@ def agent_rows(agent: AgentStatus | None, problem: str) -> Rows:
         return [("agent", problem)]
     if agent is None:
         return [("agent", "not running; vaultmem start starts it")]
-    age = span(agent.get("uptime", 0))
+    age = format_duration(agent.get("uptime", 0))
     rows = [("agent", f"running (pid {agent.get('pid')}), up {age}, {_activity(agent)}")]
     size, model = agent.get("memory_bytes"), agent.get("model")
     if size and model:
@@ -197,15 +197,7 @@ def _megabytes(size: int) -> str:
 
 def ago(seconds: float) -> str:
     """A past moment, for a person."""
-    return f"{span(seconds)} ago" if seconds >= 60 else "just now"
-
-
-def span(seconds: float) -> str:
-    """A time span, for a person."""
-    for size, name in _SPANS:
-        if seconds >= size:
-            return plural(int(seconds // size), name)
-    return plural(int(seconds), "second")
+    return f"{format_duration(seconds)} ago" if seconds >= 60 else "just now"
 
 
 # --- doctor
@@ -278,16 +270,10 @@ def _job_row(job: JobState, now: float) -> tuple[str, ...]:
         result = f"failed: {result}"
     if job["waiting_for"]:
         result = f"waiting: {job['waiting_for']}" + (f" ({result})" if result else "")
-    ahead = _distance(coming, now, "in {}", "now") if coming is not None else "never"
-    before = _distance(now, last, "{} ago", "just now") if last is not None else "never"
+    ahead, before = "never", "never" if last is None else ago(now - last)
+    if coming is not None:
+        ahead = f"in {format_duration(coming - now)}" if coming - now >= 1 else "now"
     return job["name"], job["schedule"], "running" if job["running"] else ahead, before, result
-
-
-def _distance(later: float, earlier: float, words: str, at_once: str) -> str:
-    from vaultmem.text.times import format_duration
-
-    seconds = later - earlier
-    return words.format(format_duration(seconds)) if seconds >= 1 else at_once
 
 
 def _run_job(args: Namespace, job: Job, output: Output) -> int:

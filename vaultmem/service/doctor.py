@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, below, catalog_errors
-from vaultmem.index.sync import rules_of
 from vaultmem.light import NamedTuple
 from vaultmem.notes.frontmatter import UNMERGED
-from vaultmem.notes.places import GENERATED, LINE, page_path
+from vaultmem.notes.places import LINE
 from vaultmem.text import scripts
 from vaultmem.text.values import plural
 from vaultmem.vault import identity
@@ -81,11 +79,6 @@ def _installation(vault: Vault) -> Iterator[Finding]:
     if not installed():
         advice = "install vaultmem again: pip install ."
         yield Finding("error", "no dialect is installed", advice)
-    for group, used, *idle in plugins.rivals():
-        what = (
-            f"of the packages registered for {group}, {used} is used and {', '.join(idle)} is not"
-        )
-        yield Finding("warning", what, "one of them counts: pip uninstall the package of the other")
     for warning in vault.config.warnings:
         yield Finding("warning", warning, "remove the line")
 
@@ -165,25 +158,10 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         advice = "compare each with its original: either may hold what the other lacks"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
         yield Finding("warning", what, advice, places)
-    if places := list(_of_one_name(vault)):
-        advice = "rename your page; the setting pending.path gives the page of pending items another name"
-        what = f"{plural(len(places), 'page')} of vaultmem called like one of yours: your editor shows one of the two"
-        yield Finding("warning", what, advice, places)
     if places := list(_unread_lines(vault)):
         what = f"{plural(len(places), 'memory', 'memories')} whose line vaultmem says nothing that can be read"
         advice = "vaultmem history shows the line as it was: put it back, or remove it; until then the id is another"
         yield Finding("warning", what, advice, places)
-
-
-def _of_one_name(vault: Vault) -> Iterator[str]:
-    """Our pages with the name of another note, if the editor identifies pages by name alone."""
-    config, catalog = vault.config, vault.searcher().catalog
-    folder, rules = config.text("memory_folder"), rules_of(vault.path, config)
-    page = page_path(folder, config.text("pending.path"))
-    for path in dict.fromkeys([page, *(f"{folder}/{name}" for name in GENERATED[1:])]):
-        files_named = partial(catalog_read.files_named, catalog)
-        if path and on_disk(vault.path, path) and (other := rules.namesake(path, files_named)):
-            yield f"{path} and {other}"
 
 
 def _original(vault: Vault, copy: str) -> str:
