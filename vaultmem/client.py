@@ -239,7 +239,7 @@ def ask_agent(command: str, words: list[str]) -> int | None:
 
 
 def run_in_agent(command: str, words: list[str], *, timeout: float, stdin: str | None) -> object:
-    """The agent's reply to a command, for print_reply(); NOBODY when no agent listens. Raises AgentError."""
+    """The agent's reply to a command, for print_reply(); NO_AGENT when no agent listens. Raises AgentError."""
     request = {**_request(command, words), **({} if stdin is None else {"given": stdin})}
     return call(vault_of(words), "run", request, timeout=timeout)
 

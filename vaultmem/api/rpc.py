@@ -142,7 +142,8 @@ def ask(vault: MemoryVault, name: str, params: JsonObject) -> object:
         if reply is not client.NO_AGENT:
             return reply
         try:
-            return _here(vault, name, params)
+            run = vault.mended if only_reads(name) else vault.healed
+            return run(lambda: _with_store(vault, name, params))
         except LockedError:
             if time.monotonic() > deadline:
                 raise
@@ -229,11 +230,6 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
             advice = "vaultmem history tells whether it was done before the agent ended"
             raise VaultmemError(f"{error}; {advice}") from error
         raise _KINDS.get(error.code, VaultmemError)(str(error)) from error
-
-
-def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
-    run = vault.mended if only_reads(name) else vault.healed
-    return run(lambda: _with_store(vault, name, params))
 
 
 def _with_store(vault: MemoryVault, name: str, params: JsonObject) -> object:

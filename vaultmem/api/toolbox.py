@@ -117,8 +117,12 @@ class Toolbox:
             peer = [f"process {call.peer}"] if call.peer else []
             writes = not tool.annotations.read_only
             self._limiter.take([*peer, f"name {call.client}"], writes=writes)
-            call = call._replace(arguments=_check(tool, call.arguments))
-            self._ask_hooks(call)
+            call = call._replace(arguments=params.check_object(tool.schema, call.arguments))
+            if _size(call.arguments.values()) > MOST:
+                raise UsageError(f"the arguments have more than {MOST:,} characters")
+            for hook in self._before:
+                if isinstance(block := self._run_hook("before", call, hook, call), Block):
+                    raise BlockedError(f"{call.name} was blocked: {block.reason}")
             self.tell(Event(session.TOOL_START, call.client, call.name, call.arguments))
             with params.at_door(JSON):
                 outcome = self._after_hooks(call, _outcome(tool, vault, call))
@@ -138,12 +142,6 @@ class Toolbox:
             raise UnknownToolError(f"unknown tool {name[:40]!r}; {hint}")
         return tool
 
-    def _ask_hooks(self, call: Call) -> None:
-        for hook in self._before:
-            answer = self._run_hook("before", call, hook, call)
-            if isinstance(answer, Block):
-                raise BlockedError(f"{call.name} was blocked: {answer.reason}")
-
     def _after_hooks(self, call: Call, outcome: Outcome) -> Outcome:
         for hook in self._after:
             changed = self._run_hook("after", call, hook, call, outcome)
@@ -158,13 +156,6 @@ class Toolbox:
             log.exception("a hook failed")
             self.tell(_failure(call.client, call.name, error, when))
             return None
-
-
-def _check(tool: Tool, arguments: JsonObject) -> JsonObject:
-    fitting = params.check_object(tool.schema, arguments)
-    if _size(fitting.values()) > MOST:
-        raise UsageError(f"the arguments have more than {MOST:,} characters")
-    return fitting
 
 
 def _size(values: Iterable[object]) -> int:

@@ -72,7 +72,8 @@ def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
                 last[path] = files.digest(data)
     finally:
         if last != before:
-            _remember(store, last)
+            with contextlib.suppress(OSError):  # then a page is rewritten once more than needed
+                replace_private(store.state.path(_STATE_FILE), json.dumps(last))
     return written
 
 
@@ -82,11 +83,6 @@ def _last_texts(store: MemoryStore) -> dict[str, str]:
             return json_object(file.read())
     except (OSError, ValueError):
         return {}
-
-
-def _remember(store: MemoryStore, last: dict[str, str]) -> None:
-    with contextlib.suppress(OSError):  # then a page is rewritten once more than needed
-        replace_private(store.state.path(_STATE_FILE), json.dumps(last))
 
 
 def _replace_generated(path: str, data: bytes) -> Callable[[bytes | None], bytes]:

@@ -93,7 +93,7 @@ def _keep_findings(session: Session, level: int, findings: list[Finding]) -> Non
     earlier = (follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
     rows = [row for row in earlier if _still_holds(session, row)]
     rows += findings
-    once = {_place(row): _with_ids(session, row) for row in rows}
+    once = {(row["kind"], row["subject"], *row["others"]): _with_ids(session, row) for row in rows}
     reads.keep_findings(ledger, kinds, once.values(), session.now)
 
 
@@ -104,10 +104,6 @@ def _with_ids(session: Session, finding: Finding) -> Finding:
     ids = [memory.id for path in paths if (memory := at(path))]
     is_followed = finding["kind"] != UNSURE and len(ids) == len(paths)
     return {**finding, "ids": ids} if is_followed else finding
-
-
-def _place(finding: Finding) -> tuple[str, str, tuple[str, ...]]:
-    return finding["kind"], finding["subject"], tuple(finding["others"])
 
 
 def _still_holds(session: Session, finding: Finding) -> bool:
@@ -184,9 +180,12 @@ def _options(session: Session, params: Arguments) -> Options:
 def _run(session: Session, params: Arguments, name: str, step: Step) -> PlanReport:
     job, dry_run = name.partition(" ")[0], params.flag("dry_run")
     is_unattended = params.flag("unattended") or params.flag("only_news")
-    _count_listed(session)
+    ledger, pending = session.store.ledger, session.store.pending
+    with suppress(StateError, OSError):  # left to the next job
+        pending.count_listed(lambda times: reads.use(ledger, times, session.now))
     if not dry_run:
-        _hear_other_machines(session)
+        with suppress(VaultmemError, OSError):  # without an agent, other machines get ours later
+            pending.record.settle(None, session.now)
     notices = leaving.notices(session) if is_unattended and not dry_run else None
     limit = params.whole("limit", session.store.config.number("dream.max_changes"))
     draft = session.draft(limit)
@@ -218,19 +217,6 @@ def _draft(session: Session, draft: Draft, options: Options) -> Draft:
         if undone.get(memory.id) == (memory.path, memory.hash):
             draft.leave(memory)
     return draft
-
-
-def _count_listed(session: Session) -> None:
-    """Count memories listed at a session's start, on the page or in a notification."""
-    ledger = session.store.ledger
-    with suppress(StateError, OSError):  # left to the next job
-        session.store.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
-
-
-def _hear_other_machines(session: Session) -> None:
-    """Take over reads, reinforcements and rejections from other machines; without an agent, they get ours later."""
-    with suppress(VaultmemError, OSError):  # left to the next job
-        session.store.pending.record.settle(None, session.now)
 
 
 # Confirmation by a person, since nobody watches a job and its clock may be wrong.
