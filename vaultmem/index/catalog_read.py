@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 
+from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import COPIED, Catalog, among, below
+from vaultmem.light import NamedTuple
 from vaultmem.text.values import TYPE_CHECKING, normalize_text, value
 
 MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 bytes
@@ -19,12 +21,10 @@ if TYPE_CHECKING:
     PlaceRow = list[Any]  # as parsed from JSON
 
 
-@value
-class BlockPlace:
+class BlockPlace(NamedTuple):
     """The place of a block, with facts about its note."""
 
-    note: int
-    ordinal: int
+    block: int  # its number
     path: str
     raw: str | None  # the name on disk, if it is not the UTF-8 of `path`
     title: str
@@ -53,16 +53,18 @@ class LinkView:
     choices: int
 
 
-_PLACE = """json_array(b.note, b.ordinal, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day,
-    n.category, n.dialect, o.path, n.properties)"""
+_PLACE = """json_array(w.value, f.path, f.raw, n.title, b.line, b.end_line, b.headings, b.label, n.day, n.category,
+    n.dialect, o.path)"""
 # Block numbers come as one JSON array, and all rows go back as one: each row that SQLite returns
 # gives another thread of this process a turn. CROSS keeps the order of the tables.
 _WANTED = """json_each(?) w CROSS JOIN blocks b
     ON b.note = w.value / 1048576 AND b.ordinal = w.value % 1048576"""
 _NOTES = """CROSS JOIN files f ON f.id = b.note CROSS JOIN notes n ON n.id = b.note
     LEFT JOIN conflicts c ON c.copy = b.note LEFT JOIN files o ON o.id = c.original"""
-_PLACES = f"SELECT json_group_array({_PLACE}) FROM {_WANTED} {_NOTES}"  # noqa: S608 - own text
-_RANGE = "json_array(b.note, b.ordinal, b.line, b.end_line)"
+# Places and properties in turn: properties are JSON already.
+_PLACES = f"""SELECT '[' || ifnull(group_concat({_PLACE} || ',' || ifnull(n.properties, '{{}}')), '') || ']'
+    FROM {_WANTED} {_NOTES}"""  # noqa: S608 - own text
+_RANGE = "json_array(w.value, b.line, b.end_line)"
 _RANGES = f"SELECT json_group_array({_RANGE}) FROM {_WANTED}"  # noqa: S608 - own text
 _SIZES = f"SELECT json_group_array(json_array(w.value, b.size)) FROM {_WANTED}"  # noqa: S608 - own text
 
@@ -75,33 +77,24 @@ _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, 
     FROM links l JOIN files f ON f.id = l.source LEFT JOIN files t ON t.id = l.target"""
 
 
-def block_places(
-    catalog: Catalog, blocks: Iterable[tuple[int, int]]
-) -> dict[tuple[int, int], BlockPlace]:
-    """The places of blocks given as (note, ordinal); missing ones are left out."""
-    rows: list[PlaceRow] = _one_answer(catalog, _PLACES, _numbers(blocks))
-    return {(row[0], row[1]): _place(row) for row in rows}
+def block_places(catalog: Catalog, blocks: Iterable[int]) -> dict[int, BlockPlace]:
+    """The places of blocks, by their numbers; missing ones are left out."""
+    parts = iter(_one_answer(catalog, _PLACES, json.dumps(list(blocks))))
+    return {row[0]: _place(row, properties) for row, properties in zip(parts, parts, strict=True)}
 
 
-def _place(row: PlaceRow) -> BlockPlace:
-    note, ordinal, path, raw, title, line, end_line, headings, label, day = row[:10]
-    category, dialect, original, properties = row[10:]
+def _place(row: PlaceRow, properties: dict[str, Value]) -> BlockPlace:
+    block, path, raw, title, line, end_line, headings, label, day, category, dialect, original = row
     return BlockPlace(
-        note, ordinal, path, raw, title, line, end_line, headings.split("\n") if headings else [],
-        label, day, category, dialect, json.loads(properties) if properties else {}, original,
+        block, path, raw, title, line, end_line, headings.split("\n") if headings else [],
+        label, day, category, dialect, properties, original,
     )  # fmt: skip
 
 
-def line_ranges(
-    catalog: Catalog, blocks: Iterable[tuple[int, int]]
-) -> dict[tuple[int, int], tuple[int, int]]:
-    """The first and last lines of blocks given as (note, ordinal); missing ones are left out."""
-    rows: list[list[int]] = _one_answer(catalog, _RANGES, _numbers(blocks))
-    return {(note, ordinal): (line, end) for note, ordinal, line, end in rows}
-
-
-def _numbers(blocks: Iterable[tuple[int, int]]) -> str:
-    return json.dumps([note * 1048576 + ordinal for note, ordinal in blocks])
+def line_ranges(catalog: Catalog, blocks: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """The first and last lines of blocks, by their numbers; missing ones are left out."""
+    rows: list[list[int]] = _one_answer(catalog, _RANGES, json.dumps(list(blocks)))
+    return {block: (line, end) for block, line, end in rows}
 
 
 def _one_answer(catalog: Catalog, statement: str, *values: str) -> Any:
@@ -368,10 +361,9 @@ def note_ids(catalog: Catalog, paths: list[str]) -> dict[str, int]:
 
 def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:
     """All blocks of a note, in order."""
-    ordinals = catalog.db.execute(
-        "SELECT ordinal FROM blocks WHERE note = ? ORDER BY ordinal", (note,)
-    ).fetchall()
-    return [*block_places(catalog, [(note, int(row[0])) for row in ordinals]).values()]
+    rows = catalog.db.execute("SELECT ordinal FROM blocks WHERE note = ? ORDER BY ordinal", (note,))
+    blocks = [note << ORD_BITS | ordinal for (ordinal,) in rows.fetchall()]
+    return [*block_places(catalog, blocks).values()]
 
 
 _LINKED = (

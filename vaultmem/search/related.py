@@ -274,9 +274,7 @@ def _second_model(searcher: Searcher, note: int, result: Hit) -> str | None:
 def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dict[str, float]:
     parts = searcher.keyword.parts(Question(text, parse(text), None), note)
     places = catalog_read.note_blocks(searcher.catalog, note)
-    note_blocks = {
-        note << ORD_BITS | p.ordinal for p in places if result is None or p.line == result.line
-    }
+    note_blocks = {p.block for p in places if result is None or p.line == result.line}
     best = {
         name: max((s for b, s in blocks.items() if b in note_blocks), default=0.0)
         for name, blocks in parts.items()

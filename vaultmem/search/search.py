@@ -31,8 +31,6 @@ MOST_TIED = 2_000  # tied blocks examined, as in a search by folder alone
 LOOKS = 5  # retries if the index changes meanwhile
 SHORT_WORD = 4  # letters of a stem
 
-Pair = tuple[int, int]  # a note and the ordinal of a block in it
-
 
 class _Blocks:
     """What a query finds before notes are read: blocks, best first, and values shared by all hits of the answer."""
@@ -48,9 +46,9 @@ class _Blocks:
         self.blocks: list[rank.Ranked] = []
         self.more: dict[int, list[int]] = {}  # other blocks, by note
 
-    def others(self, block: int) -> list[Pair]:
+    def others(self, block: int) -> list[int]:
         """Other blocks of the note of a block."""
-        return [_pair(other) for other in self.more.get(block >> ORD_BITS, [])]
+        return self.more.get(block >> ORD_BITS, [])
 
 
 class Searcher:
@@ -110,14 +108,14 @@ class Searcher:
         # if its old words are gone, the new ones may be in a commit that this searcher has not seen.
         for _ in range(LOOKS):
             result = self._blocks(ask)
-            blocks = {_pair(ranked.block) for ranked in result.blocks}
+            blocks = [ranked.block for ranked in result.blocks]
             places = catalog_read.block_places(self.catalog, blocks)
             is_behind = len(places) < len(blocks) or result.known.gone
             if not (is_behind and self._is_newer(result.known)):
                 break
         now = clock.seconds()
-        hits = [(ranked.block, self._hit(result.known, ranked, places[pair], now))
-                for ranked in result.blocks if (pair := _pair(ranked.block)) in places]  # fmt: skip
+        hits = [(ranked.block, self._hit(result.known, ranked, places[ranked.block], now))
+                for ranked in result.blocks if ranked.block in places]  # fmt: skip
         if texts:
             self._read(result, hits, ask.viewer)
         words, forms = frozenset(result.words), frozenset(result.forms)
@@ -329,7 +327,7 @@ class Searcher:
     def _read(self, result: _Blocks, hits: list[tuple[int, Hit]], viewer: access.Viewer) -> None:
         """Add the texts to hits, as the viewer may see them."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
-        others = [pair for block, _ in hits for pair in result.others(block)]
+        others = [other for block, _ in hits for other in result.others(block)]
         ranges = catalog_read.line_ranges(self.catalog, others)
         marker = snippet.Marker(result.forms, tokenize)
         for block, hit in hits:
@@ -338,7 +336,7 @@ class Searcher:
             shown = marker.snippet(without_editor_lines(content))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.headings = [self.with_references(heading, viewer) for heading in hit.headings]
-            hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
+            hit.more = [ranges[other] for other in result.others(block) if other in ranges]
 
     def with_references(self, text: str, viewer: access.Viewer) -> str:
         """The text with the blocks that it refers to, as far as the viewer may see them."""
@@ -361,7 +359,3 @@ def _candidates(ask: Ask) -> int:
 def _cosine(ranked: rank.Ranked) -> float | None:
     points = ranked.parts.get("meaning")
     return None if points is None else round(points / rank.COSINE_WEIGHT, 4)
-
-
-def _pair(block: int) -> Pair:
-    return block >> ORD_BITS, block & ((1 << ORD_BITS) - 1)
