@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from vaultmem.errors import UsageError
-from vaultmem.light import cast
+from vaultmem.light import NamedTuple, cast
 from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.text.times import day_range
 from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, lazy, normalize_text, value
@@ -26,8 +26,7 @@ MAX_TERMS = 64
 FILTERS = ("tag", "path", "title", "category", "before", "after")
 
 
-@value
-class Term:
+class Term(NamedTuple):
     """A word, a prefix ("pre*") or a phrase, as typed."""
 
     kind: str
@@ -79,7 +78,7 @@ class Ask:
 
     def but(self, **changes: object) -> Ask:
         """A copy with some fields changed."""
-        return Ask(**{**self.__dict__, **changes})
+        return Ask(*{**self.__dict__, **changes}.values())  # in the order of the fields
 
 
 @value

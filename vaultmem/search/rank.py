@@ -12,6 +12,7 @@ from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from vaultmem.index import ASKS, ORD_BITS
+from vaultmem.light import NamedTuple
 from vaultmem.text.values import value
 
 # field of the keyword index -> weight of its BM25 score
@@ -70,8 +71,7 @@ _HAN_FUNCTION = frozenset(
 )
 
 
-@value
-class Ranked:
+class Ranked(NamedTuple):
     """A block (its number), its score, and the parts {name: points} that add up to it."""
 
     block: int
@@ -194,10 +194,11 @@ def in_order(
 
 
 def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
-    """Whether the last score ties with one of the best, so that chance decided who is included."""
+    """Whether the last score, of these from best to worst, ties with one of the best, so that chance decided who is
+    included."""
     if len(scores) <= limit:
         return False
-    best = sorted(scores, reverse=True)
+    best = [*scores]
     return round(best[limit - 1], DIGITS) == round(best[-1], DIGITS)
 
 

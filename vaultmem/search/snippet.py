@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from vaultmem.index.catalog_read import files_named
+from vaultmem.light import NamedTuple
 from vaultmem.text.values import (
     BLOCK_ID,
     TYPE_CHECKING,
     lazy,
     says_private,
-    value,
     without_editor_lines,
 )
 from vaultmem.vault import files
@@ -48,8 +48,7 @@ class _Apart(dict[int, int]):
 _APART = _Apart()
 
 
-@value
-class Snippet:
+class Snippet(NamedTuple):
     """A text without line breaks, and (start, end) offsets of the query's words in it."""
 
     text: str
@@ -124,11 +123,10 @@ def _starting(flat: str, low: str, beginnings: set[str]) -> set[tuple[int, int]]
         place = low.find(start)
         while place >= 0:
             end = place + 1
-            if (place == 0 or not _in_word(flat[place - 1])) and (
-                match := _WORD.match(flat, place)
-            ):
-                spans.add(match.span())
+            is_first = place == 0 or not _in_word(flat[place - 1])
+            if is_first and (match := _WORD.match(flat, place)):
                 end = match.end()
+                spans.add((place, end))
             place = low.find(start, end)
     return spans
 

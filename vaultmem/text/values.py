@@ -19,15 +19,13 @@ else:
     def value(cls):
         """Give a class with annotated fields __init__, __eq__ and __repr__, like a dataclass."""
         names = tuple(cls.__annotations__)
-        field_names = frozenset(names)
+        field_names, order = frozenset(names), dict.fromkeys(names)  # JSON keeps the order
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
-        least = len(names) - len(defaults)
+        least, optional = len(names) - len(defaults), tuple(defaults.values())
 
         def __init__(self, *args, **named):  # noqa: N807 - becomes the method of the class
             if not named and least <= len(args) <= len(names):
-                self.__dict__.update(zip(names, args, strict=False))
-                for name in names[len(args) :]:
-                    self.__dict__[name] = defaults[name]
+                self.__dict__.update(zip(names, args + optional[len(args) - least :], strict=True))
                 return
             if not (args or defaults) and named.keys() == field_names:
                 self.__dict__.update(named)
@@ -38,7 +36,7 @@ else:
                 raise TypeError(
                     f"{cls.__name__}() takes {', '.join(names)}; check {', '.join(odd)}"
                 )
-            self.__dict__.update((name, fields[name]) for name in names)  # JSON keeps this order
+            self.__dict__.update(order | fields)
 
         def __eq__(self, other):  # noqa: N807 - as above
             return self.__dict__ == other.__dict__ if other.__class__ is cls else NotImplemented
