@@ -182,12 +182,18 @@ def from_params(name: str, arguments: JsonObject) -> Namespace:
 def _namespace(name: str, arguments: JsonObject, at: str, **more: object) -> Namespace:
     with params.at_door(at):
         checked = _declared(name, at).check(arguments)
-    one = find_verb(name)
-    empty = {param.name: _default(param) for param in (*one.params, *shared_options(one))}
-    args = Namespace(**{**empty, **checked, **more}, command=name, given=frozenset(arguments))
+    fields = {**_defaults(name), **checked, **more}
+    args = Namespace(**fields, command=name, given=frozenset(arguments))
     if args.json and args.format == "text":
         args.format = "json"
     return args
+
+
+@cache
+def _defaults(name: str) -> JsonObject:
+    """The values of a command's parameters that are not given. They are shared, so nobody may change them."""
+    one = find_verb(name)
+    return {param.name: _default(param) for param in (*one.params, *shared_options(one))}
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, among, below, like
@@ -310,15 +310,17 @@ class CatalogCache:
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor; for an entry of a conversation, its page."""
-        from vaultmem.text.sanitize import editor_uri  # not needed if a search finds nothing
-
         talk, mark, _ = path.partition(f"/{RECORDS}/")
         if mark:
             span = f"{talk}/{CHAT} ", f"{talk}/{CHAT}!"
             row = self._catalog.db.execute(_PAGE, span).fetchone()
             path, title = (row[0], row[0][len(talk) + 1 : -3]) if row else (path, title)
-        template = self.once(("uri", dialect), lambda: self._catalog.meta(f"uri {dialect}") or "")
-        return editor_uri(template, self._folder, path, title)
+        return self.once(("uri", dialect), lambda: self._links(dialect))(path, title)
+
+    def _links(self, dialect: str) -> Callable[[str, str], str]:
+        from vaultmem.text.sanitize import editor_uri  # not needed if a search finds nothing
+
+        return partial(editor_uri, self._catalog.meta(f"uri {dialect}") or "", self._folder)
 
     def notes_that_fit(self, requested: Iterable[Filter]) -> set[int] | None:
         """The notes that pass all filters; None without filters."""

@@ -115,11 +115,12 @@ class KeywordSearcher:
 
     def _run(self, query: tantivy.Query, limit: int) -> Sized:
         hits = self._searcher.search(query, limit, count=False).hits
-        places = [place for _, place in hits]
+        if not hits:
+            return {}, {}
+        scores, places = zip(*hits, strict=True)
         column: Any = self._searcher.fast_field_values  # present in every block
         blocks, sizes = column("block", places), column("size", places)
-        scores = dict(zip(blocks, [score for score, _ in hits], strict=True))
-        return scores, dict(zip(blocks, sizes, strict=True))
+        return dict(zip(blocks, scores, strict=True)), dict(zip(blocks, sizes, strict=True))
 
     def _whole(
         self,
