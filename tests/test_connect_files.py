@@ -104,7 +104,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(home: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "before", ["", "# Rules\n", "# Rules", "a\r\nb", "\ufeff", "a\r\nb\r\n", "no end\n\n\n"]
+    "before", ["# Rules\n", "# Rules", "a\r\nb", "\ufeff", "a\r\nb\r\n", "no end\n\n\n"]
 )
 def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) -> None:
     file = home / "AGENTS.md"
@@ -135,12 +135,10 @@ def test_a_vault_that_a_file_cannot_name_is_refused(home: Path) -> None:
     assert not list(home.iterdir())
 
 
-def test_a_file_that_was_made_for_the_line_goes_with_it(home: Path) -> None:
+def test_a_file_with_nothing_but_the_line_goes_with_it(home: Path) -> None:
     file = home / "AGENTS.md"
     words = ("--instructions", str(file))
     connect("codex", *words)
-    assert not connect("codex", *words)["changed"]
-    connect("claude", *words)  # another program's line takes its place
     assert connect("codex", *words, "--remove", "--dry-run")["changed"]
     assert file.exists()
     assert connect("codex", *words, "--remove")["changed"]

@@ -14,7 +14,7 @@ from vaultmem.service import life
 from vaultmem_assistants import setup_record
 from vaultmem_chat import llm
 
-SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
+SETTINGS = '{\n  "model": "opus",\n  "hooks": {"Stop": []}\n}\n'
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ VERBS = {
                 "harness", "the program that reads the answer: {known}", metavar="NAME", needed=True,
                 known="vaultmem_assistants.programs:HARNESSES",
             ),
-            Param("was", "ignored here; connect --remove reads it", metavar="WORDS"),
             Param("prompt", "what the session is about", metavar="TEXT", default=""),
         ),
         agent=True, command="vaultmem_assistants.hook:run", never_fails=True,

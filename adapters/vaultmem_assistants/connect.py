@@ -97,15 +97,13 @@ class Connecting:
         """The line in a file of instructions."""
         path = os.path.abspath(os.path.expanduser(self._args.instructions))
         if self._args.remove:
-            return self._remove(path, context.remove_instruction, context.is_made)
+            return self._edit(path, context.remove_instruction)
         if len(self._vault.splitlines()) > 1:
             raise VaultmemError(
                 f"{self._vault} has a line break in its name, so one line cannot name it"
             )
         vault = shlex.quote(self._vault) if self._vault else ""
         line = context.line_of(self._args.harness, self._program, vault)
-        if not os.path.lexists(path):
-            line = context.new_file_line(line)
         return self._edit(path, lambda text: context.add_instruction(text, line))
 
     def hook(self) -> Edited:
@@ -120,18 +118,14 @@ class Connecting:
             self._remove_empty(path, 1)
             return edited
         command = shlex.join(words)
-        is_new = not os.path.exists(path)
 
-        def added(text: str) -> str:
-            return (hooks.add_hook if text or is_new else hooks.fill_blank)(text, harness, command)
-
-        def removed(text: str) -> str:
-            return hooks.remove_hook(text, harness) if servers.NAME in text else text
+        def change(text: str) -> str:
+            if self._args.remove:  # unreadable settings may still hold nothing of ours
+                return hooks.remove_hook(text, harness) if servers.NAME in text else text
+            return hooks.add_hook(text, harness, command)
 
         try:
-            if self._args.remove:
-                return self._remove(path, removed, lambda text: hooks.is_made(text, harness))
-            return self._edit(path, added)
+            return self._edit(path, change)
         except ValueError as error:
             advice = "Remove the hook by hand: its command has vaultmem hook session-start"
             if not self._args.remove:
@@ -165,12 +159,12 @@ class Connecting:
         harness, path = self._harness, self._harness.servers_path()
 
         def change(text: str) -> str:
-            if self._args.remove:  # unreadable settings may still hold nothing of ours
+            if self._args.remove:
                 return servers.remove_server(text, harness) if servers.NAME in text else text
             return servers.add_server(text, harness, entry)
 
         try:
-            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run, spare=False)
+            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run)
         except ValueError as error:
             advice = "Remove the server vaultmem by hand"
             if not self._args.remove:
@@ -201,22 +195,13 @@ class Connecting:
 
     # --- files
 
-    def _edit(self, path: str, change: Callable[[str], str], *, spare: bool = True) -> Edited:
-        return hooks.edit(path, change, dry_run=self._args.dry_run, spare=spare)
+    def _edit(self, path: str, change: Callable[[str], str]) -> Edited:
+        return hooks.edit(path, change, dry_run=self._args.dry_run)
 
     def _own_file(self, path: str, text: str) -> Edited:
         """Write or remove a file that is entirely ours."""
         text = "" if self._args.remove else text
-        return self._edit(path, lambda before: context.installed(before, text), spare=False)
-
-    def _remove(
-        self, path: str, change: Callable[[str], str], is_made: Callable[[str], bool]
-    ) -> Edited:
-        """Remove our part, and a file that was created for it and holds nothing else."""
-        planned = hooks.edit(path, change, dry_run=True)
-        if self._args.dry_run or not planned.is_changed:
-            return planned
-        return hooks.edit(path, change, spare=not is_made(planned.before))
+        return self._edit(path, lambda before: context.installed(before, text))
 
     def _remove_empty(self, path: str, levels: int) -> None:
         """Remove the empty folders above a removed file."""

@@ -158,9 +158,6 @@ def recall(vault: Vault, prompt: str, shown_ids: frozenset[str], by: str) -> dic
 
 _MARK = re.compile(r"^((?:  |// )vaultmem: sha256-)([0-9a-f]*)$", re.MULTILINE)
 _DIGITS = 16
-# The first skill had no hash: this is the hash of its text, without the vault.
-_FIRST = "1fe8c68b94616df88c3e61446a547d978165dc20d205bb5ab1434a23907b814c"
-_VAULT = re.compile(r"(`vaultmem (?!connect)[a-z]+) --vault (?:'[^`]*'|[^\s`]+)")
 
 
 def sign(text: str) -> str:
@@ -170,16 +167,16 @@ def sign(text: str) -> str:
 
 def _hash(text: str) -> str:
     """The hash of the text without its hash."""
+    import hashlib  # not needed by a start-up hook
+
     bare = _MARK.sub(lambda mark: mark[1], text, count=1)
-    return _sha256(bare)[:_DIGITS]
+    return hashlib.sha256(bare.encode()).hexdigest()[:_DIGITS]
 
 
 def is_ours(text: str) -> bool:
     """Whether a version of vaultmem has written exactly this text."""
     mark = _MARK.search(text)
-    if mark:
-        return mark[2] == _hash(text)
-    return _sha256(_VAULT.sub(r"\1", text)) == _FIRST
+    return mark is not None and mark[2] == _hash(text)
 
 
 def installed(before: str, text: str) -> str:
@@ -221,10 +218,9 @@ def plugin_text(command: Sequence[str]) -> str:
 # One marked line in the instructions of an assistant (AGENTS.md, CLAUDE.md), for those without a hook.
 
 MARK = "<!-- vaultmem -->"
-MADE = "<!-- vaultmem made this file -->"
-OPEN = "<!-- the line above had no end -->"  # before the mark
-_MARKS = f"{re.escape(MARK)}|{re.escape(MADE)}"
-_OURS = re.compile(rf"^[^\r\n]*(?:{_MARKS})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_LINE = rf"[^\r\n]*{re.escape(MARK)}[ \t]*"
+# The line with its end; as the last line without an end, with that of the line before.
+_OURS = re.compile(rf"^{_LINE}\r?\n|(?:\r?\n|\A){_LINE}\Z", re.MULTILINE)
 
 
 def line_of(name: str, program: str, vault: str) -> str:
@@ -239,46 +235,13 @@ def line_of(name: str, program: str, vault: str) -> str:
 
 
 def add_instruction(text: str, line: str) -> str:
-    """The text with exactly one such line: where it was, else at the end."""
+    """The text with exactly one such line, at the end. It has a line end if the text has one."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    result = _OURS.search(text)
-    if result:
-        ended = newline if result[0].endswith("\n") else ""
-        line = new_file_line(line) if is_made(text) else line
-        line = _opened(line) if OPEN in result[0] else line
-        return text[: result.start()] + line + ended + _OURS.sub("", text[result.end() :])
-    if not text or text.endswith("\n"):
-        return f"{text}{line}{newline}"
-    return f"{text}{newline}{_opened(line)}{newline}"
+    left = remove_instruction(text)
+    ends = not left or left.endswith("\n")
+    return f"{left}{line}{newline}" if ends else f"{left}{newline}{line}"
 
 
 def remove_instruction(text: str) -> str:
-    """The text without the line, and without the line end that was added before it, unless more text follows; "" for
-    a file that was created for it and holds nothing else."""
-    result = list(_OURS.finditer(text))
-    left = _OURS.sub("", text)
-    if is_made(text) and not left.strip():
-        return ""
-    if result and OPEN in result[-1][0] and result[-1].end() == len(text):
-        return left.removesuffix("\n").removesuffix("\r")
-    return left
-
-
-def _opened(line: str) -> str:
-    return line.replace(MARK, f"{OPEN} {MARK}")
-
-
-def new_file_line(line: str) -> str:
-    """The line for a file that is created for it, and removed with it."""
-    return line.replace(MARK, MADE)
-
-
-def is_made(text: str) -> bool:
-    """Whether the file was created for the line."""
-    return any(MADE in match[0] for match in _OURS.finditer(text))
-
-
-def _sha256(text: str) -> str:
-    import hashlib  # not needed by a start-up hook
-
-    return hashlib.sha256(text.encode()).hexdigest()
+    """The text without the line."""
+    return _OURS.sub("", text)

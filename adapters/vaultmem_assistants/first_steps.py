@@ -334,7 +334,7 @@ def _undo(output: Output, *, dry_run: bool) -> int:
 
 def _take_back(step: Done, output: Output) -> None:
     if step.kind == "setting":
-        hooks.edit(paths.config_file(), lambda text: former(text, step.lines), spare=False)
+        hooks.edit(paths.config_file(), lambda text: former(text, step.lines))
     elif step.kind == "assistant":
         done = edits(step.name, step.vault, output, remove=step.parts)
         if "server" in step.parts and "server" not in done:

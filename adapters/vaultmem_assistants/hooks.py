@@ -1,7 +1,5 @@
-"""Our hook in the settings of a harness: recognized by its command, added at the end, removed without a trace.
-
-That a list existed and was empty could not be detected later, so the command of the hook records it: --was event.
-"""
+"""Our hook in the settings of a harness, recognized by its command: added at the end, and removed with the containers
+that it leaves empty. put() and take() edit JSON without changing any other byte."""
 
 from __future__ import annotations
 
@@ -18,14 +16,48 @@ from vaultmem.vault import write
 from vaultmem_assistants.programs import Harness
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+_NOTHING = "\ufeff \t\r\n"
+# The path from the outermost value: each container with the index of its item.
+Way = list[tuple[Node, int]]
 
 
-BLANK, BARE, HOOKS, EVENT = "blank", "bare", "hooks", "event"  # what existed and was empty
-ADDED = "without-"  # precedes the name of a member that a new file has and this one lacked
-_WAS = "--was"
-_BOM = "\ufeff"
-_NOTHING = f"{_BOM} \t\r\n"
+def put(text: str, new: Mapping[str, object] | list[object], *names: str) -> str:
+    """The JSON with new members in the object at these names, or new items in the list there. Members that exist are
+    merged if they are containers, and stay otherwise. Raises ValueError where one has another type."""
+    if not text.strip(_NOTHING):
+        return f"{json.dumps(new, ensure_ascii=False, indent=2)}\n"
+    if isinstance(new, list):
+        for item in new:
+            text = append_item(text, _at(text, names, "list"), item)
+        return text
+    for name, member in new.items():
+        node = _at(text, names, "object")
+        if node.get(name) is None:
+            text = append_item(text, node, member, name)
+        elif isinstance(member, dict | list):
+            text = put(text, member, *names, name)
+    return text
+
+
+def _at(text: str, names: Sequence[str], kind: str) -> Node:
+    """The container at these names, which exist."""
+    node = parse(text)
+    for name in names:
+        node = node.items[node.names.index(name)]
+    if node.kind != kind:
+        what = repr(names[-1]) if names else "it"
+        raise ValueError(f"{what} is not a JSON {kind}")
+    return node
+
+
+def take(text: str, way: Way) -> str:
+    """The JSON without the item at the end of the way, and without the containers that it was alone in; "" where that
+    was all."""
+    while way and len(way[-1][0].items) == 1:
+        way = way[:-1]
+    return remove_item(text, *way[-1]) if way else ""
 
 
 def tag(harness: Harness) -> str:
@@ -35,147 +67,40 @@ def tag(harness: Harness) -> str:
 
 def add_hook(text: str, harness: Harness, command: str) -> str:
     """The settings with exactly one hook of ours. Raises ValueError where that cannot be done safely."""
-    if not text:
-        return f"{_render_new(harness, command)}\n"
-    if not text.strip(_NOTHING):
-        return fill_blank(text, harness, command)
-    while len(_ours(parse(text), harness)) > 1:
-        text = _without_last(text, harness, _was(text, harness))
-    root = parse(text)
-    if result := _ours(root, harness):
-        field = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
-        command = _mark(command, _was(text, harness))
-        if field is None or field.text == command:
-            return text
-        return text[: field.start] + json.dumps(command, ensure_ascii=False) + text[field.end :]
-    return _put(text, root, harness, _mark(command, _is_now(root, harness)))
-
-
-def fill_blank(text: str, harness: Harness, command: str) -> str:
-    """The settings for an existing file with nothing but blanks in it."""
-    mark = _BOM if text.startswith(_BOM) else ""
-    return mark + _render_new(harness, _mark(command, [BLANK])) + text[len(mark) :]
-
-
-def _render_new(harness: Harness, command: str) -> str:
-    new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
-    return json.dumps(new, ensure_ascii=False, indent=2)
-
-
-def _mark(command: str, was: Sequence[str]) -> str:
-    return f"{command} {_WAS} {','.join(was)}" if was else command
-
-
-def _is_now(root: Node, harness: Harness) -> list[str]:
-    """The empty parts that exist without our hook, which could not be told from our own when it is removed."""
-    was: list[str] = []
-    hooks = root.get("hooks")
-    event = hooks and hooks.get(harness.event)
-    if hooks is None and set(root.names) <= harness.scaffold.keys():
-        was.append(BARE)
-    elif event is not None and not event.items:
-        was.append(EVENT)
-    elif hooks is not None and not hooks.items:
-        was.append(HOOKS)
-    return [*was, *(ADDED + name for name in harness.scaffold if name not in root.names)]
-
-
-def _was(text: str, harness: Harness) -> list[str]:
-    """What our hooks say about the settings before them."""
-    result: dict[str, None] = {}
-    for way in _ours(parse(text), harness):
-        field = way[-1][0].items[way[-1][1]].get(harness.command)
-        words = shlex.split(field.text) if field else []
-        raw = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
-        result |= dict.fromkeys(word for part in raw for word in part.split(",") if word)
-    return list(result)
-
-
-def _put(text: str, root: Node, harness: Harness, command: str) -> str:
-    entry = harness.entry(command)
-    if root.kind != "object":
-        raise ValueError("it is not a JSON object")
-    hooks = root.get("hooks")
-    if hooks is None:
-        text = append_item(text, root, {harness.event: [entry]}, "hooks")
-    else:
-        event = _expect(hooks, "object", "hooks").get(harness.event)
-        if event is None:
-            text = append_item(text, hooks, [entry], harness.event)
-        else:
-            text = append_item(text, _expect(event, "list", harness.event), entry)
-    for name, member in harness.scaffold.items():
-        if parse(text).get(name) is None:
-            text = append_item(text, parse(text), member, name)
-    return text
-
-
-def _expect(node: Node, kind: str, name: str) -> Node:
-    if node.kind != kind:
-        raise ValueError(f"{name!r} is not a {kind}")
-    return node
+    ways = _ours(text, harness)
+    if not ways:
+        hooks = {harness.event: [harness.entry(command)]}
+        return put(text, {**harness.scaffold, "hooks": hooks})
+    for _ in ways[1:]:
+        text = _without_last(text, harness)
+    node, number = _ours(text, harness)[0][-1]
+    field = node.items[number].items[node.items[number].names.index(harness.command)]
+    if field.text == command:
+        return text
+    return text[: field.start] + json.dumps(command, ensure_ascii=False) + text[field.end :]
 
 
 def remove_hook(text: str, harness: Harness) -> str:
-    """The settings without our hooks and what was added for them; "" where that was all."""
-    if not _has_ours(text, harness):
+    """The settings without our hooks; "" where nothing but what a new file needs is left."""
+    if not _ours(text, harness):
         return text
-    if is_made(text, harness):
-        return ""
-    was = _was(text, harness)
-    left = _without_all(_remove_added(text, harness, was), harness, was)
-    if BLANK in was and _is_bare(left, harness):
-        return (_BOM if text.startswith(_BOM) else "") + text[parse(text).end :]
-    return left
+    while _ours(text, harness):
+        text = _without_last(text, harness)
+    return text if text and set(parse(text).names) - harness.scaffold.keys() else ""
 
 
-def is_made(text: str, harness: Harness) -> bool:
-    """Whether the file was created for our hook and holds nothing else."""
-    if not _has_ours(text, harness):
-        return False
-    was = _was(text, harness)
-    left = _without_all(text, harness, was)
-    return _is_bare(left, harness) and not {BLANK, BARE} & set(was)
-
-
-def _has_ours(text: str, harness: Harness) -> bool:
-    return bool(text.strip(_NOTHING)) and bool(_ours(parse(text), harness))
-
-
-def _without_all(text: str, harness: Harness, was: Sequence[str]) -> str:
-    while _ours(parse(text), harness):
-        text = _without_last(text, harness, was)
-    return text
-
-
-def _remove_added(text: str, harness: Harness, was: Sequence[str]) -> str:
-    """Remove the members that we added beside the hooks, if they are unchanged."""
-    for name, member in harness.scaffold.items():
-        root = parse(text)
-        there = root.get(name) if ADDED + name in was else None
-        if there is not None and text[there.start : there.end] == json.dumps(member):
-            text = remove_item(text, root, root.names.index(name))
-    return text
-
-
-def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
-    """Remove our last hook, and lists and groups that were added for it and hold nothing else."""
-    way = _ours(parse(text), harness)[-1]
+def _without_last(text: str, harness: Harness) -> str:
+    way = _ours(text, harness)[-1]
     if harness.grouped and len(way[-1][0].items) == 1:
         way = way[:-2]  # a group without hooks does nothing, whatever its matcher
-    least = 3 if EVENT in was else 2 if HOOKS in was else 1
-    while len(way) > least and len(way[-1][0].items) == 1:
-        way = way[:-1]
-    node, number = way[-1]
-    return remove_item(text, node, number)
+    return take(text, way)
 
 
-# The path from the outermost value: each container with the index of its item.
-Way = list[tuple[Node, int]]
-
-
-def _ours(root: Node, harness: Harness) -> list[Way]:
+def _ours(text: str, harness: Harness) -> list[Way]:
     """The paths to all our hooks."""
+    if not text.strip(_NOTHING):
+        return []
+    root = parse(text)
     hooks = root.get("hooks")
     event = hooks and hooks.get(harness.event)
     if hooks is None or event is None or event.kind != "list":
@@ -209,11 +134,6 @@ def _is_ours(hook: Node, harness: Harness) -> bool:
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
 
-def _is_bare(text: str, harness: Harness) -> bool:
-    """Whether settings hold no more than a new file of ours would without its hooks."""
-    return set(parse(text).names) <= harness.scaffold.keys()
-
-
 # Edit a file of another program's settings: it is written only if it is unchanged since it was read.
 
 MOST = 4_000_000  # bytes, more than any settings have
@@ -235,9 +155,9 @@ class Edited:
         return self.before != self.after
 
 
-def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) -> Edited:
-    """Apply a change to a file, which need not exist. If nothing is left it is removed, unless `spare`. If `change`
-    raises, nothing is written."""
+def edit(path: str, change: Edit, *, dry_run: bool = False) -> Edited:
+    """Apply a change to a file, which need not exist. If nothing is left it is removed. If `change` raises, nothing
+    is written."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     before = read(real)
@@ -245,7 +165,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
     result = Edited(real, before, after)
     if dry_run or before == after:
         return result
-    if not spare and not after:
+    if not after:
         _remove(real, before)
         return result
 

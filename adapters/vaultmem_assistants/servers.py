@@ -1,8 +1,4 @@
-"""Adds, renews and removes our MCP server among those of a harness, in JSON or TOML, and changes nothing else.
-
-Containers that we create for it are written on one line, which distinguishes them from empty ones that existed
-before.
-"""
+"""Adds, renews and removes our MCP server among those of a harness, in JSON or TOML, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +17,8 @@ from vaultmem import paths
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.text import urls
-from vaultmem.text.json_text import Node, append_item, parse, remove_item
+from vaultmem.text.json_text import parse
+from vaultmem_assistants.hooks import put, take
 from vaultmem_assistants.programs import Harness, Json
 
 NAME = "vaultmem"
@@ -31,18 +28,16 @@ _ODD = "it has a form that cannot be edited safely"
 
 
 def add_server(text: str, harness: Harness, entry: Json) -> str:
-    """The settings with exactly one server of ours. Raises ValueError where that cannot be done safely."""
-    there, key = _entry(text, harness), harness.servers.key
+    """The settings with exactly one server of ours, with the fields that a person has added to it. Raises ValueError
+    where that cannot be done safely."""
+    there, key, form = _entry(text, harness), harness.servers.key, _form(harness)
     if there is not None and not _is_ours(there, harness):
         raise ValueError(f"there is another server called {NAME}")
-    stale = harness.servers.alternatives() - entry.keys()
+    stale = harness.servers.alternatives()
     server = {**{k: v for k, v in (there or {}).items() if k not in stale}, **entry}
     if there == server:
         return text
-    form, after = _form(harness), text
-    if there is not None and not stale.isdisjoint(there):
-        after, entry = form.take(text, key), server
-    after = form.put(after, key, entry)
+    after = form.put(text if there is None else form.take(text, key), key, server)
     if _load(after, harness) != _with(_load(text, harness), key, server):
         raise ValueError(_ODD)
     return after
@@ -84,7 +79,7 @@ def _form(harness: Harness) -> _Form:
 
 
 def _load(text: str, harness: Harness) -> Json:
-    result = _form(harness).load(text) if text else {}
+    result = _form(harness).load(text) if text.strip() else {}
     if not isinstance(result, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004 - a person reads it like the others
     return result
@@ -125,72 +120,22 @@ def _load_json(text: str) -> object:
 
 
 def _put_json(text: str, key: str, entry: Json) -> str:
-    if not text:
-        return f"{_on_one_line({key: {NAME: entry}})}\n"
-    root = parse(text)
-    servers = root.get(key)
-    if servers is None:
-        text = append_item(text, root, {}, key)
-        return _replace(text, _at(text, key), {NAME: entry})
-    if NAME not in servers.names:
-        return append_item(text, servers, entry, NAME)
-    for name, value in entry.items():
-        there = _at(text, key, NAME)
-        member = there.get(name)
-        if member is None:
-            text = append_item(text, there, value, name)
-        elif json.loads(text[member.start : member.end]) != value:
-            text = _replace(text, member, value)
-    return text
+    return put(text, {key: {NAME: entry}})
 
 
 def _take_json(text: str, key: str) -> str:
-    root, servers = parse(text), _at(text, key)
-    written = text[servers.start : servers.end]
-    if len(servers.items) > 1 or written != _on_one_line(json.loads(written)):
-        return remove_item(text, servers, servers.names.index(NAME))
-    if text == f"{{{_on_one_line(key)}: {written}}}\n":
-        return ""
-    return remove_item(text, root, root.names.index(key))
-
-
-def _at(text: str, *names: str) -> Node:
-    node = parse(text)
-    for name in names:
-        result = node.get(name)
-        if result is None:
-            raise ValueError(_ODD)
-        node = result
-    return node
-
-
-def _replace(text: str, node: Node, value: object) -> str:
-    return text[: node.start] + _on_one_line(value) + text[node.end :]
-
-
-def _on_one_line(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    root = parse(text)
+    place = root.names.index(key)
+    return take(text, [(root, place), (root.items[place], root.items[place].names.index(NAME))])
 
 
 # --- TOML
 
-_FIELD = re.compile(r"(\w+)[ \t]*=")
-
 
 def _put_toml(text: str, key: str, entry: Json) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = {name: f"{name} = {_as_toml(value)}" for name, value in entry.items()}
-    start, end, all_lines = _table(text, key)
-    if start < end:
-        old = [(_FIELD.match(line), line) for line in all_lines[start:end]]
-        new = [
-            lines.pop(name[1], line.rstrip("\r\n")) + newline if name else line
-            for name, line in old
-        ]
-        new[1:1] = [line + newline for line in lines.values()]
-        return "".join([*all_lines[:start], *new, *all_lines[end:]])
-    table = [f"[{key}.{NAME}]", *lines.values(), ""]
-    return text + (newline if text else "") + newline.join(table)
+    lines = (f"{name} = {_as_toml(value)}" for name, value in entry.items())
+    return text + (newline if text else "") + newline.join([f"[{key}.{NAME}]", *lines, ""])
 
 
 def _take_toml(text: str, key: str) -> str:
@@ -207,7 +152,7 @@ def _as_toml(value: object) -> str:
     if isinstance(value, dict):
         inner = (f"{name} = {_as_toml(item)}" for name, item in value.items())
         return f"{{ {', '.join(inner)} }}"
-    return _on_one_line(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _table(text: str, key: str) -> tuple[int, int, list[str]]:
