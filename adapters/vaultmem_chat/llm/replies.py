@@ -1,11 +1,9 @@
 """Replies of language models: extracts the text from the body or events of a reply, and JSON from the text (owner of
-json_repair), within bounds of size and depth.
-"""
+json_repair), within bounds of size."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -16,7 +14,6 @@ from vaultmem.text.values import json_object
 
 MOST = 100_000  # characters read
 MOST_REPAIRED = 8_000  # json_repair may take quadratic time
-DEEPEST = 64  # levels of a value
 MOST_TEXT = 1_000_000  # characters collected of an answer
 WRAPPED = "answer"  # the key around a value that is not an object
 DONE = "[DONE]"
@@ -25,11 +22,11 @@ _THOUGHTS = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECAS
 _OPENING = re.compile(
     r"""\{\s{0,9}(?:["'}]|\w{1,40}\s{0,9}:)|\[\s{0,9}(?:["'“\[{\]\d.+-]|(?:true|false|null)\b)"""
 )
-_END = "zQ8end"  # marks the end of a text to repair, and so anything unfinished
-_RUN_TOGETHER = re.compile(r"""["'”]\s{0,9}[,，]\s{0,9}["'“]""")
+_WIDE_COMMA = re.compile(r"""(?<=["'”])\s{0,9}，\s{0,9}(?=["'“])""")
 _ERROR_KEYS = ("error", "message", "detail")
 _DECLINED = ("refusal", "content_filter")  # reasons: what was written before is not an answer
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
+_BLANKS = "\ufeff \t\r\n"
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 
 
@@ -40,12 +37,11 @@ def parse_json(text: str, schema: Schema | None = None) -> object:
     """The JSON value in the text of a model: plain, in a code fence, amid prose, with small mistakes, or truncated.
     Of several, the type at the root of the schema chooses. Raises ValueError when there is none."""
     kind = schema.get("type") if schema else None
-    text = text[:MOST].strip("\ufeff \t\r\n")
     try:
-        result: list[object] = [_DECODER.decode(text)]
-    except (ValueError, RecursionError):
-        result = list(_values(without_thoughts(text)))
-    values = [_bound(value) for value in result if value is not None]
+        values = [value for value in _values(text[:MOST].strip(_BLANKS)) if value is not None]
+        values = json.loads(sound(json.dumps(values, ensure_ascii=False)))
+    except RecursionError:
+        values = []
     if kind == "array" and len(values) > 1 and all(isinstance(value, dict) for value in values):
         return values  # one object per line
     if not values:
@@ -55,67 +51,26 @@ def parse_json(text: str, schema: Schema | None = None) -> object:
 
 
 def _values(text: str) -> Iterator[object]:
-    """Yield the lists and objects in a text, repaired where they are not valid JSON."""
-    at = 0
+    """Yield the value of the whole text, or else the lists and objects in it, repaired where they are not valid."""
+    with suppress(ValueError):
+        yield _DECODER.decode(text)
+        return
+    text, at = without_thoughts(text), 0
     while opening := _OPENING.search(text, at):
         try:
             value, at = _DECODER.raw_decode(text, opening.start())
-        except (ValueError, RecursionError):
-            yield _repair(text[opening.start() :]) or None
+        except ValueError:
+            yield _repair(text[opening.start() :][:MOST_REPAIRED])
             return
         yield value
 
 
 def _repair(text: str) -> object:
-    """The repaired value of a text with mistakes, as far as it was finished; None for nothing."""
+    """The repaired value of a text with mistakes; None for nothing. What follows its last bracket is unfinished."""
     from json_repair import loads  # imported only when a model has made a mistake
 
-    with suppress(ValueError, RecursionError):
-        text, end = text[:MOST_REPAIRED], _END
-        while end in text:
-            end += "x"
-        value = loads(f'{text}{end}"{end}', skip_json_loads=True)
-        return _drop_unfinished(_bound(value), end)[0] if isinstance(value, list | dict) else None
-    return None
-
-
-def _drop_unfinished(value: object, end: str) -> tuple[object, bool]:
-    """A repaired value without unfinished parts, which hold `end`, and whether there were none. Unfinished objects in
-    a list are left out; texts joined at a comma are separated."""
-    if isinstance(value, str):
-        return value, end not in value
-    if isinstance(value, list):
-        apart = [_RUN_TOGETHER.split(item) if isinstance(item, str) else [item] for item in value]
-        items = [_drop_unfinished(item, end) for group in apart for item in group]
-        finished = [item for item, whole in items if whole or (item and isinstance(item, list))]
-        return finished, all(whole for _, whole in items)
-    if isinstance(value, dict):
-        members = {
-            key: _drop_unfinished(item, end) for key, item in value.items() if end not in key
-        }
-        is_whole = len(members) == len(value) and all(whole for _, whole in members.values())
-        known_members = {
-            key: item
-            for key, (item, whole) in members.items()
-            if whole or (item and isinstance(item, list | dict))
-        }
-        return known_members, is_whole
-    return value, True
-
-
-def _bound(value: object, depth: int = DEEPEST) -> object:
-    """The value in a form that any program can write. Raises ValueError when it is nested deeper than `depth`."""
-    if depth < 0:
-        raise ValueError("no JSON of any use: too deep")
-    if isinstance(value, str):
-        return sound(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list):
-        return [_bound(item, depth - 1) for item in value]
-    if isinstance(value, dict):
-        return {sound(str(key)): _bound(item, depth - 1) for key, item in value.items()}
-    return value
+    text = text[: max(text.rfind("]"), text.rfind("}")) + 1]
+    return loads(_WIDE_COMMA.sub(",", text), skip_json_loads=True) or None
 
 
 def _fits(value: object, kind: object) -> bool:
@@ -226,7 +181,6 @@ class Answer:
         self._texts: list[str] = []
         self._size = 0
         self._taken = 0  # how many of them fresh() has returned
-        self._half = ""  # the first half of a character that fresh() holds back
         self.reason = ""  # the server's reason why it ended: stop, length, tool_calls, ...
         self.calls = False  # it calls tools, so the turn continues
         self.is_begun = False  # an event has arrived
@@ -241,11 +195,10 @@ class Answer:
         return sound("".join(self._texts))
 
     def fresh(self) -> str:
-        """The text since the last call. Half of a character waits for the other half."""
-        new = self._half + "".join(self._texts[self._taken :])
+        """The text since the last call."""
+        new = "".join(self._texts[self._taken :])
         self._taken = len(self._texts)
-        self._half = new[-1:] if "\ud800" <= new[-1:] <= "\udbff" else ""
-        return sound(new.removesuffix(self._half))
+        return sound(new)
 
     @property
     def is_complete(self) -> bool:
