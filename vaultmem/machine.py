@@ -62,11 +62,6 @@ def resident_bytes() -> int | None:
     return _unless_unknown(None, lambda: int(psutil.Process().memory_info().rss))
 
 
-def started_at(pid: int) -> float | None:
-    """When a process started, in seconds since the epoch; None if it does not exist or that is unknown."""
-    return _unless_unknown(None, lambda: float(psutil.Process(pid).create_time()))
-
-
 def command_line(pid: int) -> list[str]:
     """The command line of a process; empty if it does not exist or is not accessible."""
     return _unless_unknown([], lambda: list(psutil.Process(pid).cmdline()))

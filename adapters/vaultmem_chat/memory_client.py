@@ -81,8 +81,7 @@ class MemoryClient:
         self.context = Context("", 0)  # the messages that the model received last
         self.turn = ""  # the id of the last turn, as in Learned
         self._key = None if api_key is None else Key(api_key)
-        self._worker = Worker(self.vault, self._model, on_learned)
-        self._is_working = False
+        self._worker = Worker(self.vault, self._model, on_learned or bool)
         self._learned = 0  # turns learned at the last call of learn()
 
     def __enter__(self) -> Self:
@@ -173,7 +172,8 @@ class MemoryClient:
             yield turn
         finally:
             turn.close()
-            self._start()
+            self._worker.start()
+            self._worker.nudge()
 
     def _set_model(self) -> str:
         """The model of the settings. Raises UsageError that says all that is missing."""
@@ -198,12 +198,6 @@ class MemoryClient:
 
     def _model(self, _: Item | None) -> Model | None:
         return open_model(self.vault.config, key=self._key)
-
-    def _start(self) -> None:
-        if not self._is_working:
-            self._is_working = True
-            self._worker.start()
-        self._worker.nudge()
 
 
 def _check_messages(messages: Messages) -> list[JsonObject]:

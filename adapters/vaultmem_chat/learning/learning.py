@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
@@ -37,7 +37,7 @@ from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning import reconcile
 from vaultmem_chat.learning.reconcile import Decisions, Existing
-from vaultmem_chat.learning.turn_queue import FACTS, NOTED, Item
+from vaultmem_chat.learning.turn_queue import Item
 from vaultmem_chat.llm.replies import parse_json, shape
 
 NEWEST = 100  # facts; one turn has three, and others may have been added in between
@@ -46,7 +46,6 @@ LONGEST_SECRET = 10_000  # characters: a secret that is cut would not be recogni
 LONGEST = 20_000  # characters of a message that are searched for facts
 
 Record = dict[str, object]
-KeepFacts = Callable[[Item, list[str]], None]
 
 
 class Learned(NamedTuple):
@@ -75,20 +74,19 @@ class Source(NamedTuple):
 # --- From a turn
 
 
-def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None = None) -> Learned:
-    """Store a turn and its facts. `keep` stores the facts in the queue before they are written: if the disk is full
-    after the first of them, another attempt writes the others."""
-    keep_turn(vault, item)
+def learn(
+    vault: Vault, item: Item, model: Model | None, noted: Collection[str] = (), *, is_retry: bool = False
+) -> Learned:  # fmt: skip
+    """Store a turn, except notes in `noted` that were deleted since, and its facts; of a turn that is answered once
+    more, the facts are known. `is_retry`: an attempt that failed may have written some of them."""
+    keep_turn(vault, item, noted)
     words = _current_words(vault, item)
     if words is None:
         return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, talk.scope_of(item.conversation))
     existing = entries(vault, item.conversation)
-    new_facts, trouble = _meta_texts(item, FACTS) if words == item.user else [], ""
-    if not new_facts and not _is_learned(vault, item):
-        new_facts, trouble = find_facts(words, model, item.began)
-        if new_facts and keep is not None:
-            keep(item, new_facts)
+    is_learned = not is_retry and _is_learned(vault, item)
+    new_facts, trouble = ([], "") if is_learned else find_facts(words, model, item.began)
     learned = take_in(vault, source, new_facts, model, existing)
     end = max(item.finished or item.began, item.began) + 0.001
     return learned._replace(
@@ -117,12 +115,11 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
             "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
         })  # fmt: skip
     ids = [str(turn["id"]) for turn in new]
-    noted_ids = {*noted, *_meta_texts(item, NOTED)}
-    if noted_ids.intersection(ids):
+    if set(ids).intersection(noted):
         there = {
             entry["id"] for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True)
         }
-        new = [turn for turn in new if turn["id"] in there or turn["id"] not in noted_ids]
+        new = [turn for turn in new if turn["id"] in there or turn["id"] not in noted]
     by = talk.scope_of(item.conversation)
     # All in one batch, unless that is too much for one request to the agent.
     for part in [new] if len(json.dumps(new)) <= LARGE else [[turn] for turn in new]:
@@ -167,14 +164,8 @@ def _storable(text: str) -> str:
     return truncate(secrets.redact(text).text)
 
 
-def _meta_texts(item: Item, name: str) -> list[str]:
-    """Texts that an earlier attempt stored with the turn: its facts, or the ids of its notes."""
-    result = item.meta.get(name)
-    return [text for text in result if isinstance(text, str)] if isinstance(result, list) else []
-
-
 def _is_learned(vault: Vault, item: Item) -> bool:
-    """Whether facts of the turn exist from before a kill: a model would word them differently."""
+    """Whether facts of the turn exist: a model would word them differently."""
     newest = vault.entries(item.conversation, [talk.FACTS], deleted=True, limit=NEWEST)
     facts = (entry for entry in map(entry_of, newest) if entry.is_fact)
     return any(item.user_id in str(fact.properties.get("links", "")) for fact in facts)

@@ -17,8 +17,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from vaultmem import now
@@ -29,13 +28,10 @@ from vaultmem.paths import make_private, replace_private
 
 log = logging.getLogger("vaultmem.turns")
 
-FACTS = "facts"  # in an item's meta: the facts in the user's words
-NOTED = "noted"  # in an item's meta: the ids of its sides that were written as notes
 SERVICE = "service"  # in an item's meta: the origin of the model service that it was sent to
 FOLDER = "turns"  # in the state folder
 OPEN_FOR = 600.0  # seconds after which no answer is expected
 LATEST = 9e9  # tolerance for a wrong clock
-_CLOCKS = 3.0  # seconds by which a process's start time may seem to shift
 _NAME = re.compile(r"(\d{20})-([0-9a-f-]{36})\.json")
 _BROKEN, _TEMPORARY = ".broken", ".tmp"
 
@@ -97,20 +93,6 @@ class Turns:
         """End a turn without a complete answer; the user's words stay."""
         return self._save(item._replace(finished=at, is_open=False))
 
-    def add_facts(self, item: Item, facts: list[str]) -> None:
-        """Store the facts in it. If an answer arrived meanwhile, they are extracted again."""
-        with self._changing():
-            now = self._read(item.name)
-            if now is not None and now.answered_as(item):
-                self._write(item._replace(meta={**item.meta, FACTS: facts}))
-
-    def add_notes(self, item: Item, ids: Iterable[str]) -> None:
-        """Store the ids of its notes. An open turn is not changed: it belongs to the process that serves it."""
-        with self._changing():
-            now = self._read(item.name)
-            if now is not None and not now.is_open:
-                self._write(now._replace(meta={**now.meta, NOTED: sorted(ids)}))
-
     def done(self, item: Item) -> bool:
         """Remove a turn that was learned from. Returns False, and keeps it, if an answer arrived meanwhile."""
         with self._changing():
@@ -155,43 +137,37 @@ class Turns:
         """The paths of files that were set aside."""
         return [f"{self.folder}/{name}" for name in self._list_files() if name.endswith(_BROKEN)]
 
-    def claim(self, *, wait: bool = False) -> AbstractContextManager[None] | None:
-        """Become the only worker until the end of the block. Returns None if there is another one, unless `wait`."""
-        handle = self._opened("worker")
-        is_ours = False
-        try:
-            is_ours = _lock(handle, wait=wait)
-        finally:  # a wait may be interrupted
-            if not is_ours:
-                os.close(handle)
-        return self._claim(handle) if is_ours else None
+    @contextlib.contextmanager
+    def claim(self, *, wait: bool = False) -> Iterator[bool]:
+        """Become the only worker until the end of the block. Gives False if there is another one, unless `wait`."""
+        with self._locked("worker", wait=wait) as is_ours:
+            if is_ours:
+                self._sweep()
+            yield is_ours
 
     # --- Files
 
-    @contextlib.contextmanager
-    def _claim(self, handle: int) -> Iterator[None]:
-        try:
-            self._sweep()
-            yield
-        finally:
-            os.close(handle)  # which also releases the lock
+    def _changing(self) -> contextlib.AbstractContextManager[bool]:
+        return self._locked("change", wait=True)
 
     @contextlib.contextmanager
-    def _changing(self) -> Iterator[None]:
-        handle = self._opened("change")
-        try:
-            _lock(handle, wait=True)
-            yield
-        finally:
-            os.close(handle)
-
-    def _opened(self, name: str) -> int:
+    def _locked(self, name: str, *, wait: bool) -> Iterator[bool]:
+        """Hold a lock during the block. Gives False if another process or thread holds it, unless `wait`."""
         try:
             make_private(self.folder)
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            return os.open(f"{self.folder}/{name}", flags, 0o600)
+            handle = os.open(f"{self.folder}/{name}", flags, 0o600)
         except OSError as error:
             raise StateError(f"{self.folder}/{name} cannot be opened: {error.strerror}") from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                is_ours = True
+            except OSError:
+                is_ours = False
+            yield is_ours
+        finally:
+            os.close(handle)  # which also releases the lock
 
     def _is_changed(self, item: Item) -> bool:
         """Whether its file has changed since it was read. The caller holds the lock."""
@@ -257,7 +233,7 @@ def _pack(item: Item) -> str:
     for name in ("is_open", "number"):
         del fields[name]
     if item.is_open:
-        fields |= {"pid": os.getpid(), "start": _start_of(os.getpid())}
+        fields["pid"] = os.getpid()
     return json.dumps(fields, default=str)
 
 
@@ -278,29 +254,19 @@ def _unpack(data: bytes, name: str) -> Item:
         None if finished is None else float(finished), fields["model"], fields["user_id"],
         meta if isinstance(meta, dict) else {}, int(match[1]),
     )  # fmt: skip
-    return item._replace(is_open=item.finished is None and _is_awaited(item, fields))
+    return item._replace(is_open=item.finished is None and _is_awaited(item, fields.get("pid")))
 
 
-def _is_awaited(item: Item, fields: JsonObject) -> bool:
+def _is_awaited(item: Item, pid: object) -> bool:
     """Whether the process that began it may still finish it."""
-    pid, start = fields.get("pid"), fields.get("start")
     if abs(time.time() - item.began) > OPEN_FOR or not isinstance(pid, int):
         return False
-    now = _start_of(pid)
-    return now is not None and isinstance(start, float) and abs(now - start) < _CLOCKS
-
-
-def _start_of(pid: int) -> float | None:
-    from vaultmem import machine  # not needed for an empty queue
-
-    return machine.started_at(pid)
-
-
-def _lock(handle: int, *, wait: bool) -> bool:
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
+        os.kill(pid, 0)
+    except ProcessLookupError:
         return False
+    except (OSError, OverflowError):
+        pass
     return True
 
 
