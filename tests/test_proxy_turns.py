@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from pathlib import Path
 from typing import Any, cast
-
-import pytest
 
 from vaultmem.errors import StateError
 from vaultmem_chat.bodies import Chat, read
 from vaultmem_chat.learning.turn_queue import Item, Turns
 from vaultmem_chat.memory_context import Context, Limits
 from vaultmem_chat.proxy import chat_memory
-from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Recalled, RecallPool
-from vaultmem_chat.proxy.chats import _summary
+from vaultmem_chat.proxy.chat_memory import ChatTurns, Recalled, RecallPool
 
 
 def chat(said: str, *before: str) -> Chat:
@@ -29,19 +25,13 @@ def chat(said: str, *before: str) -> Chat:
 class Kept:
     """Turns in a folder, and who is notified."""
 
-    def __init__(self, folder: Path, earlier: LastTurn | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.turns = Turns(str(folder / "turns"))
         self.nudged = 0
-        self.asked: list[str] = []
-        self.earlier = earlier
-        self.chats = ChatTurns(self.turns, self._nudge, self._said)
+        self.chats = ChatTurns(self.turns, self._nudge)
 
     def _nudge(self) -> None:
         self.nudged += 1
-
-    def _said(self, conversation: str) -> LastTurn | None:
-        self.asked.append(conversation)
-        return self.earlier
 
     def begin(self, said: str, *before: str) -> chat_memory.Turn:
         turn = self.chats.begin("c", chat(said, *before))
@@ -51,17 +41,6 @@ class Kept:
     @property
     def items(self) -> list[Item]:
         return self.turns.waiting()
-
-
-def test_after_a_restart_the_same_words_are_the_same_turn(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, LastTurn("hello", "id-1"))
-    kept.begin("hello").answer("one")
-    assert kept.items[0].user_id == "id-1"
-    kept.begin("hello").answer("two")
-    assert kept.items[1].user_id == "id-1"
-    kept.begin("other", "hello").end(False)
-    assert kept.items[2].user_id != "id-1"
-    assert kept.asked == ["c"]
 
 
 def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -> None:
@@ -129,34 +108,6 @@ def test_a_request_that_waited_too_long_goes_without_memories() -> None:
     (late,) = recalled(SlowVault(0.4))
     assert (late.context, late.dropped) == (Context("", 0), chat_memory.SLOW)
     assert late.why == "recall took over 0.3 s (proxy.patience)"
-
-
-def test_who_has_waited_long_is_recalled_by_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting, clock, costly = threading.Event(), iter(range(99)), []
-
-    class Vault(SlowVault):
-        def recall(self, *_: object, **how: object) -> dict[str, object]:
-            waiting.wait(60)
-            costly.append(how["without"] is None)
-            return super().recall()
-
-    monkeypatch.setattr(
-        chat_memory, "monotonic", lambda: 0 if not waiting.is_set() else next(clock)
-    )
-    pool = RecallPool(lambda: cast("Any", Vault(0)), Limits(50, 1000, notes=False), 60)
-
-    async def ask() -> list[Recalled]:
-        asked = asyncio.gather(*(pool.recall("c", "q", ()) for _ in range(80)))
-        asyncio.get_running_loop().call_soon(waiting.set)
-        return await asked
-
-    told = [one for one in asyncio.run(ask()) if not one.dropped]
-    pool.close()
-    assert not pool.is_busy()
-    assert len(told) == len(costly) == chat_memory.MOST_WAITING
-    assert sorted(one.hurried for one in told) == sorted(not one for one in costly)
-    assert 0 < sum(costly) < len(costly)
-    assert _summary(told[-1]).startswith("2 memories by words alone, for many ask at once")
 
 
 def test_no_more_vaults_are_open_than_threads_recall() -> None:

@@ -13,8 +13,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import lru_cache, partial
-from time import monotonic
+from functools import lru_cache
 from typing import NamedTuple
 
 from vaultmem import now as clock
@@ -23,7 +22,6 @@ from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem_chat.bodies import Chat
-from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.memory_context import Context, Limits, context_for
 from vaultmem_chat.proxy.upstream import API_KEY, carries_key
@@ -37,13 +35,6 @@ MOST_MODELS = 8
 _BEARER = "bearer "
 
 
-class LastTurn(NamedTuple):
-    """The user's last message in a conversation, and the id of the turn."""
-
-    words: str
-    user_id: str
-
-
 class _Newest:
     """The newest turn of a conversation."""
 
@@ -54,14 +45,11 @@ class _Newest:
 
 
 class ChatTurns:
-    """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `earlier` returns the last turn of a
-    conversation that this process has not seen yet; `service` is the one that answers, see learning.worker."""
+    """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `service` is the one that answers, see
+    learning.worker."""
 
-    def __init__(
-        self, queue: Turns, nudge: Callable[[], None], earlier: Callable[[str], LastTurn | None],
-        service: str = "",
-    ) -> None:  # fmt: skip
-        self.queue, self._nudge, self._earlier, self._service = queue, nudge, earlier, service
+    def __init__(self, queue: Turns, nudge: Callable[[], None], service: str = "") -> None:
+        self.queue, self._nudge, self._service = queue, nudge, service
         self._newest: OrderedDict[tuple[str, str], _Newest] = OrderedDict()  # by session, too
         self._lock = threading.Lock()
 
@@ -88,12 +76,8 @@ class ChatTurns:
     def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
         """The turn of a chat, and the previous one if its answer will no longer arrive."""
         key = conversation, chat.session
-        last = None if key in self._newest else self._earlier(conversation)
-        words = truncate(chat.question).strip()  # as in its note
         with self._lock:
             newest = self._newest.get(key)
-            if newest is None and last is not None and last.words == words:
-                newest = self._newest[key] = _Newest(chat.digest, last.user_id)
             abandoned = None
             if newest is None or newest.digest != chat.digest:
                 abandoned = newest.item if newest is not None and not newest.requests else None
@@ -200,7 +184,6 @@ def _key(headers: Headers) -> Key | None:
 
 WARM = 30.0  # seconds that the first request waits for the warm-up
 THREADS = 2  # each opens the vault itself
-HURRY = 0.5  # share of the patience after which a recall uses words alone
 MOST_WAITING = 48  # waiting requests, beyond which one proceeds without memory at once
 SLOW, BUSY, FAILED = "slow", "busy", "failed"  # why nothing was recalled
 
@@ -211,7 +194,6 @@ class Recalled(NamedTuple):
     context: Context = Context("", 0)
     dropped: str = ""
     why: str = ""
-    hurried: bool = False  # by words alone, because many requests arrive at once
 
 
 class RecallPool:
@@ -243,13 +225,13 @@ class RecallPool:
         """The context of a question; empty, with the reason, if that fails or takes too long."""
         if len(self._waiting) >= MOST_WAITING:
             return Recalled(dropped=BUSY, why="too many requests wait for recall")
-        late = monotonic() + HURRY * self.patience
-        ask = partial(self._ask, conversation, question, earlier)
-        asking = self._threads.submit(self._in_turn, ask, client, late)
+        limits = self._limits._replace(client=client)
+        asking = self._threads.submit(self._ask, conversation, question, earlier, limits)
         self._waiting.add(asking)
         asking.add_done_callback(self._waiting.discard)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(asking), self.patience)
+            context = await asyncio.wait_for(asyncio.wrap_future(asking), self.patience)
+            return Recalled(context)
         except TimeoutError:
             why = f"recall took over {self.patience:g} s (proxy.patience)"
             return Recalled(dropped=SLOW, why=why)
@@ -262,10 +244,6 @@ class RecallPool:
     def is_busy(self) -> bool:
         """Whether a request waits."""
         return bool(self._waiting)
-
-    def _in_turn(self, ask: Callable[[Limits], Context], client: str, late: float) -> Recalled:
-        hurried = monotonic() > late
-        return Recalled(ask(self._limits._replace(client=client, hurried=hurried)), hurried=hurried)
 
     def _ask(
         self, conversation: str, question: str, earlier: tuple[str, ...], limits: Limits

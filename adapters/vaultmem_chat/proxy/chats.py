@@ -305,6 +305,5 @@ def _summary(result: Recalled) -> str:
         return f"none: {result.why or 'nothing fits'}"
     parts = [plural(context.memories, "memory", "memories")] if context.memories else []
     parts += ["the summary"] if context.lines[0].startswith("[summary]") else []
-    how = " by words alone, for many ask at once" if result.hurried else ""
     places = ", ".join(quote(place, safe="/ :") for place in context.places)
-    return "; ".join(part for part in (" and ".join(parts) + how, places[:_MOST_PLACES]) if part)
+    return "; ".join(part for part in (" and ".join(parts), places[:_MOST_PLACES]) if part)

@@ -16,7 +16,6 @@ from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
-from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.text import urls
 from vaultmem.text.values import plural
 from vaultmem_chat.learning.learning import Learned
@@ -25,7 +24,7 @@ from vaultmem_chat.learning.worker import Worker, service_of
 from vaultmem_chat.llm.llm import open_model
 from vaultmem_chat.memory_context import limits_of
 from vaultmem_chat.proxy import proxy_app
-from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Learners, RecallPool
+from vaultmem_chat.proxy.chat_memory import ChatTurns, Learners, RecallPool
 from vaultmem_chat.proxy.chats import FORMS, Chats, Parts
 from vaultmem_chat.proxy.upstream import Upstream
 from vaultmem_server import serving
@@ -101,9 +100,7 @@ class Chatting:
         self._worker = Worker(
             self._learning, self._learners.model, self._on_learned, self._memory.is_busy
         )
-        self._turns = ChatTurns(
-            self._worker.turns, self._worker.nudge, self._last_turn, service_of(config)
-        )
+        self._turns = ChatTurns(self._worker.turns, self._worker.nudge, service_of(config))
         self._parts = Parts(
             self.upstream, self._memory, self._turns, self._learners,
             ChatCounts(self._learning.state.folder), config.text("proxy.place"),
@@ -125,17 +122,6 @@ class Chatting:
         upstream."""
         is_set = self._config.text("llm.model")
         return open_model(self._config, key=key, model="" if is_set else name)
-
-    def _last_turn(self, conversation: str) -> LastTurn | None:
-        """The user's newest words in the notes of a conversation. Opens the vault, as any thread may call it."""
-        try:
-            with self._vault() as vault:
-                result = vault.entries(conversation, kinds=[TURNS])
-        except VaultmemError as error:
-            log.warning("earlier turns are not known: %s", error)
-            return None
-        turns = [message for message in result if message["role"] == USER]
-        return LastTurn(str(turns[-1]["content"]).strip(), str(turns[-1]["id"])) if turns else None
 
     @contextlib.asynccontextmanager
     async def running(self, _: object = None) -> AsyncIterator[None]:
