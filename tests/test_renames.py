@@ -16,7 +16,7 @@ from vaultmem.pending.open_store import open_store
 from vaultmem.pending.pending import Pending
 from vaultmem.pending.record import Record
 from vaultmem.reminders.due import TASK, Due
-from vaultmem.reminders.renames import KEEP_FOR, Entries, Renames, moved_entries
+from vaultmem.reminders.renames import KEEP_FOR, Entries, IsThere, Moved, Renames
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.text.times import stamp
 
@@ -54,6 +54,14 @@ def looked(vault: Path) -> tuple[Record, list[Due]]:
 
 
 OLD = {"vm-old": due("vm-old")}
+
+
+def moved_entries(
+    before: dict[str, Due], after: list[Due], entries: Entries, is_there: IsThere
+) -> Moved:
+    renames = Renames("")
+    renames.follow([*before.values()], entries, 0.0, is_there)
+    return renames.follow(after, entries, 1.0, is_there)
 
 
 def test_a_note_of_another_name_keeps_its_answers() -> None:
@@ -173,25 +181,16 @@ def test_a_kill_before_the_answers_are_recorded_costs_none(
     assert (moved.path, record.answers()[moved.id].state) == ("Two.md", DONE)
 
 
-def test_all_turns_of_a_task_that_repeats_move_at_once(vault: Path, write: Write) -> None:
+def test_all_turns_of_a_task_that_repeats_move(vault: Path, write: Write) -> None:
     write("Home.md", "- [ ] water the plants 🔁 every day 📅 2026-11-01\n")
-    waiting, catalog = in_process(vault)
-    answers: dict[str, Answer] = {}
     for day in range(1, 22):
-        last = waiting.dues(catalog, NOW, answers)[-1]
-        answers[last.id] = Answer(last.id, DONE, f"2026-11-{day:02}T10:00:00Z")
-    before = waiting.dues(catalog, NOW, answers)
-    heard = {before[-1].id: Notified(before[-1].id, AT, 1, DAY)}
+        record, dues = looked(vault)
+        record.add([Answer(dues[-1].id, DONE, f"2026-11-{day:02}T10:00:00Z")], [], NOW.timestamp())
+    _, before = looked(vault)
     (vault / "Home.md").rename(vault / "Flat.md")
-    synced(vault)
-    catalog = Vault(str(vault)).searcher().catalog
-    [first] = waiting.dues(catalog, NOW, answers)
-    moved = moved_entries(
-        {due.id: due for due in before}, [first], Entries(answers, heard), nowhere
-    )
-    after = waiting.dues(catalog, NOW, moved.answers)
+    _, after = looked(vault)
     assert [due.due for due in after] == [due.due for due in before]
-    assert (after[-1].due, [*moved.notified]) == (DAY, [after[-1].id])
+    assert (after[-1].due, after[-1].path) == (DAY, "Flat.md")
 
 
 def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_no_task() -> None:

@@ -221,16 +221,17 @@ class Pending:
 
     def _follow_renames(self, catalog: Catalog, now: datetime) -> None:
         """Move answers and notifications to the new paths of renamed notes."""
-        answers = self.answers(now)
-        dues = self.dues(catalog, now, answers)
-        entries = Entries(answers, self.record.notified())
-        moved = self._renames.follow(dues, entries, now.timestamp(), self._is_there)
-        if moved.answers or moved.notified:
-            self.unsettled = self.unsettled or bool(moved.answers)
-            self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
-        self._renames.keep(dues, entries)  # last, so that after a kill they are moved again
-        if moved.answers:  # when a recurring item may have another occurrence
-            self._follow_renames(catalog, now)
+        while True:  # a recurring item may then have another occurrence
+            answers = self.answers(now)
+            dues = self.dues(catalog, now, answers)
+            entries = Entries(answers, self.record.notified())
+            moved = self._renames.follow(dues, entries, now.timestamp(), self._is_there)
+            if moved.answers or moved.notified:
+                self.unsettled = self.unsettled or bool(moved.answers)
+                self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
+            self._renames.keep(dues, entries)  # last, so that after a kill they are moved again
+            if not moved.answers:
+                return
 
     def _is_there(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self.vault, path))
