@@ -279,7 +279,7 @@ def test_relative_words_count_from_there_in_a_renamed_note_too(
     edited = NOW + timedelta(5)
     dated(write("Note.md", f"{text}\nmore\n"), edited)
     found(vault, edited, by=one)
-    dated(write("Copy.md", f"{text}\nmore\n"), edited)
+    dated(write("Copy.md", f"{text}\nother\n"), edited)
     days = {due.path: due.due for due in found(vault, edited, by=one)}
     assert days == {"Note.md": "2026-11-23", "Copy.md": "2026-11-28"}, "as of a template"
     (vault / "Note.md").rename(vault / "Other.md")

@@ -73,11 +73,11 @@ _ALL = _NOTES.format(copied=COPIED, chosen="")
 _SOME = _NOTES.format(copied=COPIED, chosen="AND t.note IN (SELECT value FROM json_each(?))")
 # Including notes whose tasks are done, so that ticking one changes no other's id.
 _PATHS = """SELECT json_group_array(json_array(id, path)) FROM files
-    WHERE id IN (SELECT note FROM tasks {chosen})"""
-_ALL_PATHS = _PATHS.format(chosen="")
-_SOME_PATHS = _PATHS.format(chosen="WHERE note IN (SELECT value FROM json_each(?))")
+    WHERE id IN (SELECT note FROM tasks)"""
 
-_NOTE = "note "  # followed by the path: the key for the content of a note whose words count from some day
+_NOTE = (
+    "note "  # followed by its hash: the key for the path of a note whose words count from some day
+)
 
 # A copy whose original is gone keeps its own name. CROSS: a few copies are looked up among all files, not the reverse.
 _COPIES = """SELECT c.copy, c.original, coalesce(o.path, f.path) FROM conflicts c CROSS JOIN files f ON f.id = c.copy
@@ -99,47 +99,30 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueN
     ]  # fmt: skip
 
 
-class _Names:
-    """The file names of notes with tasks, and which of these notes share one."""
-
-    def __init__(self) -> None:
-        self._names: dict[int, str] = {}
-        self._notes: defaultdict[str, set[int]] = defaultdict(set)
-
-    def follow(self, catalog: Catalog, changed: Iterable[int] | None) -> set[int]:
-        """Query the names of some notes again, or of all. Returns those that begin or cease to share theirs."""
-        some = None if changed is None else json.dumps(sorted(changed))
-        answer = catalog.db.execute(*((_SOME_PATHS, (some,)) if some else (_ALL_PATHS,)))
-        new = {id_: folded_name(path) for id_, path in json.loads(answer.fetchone()[0])}
-        gone = {id_: self._names.pop(id_) for id_ in changed or () if id_ in self._names}
-        names = {*gone.values(), *new.values()}
-        before = self._sharing(names)
-        for id_, name in gone.items():
-            self._notes[name].discard(id_)
-        for id_, name in new.items():
-            self._notes[name].add(id_)
-        self._names |= new
-        return before ^ self._sharing(names)
-
-    def is_shared(self, note: int | None) -> bool:
-        """Whether other notes have the name of this one."""
-        return note in self._names and len(self._notes[self._names[note]]) > 1
-
-    def _sharing(self, names: Iterable[str]) -> set[int]:
-        return {id_ for name in names if len(self._notes[name]) > 1 for id_ in self._notes[name]}
+def _sharing_names(catalog: Catalog) -> set[int]:
+    """The notes with tasks that have the same file name as another."""
+    by_name = defaultdict[str, list[int]](list)
+    for id_, path in json.loads(catalog.db.execute(_PATHS).fetchone()[0]):
+        by_name[folded_name(path)].append(id_)
+    return {id_ for ids in by_name.values() if len(ids) > 1 for id_ in ids}
 
 
 # --- Schedules of these notes
 
 
 class _Entry(NamedTuple):
-    """A due in the overall order. Sorting an almost sorted list is fast."""
+    """A due in the overall order."""
 
     when: str
     path: str
     line: int
     due: Due
     note: int
+
+
+class _OfNote(NamedTuple):
+    fixed: list[Due]  # the same on every day
+    moving: list[Schedule]
 
 
 class Agenda:
@@ -151,30 +134,32 @@ class Agenda:
         self._lock = threading.Lock()
         self._index: tuple[str, int] | None = None
         self._seq: int | None = None
-        self._notes: dict[int, list[Schedule]] = {}  # schedules that depend on the day
-        self._names = _Names()
+        self._notes: dict[int, _OfNote] = {}
+        self._sharing = set[int]()  # notes that share a name
         # Conflict copies, each with its original and its path.
         self._copies: dict[int, tuple[int | None, str]] = {}
-        self._fixed: list[_Entry] = []  # schedules independent of the day, sorted
         self._met: dict[str, str] | None = None
-        self._paths: dict[str, list[str]] | None = None  # paths of known notes, by hash
-        # Changing schedules, and all dues, at the last look: usually nothing has changed.
-        self._listed: tuple[list[_Entry], tuple[Due, ...]] | None = None
+        # Changing dues, and all of them, at the last look: usually nothing has changed.
+        self._listed: tuple[list[tuple[Due, int]], tuple[Due, ...]] | None = None
 
     def dues(self, catalog: Catalog, now: datetime, answers: Answers) -> tuple[Due, ...]:
         """Everything due by that time, including closed items; `now` has a zone, and ids are unique."""
         snoozed = {id_: one for id_, one in answers.items() if one.state == SNOOZED}
         with self._lock:
             self._follow(catalog, now)
-            moving = sorted(
-                _entry(due, note)
-                for note, schedules_of_note in self._notes.items()
-                for schedule in schedules_of_note
-                for due in schedule.due_at(now, answers, snoozed)
-            )
+            moving = [
+                (due, note)
+                for note, of_note in self._notes.items()
+                for one in of_note.moving
+                for due in one.due_at(now, answers, snoozed)
+            ]
             if self._listed is None or self._listed[0] != moving:
-                every = sorted([*self._fixed, *moving]) if moving else self._fixed
-                self._listed = moving, _with_different_ids(self._once(every))
+                fixed = [(due, note) for note, one in self._notes.items() for due in one.fixed]
+                entries = sorted(
+                    _Entry(due.due or due.at, due.path, due.line, due, note)
+                    for due, note in (*fixed, *moving)
+                )
+                self._listed = moving, _with_different_ids(self._once(entries))
             return self._listed[1]
 
     def _once(self, entries: list[_Entry]) -> dict[tuple[str, str], Due]:
@@ -195,7 +180,7 @@ class Agenda:
     def next_turn(self, now: datetime) -> str:
         """When the next occurrence of any recurring item replaces the last: a local minute, or ""."""
         with self._lock:
-            moving = [schedule for schedules in self._notes.values() for schedule in schedules]
+            moving = [schedule for note in self._notes.values() for schedule in note.moving]
         return min((at for due in moving if (at := due.next_after(now))), default="")
 
     def _follow(self, catalog: Catalog, now: datetime) -> None:
@@ -203,67 +188,40 @@ class Agenda:
         index = catalog.path, _inode(catalog.path)
         since = self._seq if index == self._index else None
         seq, changed = catalog_read.changed_notes(catalog, since)
-        if copies := self._follow_copies(catalog):
-            self._listed = None
-        if changed is None or (since is not None and seq < since):
-            changed, self._names = None, _Names()
-            self._names.follow(catalog, None)
-        else:
-            changed |= copies | self._names.follow(catalog, changed)
-            changed |= {copy for copy, (original, _) in self._copies.items() if original in changed}
-        if self._met is None or changed is None:
-            rows = self._ledger.rows(
-                "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
-            )
-            self._met = dict(rows)
-        if changed is None or changed:
+        if self._met is None or (since is not None and seq < since):
+            changed = None
+        copies = {copy: (first, path) for copy, first, path in catalog.db.execute(_COPIES)}
+        if changed is None or changed or copies != self._copies:
+            sharing = _sharing_names(catalog)
+            if changed is not None:
+                changed |= {copy for copy, _ in copies.items() ^ self._copies.items()}
+                changed |= sharing ^ self._sharing
+                changed |= {copy for copy, (first, _) in copies.items() if first in changed}
+            self._copies, self._sharing, self._listed = copies, sharing, None
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
 
-    def _follow_copies(self, catalog: Catalog) -> set[int]:
-        """Query conflict copies again. Returns notes that begin or cease to be one."""
-        before = self._copies
-        self._copies = {
-            copy: (original, path)
-            for copy, original, path in catalog.db.execute(_COPIES).fetchall()
-        }
-        return {copy for copy, _ in before.items() ^ self._copies.items()}
-
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
-        notes, self._paths = notes_with_times(catalog, changed), None
         if changed is None:
-            self._notes, self._fixed, self._listed = {}, [], None
+            rows = self._ledger.rows(
+                "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
+            )
+            self._met, self._notes = dict(rows), {}
         for id_ in changed or ():
             self._notes.pop(id_, None)
-        fixed: list[_Entry] = []
         used: dict[str, str] = {}
-        for note in notes:
+        for note in notes_with_times(catalog, changed):
             asks, own_used = self._read_note(catalog, note, now.tzinfo or UTC)
-            if moving := [ask for ask in asks if not ask.is_fixed]:
-                self._notes[note.id] = moving
-            own = (with_id(ask.due, ask.key) for ask in asks if ask.is_fixed)
-            fixed += (_entry(due, note.id) for due in own)
+            fixed = [with_id(ask.due, ask.key) for ask in asks if ask.is_fixed]
+            self._notes[note.id] = _OfNote(fixed, [ask for ask in asks if not ask.is_fixed])
             used |= own_used
-        fixed.sort()
-        if fixed != [entry for entry in self._fixed if entry.note in (changed or ())]:
-            kept = (entry for entry in self._fixed if entry.note not in (changed or ()))
-            self._fixed, self._listed = sorted([*kept, *fixed]), None
         self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
     def _former_name(self, catalog: Catalog, note: DueNote) -> str:
         """The former name of the note: that of a missing note with the same content."""
-        met = self._met or {}
-        if f"{_NOTE}{note.path}" in met:
-            return ""
-        if self._paths is None:
-            self._paths = defaultdict(list)
-            for key, value in met.items():
-                if key.startswith(_NOTE):
-                    self._paths[value].append(key[len(_NOTE) :])
-        paths = self._paths.get(note.hash, ())
-        exists = "SELECT 1 FROM files WHERE path = ?"
-        gone = (path for path in paths if not catalog.db.execute(exists, (path,)).fetchone())
-        return folded_name(next(gone, ""))
+        path = (self._met or {}).get(f"{_NOTE}{note.hash}", note.path)
+        exists = catalog.db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
+        return "" if exists else folded_name(path)
 
     def _read_note(
         self, catalog: Catalog, note: DueNote, zone: tzinfo
@@ -283,7 +241,7 @@ class Agenda:
         place = Place(note.path, note.title, foreign, written)
         asks = [ask for ask in self._schedules(note, place) if ask]
         # Even an item's own id may occur twice.
-        if self._names.is_shared(original):
+        if original in self._sharing:
             asks = [
                 ask if ask.due.memory else ask._replace(due=ask.due._replace(source=path))
                 for ask in asks
@@ -294,7 +252,7 @@ class Agenda:
                 for ask in asks
             ]
         if written.used:
-            written.used[f"{_NOTE}{note.path}"] = note.hash
+            written.used[f"{_NOTE}{note.hash}"] = note.path
         return asks, written.used
 
     def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule | None]:
@@ -359,10 +317,6 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(seconds, zone)
     except (OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(0, zone)
-
-
-def _entry(due: Due, note: int) -> _Entry:
-    return _Entry(due.due or due.at, due.path, due.line, due, note)
 
 
 def _turn(entry: _Entry) -> tuple[str, str]:
