@@ -27,7 +27,7 @@ from vaultmem.memories.reports import ChangeReport, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.operations import own_notes, past
 from vaultmem.pending import carrying
-from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
+from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import Item, days_later, is_listable, is_over, words_of
 from vaultmem.schedule import LocalZone
 from vaultmem.text.sanitize import one_line_or_placeholder
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from vaultmem.operations.leaving import AnswerReport, ItemReport
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
-_A_YEAR = 366  # days
 _DAY = 86_400  # seconds
 LEAST = 4  # least letters of an id that name an item
 _PREFIX = "vm-"
@@ -158,10 +157,12 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
 def _series(session: Session, target: _Target, state: str, params: Arguments) -> str:
     """The id of the series that ends with this answer, or continues when it is taken back; "" for none."""
     if params.flag("series") and state == DROPPED:
-        due = target.due or _unanswered_due(session, target.id)
+        due = target.due
         if due is None or not due.series:
             where = f"{due.path}:{due.line}" if due and due.repeat else ""
             why = f"repeats in its note, {where}; end it there, or" if where else "does not repeat;"
+            if due is None and target.last:
+                why = "was answered; name its next occurrence, see vaultmem pending, or"
             raise UsageError(
                 f"{one_line_or_placeholder(target.text)!r} ({target.id}) {why} leave --series out"
             )
@@ -170,14 +171,6 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
         return ""
     series = target.due.series if target.due else carrying.series_of(session, target.id)
     return series if is_closed(session.store.pending.record.answers(), series) else ""
-
-
-def _unanswered_due(session: Session, id_: str) -> Due | None:
-    """The due item of this id, ignoring answers: a recurring one may have moved on since."""
-    dues = carrying.dues(session, {})
-    rolling = [due for due in dues if due.memory and due.rolls]
-    earlier = (occurrence for due in rolling for occurrence in earlier_occurrences(due, _A_YEAR))
-    return next((due for due in (*dues, *earlier) if due.id == id_), None)
 
 
 def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) -> JsonObject:

@@ -33,7 +33,7 @@ from vaultmem.operations import leaving, own_notes
 from vaultmem.operations.leaving import ItemReport, Settled
 from vaultmem.pending.person_facts import Learned
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
-from vaultmem.reminders.items import carried_out_ids, words_of
+from vaultmem.reminders.items import words_of
 from vaultmem.review import review
 from vaultmem.review.proposals import Proposal
 from vaultmem.text.recurrence import resume_rule
@@ -117,9 +117,9 @@ class _Work:
         """Archive reminders, and tick tasks."""
         # From the last line up: the next occurrence of a recurring task is another line of its note.
         for due in sorted(self._dues, key=lambda one: (one.path, -one.line)):
-            for answer, mark in self._requested(due):
+            if answer := self._requested(due):
                 with self._or_skip(due.id, due.path):
-                    self._settle(due, answer, mark)
+                    self._settle(due, answer)
 
     def move_on(self) -> None:
         """Give recurring reminders the day of their next occurrence, once the counted one is done or dropped."""
@@ -140,8 +140,7 @@ class _Work:
             return
         draft = self._session.draft()
         draft.set(memory, f"next on {following.at.replace('T', ' ')}", **sets)
-        plan, mark = draft.plan(answer.state), carried_out_ids(due)[0]
-        self._do(due, answer, plan, mark, following.at)
+        self._do(due, answer, draft.plan(answer.state), following.at)
 
     def promote_facts(self) -> None:
         """Make memories of facts of conversations that the person ticked."""
@@ -175,35 +174,30 @@ class _Work:
         is_ended = is_closed(self._answers, due.series)
         return self._answers.get(due.series if is_ended else due.id)
 
-    def _requested(self, due: Due) -> Iterator[tuple[Answer, str]]:
-        """The answer to carry out, if any, and the mark that it was carried out."""
-        answers = self._answers
+    def _requested(self, due: Due) -> Answer | None:
+        """The answer to carry out, if any."""
         answer = self._answer_to(due)
         if answer is None or answer.state not in (DONE, DROPPED):
-            return
-        mark, *wider = carried_out_ids(due)
+            return None
         if due.kind == REMINDER:  # a recurring item is handled here only if no occurrence follows
             others = (other for other in self._dues if other.memory == due.memory)
-            if answer.id == due.series or all(is_closed(answers, other.id) for other in others):
-                yield answer, mark  # otherwise it has another occurrence
-        elif due.kind == TASK and answer.state == DONE:
+            is_last = all(is_closed(self._answers, other.id) for other in others)
+            return answer if answer.id == due.series or is_last else None
+        if due.kind == TASK and answer.state == DONE:
             how = self._session.store.config.text("pending.complete_in_notes")
-            consent = answer if how == "always" else answers.get(completion_id(due.path))
-            if how == "never" or consent is None or consent.state != DONE:
-                return
-            answer = max(answer, consent, key=lambda one: one.at)
-            elsewhere, beside = (answers.get(id_) for id_ in wider)
-            if mark in answers or beside or elsewhere is None or elsewhere.at < answer.at:
-                yield answer, mark
+            consent = answer if how == "always" else self._answers.get(completion_id(due.path))
+            if how != "never" and consent and consent.state == DONE:
+                return max(answer, consent, key=lambda one: one.at)
+        return None
 
-    def _settle(self, due: Due, answer: Answer, mark: str) -> None:
+    def _settle(self, due: Due, answer: Answer) -> None:
         """Carry it out unless that was done; if it has been reopened since, the person undid it."""
         plan = self._archive_reminder(due, answer) if due.kind == REMINDER else self._ticked(due)
         if plan is not None:
-            self._do(due, answer, plan, mark)
+            self._do(due, answer, plan)
 
-    def _do(self, due: Due, answer: Answer, plan: Plan, mark: str, next_at: str = "") -> None:
-        if is_carried_out(answer, mark, self._answers):
+    def _do(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
+        if is_carried_out(answer, carried_out_id(due.id), self._answers):
             ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
             self._reopen(due.id, ids, one_line(words_of(due)), due.path)
         elif self._dry_run:
@@ -260,15 +254,16 @@ class _Work:
         if outcome.skipped:
             self.settled.skip(due.id, due.path, outcome.skipped[0][1])
             return
-        self._record(carried_out_ids(due), answer, by, one_line(words_of(due)))
+        self._record(due.id, answer, by, one_line(words_of(due)))
         self.settled.done.append({
             "due": due.id, "text": words, "path": plan.changes[0].target, "action": plan.name, "next": next_at,
         })  # fmt: skip
 
     def _promote(self, fact: Learned) -> None:
-        mark, words = carried_out_id(fact.id), one_line(fact.content)
-        answer = self._answers[fact.question]
-        if is_carried_out(answer, mark, self._answers):  # an undo has brought the fact back
+        words, answer = one_line(fact.content), self._answers[fact.question]
+        if is_carried_out(
+            answer, carried_out_id(fact.id), self._answers
+        ):  # an undo has brought the fact back
             self._reopen(fact.question, [fact.question], words, fact.path)
             return
         verb = plugins.load("vaultmem.verbs", "promote-fact")["promote-fact"]
@@ -280,7 +275,7 @@ class _Work:
         self.settled.done.append({
             "due": fact.question, "text": words, "path": made["path"], "action": "remember",
         })  # fmt: skip
-        self._record([mark], answer, YOU, words)
+        self._record(fact.id, answer, YOU, words)
 
     def _reopen(self, id_: str, ids: Iterable[str], words: str, path: str) -> None:
         self.settled.reopened.append({"due": id_, "text": words, "path": path})
@@ -289,10 +284,10 @@ class _Work:
             answers = [Answer(item_id, OPEN, at, YOU, "", words) for item_id in ids]
             self._session.store.pending.record.add(answers, [], self._session.now)
 
-    def _record(self, marks: Iterable[str], answer: Answer, by: str, words: str) -> None:
+    def _record(self, id_: str, answer: Answer, by: str, words: str) -> None:
         at = max(stamp(self._session.now), answer.at)
-        answers = [Answer(mark, DONE, at, by, "", f"carried out: {words}") for mark in marks]
-        self._session.store.pending.record.add(answers, [], self._session.now)
+        mark = Answer(carried_out_id(id_), DONE, at, by, "", f"carried out: {words}")
+        self._session.store.pending.record.add([mark], [], self._session.now)
 
 
 def _next_times(memory: Memory, following: Due) -> dict[str, Value]:

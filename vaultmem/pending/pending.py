@@ -17,6 +17,7 @@ from vaultmem.memories.item_answers import (
     YOU,
     Answer,
     Answers,
+    carried_out_id,
     halted_id,
     history_answers,
     state_of,
@@ -243,7 +244,7 @@ class Pending:
         over = (due for due in dues if items.is_over(due, answers))
         self.unsettled = (
             self.unsettled
-            or any(items.carried_out_ids(due)[0] in answers for due in over)
+            or any(carried_out_id(due.id) in answers for due in over)
             or bool(self.facts_to_promote(catalog, now, answers))
         )
 

@@ -27,8 +27,6 @@ MOST_BYTES = 4_000_000  # bytes of a page, and of a copy of it
 _LONGEST_MEMORY = 1_000_000  # characters
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
-_BEGUN = "begun"
-
 Recorder = Callable[[Mapping[str, Ack]], None]
 
 
@@ -42,8 +40,7 @@ class Refreshed(NamedTuple):
 
 class _Memory(NamedTuple):
     digest: str = ""  # digest of its last content
-    # Recorded answers still on the page, and items begun there because their note says so.
-    recorded: frozenset[str] = frozenset()
+    recorded: frozenset[str] = frozenset()  # answers still on the page
 
 
 class _Copy(NamedTuple):
@@ -199,19 +196,14 @@ class _Turn:
         text = "" if data is None else self._page.own_text(data)
         content = ticks.read(text)
         self.take(content)
-        begun = frozenset(f"{item.id} {_BEGUN}" for item in self._left() if item.begun)
-        written = {mark for mark in self._before.recorded if mark.endswith(_BEGUN)}
         self.record_all()
-        self.on_page = _answer_ids(content) | written
-        self.after = _answer_ids(content) | begun
+        self.on_page = self.after = _answer_ids(content)
         is_new = bool(self.acks) or self._before.digest != self.digest() or not content.is_whole
         says_something = text.strip() or self._left() or "".join(self.typed).strip()
         if not (says_something and (is_new or ticks.missing_lines(content, self.typed))):
             return data
-        by_person = [tick for tick in content.ticks if f"{tick.id} {_BEGUN}" not in written]
-        content = content._replace(ticks=by_person)
         page = ticks.compose(content, self._left(), self._page.style, self.typed, self.extent)
-        self.after = _answer_ids(ticks.read(page)) | begun
+        self.after = _answer_ids(ticks.read(page))
         return _encode(page)
 
     def holds_all_of(self, copy: Content, page: Content) -> bool:

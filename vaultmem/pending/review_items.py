@@ -38,7 +38,6 @@ from vaultmem.reminders.items import (
     SHORT,
     Extent,
     Item,
-    carried_out_ids,
     completion_questions,
     days_later,
     due_items,
@@ -196,7 +195,7 @@ class Review:
 
     def answerable_ids(self) -> set[str]:
         """The ids of all existing items that may have been answered, which must not be dropped."""
-        ids = {id_ for due in self._dues for id_ in (due.id, due.series, *carried_out_ids(due))}
+        ids = {id_ for due in self._dues for id_ in (due.id, due.series, carried_out_id(due.id))}
         ids |= {approval_id(due.id) for due in self._dues}
         ids |= {completion_id(due.path) for due in self._dues}
         for memory in person_facts.procedural(self._memories):

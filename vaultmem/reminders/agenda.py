@@ -197,7 +197,9 @@ class Agenda:
                 changed |= {copy for copy, _ in copies.items() ^ self._copies.items()}
                 changed |= sharing ^ self._sharing
                 changed |= {copy for copy, (first, _) in copies.items() if first in changed}
-            self._copies, self._sharing, self._listed = copies, sharing, None
+            if copies != self._copies:
+                self._listed = None
+            self._copies, self._sharing = copies, sharing
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
 
@@ -207,14 +209,17 @@ class Agenda:
                 "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
             )
             self._met, self._notes = dict(rows), {}
-        for id_ in changed or ():
-            self._notes.pop(id_, None)
+        before = {id_: self._notes.pop(id_) for id_ in changed or () if id_ in self._notes}
+        read: dict[int, _OfNote] = {}
         used: dict[str, str] = {}
         for note in notes_with_times(catalog, changed):
             asks, own_used = self._read_note(catalog, note, now.tzinfo or UTC)
             fixed = [with_id(ask.due, ask.key) for ask in asks if ask.is_fixed]
-            self._notes[note.id] = _OfNote(fixed, [ask for ask in asks if not ask.is_fixed])
+            read[note.id] = _OfNote(fixed, [ask for ask in asks if not ask.is_fixed])
             used |= own_used
+        self._notes |= read
+        if changed is None or any(read.get(id_) != before.get(id_) for id_ in changed):
+            self._listed = None
         self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
     def _former_name(self, catalog: Catalog, note: DueNote) -> str:

@@ -45,7 +45,6 @@ class Due(NamedTuple):
     series: str = ""  # the id that records the end of a recurring item, vm-…
     task: str = ""  # its words without the time, if that would be wrong on another day
     content: str = ""  # identifies a due note under another name
-    begun: bool = False  # a TASK in progress, according to its note
     source: str = ""  # source of its id: the note's name, or the id of the task or memory
     key: str = ""  # key of its id, within the source
 
@@ -101,7 +100,7 @@ class Schedule(NamedTuple):
             )
             if not day:
                 return
-            due = shift(turn, day.isoformat() + turn.due[10:])._replace(kind=SENTENCE, begun=False)
+            due = shift(turn, day.isoformat() + turn.due[10:])._replace(kind=SENTENCE)
             turn = with_id(due, self.key and day.isoformat())
             yield turn
 
@@ -181,14 +180,6 @@ def occurrence_after(rule: str, start: str, when: str) -> str:
     """The occurrence that follows the one of that time; "" for none."""
     _, following = _days_around(rule, date.fromisoformat(start[:10]), date.fromisoformat(when[:10]))
     return following and following + start[10:]
-
-
-def earlier_occurrences(due: Due, days: int) -> Iterator[Due]:
-    """Possible former occurrences of a reminder that has moved on since, one for each of these days."""
-    day = date.fromisoformat(due.due[:10]).toordinal()
-    for number in range(day - 1, max(day - days, 1), -1):
-        when = date.fromordinal(number).isoformat() + due.due[10:]
-        yield with_id(shift(due, when))
 
 
 def shift(due: Due, when: str) -> Due:

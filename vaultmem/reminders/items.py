@@ -15,12 +15,10 @@ from vaultmem.memories.item_answers import (
     SNOOZED,
     Answer,
     Answers,
-    carried_out_id,
     completion_id,
     is_asleep,
     is_believed,
     is_closed,
-    item_id,
     state_of,
 )
 from vaultmem.notes.places import OUTLINE
@@ -60,7 +58,6 @@ class Item:
     author: str = ""  # the assistant that wrote it; "" for the person
     memory: str = ""  # the id of its memory
     known: str = ""  # for a preference, its day
-    begun: bool = False  # a task in progress, according to its note
     counts_others: bool = False  # represents more than the page lists
 
 
@@ -130,17 +127,6 @@ def is_over(due: Due, answers: Answers) -> bool:
 def is_listable(due: Due, answers: Answers) -> bool:
     """Whether it belongs to the person or an assistant, or was approved."""
     return is_believed(due.id, answers, foreign=due.foreign)
-
-
-def carried_out_ids(due: Due) -> tuple[str, ...]:
-    """The ids of the record that the answer was carried out; the first one suffices to know. A task has two more, for
-    any note and for notes of its folder: copies beside a note are ticked with it, but another project's README with
-    the same words is a coincidence, and the person has not seen it."""
-    if due.kind != TASK:
-        return (carried_out_id(due.id),)
-    folder = due.path.rpartition("/")[0]
-    keys = (f"carried out\0{due.path}", "carried out", f"carried out in\0{folder}")
-    return tuple(item_id(due.id, key) for key in keys)
 
 
 def place_of(due: Due) -> str:
@@ -219,7 +205,6 @@ def _item_of(due: Due, section: str) -> Item:
     return Item(
         due.id, section, words_of(due), due.due or due.at, place_of(due), title_of(due),
         due.repeat or None, scope=due.scope, private=due.private, author=due.author, memory=due.memory,
-        begun=due.begun,
     )  # fmt: skip
 
 
@@ -333,12 +318,12 @@ def _our_part(items: Sequence[Item], last: tuple[str, str], style: str) -> str:
 
 def _line(item: Item) -> str:
     """A box to tick. Time and repetition are words, so that no plugin lists the item again."""
-    box = "" if item.section == PREFERENCES else "[/] " if item.begun else "[ ] "
+    box = "" if item.section == PREFERENCES else "[ ] "
     return f"- {box}{' '.join(own_words(item))} ^{item.id}\n"
 
 
 def _block(item: Item) -> str:
-    marker = "" if item.section == PREFERENCES else "DOING " if item.begun else "TODO "
+    marker = "" if item.section == PREFERENCES else "TODO "
     return f"\t- {marker}{' '.join(own_words(item))}\n\t  vm-id:: {item.id}\n"
 
 

@@ -143,7 +143,7 @@ class Place(NamedTuple):
 def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None:
     """An open task; `plain` says whether its words may give the time if it has no date."""
     due = place.due(TASK, _text(fields, "text"), _line(fields), _own_id(fields))
-    due = due._replace(repeat=_repeat(fields), begun=fields.get("status") == "/")
+    due = due._replace(repeat=_repeat(fields))
     by, scheduled, remind = (_text(fields, key) for key in ("due", "scheduled", "remind"))
     planned = [moment for moment in (scheduled, remind) if moment]
     first = by or min(planned, default="") or _text(fields, "start")
