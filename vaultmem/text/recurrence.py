@@ -14,12 +14,28 @@ from vaultmem.text.times import MONTHS, WEEKDAYS, day_after, days_of_month, mont
 from vaultmem.text.values import lazy
 
 YEARLY, MONTHLY, WEEKLY, DAILY = range(4)  # as in dateutil.rrule, by which a test checks this
-_TOKEN = lazy(
-    r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))"
+_COUNT = r"\d{1,4}|one|two|three"
+# every [number] (unit [on [the] what {, what}] | what {, what}) [from day] [for number times | until day]
+_RULE = lazy(
+    rf"every(?: (?P<interval>{_COUNT}|other))?"
+    r"(?: (?P<unit>day|week|month|year)s?(?:(?: (?:on|in|the))+ (?P<on>[^ ].*?))?| (?P<named>[^ ].*?))"
+    rf"(?: from (?P<since>[\d-]+))?(?: for (?P<times>{_COUNT})(?: times?)?| until (?P<until>.+))?"
+)
+_BETWEEN = lazy(r" ?, ?(?:(?:and|or|on|in|the) )*| (?:(?:and|or|on|in|the) )+")
+_WHAT = lazy(
+    r"(?:(?P<nth>last(?! last)|first|second|third|\d{1,3}(?:st|nd|rd|th|\.))(?P<last> last)?(?: |$))?(?P<name>[a-z]*)"
 )
 _UNITS = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
-_ORDINALS = {"first": 1, "second": 2, "third": 3}
-_NUMBERS = {"one": 1, "two": 2, "three": 3, "other": 2}
+_NUMBERS = {
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "other": 2,
+    "first": 1,
+    "second": 2,
+    "third": 3,
+    "last": -1,
+}
 _FURTHEST = 366 * 100  # days; 29 February falls on each weekday once in 28 years
 _SHORTEST_MONTH = 28
 
@@ -157,148 +173,45 @@ def read_rule(text: str) -> Rule | None:
     """Parse a rule in words. Returns None when any word is not understood."""
     words = " ".join(text.lower().replace("!", " ").split())
     when_done = words.endswith(" when done")
-    tokens = _tokens(words.removesuffix(" when done"))
-    rule = _Reader(tokens).rule() if tokens else None
-    return rule._replace(when_done=when_done) if rule else None
-
-
-def _tokens(words: str) -> list[str]:
-    """Words, ordinals as "#3", numbers and commas; empty when the text holds anything else."""
-    result = []
-    position = 0
-    while position < len(words):
-        match = _TOKEN.match(words, position)
-        if not match:
-            return []
-        result.append(f"#{match['ordinal']}" if match["ordinal"] else match[0].strip())
-        position = match.end()
-    return result
-
-
-class _Reader:
-    """every [number] unit [on [the] what {, what}] [from day] [for number times | until day]"""
-
-    def __init__(self, tokens: list[str]) -> None:
-        self.tokens = tokens
-        self.at = 0
-        self.weekdays: list[Weekday] = []
-        self.month_days: list[int] = []
-        self.months: list[int] = []
-        self.times: int | None = None
-        self.until: date | None = None
-        self.since: date | None = None
-
-    def rule(self) -> Rule | None:
-        if not self._accept("every"):
-            return None
-        interval = self._interval()
-        unit = self._unit()
-        if unit is None or interval == 0:
-            return None
-        while self._accept("on", "in", "the"):
-            self._skip("on", "in", "the")
-            if not self._list():
-                return None
-        if self._accept("from"):
-            self.since = _day([self._next()])
-            self.at += 1
-            if self.since is None:
-                return None
-        if not self._end() or self.at < len(self.tokens):
-            return None
-        days, months = tuple(self.weekdays), tuple(self.months)
-        return Rule(
-            unit, interval, days, tuple(self.month_days), months,
-            times=self.times, until=self.until, since=self.since,
-        )  # fmt: skip
-
-    def _end(self) -> bool:
-        """Read how often or until when. Returns False if that is not understood."""
-        if self._accept("for"):
-            word = self._next()
-            self.times = int(word) if word.isdigit() else _NUMBERS.get(word)
-            self.at += 1
-            self._skip("time", "times")
-            return bool(self.times) and word != "other"
-        if self._accept("until"):
-            self.until = _day([word for word in self.tokens[self.at :] if word not in {",", "of"}])
-            self.at = len(self.tokens)
-            return self.until is not None
-        return True
-
-    def _next(self) -> str:
-        return self.tokens[self.at] if self.at < len(self.tokens) else ""
-
-    def _accept(self, *words: str) -> bool:
-        if self._next() not in words:
-            return False
-        self.at += 1
-        return True
-
-    def _skip(self, *words: str) -> None:
-        while self._accept(*words):
-            pass
-
-    def _interval(self) -> int:
-        word = self._next()
-        number = int(word) if word.isdigit() else _NUMBERS.get(word)
-        if number is None:
-            return 1
-        self.at += 1
-        return number
-
-    def _unit(self) -> int | None:
-        word = self._next().removesuffix("s")
-        if word == "weekday":
-            self.at += 1
-            self.weekdays += _WORKDAYS
-            return WEEKLY
-        if word in _UNITS:
-            self.at += 1
-            return _UNITS[word]
-        if self._list():
-            return YEARLY if self.months else WEEKLY
+    match = _RULE.fullmatch(words.removesuffix(" when done"))
+    rule = match and _with_days(match["on"] or match["named"])
+    if not match or not rule:
         return None
+    interval, times = _number(match["interval"] or "1"), _number(match["times"] or "1")
+    since, until = _day(match["since"]), _day(match["until"])
+    if not (interval and times and bool(since) == bool(match["since"])):
+        return None
+    if bool(until) != bool(match["until"]):
+        return None
+    unit = _UNITS.get(match["unit"] or "", YEARLY if rule.months else WEEKLY)
+    return rule._replace(
+        unit=unit, interval=interval, when_done=when_done, since=since, until=until,
+        times=times if match["times"] else None,
+    )  # fmt: skip
 
-    def _list(self) -> bool:
-        """Read days and months separated by commas, "and" or "or". Returns whether there was one."""
-        if not self._what():
-            return False
-        while self._accept(",", "and", "or"):
-            self._skip(",", "and", "or", "the", "on")
-            if not self._what():
-                return False
-        return True
 
-    def _what(self) -> bool:
-        nth = self._nth()
-        word = self._next()
-        if (weekday := _weekday(word)) is not None:
-            self.at += 1
-            self.weekdays.append(Weekday(weekday, nth or None))
-        elif nth:
-            self._accept("day", "days")
-            self.month_days.append(nth)
-        elif word in {"weekday", "weekdays"}:
-            self.at += 1
-            self.weekdays += _WORKDAYS
-        elif month := _month(word):
-            self.at += 1
-            self.months.append(month)
+def _with_days(text: str | None) -> Rule | None:
+    """A rule with the days and months of a list; None if any is not understood."""
+    weekdays, month_days, months = list[Weekday](), list[int](), list[int]()
+    for what in _BETWEEN.split(text) if text else ():
+        match = _WHAT.fullmatch(what)
+        name, nth = (match["name"], _number(match["nth"] or "0")) if match else ("", 0)
+        nth = -nth if match and match["last"] else nth
+        if (weekday := _weekday(name)) is not None:
+            weekdays.append(Weekday(weekday, nth or None))
+        elif nth and name in {"", "day", "days"}:
+            month_days.append(nth)
+        elif not nth and name in {"weekday", "weekdays"}:
+            weekdays += _WORKDAYS
+        elif not nth and (month := _month(name)):
+            months.append(month)
         else:
-            return False
-        return True
+            return None
+    return Rule(WEEKLY, 1, tuple(weekdays), tuple(month_days), tuple(months))
 
-    def _nth(self) -> int:
-        word = self._next()
-        if word == "last":
-            self.at += 1
-            return -1
-        number = int(word[1:]) if word.startswith("#") else _ORDINALS.get(word, 0)
-        if not number:
-            return 0
-        self.at += 1
-        return -number if self._accept("last") else number
+
+def _number(word: str) -> int:
+    return _NUMBERS[word] if word in _NUMBERS else int(re.sub(r"\D+", "", word))
 
 
 def _weekday(word: str) -> int | None:
@@ -312,11 +225,12 @@ def _month(word: str) -> int:
     return next((number for number in numbers if len(word) > 2), 0)
 
 
-def _day(words: list[str]) -> date | None:
-    """2027-01-01, January 1 2027, 1st January 2027."""
+def _day(text: str | None) -> date | None:
+    """2027-01-01, January 1 2027, 1st of January, 2027."""
+    words = [word for word in re.split("[ ,]+", text or "") if word != "of"]
     if len(words) == 3:
         number, name = (words[1], words[0]) if _month(words[0]) else (words[0], words[1])
-        words = [f"{words[2]:0>4}-{_month(name):02}-{number.removeprefix('#'):0>2}"]
+        words = [f"{words[2]:0>4}-{_month(name):02}-{re.sub('[a-z.]+$', '', number):0>2}"]
     try:
         return date.fromisoformat(words[0]) if len(words) == 1 else None
     except ValueError:
