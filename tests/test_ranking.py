@@ -3,12 +3,15 @@
 import json
 import random
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from vaultmem.api import Vault
 from vaultmem.index import ORD_BITS
+from vaultmem.search import keyword_search
 from vaultmem.search.keyword_search import Question
 from vaultmem.search.query import Filter, Hit, parse
 
@@ -80,6 +83,28 @@ def test_the_fields_of_why_add_up_to_the_keyword_points(searched: Vault, text: s
         assert sum(found.get(block, 0.0) for found in parts.values()) == pytest.approx(
             score, rel=1e-3
         )
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_leaving_notes_out_is_the_same_as_searching_the_others(searched: Vault, text: str) -> None:
+    searcher, query = searched.searcher(), parse(text)
+    notes = [note for (note,) in searcher.catalog.db.execute("SELECT id FROM notes ORDER BY id")]
+    for share, limit in product((1, 10, 50, 90), (1, 5, 40)):
+        hidden = set(random.Random(share).sample(notes, max(1, share * len(notes) // 100)))
+        others = Question(text, query, [note for note in notes if note not in hidden])
+        best = searcher.keyword.search(Question(text, query, hidden, all_but=True), limit)
+        assert list(best.items()) == list(searcher.keyword.search(others, limit).items())
+
+
+def test_the_engine_is_not_told_of_notes_left_out_that_are_not_among_the_best(
+    searched: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyword, query = searched.searcher().keyword, parse("the boiler")
+    hidden = {next(iter(keyword.search(Question("the boiler", query, None), 1))) >> ORD_BITS}
+    monkeypatch.setattr(keyword_search, "_T", Mock(wraps=keyword_search._T))
+    best = keyword.search(Question("the boiler", query, hidden, all_but=True), 5)
+    assert len(best) == 5
+    assert not keyword_search._T.term_set_query.called  # type: ignore[attr-defined] # a Mock
 
 
 @pytest.mark.parametrize("text", QUERIES)

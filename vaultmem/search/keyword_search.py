@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
+from vaultmem.index import ORD_BITS
 from vaultmem.index.keyword import folded, keyword_errors, normal, open_to_read, tokenize
 from vaultmem.plugins import language
 from vaultmem.search import rank
@@ -96,10 +97,26 @@ class KeywordSearcher:
         """The best blocks, with scores and sizes. Stop words only add points to blocks found otherwise, unless these
         are too few: examining all blocks with stop words takes most of the time in a large vault."""
         telling, weak = self._by_weight(question.query.words)
-        result = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
+        result = self._best(question, limit, telling, weak)
         if weak and len(result[0]) < limit:
-            result = self._run(self._whole(question, rank.FIELDS, question.query.words), limit)
+            result = self._best(question, limit, question.query.words)
         return result
+
+    def _best(
+        self, question: Question, limit: int, telling: list[Term], weak: Sequence[Term] = ()
+    ) -> Sized:
+        """The best blocks of the notes searched. The engine needs longer to leave out a thousand notes than for all
+        else, and few of the best blocks are theirs: it leaves them out only if too few others are among the best."""
+        hidden = question.notes if question.all_but else None
+        if hidden:
+            everywhere = Question(question.text, question.query, None)
+            query = self._whole(everywhere, rank.FIELDS, telling, weak)
+            for count in (limit + limit // 4, 3 * limit):
+                scores, sizes = self._run(query, count)
+                kept = [block for block in scores if block >> ORD_BITS not in hidden][:limit]
+                if len(kept) == limit or len(scores) < count:
+                    return {block: scores[block] for block in kept}, sizes
+        return self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
 
     @keyword_errors()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
