@@ -123,8 +123,8 @@ def _starting(flat: str, low: str, beginnings: set[str]) -> set[tuple[int, int]]
         place = low.find(start)
         while place >= 0:
             end = place + 1
-            is_first = place == 0 or not _in_word(flat[place - 1])
-            if is_first and (match := _WORD.match(flat, place)):
+            before = flat[place - 1 : place]
+            if not (before.isalnum() or before == "_") and (match := _WORD.match(flat, place)):
                 end = match.end()
                 spans.add((place, end))
             place = low.find(start, end)
