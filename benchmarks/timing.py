@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-VAULTMEM = [sys.executable, "-c", "import sys; from vaultmem.cli import main; sys.exit(main())"]
+VAULTMEM = [sys.executable, "-c", "from vaultmem.cli import entry; entry()"]
 BARE = [sys.executable, "-c", "pass"]
 HERE = Path(__file__).resolve().parent
 

@@ -125,9 +125,7 @@ def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
         "score": round(result.score, 2), "similarity": result.similarity,
         "more": [list(lines) for lines in result.more], "conflict_copy_of": result.original, "uri": result.uri,
     }  # fmt: skip
-    return {
-        name: value for name, value in fields.items() if value or value not in (None, "", False, [])
-    }
+    return {name: value for name, value in fields.items() if value}
 
 
 def _words(result: Hit) -> JsonObject:
