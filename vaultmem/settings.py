@@ -270,7 +270,7 @@ SETTINGS = {
     "jobs.decay": Setting("30 4 * * *", False, "when faded memories are archived", schedule),
     "jobs.consolidate": Setting("0 5 * * *", False, "when memories are expired, faded, filed and merged", schedule),
     "jobs.dream": Setting("20m", False, "when dreams may run, while the vault is idle", schedule),
-    "jobs.expect": Setting("1h", False, "when expectations are checked, if something has changed", schedule),
+    "jobs.expect": Setting("1h", False, "when expectations are checked", schedule),
     "jobs.typing": Setting("2m", False, "how long after an edit gentle jobs wait", _span),
     "jobs.battery": Setting("wait", False, "what they do on battery: wait or run", _one_of("wait", "run")),
     "jobs.max_load": Setting(80, False, "percent of all processors in use above which they wait", most=1000),

@@ -47,8 +47,6 @@ STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finishe
 EMBED_WITHIN = 3600.0
 WRITES_WITHIN = 4.0  # seconds that a search waits for what was written before it,
 BUSY_WITHIN = 0.3  # and while a large part of the vault is being read
-FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for the first vectors
-SOON_EMBEDDED = 500  # blocks; above this, an answer says that blocks are still waiting
 CHECK_EVERY = 30.0
 
 Answer = Callable[[Request], object]
@@ -354,15 +352,6 @@ class Agent:
         trouble = self.embedding.trouble
         blocks = self.embedding.embedded - before
         return Embedded(blocks, opened.model.name if opened and not trouble else None, trouble)
-
-    def first_vectors(self) -> None:
-        """Wait for the first vectors of a small vault that has none yet."""
-        opened = self._pool.shared.opened()
-        if self.embedding.trouble or self.embedding.is_done() or (opened and opened.count()):
-            return
-        if self.embedding.waiting() <= SOON_EMBEDDED:
-            with self._throttle.stepping_out():  # do not yield to the request that is waiting
-                self.embedding.wait(FIRST_VECTORS)
 
     def remarks(self, *, semantic: bool) -> list[str]:
         """Remarks on what searches may miss while the index is behind."""

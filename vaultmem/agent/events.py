@@ -156,31 +156,16 @@ class Throttle:
     @contextmanager
     def answering(self) -> Iterator[None]:
         """Mark a request as being answered."""
-        self._enter()
         self.last_request = self._clock()
-        try:
-            yield
-        finally:
-            self._leave()
-
-    @contextmanager
-    def stepping_out(self) -> Iterator[None]:
-        """Mark a request as waiting for background work, which then must not yield to it."""
-        self._leave()
-        try:
-            yield
-        finally:
-            self._enter()
-
-    def _enter(self) -> None:
         with self._changed:
             self._busy += 1
-
-    def _leave(self) -> None:
-        with self._changed:
-            self._busy -= 1
-            if not self._busy:
-                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._busy -= 1
+                if not self._busy:
+                    self._changed.notify_all()
 
     def rest(self) -> None:
         """Called between two pieces of background work: waits while requests are answered, but never longer than it

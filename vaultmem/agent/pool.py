@@ -21,7 +21,7 @@ from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import NoteTexts
 
 if TYPE_CHECKING:
-    from typing import Any, Self
+    from typing import Any
 
     from vaultmem.agent.agent import Agent
     from vaultmem.index.compare import Report
@@ -207,8 +207,6 @@ class Pool:
 
 # The vault of a request.
 
-SETTLED_WITHIN = 1.0  # seconds
-
 
 class AgentVault(Vault):
     """A vault for one request. close() and `with` leave the index open; release() returns what was borrowed."""
@@ -279,11 +277,6 @@ class AgentVault(Vault):
         finally:
             self._is_writing = False
 
-    def settled(self) -> Self:
-        """The vault, after a short wait for the latest edits to be indexed."""
-        self._agent.reconciler.wait_until_current(SETTLED_WITHIN)
-        return self
-
     def sync(
         self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
     ) -> Report:  # fmt: skip
@@ -300,8 +293,6 @@ class AgentVault(Vault):
     def answer(self, ask: Ask) -> Answer:
         """Search, and say if the index is behind. A search that leaves `semantic` open does not wait for the model."""
         by_meaning = self._agent.embedding.is_warm() if ask.semantic is None else ask.semantic
-        if ask.semantic:
-            self._agent.first_vectors()
         answer = search_with_archive(self._lent(meaning=by_meaning), ask.but(semantic=by_meaning))
         answer.remarks.extend(self._agent.remarks(semantic=bool(ask.semantic)))
         if ask.semantic is None and not by_meaning and self.has_meaning(ask):

@@ -84,10 +84,6 @@ class MemoryVault(Methods):
         self._store.touched_all()
         return self._store
 
-    def settled(self) -> Self:
-        """The vault; in the agent, including the latest edits."""
-        return self
-
     def searcher(self) -> Searcher:
         """The open index, including writes by other processes. Raises StateError if the vault was never synced."""
         self._index_writes()
@@ -248,7 +244,6 @@ class MemoryVault(Methods):
         has the answer) and "path". Missing answers are listed on the page of pending items."""
         from vaultmem.operations.expectations import Expectation
 
-        basis = self.basis_of_checks()  # first, so that later changes are checked next time
         rows = []
         for expectation in self.expectations():
             expected = Expectation(expectation["question"], expectation["answer"])
@@ -259,27 +254,8 @@ class MemoryVault(Methods):
             path = next((text[1] for text in texts if expected.fits(*text)), None)
             rows.append({**expectation, "found": path is not None, "path": path})
         lost = [row for row in rows if not row["found"]]
-        self.ask("keep-lost", lost=lost, checked=basis)
+        self.ask("keep-lost", lost=lost)
         return rows
-
-    def basis_of_checks(self) -> str:
-        """A digest of what a check of expectations depends on: the expectations, the notes, the model, the version."""
-        from zlib import crc32
-
-        from vaultmem import __version__
-
-        if not self.is_indexed():
-            return ""
-        searcher = self.searcher()
-        db = searcher.catalog.db
-        files = db.execute("SELECT count(*), total(mtime_ns) FROM files").fetchone()
-        try:
-            vectors = searcher.meaning().count()
-        except ModelError:
-            vectors = 0
-        page = crc32(repr(self.expectations()).encode())
-        model = self.config.text("embedding.model")
-        return " ".join(map(str, (__version__, model, vectors, page, *files)))
 
     def second_model(self) -> Second | None:
         """The state of the model for other scripts than Latin; None without a separate one."""

@@ -156,7 +156,7 @@ VERBS = {
         returns='each with its "question" and "answer"',
     ),
     "keep-lost": Verb(
-        "", NONE, (Param("lost", kind="records"), Param("checked", kind="line")), run="operations.expectations:keep_lost",
+        "", NONE, (Param("lost", kind="records"),), run="operations.expectations:keep_lost",
         writes=False, apart=True, method="-",
     ),
     "history": Verb(

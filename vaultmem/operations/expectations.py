@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
 
-CHECKED = "checked"  # a finding's kind: the basis of the last check
 MOST = 500
 _HEAD = "What a question has to find, one a line: `- question → words`. `vaultmem expect --run` checks it."
 _ARROW = " → "
@@ -63,10 +62,8 @@ def read(text: str) -> list[Expectation]:
 
 
 def expectations(store: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
-    """All expectations, in page order; and the basis of the last check."""
-    checked = reads.findings(store.ledger, CHECKED)
-    rows = [expectation._asdict() for expectation in read(_content(store)[1])]
-    return {"expectations": rows, "checked": checked[0]["subject"] if checked else ""}
+    """All expectations, in page order."""
+    return {"expectations": [one._asdict() for one in read(_content(store)[1])]}
 
 
 def expect(session: Session, arguments: Arguments) -> JsonObject:
@@ -128,19 +125,18 @@ def _write(
 
 
 def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
-    """Store which expectations fail and since when, for the page of pending items; and the basis of the check."""
+    """Store which expectations fail and since when, for the page of pending items."""
     lost_since = {
-        finding["subject"]: finding["at"] for finding in reads.findings(store.ledger, LOST, CHECKED)
+        finding["subject"]: finding["at"] for finding in reads.findings(store.ledger, LOST)
     }
     rows: list[Finding] = []
     for record in arguments.records("lost"):
         text = f"{quote_text(str(record['question']))} does not find {quote_text(str(record['answer']))}"
         at = lost_since.get(text, store.now())
         rows.append({"kind": LOST, "subject": text, "said": text, "at": at})
-    rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": store.now()})
     with contextlib.suppress(StateError):  # checking works even where nothing can be written
-        reads.keep_findings(store.ledger, (LOST, CHECKED), rows, store.now())
-    return {"lost": len(rows) - 1}
+        reads.keep_findings(store.ledger, (LOST,), rows, store.now())
+    return {"lost": len(rows)}
 
 
 def _path(store: MemoryStore) -> str:
