@@ -178,7 +178,6 @@ from vaultmem.api.tool import Annotations, Outcome, Tool
 def run(vault, call):
     return Outcome(call.text("say"), {"by": call.client})
 tool = Tool("echo_it", "Echo", "Says it.", {"type": "object", "properties": {"say": {"type": "string"}}}, Annotations(), run)
-several = [tool._replace(name="first"), tool._replace(name="second")]
 def hooked(box):
     box.after(lambda call, said: said._replace(text=said.text + "!"))
 clash = tool._replace(name="memory_write")
@@ -199,7 +198,6 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
         textwrap.dedent("""\
         [vaultmem.tools]
         a = good_plugin:tool
-        b = good_plugin:several
         c = good_plugin:hooked
         d = good_plugin:clash
         e = good_plugin:nothing
@@ -209,7 +207,7 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
     )
     monkeypatch.syspath_prepend(str(folder))
     box = Toolbox()
-    assert [tool.name for tool in box.tools()] == [*OURS, "echo_it", "first", "second"]
+    assert [tool.name for tool in box.tools()] == [*OURS, "echo_it"]
     said = call(box, opened, "echo_it", say="hello")
     assert (said.text, said.data) == ("hello!", {"by": "tester"})
     lines = capsys.readouterr().err.splitlines()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("vaultmem.tools")
 
-GROUP = "vaultmem.tools"  # entry points: a Tool, several, or a function that takes the toolbox
+GROUP = "vaultmem.tools"  # entry points: a Tool, or a function that takes the toolbox
 MOST = 1_000_000  # characters of arguments, and of an answer
 MOST_TEXT = 100_000  # characters of text given to a model at once
 _END = re.compile(r"^(?:`{3,}|</\w+>)$", re.MULTILINE)  # of quoted text
@@ -211,14 +211,12 @@ def _add_installed(toolbox: Toolbox) -> None:
 
 
 def _add_loaded(toolbox: Toolbox, loaded: object) -> None:
-    if callable(loaded) and not isinstance(loaded, Tool):
+    if isinstance(loaded, Tool):
+        toolbox.add(loaded)
+    elif callable(loaded):
         loaded(toolbox)
-        return
-    is_several = isinstance(loaded, Iterable) and not isinstance(loaded, (Tool, str, bytes))
-    for tool in loaded if is_several else [loaded]:  # type: ignore[attr-defined] # as was just asked
-        if not isinstance(tool, Tool):
-            raise TypeError(f"{type(tool).__name__} is not a Tool")
-        toolbox.add(tool)
+    else:
+        raise TypeError(f"{type(loaded).__name__} is not a Tool")
 
 
 # --- limits
