@@ -123,37 +123,24 @@ def _spawn(vault: str, state: str) -> subprocess.Popen[bytes]:
 
 
 def _wait(vault: str, child: subprocess.Popen[bytes] | None, began: float) -> int:
-    """The agent's process id as soon as it answers; `child` is the process if we started it."""
-    while time.monotonic() - began < (
-        SYNC_PATIENCE if _is_held_by(vault, agent=False) else PATIENCE
-    ):
-        ended = child is not None and child.poll() is not None
+    """The agent's process id as soon as it answers; `child` is the process if we started it. One that another start
+    has overtaken ends by itself."""
+    while time.monotonic() - began < SYNC_PATIENCE:
+        has_ended = child is not None and child.poll() is not None
         if pid := ping(vault):
-            if child is not None and not ended:
-                _let_go(child, pid)
+            if child is not None:
+                child.returncode = 0  # it must outlive us, and nobody waits for it
             return pid
-        if ended and not _is_held_by(vault, agent=True):
+        held = holder(paths.state_folder(vault)) if has_ended else None
+        if has_ended and not (held and held.is_agent):
             raise StateError(f"the agent ended at once: {_last_words(vault)}")
         time.sleep(0.02)
     if child is not None:
         child.kill()  # it does not listen, and killing it does no harm
         child.wait()
-    raise StateError(f"the agent has not answered for {PATIENCE:.0f} seconds: {_last_words(vault)}")
-
-
-def _let_go(child: subprocess.Popen[bytes], answering: int) -> None:
-    """Leave the agent running; but end ours if another one, started at the same moment, was faster."""
-    if child.pid == answering:
-        child.returncode = 0  # it must outlive us, and nobody waits for it
-        return
-    child.kill()
-    child.wait()
-
-
-def _is_held_by(vault: str, *, agent: bool) -> bool:
-    """Whether an agent holds the lock, and not something else such as a sync."""
-    held = holder(paths.state_folder(vault))
-    return held is not None and held.is_agent == agent
+    raise StateError(
+        f"the agent has not answered for {SYNC_PATIENCE:.0f} seconds: {_last_words(vault)}"
+    )
 
 
 def _last_words(vault: str) -> str:
