@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import ran
 from tests.http_run import Answer, Door, door, request
 from tests.lazy import Lazy
 from vaultmem.api.verbs import JSON, every
@@ -251,22 +251,11 @@ def test_what_is_no_request_gets_no_answer(door: Door) -> None:
     )
 
 
-def test_an_assistant_is_connected_with_a_door_that_knows_its_token(
+def test_an_assistant_is_connected_with_a_door(
     door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
-    refusals = {
-        ("over", ""): "rejects this token",
-        ("claude", ""): "this token opens: home, work",
-        ("home", "/mcp/work"): "this token opens: home",
-    }
-    for (token, path), says in refusals.items():
-        words = ("--remote", door.url + path, "--token", door.tokens[token])
-        refused = ran("connect", "claude", *words)
-        assert refused.code == 1
-        assert says in one_line(refused)
-        assert not list(tmp_path.iterdir())
     for token, path in (("home", ""), ("claude", "/mcp/work")):
         words = ("--remote", door.url + path, "--token", door.tokens[token])
         assert ran("connect", "claude", *words).err == ""

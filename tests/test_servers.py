@@ -199,7 +199,7 @@ def test_the_one_server_of_a_person_stays_and_the_rest_is_done(home: Path) -> No
 
 # --- the door of another machine
 
-AWAY = "http://127.0.0.1:9/mcp"  # where nobody answers, so that nothing is known of the token
+AWAY = "http://127.0.0.1:9/mcp"
 
 
 @ALL
@@ -219,7 +219,6 @@ def test_a_door_is_registered_for_the_owner_alone_and_goes_again(home: Path, nam
     seen.append(connect(name, "--remove", "--format", "text"))
     assert not [each for each in home.rglob("*") if each.is_file()]
     assert not [one for one in seen if TOKEN in one.out + one.err]
-    assert "cannot be reached" in seen[1].err
 
 
 def test_settings_that_others_read_are_closed_before_a_token_is_in_them(home: Path) -> None:

@@ -144,15 +144,11 @@ class Connecting:
 
     def door(self, door: servers.Door) -> Edited:
         """The MCP server on another machine. A file that holds its token is readable by its owner only."""
-        problem = door.problem()
         entry = self._harness.servers.remote.entry(*door)
         if door.has_secret() and not self._args.dry_run:
             self._register(entry, dry_run=True)  # raises before the file is changed
             servers.make_private(self._harness.servers_path())
-        edited = self._register(entry)
-        if problem:
-            self._output.remark(problem)
-        return edited
+        return self._register(entry)
 
     def _register(self, entry: Json, *, dry_run: bool = False) -> Edited:
         """Raises VaultmemError with advice where the settings cannot be edited safely."""

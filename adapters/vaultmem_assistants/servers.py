@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import re
@@ -174,11 +173,9 @@ _TOML = _Form(tomllib.loads, _put_toml, _take_toml)
 
 
 # A memory on another machine: the address and the token of its HTTP door. A token gives anybody access. So it is only
-# written to files that only their owner can read and that are not in a Git repository, never printed, and only sent
-# to its door.
+# written to files that only their owner can read and that are not in a Git repository, and never printed.
 
-PATIENCE = 5.0  # seconds for the door's answer
-_MCP = re.compile(r"(/mcp)(?:/([^/]+))?\Z")
+_MCP = re.compile(r"/mcp(?:/[^/]+)?\Z")
 _VARIABLE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -191,39 +188,6 @@ class Door(NamedTuple):
     def has_secret(self) -> bool:
         """Whether it holds the token itself, not the name of a variable."""
         return not _VARIABLE.match(self.token)
-
-    def problem(self) -> str:
-        """Why it may not work, if that is uncertain; "" when the door answers. Raises VaultmemError where it cannot
-        work: the token is not valid, or it is unclear which vault."""
-        token = self.token
-        if not self.has_secret():
-            name = token.removeprefix("env:")
-            token = os.environ.get(name, "")
-            if not token:
-                return f"{name} is not set here; it must be where the assistant is started"
-        try:
-            status, body = _answer_of(self.url, token)
-        except (OSError, http.client.HTTPException) as error:
-            why = " ".join(str(error).split())[:120] or type(error).__name__
-            return f"{self.url} cannot be reached from here ({why})"
-        if status == 401:
-            advice = "vaultmem token list, there, shows all"
-            raise VaultmemError(f"{self.url} rejects this token; {advice}")
-        try:
-            vaults = [str(vault) for vault in json.loads(body)["vaults"]]
-        except (ValueError, TypeError, KeyError):
-            return f"{self.url} answers, but is not a door of vaultmem (status {status})"
-        self._check_vault(vaults)
-        return ""
-
-    def _check_vault(self, vaults: list[str]) -> None:
-        match = _MCP.search(self.url)
-        named = match[2] if match else None
-        if named is None and len(vaults) == 1:
-            return
-        if named not in vaults:
-            names = ", ".join(vaults) or "none"
-            raise VaultmemError(f"name a vault behind /mcp/ in --remote; this token opens: {names}")
 
 
 def door(address: str, token: str | None) -> Door:
@@ -251,21 +215,6 @@ def _read() -> str:
 
         return getpass("Token: ")
     return sys.stdin.readline()
-
-
-def _answer_of(url: str, token: str) -> tuple[int, bytes]:
-    """The status and the body of the door's answer, which lists the vaults of the token. No redirects and no proxy,
-    which would see the token."""
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)
-    try:
-        place = f"{_MCP.sub('', parts.path)}/api/v1/vaults"
-        connection.request("GET", place, headers={"Authorization": f"Bearer {token}"})
-        answer = connection.getresponse()
-        return answer.status, answer.read(1_000_000)
-    finally:
-        connection.close()
 
 
 def make_private(path: str) -> None:
