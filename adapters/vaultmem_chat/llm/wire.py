@@ -1,14 +1,15 @@
 """Requests to the service of a language model (owner of httpx_sse, and of httpx for our own calls).
 
 Each request has a connection of its own: calls are few and take seconds. The timeouts of httpx apply between bytes,
-so the time of a whole answer is checked at each piece.
+so a whole call has a thread of its own, which is left behind when its time is over.
 """
 
 from __future__ import annotations
 
 import re
-import time
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -57,10 +58,22 @@ class Wire(NamedTuple):
 
     def exchange(self, path: str, content: bytes | None, most: int) -> Reply:
         """POST a JSON body, or GET without one. Returns the reply, of at most `most` bytes. Raises as get() does."""
-        until = time.monotonic() + self.seconds
-        with self._opened(path, content) as response:
-            body = b"".join(self._in_time(_pieces(response, most), until))
-            return _reply(response, replies.status(response.status_code, body), body)
+        reply: Future[Reply] = Future()
+
+        def call() -> None:
+            try:
+                with self._opened(path, content) as response:
+                    body = b"".join(_pieces(response, most))
+                    status = replies.status(response.status_code, body)
+                    reply.set_result(_reply(response, status, body))
+            except Exception as error:  # noqa: BLE001 - raised again by result()
+                reply.set_exception(error)
+
+        threading.Thread(target=call, name="exchange", daemon=True).start()
+        try:
+            return reply.result(self.seconds)
+        except TimeoutError:
+            raise self._late() from None
 
     @contextmanager
     def streamed(self, path: str, content: bytes) -> Iterator[tuple[Reply, Iterator[bytes]]]:
@@ -108,12 +121,6 @@ class Wire(NamedTuple):
             raise LlmError(
                 f"the proxy of the environment cannot be used ({_short(error)})"
             ) from None
-
-    def _in_time(self, pieces: Iterator[bytes], until: float) -> Iterator[bytes]:
-        for piece in pieces:
-            if time.monotonic() > until:
-                raise self._late()
-            yield piece
 
     def _late(self) -> LlmError:
         late = f"{self.url} took longer than {self.seconds:g} s to answer"
