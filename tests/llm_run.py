@@ -1,7 +1,6 @@
 """A model of a scripted service, called without waiting."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 import pytest
 
@@ -13,7 +12,6 @@ from vaultmem_chat.llm import llm
 from vaultmem_chat.llm.llm import Budget, Llm, Patience, Service
 
 SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
-NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +60,7 @@ def make(scripted_llm: ScriptedLlm, pauses: Pauses) -> Make:
         url: str = "",
         model: str = "small",
     ) -> Llm:
-        patience = Patience(retries, pauses, lambda: 1.0, lambda: NOW)
+        patience = Patience(retries, pauses, lambda: 1.0)
         service = Service(url or scripted_llm.url, "env:OPENAI_API_KEY", seconds)
         return Llm(service, model, schema, patience, Key(key) if key else None)
 

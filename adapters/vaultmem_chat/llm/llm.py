@@ -8,10 +8,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from vaultmem import credentials, now
+from vaultmem import credentials
 from vaultmem.adapter import JsonObject
 from vaultmem.adapter.services import Message, Model, Question, Schema, Settings, object_schema
 from vaultmem.credentials import Key
@@ -33,12 +32,11 @@ _forms: dict[tuple[str, str, str], Form] = {}  # forms that a service and its mo
 
 
 class Patience(NamedTuple):
-    """How often a call is retried, and the clock for waiting."""
+    """How often a call is retried, and how to wait."""
 
     retries: int
     sleep: Callable[[float], None] = time.sleep
     random: Callable[[], float] = random.random
-    now: Callable[[], datetime] = lambda: datetime.fromtimestamp(now.seconds(), UTC)
 
 
 class Service(NamedTuple):
@@ -145,8 +143,9 @@ def _wait(reply: Reply, attempt: int, patience: Patience) -> float | None:
     """The seconds to wait before the next attempt; None when there is none."""
     if reply.status not in PASSING and reply.status < 500:
         return None
-    retry_after = _seconds(reply.retry_after, patience.now())
-    if retry_after is None:
+    try:
+        retry_after = max(0.0, float(reply.retry_after))
+    except ValueError:  # a date is rare
         return _pause(attempt, patience)
     return retry_after if retry_after <= LONGEST_WAIT else None
 
@@ -155,20 +154,6 @@ def _pause(attempt: int, patience: Patience) -> float:
     """The exponential backoff in seconds, half of it random, so that clients that failed together retry one by
     one."""
     return float(min(LONGEST_PAUSE, 0.5 * 2**attempt) * (0.5 + patience.random() / 2))
-
-
-def _seconds(retry_after: str, now: datetime) -> float | None:
-    """Retry-After as seconds from now: a number, or a date. None when it is neither."""
-    from email.utils import parsedate_to_datetime  # a date is rare
-
-    try:
-        return max(0.0, float(retry_after))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(retry_after) - now).total_seconds())
-    except (TypeError, ValueError):
-        return None
 
 
 class Budget:
