@@ -30,7 +30,7 @@ from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import json_object
 from vaultmem_chat import bodies, memory_context
 from vaultmem_chat.learning.learning import Learned, Source, take_in
-from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
+from vaultmem_chat.learning.turn_queue import SERVICE, Item
 from vaultmem_chat.learning.worker import Worker, service_of
 from vaultmem_chat.llm.llm import open_model, streamed_chat, whole_chat, within_budget
 from vaultmem_chat.llm.replies import Answer
@@ -100,10 +100,8 @@ class MemoryClient:
     ) -> dict[str, Any]:  # fmt: skip
         """Ask the model. Returns the service's answer as a dict, unchanged. `messages` is the user's text, or a list
         of messages in the format of the service; `options` are added to the request."""
-        answer = Answer()
-        with self._turn(messages, conversation, model, options) as turn:
-            whole = whole_chat(self.vault.config, turn.body, answer, self._key)
-            turn.finish(answer)
+        with self._turn(messages, conversation, model, options) as (body, answer):
+            whole = whole_chat(self.vault.config, body, answer, self._key)
         if result := json_object(whole):
             return result
         raise LlmError("the service did not answer in JSON; look at llm.base_url")
@@ -112,10 +110,8 @@ class MemoryClient:
         self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
     ) -> Iterator[str]:  # fmt: skip
         """Like chat(), but yields the answer's text as it arrives."""
-        answer = Answer()
-        with self._turn(messages, conversation, model, options, is_stream=True) as turn:
-            yield from streamed_chat(self.vault.config, turn.body, answer, self._key)
-            turn.finish(answer)
+        with self._turn(messages, conversation, model, options, is_stream=True) as (body, answer):
+            yield from streamed_chat(self.vault.config, body, answer, self._key)
 
     def search(
         self, query: str, *, conversation: str | None = None, top_k: int | None = None
@@ -154,7 +150,9 @@ class MemoryClient:
     def _turn(
         self, messages: Messages, conversation: str | None, model: str, options: JsonObject,
         *, is_stream: bool = False,
-    ) -> Iterator[Turn]:  # fmt: skip
+    ) -> Iterator[tuple[bytes, Answer]]:  # fmt: skip
+        """One turn. Gives the request with memories, after the user's words were stored, and the answer to fill,
+        which is stored if it is complete."""
         if "stream" in options:
             what = "chat() gives the whole answer, stream() its words"
             raise UsageError(f"{what}; neither takes stream=")
@@ -165,15 +163,39 @@ class MemoryClient:
             body = json.dumps({"model": name, "messages": listed, **body_options}).encode()
         except (TypeError, ValueError) as error:
             raise UsageError(f"the request cannot be written as JSON: {error}") from error
-        turn = Turn(self.vault, self._worker.turns, self._conversation_id(conversation), body)
-        self.context = turn.begin()
-        self.turn = turn.id
+        body, item = self._begin(self._conversation_id(conversation), body)
+        turns, answer = self._worker.turns, Answer()
         try:
-            yield turn
+            yield body, answer
+            if item and answer.is_complete and not answer.is_declined and answer.text.strip():
+                turns.finish(item, answer.text, clock.seconds())
+                item = None
         finally:
-            turn.close()
+            if item:  # the user's words stay
+                turns.close(item, clock.seconds())
             self._worker.start()
             self._worker.nudge()
+
+    def _begin(self, conversation: str, body: bytes) -> tuple[bytes, Item | None]:
+        """Recall, and store the user's words. Returns the request with the memories. One without words of the user is
+        not changed."""
+        self.context, self.turn = Context("", 0), ""
+        chat, config = bodies.read(body), self.vault.config
+        if chat is None or not chat.is_turn or not chat.question.strip():
+            return body, None
+        limits = memory_context.limits_of(config)
+        try:
+            self.context = memory_context.context_for(
+                self.vault, conversation, chat.question, chat.earlier, limits
+            )
+        except VaultmemError as error:  # a failing memory does not stop the chat
+            log.warning("asked without memory: %s", error)
+        if self.context.text:
+            body = bodies.with_memory(body, chat, config.text("proxy.place"), self.context.text)
+        meta = {"model": chat.model, SERVICE: service_of(config)}
+        item = self._worker.turns.begin(conversation, chat.question, clock.seconds(), meta=meta)
+        self.turn = item.id
+        return body, item
 
     def _set_model(self) -> str:
         """The model of the settings. Raises UsageError that says all that is missing."""
@@ -220,48 +242,3 @@ def _facts(facts: str | Iterable[str]) -> list[str]:
     if not all(isinstance(text, str) for text in texts):
         raise UsageError(wrong)
     return texts
-
-
-class Turn:
-    """One turn, from begin() to close(): adds memories, stores the user's words before they are sent, and the answer
-    when it is complete. `body` is the request, which holds the recalled memories from begin() on."""
-
-    def __init__(self, vault: Vault, turns: Turns, conversation: str, body: bytes) -> None:
-        self.body = body
-        self._vault, self._turns, self._conversation = vault, turns, conversation
-        self.id = ""  # the id of the turn; "" where it is not stored
-        self._item: Item | None = None
-
-    def begin(self) -> Context:
-        """Recall, and store the user's words. Returns the context. A request without words of the user is not
-        changed."""
-        chat = bodies.read(self.body)
-        if chat is None or not chat.is_turn or not chat.question.strip():
-            return Context("", 0)
-        config, context = self._vault.config, Context("", 0)
-        try:
-            context = memory_context.context_for(
-                self._vault, self._conversation, chat.question, chat.earlier, memory_context.limits_of(config)
-            )  # fmt: skip
-        except VaultmemError as error:  # a failing memory does not stop the chat
-            log.warning("asked without memory: %s", error)
-        if context.text:
-            place = config.text("proxy.place")
-            self.body = bodies.with_memory(self.body, chat, place, context.text)
-        meta, now = {"model": chat.model, SERVICE: service_of(config)}, clock.seconds()
-        self._item = self._turns.begin(self._conversation, chat.question, now, meta=meta)
-        self.id = self._item.id
-        return context
-
-    def finish(self, answer: Answer) -> None:
-        """Store the complete answer."""
-        is_answer = answer.is_complete and not answer.is_declined and answer.text.strip()
-        if self._item is not None and is_answer:
-            self._turns.finish(self._item, answer.text, clock.seconds())
-            self._item = None
-
-    def close(self) -> None:
-        """End the turn; without a complete answer, the user's words stay."""
-        if self._item is not None:
-            self._turns.close(self._item, clock.seconds())
-            self._item = None
