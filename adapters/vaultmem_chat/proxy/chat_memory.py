@@ -38,10 +38,9 @@ _BEARER = "bearer "
 class _Newest:
     """The newest turn of a conversation."""
 
-    def __init__(self, digest: str, user_id: str) -> None:
-        self.digest, self.user_id = digest, user_id
-        self.item: Item | None = None  # while an answer may still arrive
-        self.requests = 0  # requests waiting for an answer
+    def __init__(self, digest: str) -> None:
+        self.digest, self.user_id = digest, str(uuid.uuid4())
+        self.item: Item | None = None  # between two requests, while an answer may still arrive
 
 
 class ChatTurns:
@@ -49,60 +48,41 @@ class ChatTurns:
     learning.worker."""
 
     def __init__(self, queue: Turns, nudge: Callable[[], None], service: str = "") -> None:
-        self.queue, self._nudge, self._service = queue, nudge, service
+        self.queue, self.nudge, self._service = queue, nudge, service
         self._newest: OrderedDict[tuple[str, str], _Newest] = OrderedDict()  # by session, too
         self._lock = threading.Lock()
 
     def begin(self, conversation: str, chat: Chat) -> Turn | None:
         """Durably store the user's words. Returns None if that fails, which stops no request."""
-        newest, abandoned = self._place(conversation, chat)
+        newest, item, abandoned = self._place((conversation, chat.session), chat.digest)
         try:
             if abandoned is not None:
                 self.queue.close(abandoned, clock.seconds())
-            item = newest.item if newest.requests == 1 else None
             if item is None:
                 item = self.queue.begin(
                     conversation, chat.question, clock.seconds(), user_id=newest.user_id,
                     meta={"model": chat.model, SERVICE: self._service},
                 )  # fmt: skip
-                self._nudge()
+                self.nudge()
         except VaultmemError as error:
             log.warning("a turn is not kept: %s", error)
-            self.leave(newest)
             return None
-        newest.item = item
         return Turn(self, newest, item)
 
-    def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
-        """The turn of a chat, and the previous one if its answer will no longer arrive."""
-        key = conversation, chat.session
+    def _place(self, key: tuple[str, str], digest: str) -> tuple[_Newest, Item | None, Item | None]:
+        """The turn of a chat, its item if the request continues it, and the item of the previous turn if its answer
+        will no longer arrive."""
         with self._lock:
             newest = self._newest.get(key)
-            abandoned = None
-            if newest is None or newest.digest != chat.digest:
-                abandoned = newest.item if newest is not None and not newest.requests else None
-                newest = self._newest[key] = _Newest(chat.digest, str(uuid.uuid4()))
-            newest.requests += 1
+            item, abandoned = newest.item if newest else None, None
+            if newest is None or newest.digest != digest:
+                newest, item, abandoned = _Newest(digest), None, item
+                self._newest[key] = newest
+            newest.item = None  # it belongs to this request
             self._newest.move_to_end(key)
             if len(self._newest) > MOST_CONVERSATIONS:
                 self._newest.popitem(last=False)
-            return newest, abandoned
-
-    def leave(self, newest: _Newest) -> None:
-        """Count one waiting request less."""
-        with self._lock:
-            newest.requests -= 1
-
-    def finish(self, item: Item, text: str) -> Item:
-        """Durably store the answer."""
-        done = self.queue.finish(item, text, clock.seconds())
-        self._nudge()
-        return done
-
-    def close(self, item: Item) -> None:
-        """End a turn without an answer."""
-        self.queue.close(item, clock.seconds())
-        self._nudge()
+            return newest, item, abandoned
 
 
 class Turn:
@@ -116,23 +96,25 @@ class Turn:
     def answer(self, text: str) -> None:
         """Store the answer before the client has seen its end. If more of it arrives, it is stored again."""
         try:
-            self._item = self._turns.finish(self._item, text)
+            self._item = self._turns.queue.finish(self._item, text, clock.seconds())
         except VaultmemError as error:
             log.warning("an answer is not kept: %s", error)
             return
+        self._turns.nudge()
         self.is_answered = True
-        self._newest.item = None
 
     def end(self, goes_on: bool) -> None:
         """End the request. If tools are called the turn continues: the answer arrives with a later request."""
-        self._turns.leave(self._newest)
-        if self.is_answered or (goes_on and self._newest.item is self._item):
+        if self.is_answered:
             return
-        self._newest.item = None
+        if goes_on and self._newest.item is None:
+            self._newest.item = self._item
+            return
         try:
-            self._turns.close(self._item)
+            self._turns.queue.close(self._item, clock.seconds())
         except VaultmemError as error:
             log.warning("a turn stays open: %s", error)
+        self._turns.nudge()
 
 
 class Learners:
