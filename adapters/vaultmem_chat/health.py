@@ -23,24 +23,18 @@ Finding = tuple[str, str, str, list[str], str]
 
 def findings(vault: Vault) -> Iterator[Finding]:
     """Yield problems without changing anything; configured services get one short request."""
-    yield from ((*finding, [], "") for finding in _language_model(vault))
-    yield from _turns(vault)
-    yield from _entries(vault)
-    yield from ((*finding, [], "") for finding in _embedding(vault))
-
-
-def _language_model(vault: Vault) -> Iterator[tuple[str, str, str]]:
     if vault.config["llm.base_url"]:
         from vaultmem_chat.llm import llm
 
-        yield from llm.diagnose(vault.config)
-
-
-def _embedding(vault: Vault) -> Iterator[tuple[str, str, str]]:
+        yield from ((*finding, [], "") for finding in llm.diagnose(vault.config))
+    yield from _turns(vault)
+    yield from _entries(vault)
     if vault.config["embedding.base_url"]:
         from vaultmem_chat.llm import embedding_service
 
-        yield from embedding_service.check_service(vault.config, vault.state.models_folder())
+        folder = vault.state.models_folder()
+        for finding in embedding_service.check_service(vault.config, folder):
+            yield (*finding, [], "")
 
 
 def _turns(vault: Vault) -> Iterator[Finding]:
