@@ -17,7 +17,7 @@ SCORES = st.lists(st.floats(0, 1e6), max_size=8).map(lambda some: sorted(some, r
 def merged(
     vaults: dict[str, list[float]], down: tuple[str, ...] = (), **params: object
 ) -> JsonObject:
-    async def ask(vault: str, own: JsonObject) -> object:
+    async def ask(vault: str, own: JsonObject) -> dict[str, list[JsonObject]]:
         if vault in down:
             raise LinkError(-1, f"{vault} is away")
         limit = own.get("limit", 10)

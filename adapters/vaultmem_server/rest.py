@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter.services import Schema
     from vaultmem_server.door import Door
 
+Found = Mapping[str, Sequence[JsonObject]]  # the answer of a search, as far as it is read
 API = "/api/v1"
 SEARCH, NAMES, ALL_VAULTS = "search", "vaults", "*"
 VAULT = Param("vault", "the vault, where the door has several")
@@ -161,8 +161,9 @@ async def _search_several(door: Door, caller: Caller, params: JsonObject) -> Jso
         raise HTTPException(400, f'give "vault" or "{NAMES}", not both')
     names = chosen_vaults(params.pop(NAMES), allowed_vaults(door, caller))
 
-    async def ask(vault: str, params: JsonObject) -> object:
-        return json.loads(await _ask(door, vault, caller, SEARCH, params))
+    async def ask(vault: str, params: JsonObject) -> Found:
+        answer: Found = json.loads(await _ask(door, vault, caller, SEARCH, params))
+        return answer
 
     return await merged_search(ask, names, params)
 
@@ -258,19 +259,6 @@ def _answer(about: str, schema: Schema) -> JsonObject:
 _LIMIT = 10  # the default of search
 
 
-class Scored(NamedTuple):
-    """One result of one vault."""
-
-    share: float  # of the best score of its vault
-    score: float
-    vault: str
-    result: JsonObject
-
-    def rank(self) -> tuple[float, float]:
-        """The sort key of results, best first."""
-        return -self.share, -self.score
-
-
 def chosen_vaults(named: object, mine: Sequence[str]) -> list[str]:
     """The vaults that a request selects from those that the token opens: a list of names, or "*" for all."""
     if named == ALL_VAULTS:
@@ -284,47 +272,29 @@ def chosen_vaults(named: object, mine: Sequence[str]) -> list[str]:
 
 
 async def merged_search(
-    ask: Callable[[str, JsonObject], Awaitable[object]], vaults: Sequence[str], params: JsonObject
+    ask: Callable[[str, JsonObject], Awaitable[Found]], vaults: Sequence[str], params: JsonObject
 ) -> JsonObject:
     """The best results of all vaults, each with its vault; `missing` says why a vault has not answered. Raises the
     LinkError of the first vault if none has answered."""
-    named = params.get("limit")
-    limit = named if isinstance(named, int) else _LIMIT
-    by_vault: dict[str, list[Scored]] = {}
+    limit = params.get("limit")
+    asked = (ask(vault, dict(params)) for vault in vaults)
+    answers = dict(zip(vaults, await asyncio.gather(*asked, return_exceptions=True), strict=True))
+    ranked: list[tuple[float, float, JsonObject]] = []  # by the share of its vault's best score
     missing: dict[str, LinkError] = {}
-    answers = await asyncio.gather(
-        *(ask(vault, dict(params)) for vault in vaults), return_exceptions=True
-    )
-    for vault, answer in zip(vaults, answers, strict=True):
+    for vault, answer in answers.items():
         if isinstance(answer, LinkError):
             missing[vault] = answer
-        elif isinstance(answer, BaseException):
+            continue
+        if isinstance(answer, BaseException):
             raise answer
-        else:
-            by_vault[vault] = _scale(vault, answer)
-    best = sorted(itertools.chain(*by_vault.values()), key=Scored.rank)[:limit]
-    if missing and not by_vault:
+        rows = answer["results"]
+        scores = [_count(row.get("score")) for row in rows]
+        best = max(scores, default=0.0)
+        for score, row in zip(scores, rows, strict=True):
+            ranked.append((score / best if best > 0 else 0.0, score, {"vault": vault, **row}))
+    if len(missing) == len(vaults):
         raise missing[vaults[0]]
-    results = [{"vault": hit.vault, **hit.result} for hit in best]
-    problems = {vault: str(error) for vault, error in missing.items()}
-    return {
-        "results": results,
-        "count": len(results),
-        **({"missing": problems} if problems else {}),
-    }
-
-
-def _scale(vault: str, answer: object) -> list[Scored]:
-    results = inside(answer, "results")
-    rows = (
-        [result for result in results if isinstance(result, dict)]
-        if isinstance(results, list)
-        else []
-    )
-    raw = (row.get("score") for row in rows)
-    scores = [float(score) if isinstance(score, (int, float)) else 0.0 for score in raw]
-    best = max(scores, default=0.0)
-    return [
-        Scored(score / best if best > 0 else 0.0, score, vault, row)
-        for score, row in zip(scores, rows, strict=True)
-    ]
+    ranked.sort(key=lambda hit: hit[:2], reverse=True)
+    results = [row for _, _, row in ranked[: limit if isinstance(limit, int) else _LIMIT]]
+    problems = {"missing": {vault: str(error) for vault, error in missing.items()}}
+    return {"results": results, "count": len(results), **(problems if missing else {})}
