@@ -217,19 +217,6 @@ def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
     assert vault.done("Diary:4")["changed"]
 
 
-def test_reading_a_memory_names_its_unapproved_author(vault: Vault) -> None:
-    box = Toolbox(plain=True)
-    own = box.call(vault, Call("memory_write", {"content": "zebra of codex"}, "codex")).data["id"]
-    assert (
-        "by codex, not approved" in box.call(vault, Call("memory_read", {"id": own}, "claude")).text
-    )
-    assert "by codex, not approved" in ran("read", own, "--vault", vault.path).out
-    assert vault.read(own)["attribution"] == "by codex, not approved"
-    assert "not approved" not in box.call(vault, Call("memory_read", {"id": own}, "codex")).text
-    vault.approve(own)
-    assert "not approved" not in box.call(vault, Call("memory_read", {"id": own}, "claude")).text
-
-
 def test_search_in_python_takes_the_options_of_the_command(vault: Vault) -> None:
     (Path(vault.path) / "Diary.md").write_text("---\nprivate: yes\n---\nthe zebra is ill #pet\n")
     (Path(vault.path) / "Zoo.md").write_text("the zebra is well #pet\n")

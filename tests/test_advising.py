@@ -14,7 +14,6 @@ from tests.real_llm import RealLlm
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, status
 from vaultmem import Vault, config
 from vaultmem.agent import jobs
-from vaultmem.errors import VaultmemError
 from vaultmem.memories.model import CATEGORIES
 from vaultmem.review.advice import REASON, Doubt, question, read
 from vaultmem_chat.llm import llm
@@ -169,23 +168,6 @@ def test_what_a_model_cannot_tell_is_not_asked_every_night(
     assert len(model.chats) == 1
     assert of_model(opened) == []
     assert opened.waiting()["proposals"] == 0
-
-
-def test_a_proposal_about_what_has_changed_is_none(
-    vault: Path, model: ScriptedLlm, opened: Vault
-) -> None:
-    odd = opened.write(ODD)
-    model.otherwise = advice("people")
-    opened.dream(3)
-    (one,) = of_model(opened)
-    path = vault / opened.read(odd["id"])["path"]
-    path.write_text(path.read_text().replace("zzz", "zzz frotz"))
-    assert of_model(opened) == []
-    with pytest.raises(VaultmemError, match="no open proposal"):
-        opened.accept(str(one["id"]))
-    model.otherwise = advice()
-    _aged(path)
-    assert opened.dream(3)["proposals"] == 0 == opened.waiting()["proposals"]
 
 
 def test_what_an_earlier_dream_filed_is_asked_about_until_somebody_files_it_elsewhere(

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -80,34 +79,6 @@ def test_a_sync_beside_the_agent_goes_through_it_and_searches_go_on(
         assert agent.pid() == agent.process.pid
         assert len([*agent.state.glob("gen-*")]) == 1
         agent.settles(scratch)
-
-
-LINGERING = """
-import time
-from vaultmem.index import state
-real = state.State.adopt
-def adopt(*words, **given):
-    real(*words, **given)
-    time.sleep(1.0)
-state.State.adopt = adopt
-"""
-
-
-def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
-    """The new index is in force, but the open searcher has not noticed yet."""
-    vault = fill(own / "lingering", 10)
-    with agent_on(vault, f"exec({LINGERING!r}, {{}})") as agent:
-        agent.watches()
-        assert len(agent.search("apple")) == 10
-        before = State(str(vault)).generation()
-        put(vault / "base0" / "Note 0.md", "apple, changed\n")
-        # the searcher has not seen this; asking whether it is indexed would show it
-        time.sleep(1.0)
-        with ThreadPoolExecutor(1) as pool:
-            rebuilt = pool.submit(agent.call, "sync", rebuild=True, embed=False)
-            until(lambda: State(str(vault)).generation() != before)
-            assert len(agent.search("apple")) == 10
-        assert rebuilt.result()
 
 
 HOLDING = """

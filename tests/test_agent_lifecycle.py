@@ -12,7 +12,6 @@ import pytest
 from tests.agent_run import Agent, agent_on, until
 from tests.cli_run import process
 from vaultmem import client, machine, paths
-from vaultmem.agent.jobs import JOBS
 
 QUICK = "from vaultmem.agent import agent; agent.CHECK_EVERY = 0.2"
 
@@ -33,16 +32,6 @@ def finds_the_apple(agent: Agent) -> bool:
     except client.AgentError:
         return False
     return bool(said and said["count"])
-
-
-def test_jobs_are_listed_and_run_from_the_first_answer_on(vault: Path) -> None:
-    slow = (
-        "import time; from vaultmem.agent.agent import Agent;"
-        "Agent._start_the_rest = lambda self, real=Agent._start_the_rest: (time.sleep(1), real(self))"
-    )
-    with agent_on(vault, slow) as agent:
-        assert {one["name"] for one in agent.call("jobs")["jobs"]} == {*JOBS}
-        assert agent.call("jobs.run", name="check")["ok"]
 
 
 def test_a_socket_that_was_removed_comes_back(vault: Path) -> None:

@@ -5,6 +5,7 @@ import pytest
 from tests.answered import TASKS, Open, bench
 from tests.conftest import Write
 from vaultmem.errors import NoteNotFoundError, UsageError
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
@@ -13,6 +14,7 @@ from vaultmem.memories.item_answers import (
     approval_id,
     completion_id,
 )
+from vaultmem.pending import carrying
 
 __all__ = ["bench"]  # fixtures
 
@@ -69,21 +71,18 @@ def test_a_note_that_changed_meanwhile_is_left_alone(bench: Open, before: str, a
     assert on.text("Tasks.md") == changed
 
 
-@pytest.mark.parametrize("other", ["Tasks copy.md", "Other/Tasks.md"])
-def test_the_same_words_in_another_note_are_another_item(
-    bench: Open, write: Write, other: str
-) -> None:
-    on = bench("always")
-    write(other, TASKS)
+def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None:
+    on = bench()
+    call, rent = on.id("call Anne"), on.id("pay rent")
+    assert on.answer(call)["asks"] == on.answer(rent)["asks"] == completion_id("Tasks.md")
+    assert sum("2 tasks" in word for word in on.words()) == 1
+    on.answer(completion_id("Tasks.md"))
+    assert on.text("Tasks.md").count("- [x]") == 2
+    (on.folder / "Tasks.md").write_text(f"{TASKS}- [ ] feed the cat 📅 2026-11-22\r\n", newline="")
     on.later()
-    assert on.words().count("call Anne") == 2
-    on.answer(on.id("call Anne"))
-    for _ in range(3):
-        on.later()
-        assert not on.ask("settle")["reopened"]
-    assert on.words().count("call Anne") == 1
-    texts = [on.text("Tasks.md"), on.text(other)]
-    assert sum("- [x] call Anne" in text for text in texts) == 1
+    said = on.answer(on.id("feed the cat"))
+    assert (said["asks"], [one["path"] for one in said["carried_out"]]) == (None, ["Tasks.md"])
+    assert "- [x] feed the cat" in on.text("Tasks.md")
 
 
 @pytest.mark.parametrize(
@@ -192,6 +191,23 @@ def test_what_is_ticked_and_put_off_on_the_page_is_in_the_history_and_comes_back
         on.ask("notify")
         assert len({"call Anne", "pay rent"}.intersection(on.words())) == waiting
     assert page.read_text("utf-8") == "".join(lines)
+
+
+def test_the_answer_is_kept_where_the_note_cannot_be_written(
+    bench: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = bench("always")
+    call = on.id("call Anne")
+
+    def refuse(*_: object) -> None:
+        raise UsageError("no")
+
+    monkeypatch.setattr(carrying._Work, "_ticked", refuse)
+    assert on.answer(call)["skipped"][0]["reason"] == "no"
+    assert on.stated()[call] == DONE
+    assert Ledger(on.vault.state.path("ledger.db")).rows(
+        "SELECT id FROM answers", lambda row: row[0]
+    ) == [call]
 
 
 def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(

@@ -7,7 +7,7 @@ import pytest
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, carried_out_id
 
 __all__ = ["bench"]  # fixtures
 
@@ -172,6 +172,17 @@ def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> Non
     assert [one["path"] for one in on.ask("settle")["skipped"]] == ["Plan.md"]
     assert on.text("Plan.md") == typed
     assert not any(word.startswith("change line") for word in on.words())
+
+
+def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Bench) -> None:
+    """It may have been undone there since; the answers are synced with the vault."""
+    on = proposed
+    id_ = question(on)
+    marks = [id_, carried_out_id(id_)]
+    at = "2026-11-22T09:00:00Z"
+    on.store.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
+    assert on.ask("settle")["done"] == []
+    assert on.text("Plan.md") == PLAN
 
 
 def boxes(on: Bench) -> list[str]:

@@ -2,7 +2,6 @@
 also answers in a Logseq graph."""
 
 import os
-import re
 from datetime import datetime
 from pathlib import Path
 
@@ -54,20 +53,6 @@ def test_a_note_that_is_ticked_later_catches_up(bench: Open) -> None:
     assert on.text("Tasks.md").count("[x] pay rent") == 2
 
 
-def test_a_task_ticked_later_has_the_day_on_which_it_was_done(bench: Open) -> None:
-    on = bench()
-    path = on.folder / "Tasks.md"
-    path.write_text("- [ ] shave 🔁 every 3 days when done 📅 2026-11-22\n")
-    on.later()
-    on.answer(on.id("shave"))
-    (listed,) = on.items()[:1]
-    on.later(2 * 24 * 60)
-    on.answer(completion_id("Tasks.md"))
-    assert "[x] shave 🔁 every 3 days when done 📅 2026-11-22 ✅ 2026-11-22" in path.read_text()
-    on.later()
-    assert (on.id("shave"), on.items()[0].due) == (listed.id, "2026-11-25")
-
-
 def test_an_item_snoozed_for_weeks_comes_back_on_that_day_and_not_before(
     bench: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,27 +95,6 @@ def test_hours_are_as_long_as_they_are_and_days_those_of_the_calendar_when_clock
     for days, until in (("1d", "2027-03-28"), ("90d", "2027-06-25"), ("6h", "2027-03-28T06:50")):
         assert on.answer(on.id("call Anne"), SNOOZED, until=days)["until"] == until
         on.answer(on.id("call Anne"), OPEN)
-
-
-@pytest.mark.parametrize("state", [DONE, DROPPED])
-def test_a_reminder_goes_to_the_archive_and_comes_back(bench: Open, state: str) -> None:
-    on = bench()
-    path = on.ask("remind", content="water the plants", at="2026-11-23 09:00")["path"]
-    before = on.text(path)
-    on.later()
-    water = on.id("water")
-    said = on.answer(water, state)
-    assert not (on.folder / path).exists()
-    assert "archive/" in said["carried_out"][0]["path"]
-    on.later()
-    assert on.ask("settle")["done"] == []
-    again = on.answer(water, OPEN)
-    assert again["restored"] == path
-    assert re.sub(r" updated_at=\S+", "", on.text(path)) == before
-    on.later()
-    assert on.id("water") == water
-    assert on.stated()[water] == OPEN
-    assert not on.ask("settle")["done"]
 
 
 def test_no_dream_rewrites_a_reminder_because_it_stands_on_the_page(bench: Open) -> None:

@@ -89,13 +89,6 @@ def test_what_was_just_written_comes_before_what_resembles_it(
     assert [one["title"] for one in told] == [first.title]
 
 
-def test_a_vault_without_a_model_has_nothing_to_say(
-    projects: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    assert on(projects, "search", "bicycle", "--format", "json").err == ""
-
-
 def test_with_an_agent_every_door_searches_by_meaning_soon(
     projects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,7 @@
 """Laws of classification: a memory's category, the reasons, and when nobody can be sure."""
 
 import re
-from types import SimpleNamespace
-from typing import cast
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,9 +19,6 @@ from vaultmem.dreams.classify import TARGETS, THRESHOLD, best, classify, scores
 from vaultmem.embedding.embed import Embedder
 from vaultmem.embedding.models import resolve_model
 from vaultmem.memories.model import CATEGORIES
-from vaultmem.memories.view import Examples
-from vaultmem.plugins import language
-from vaultmem.search.semantic import Meaning
 
 REASONS = [
     ("user prefers dark mode", "preferences", "prefers"),
@@ -93,32 +87,6 @@ def test_a_denial_takes_back_what_it_denies(text: str, denied: str) -> None:
     assert classify(text).category != denied
 
 
-def test_a_german_verb_of_place_means_a_project_for_code_only() -> None:
-    assert classify("Der Code liegt auf GitHub, im Ordner tools").category == "project"
-    assert classify("Ordner Steuer liegt im Schrank").category is None
-
-
-def test_in_chinese_what_has_a_name_like_a_persons_may_be_a_thing() -> None:
-    things = ("我们的产品叫高德", "我们公司叫华为", "产品名字叫高德", "我们的数据库是金仓")
-    assert not [text for text in things if "people" in scores(text).scores]
-    people = ("我的儿子叫高明", "我们的司机叫小王", "他的名字叫王芳", "我们的经理叫王芳")
-    assert [classify(text).category for text in people] == ["people"] * 4
-
-
-@pytest.mark.parametrize("text", ["", " ", "ok", "hm, noted", "好的", "???", "12345", "🙂"])
-def test_where_nothing_is_said_it_stays_in_the_inbox(text: str) -> None:
-    assert classify(text).category is None
-
-
-def test_closeness_in_meaning_adds_to_words_and_never_overrules_them() -> None:
-    near = dict.fromkeys(TARGETS, 0.1)
-    assert classify("Biscuits", near).category is None
-    assert classify("Biscuits", {**near, "people": 0.8}).category == "people"
-    assert classify("I prefer tabs over spaces", {**near, "date": 0.3}).category == "preferences"
-    told = classify("Biscuits", {**near, "people": 0.8}).why
-    assert told == ("people: close in meaning (0.80)",)
-
-
 @given(TEXT, CLOSENESS)
 def test_every_text_gets_a_verdict(text: str, closeness: dict[str, float] | None) -> None:
     verdict = classify(text, closeness)
@@ -143,25 +111,6 @@ def test_only_words_of_the_text_are_given_as_reasons(text: str) -> None:
             ("knowledge: speaks of nobody", "people: says what somebody")
         )
     assert scores(text) == scores(text)
-
-
-def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
-    known = dict(
-        zip(
-            language().table("categories")["prototypes"]["soul"], (0.1, 0.9, 0.6, 0.3), strict=False
-        )
-    )
-
-    class Scripted:
-        def embed(self, texts: list[str]) -> object:
-            return np.array(
-                [[known.get(text, float(text == "text"))] for text in texts], np.float32
-            )
-
-    meaning = SimpleNamespace(embedder=Scripted(), comparable=lambda cosines: cosines)
-    assert Examples().closeness(cast("Meaning", meaning), ["text"])["text"][
-        "soul"
-    ] == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 from tests.collected import OLD, ONE, TEA, TWO, Folder, folder, style
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.collection import Collection
-from vaultmem.memories.model import provisional
 from vaultmem.text.similarity import content_hash, opening, sketch
 
 __all__ = ["folder"]  # fixtures
@@ -53,26 +52,6 @@ def test_what_git_could_not_merge_is_no_memory_until_somebody_has(
     assert [path for path, _ in folder.known.troubles()] == [place]
     folder.put(place, merged.encode())
     assert [memory.id for memory in folder.live()] == [ONE]
-
-
-def test_a_file_that_a_person_drops_is_a_memory_with_an_id_to_come(folder: Folder) -> None:
-    folder.put("vaultmem/inbox/My thought.md", b"A thought of my own.")
-    folder.put("vaultmem/people/Ann.md", b"\xef\xbb\xbfAnn\r\nis kind.\r\n")
-    folder.put("vaultmem/skills/Wide.md", "---\ntags: x\n---\nWide text".encode("utf-16"))
-    folder.put("vaultmem/notes/Mine.md", b"not in a category and without an id")
-    folder.put("vaultmem/Mine too.md", b"neither")
-    folder.put("vaultmem/notes/Ours.md", f"---\nid: {ONE}\ncategory: skills\n---\nours".encode())
-    found = {memory.title: memory for memory in folder.live()}
-    assert found.keys() == {"My thought", "Ann", "Wide", "Ours"}
-    assert found["My thought"].id == provisional("vaultmem/inbox/My thought.md")
-    names = ("My thought", "Ann", "Wide", "Ours")
-    assert [found[name].adopted for name in names] == [False, False, False, True]
-    assert [found[name].category for name in names] == ["inbox", "people", "skills", "skills"]
-    assert found["My thought"].phase == "inbox"
-    assert found["My thought"].created == OLD
-    assert found["Ann"].hash == content_hash("Ann\nis kind.")
-    assert found["Wide"].tags == ("x",)
-    assert folder.known.content(found["Ann"]) == "Ann\nis kind.\n"
 
 
 def test_generated_files_conversations_and_attachments_are_none(folder: Folder) -> None:

@@ -1,13 +1,11 @@
 """What one process leaves for the next about a memory folder, and how a memory is found in it."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from tests.collected import ONE, TEA, TWO, Folder, folder
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.memories.memory_file import Stored
 from vaultmem.text.similarity import content_hash, sketch
 
 __all__ = ["folder"]  # fixtures
@@ -35,24 +33,6 @@ def opened_files(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> int:
     return count
 
 
-def test_the_next_process_reads_nothing_twice(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder.memory(
-        "vaultmem/people/Tea.md", ONE, tags=["a"], mine={"deep": [1, None]}, importance=0.5
-    )
-    folder.memory("vaultmem/archive/Old.md", TWO, deleted_at="2026-11-22T10:00:00Z")
-    folder.put("vaultmem/inbox/Own.md", b"[[Tea]] of my own")
-    folder.live()
-    assert opened_files(folder, monkeypatch) == 0
-    folder.memory("vaultmem/people/Tea.md", ONE, "other")
-    folder.live()
-    assert opened_files(folder, monkeypatch) == 0
-    (folder.root / "vaultmem/inbox/Own.md").unlink()
-    folder.known.refresh(["vaultmem/inbox/Own.md"])
-    assert opened_files(folder, monkeypatch) == 0
-
-
 @pytest.mark.parametrize("damage", ["bytes", "empty", "row", "version", "folder"])
 def test_a_damaged_cache_is_made_anew(
     folder: Folder, damage: str, monkeypatch: pytest.MonkeyPatch
@@ -71,15 +51,6 @@ def test_a_damaged_cache_is_made_anew(
         folder.cache.write_text(json.dumps([version, files]))
     assert opened_files(folder, monkeypatch) == 1
     assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
-
-
-def test_the_cache_of_an_earlier_version_goes(folder: Folder) -> None:
-    folder.cache.parent.mkdir()
-    earlier = folder.cache.with_suffix(".db")
-    earlier.write_bytes(b"SQLite format 3")
-    folder.memory("vaultmem/people/Tea.md", ONE)
-    folder.live()
-    assert not earlier.exists()
 
 
 @pytest.fixture
@@ -168,26 +139,3 @@ def test_whether_a_file_exists(filled: Folder) -> None:
     assert filled.known.exists("vaultmem/ARCHIVE/coffee.md")
     assert not filled.known.exists("vaultmem/archive/Tea.md")
     assert not filled.known.exists("No.md")
-
-
-class Unlisted(dict[str, Stored]):
-    """Known files that can be looked up, but not listed."""
-
-    def __iter__(self) -> Iterator[str]:
-        raise AssertionError("all files were looked at")
-
-
-def test_finding_that_a_file_is_gone_or_a_text_is_new_looks_at_no_other_memory(
-    filled: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = filled.known
-    path = known.live()[0].path
-    assert known.with_hash("") == []
-    (filled.root / path).unlink()
-    known._files = known._names.files = Unlisted(known._files)
-    with monkeypatch.context() as patched:
-        patched.setattr(known, "live", lambda: pytest.fail("all memories were looked at"))
-        assert known.with_hash(content_hash("an unknown text")) == []
-        assert known.refresh([path])
-    known._files = known._names.files = dict(known._files.items())
-    assert known.at(path) is None

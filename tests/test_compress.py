@@ -89,30 +89,6 @@ def test_the_oldest_sessions_are_summed_up_and_kept() -> None:
     assert after.run(step())[0].changes == (), "once is enough"
 
 
-def summed_up(threshold: int, *sessions: dict[str, object]) -> list[Value]:
-    plan, _ = view(*sessions).run(step(threshold))
-    return [one.properties["source_session_id"] for one in made(plan)]
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"memory_type": "semantic"},
-        {"memory_type": "procedural"},
-        {"session_id": None},
-        {"session_id": ["s0"]},
-        {"category": "preferences"},
-    ],
-)
-def test_only_what_happened_in_a_session_counts(own: dict[str, Value]) -> None:
-    files = session(0)
-    if "category" in own:
-        files = dict([memory_file("preferences/x", "Anne prefers trains.", 50, session_id="s0")])
-        own = {}
-    changed = {path: file._replace(properties={**file.properties, **own}) for path, file in files.items()}  # type: ignore[attr-defined] # files  # fmt: skip
-    assert summed_up(1, changed, session(1), session(2)) == ["s1"]
-
-
 def test_a_summary_is_no_more_to_be_trusted_than_what_it_sums_up() -> None:
     files = [
         session(0),

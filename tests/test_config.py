@@ -87,20 +87,6 @@ def test_a_vault_may_name_a_dialect_that_is_not_there(vault: Path, theirs: Path)
         assert settings.warnings == ()
 
 
-def test_a_dialect_of_another_package(
-    vault: Path, theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    info = tmp_path / "site" / "other_notes-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other-notes\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[vaultmem.adapters]\nroam = other_notes:dialect\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    theirs.write_text("dialect: roam\n")
-    settings = config.load(str(vault))
-    assert settings["dialect"] == "roam"
-    assert settings.warnings == ()
-
-
 def test_every_setting_is_judged() -> None:
     """A person has to add a new setting to one of these lists."""
     harmless = {key for key, setting in config.SETTINGS.items() if setting.harmless}

@@ -123,12 +123,6 @@ def test_long_notes_take_no_time() -> None:
     assert takes_less(1.0, lambda: [nearly_equal(*pair) for pair in pairs])
 
 
-@given(st.text(), st.text())
-def test_every_text_with_a_body_is_nearly_equal_to_itself(one: str, other: str) -> None:
-    for text in (f"x\n{one}", f"---\nid: 1\n---\n# {other}\nx"):
-        assert nearly_equal(text, text)
-
-
 FILE_NAMES = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/"), max_size=12
 )

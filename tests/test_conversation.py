@@ -47,15 +47,6 @@ def test_every_file_system_takes_the_folder_of_any_id(conversation: str) -> None
     assert not re.fullmatch(r"con|prn|aux|nul|com\d|lpt\d", name.partition(".")[0])
 
 
-def test_no_two_conversations_share_a_folder() -> None:
-    folders = [folder_of(one) for one in HOSTILE]
-    assert len(set(folders)) == len(HOSTILE)
-    made = folder_of("A Chat")
-    assert folder_of(made) != made, (
-        "an id that is called as another one's folder has another folder"
-    )
-
-
 @given(TEXT, TEXT)
 def test_ids_that_differ_have_folders_that_differ_without_regard_to_case(
     one: str, other: str

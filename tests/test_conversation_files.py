@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.agent_run import agent_on
 from tests.conftest import Write
 from tests.conversed import fact, final, ids, notes, said
 from tests.kill_points import kill_everywhere
@@ -239,18 +238,3 @@ def test_killed_at_any_call_a_batch_is_done_or_said_again(vault: Path) -> None:
 
     begin()
     assert kill_everywhere(work, check, step=4) > 40
-
-
-def test_the_same_through_an_agent_which_finds_them_at_once(vault: Path) -> None:
-    with agent_on(vault) as agent, Vault(str(vault)) as opened:
-        agent.watches()
-        opened.converse("My Chat", new=[said("u1", "the zebra sleeps"), fact("f1", "zebras exist")])
-        assert ids(opened, "My Chat") == ["u1", "f1"]
-        query = "zebra path:vaultmem/entries"
-        agent.finds(query, *[entry["path"] for entry in opened.entries("My Chat")][:2])
-        opened.converse("My Chat", retire=[{"id": "u1"}], new=[said("big", "words " * 40_000)])
-        agent.finds(query, *[entry["path"] for entry in opened.entries("My Chat", ["facts"])])
-        found = opened.recall("zebra", scope="conversation:My Chat", by="conversation:My Chat")
-        assert [one["id"] for one in found["memories"]] == ["f1"]
-        with pytest.raises(VaultmemError, match="not an entry of the conversation"):
-            opened.converse("other", retire=[{"id": "f1"}])

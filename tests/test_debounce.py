@@ -26,19 +26,6 @@ def test_a_note_written_continuously_is_still_read() -> None:
     assert taken[0].last < now
 
 
-def test_looking_again_remembers_since_when_it_is_doubted_until_something_happens() -> None:
-    pace = Debounce()
-    pace.touch("a.md", 0.0)
-    (touch,) = pace.take(1.0)
-    pace.again(touch._replace(doubted=1.0), 2.5)
-    assert pace.take(2.4) == []
-    (touch,) = pace.take(2.5)
-    assert (touch.last, touch.doubted) == (0.0, 1.0)
-    pace.again(touch, 4.0)
-    pace.touch("a.md", 3.0)
-    assert pace.take(4.0)[0].doubted > 4.0
-
-
 def test_a_new_change_takes_precedence_over_a_planned_second_look() -> None:
     pace = Debounce()
     pace.touch("a.md", 0.0)

@@ -83,12 +83,6 @@ def test_each_read_makes_it_last_longer() -> None:
     assert model.retrievability(NOW, [], NOW) == 1.0
 
 
-@given(st.floats(0, 2_000), st.lists(st.floats(-100, 3_000), max_size=8), st.floats(0, 3_000))
-def test_it_is_a_share_whatever_the_times(created: float, reads: list[float], now: float) -> None:
-    found = model.retrievability(created * DAY, [at * DAY for at in reads], now * DAY)
-    assert 0.0 <= found <= 1.0
-
-
 def test_without_the_package_it_fades_as_a_reinforceable_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,6 +1,5 @@
 """The demo runs the real commands and leaves nothing behind, however it ends."""
 
-import io
 import os
 import re
 import shutil
@@ -17,7 +16,6 @@ from tests.conftest import SAMPLE
 from tests.test_docs import README, marked, text_of
 from vaultmem import machine
 from vaultmem.commands import demo
-from vaultmem.output import Output, Streams
 
 
 @pytest.fixture
@@ -112,29 +110,6 @@ def test_a_person_sees_commands_and_answers(told: tuple[Ran, Ran, Path, str]) ->
     answers = [line for line in ended.out.splitlines() if not line.startswith(("$ ", "# "))]
     assert len(answers) > 30
     assert 50 < max(map(len, answers)) <= 60
-
-
-def test_only_a_reader_is_waited_for_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, pauses = 100.0, []
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-        pauses.append(seconds)
-
-    monkeypatch.setattr(demo.time, "monotonic", lambda: now)
-    monkeypatch.setattr(demo.time, "sleep", sleep)
-    out = io.StringIO()
-    output = Output("text", Streams(out, out, terminal=True, colour=True))
-    step = demo.STORY[1]
-    demo.Show(output, paced=False).command(step.title, "vaultmem write")
-    assert not pauses
-    show = demo.Show(output, paced=True)
-    for _ in range(100):
-        show.command(step.title, "vaultmem write")
-        show.answer([f"written: {demo.FACT}"], step, 0.1)
-    assert demo.UNHURRIED <= sum(pauses) < demo.UNHURRIED + 1
-    assert "\x1b[32mwritten\x1b[0m: Femi" in out.getvalue()
 
 
 def test_nothing_is_left_and_nothing_of_mine_is_touched(told: tuple[Ran, Ran, Path, str]) -> None:

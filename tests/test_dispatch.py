@@ -1,6 +1,5 @@
 """The methods of the socket, and that a command prints the same with an agent as without, to the byte."""
 
-import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -18,12 +17,8 @@ from tests.tables import each_case
 from tests.test_cli import USAGE
 from vaultmem import __version__, client
 from vaultmem.api import rpc as codes
-from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import commands
 from vaultmem.client import AgentError, call
-from vaultmem.commands.dispatch import methods
-from vaultmem.errors import VaultmemError
-from vaultmem.progress import Silent
 
 
 @pytest.fixture
@@ -297,16 +292,3 @@ def test_what_only_the_agent_can_do(indexed: Path, host: StandIn) -> None:
     assert not host.stopped.is_set()
     assert ask(indexed, "stop")["stopping"] is True
     assert host.stopped.is_set()
-
-
-def test_nothing_is_printed_by_the_agent(indexed: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    answer = methods(StandIn(indexed))
-    for words in (["Home"], ["-h"], ["--nonsense"], ["Nowhere"], ["Home", "--vault", "/"]):
-        params: dict[str, object] = {
-            "command": "links", "words": words, "cwd": "/", "version": __version__, "environ": client.settings()
-        }  # fmt: skip
-        with contextlib.suppress(RequestError):
-            answer(Request("run", params, Silent()))
-    with pytest.raises(VaultmemError):
-        answer(Request("links", {"note": "Nowhere"}, Silent()))
-    assert capfd.readouterr() == ("", "")

@@ -18,10 +18,8 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import machine, paths
 from vaultmem.api import Vault
-from vaultmem.client import AgentError
 from vaultmem.index.state import State
 from vaultmem.service import service
-from vaultmem.vault import watch_events
 
 WELL: dict[str, Any] = {
     "pid": 1, "version": machine.program(), "started": 0, "uptime": 7_300, "current": True, "indexing": None,
@@ -133,16 +131,6 @@ def test_an_agent_that_does_not_answer(indexed: Path) -> None:
     with held(indexed, "vaultmem", "serve"):
         (said,) = found(indexed)
     assert re.fullmatch(r"error: the agent \(process \d+\) does not answer", said)
-
-
-def test_an_agent_that_answers_nonsense_is_none(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(_: Vault) -> None:
-        raise AgentError(0, "it did not answer")
-
-    monkeypatch.setattr(Vault, "agent", fails)
-    assert found(indexed) == []
 
 
 def test_a_lock_held_by_somebody_unknown(indexed: Path) -> None:
@@ -266,17 +254,6 @@ def test_an_index_that_nobody_keeps_fresh(indexed: Path, monkeypatch: pytest.Mon
     assert found(indexed) == ["warning: the index is 3 days old, and no agent keeps it fresh"]
     says(WELL, monkeypatch)
     assert found(indexed) == []
-
-
-@pytest.mark.parametrize(("limit", "advised"), [(8_192, 524_288), (1_048_576, 2_097_152)])
-def test_the_advice_against_too_few_watches_never_lowers_the_limit(
-    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, advised: int
-) -> None:
-    (tmp_path / "max_user_watches").write_text(f"{limit}\n")
-    monkeypatch.setattr(watch_events, "LIMITS", str(tmp_path))
-    says({**WELL, "watching": {"alive": True, "whole": False, "trouble": "limit"}}, monkeypatch)
-    (finding,) = on(indexed, "doctor", "--format", "json").data["findings"]
-    assert f"max_user_watches={advised} " in finding["advice"]
 
 
 def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,14 +174,6 @@ def test_stdin_is_never_read_for_nothing(words: list[str]) -> None:
         assert not reads_stdin(words)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [[], ["--prompt"], ["--prompt", "-"], ["--client", "me"], ["--prompt", "--format", "json"]],
-)
-def test_calls_on_stdin_take_the_short_way(words: list[str]) -> None:
-    assert reads_stdin(words)
-
-
 def test_without_a_vault_that_is_named_it_is_the_one_around(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vaultmem.adapter import Note, Piece
 from vaultmem.notes.places import folded_name
 from vaultmem.reminders import schedules
-from vaultmem.reminders.due import NOTE, Due, Schedule, with_id
+from vaultmem.reminders.due import NOTE, Due, Schedule
 from vaultmem.reminders.schedules import BEGAN, Place, Written, names_day
 from vaultmem_languages import intentions
 
@@ -72,23 +72,6 @@ def test_of_much_text_only_so_much_is_kept(text: str) -> None:
     found = intentions.sentences(note(text), text)
     assert sum(map(len, found.values())) <= intentions.MOST
     assert all(len(each) < 1_000 for line in found.values() for each in line)
-
-
-def test_a_time_behind_the_due_day_is_shown_and_makes_no_other_task() -> None:
-    given = {"text": "a", "line": 1, "due": "2026-11-25"}
-    timed = {**given, "remind": "2026-11-25T08:35"}
-    early = {**given, "remind": "2026-11-24T08:35"}
-    found = []
-    for fields in (given, timed, early):
-        schedule = schedules.of_task(place(), fields, plain=True)
-        assert schedule
-        assert schedule.is_fixed
-        (named,) = schedule.due_at(NOW, {})
-        assert named == with_id(schedule.due, schedule.key)
-        found.append(named)
-    assert [each.due for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-25"]
-    assert [each.at for each in found] == ["2026-11-25", "2026-11-25T08:35", "2026-11-24T08:35"]
-    assert len({each.id for each in found}) == 1
 
 
 def test_each_repetition_reminds_as_long_before_as_the_first() -> None:

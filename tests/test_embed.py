@@ -307,14 +307,6 @@ def test_an_unloaded_model_is_loaded_again_when_it_is_needed(default: Model) -> 
     assert [indices for indices, _ in batches] == [[0]]
 
 
-def test_a_model_is_loaded_again_for_the_next_question(default: Model) -> None:
-    embedder = Embedder(default, threads=1)
-    for _ in range(2):
-        embedder.load()
-        assert embedder.is_loaded()
-        embedder.unload()
-
-
 def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None:
     embedder = Embedder(default, threads=1)
     before = embedder.query("why does the roof leak").copy()
@@ -328,28 +320,6 @@ def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None
 
 
 # Its memory use
-
-TAKEN = """
-import sys
-from vaultmem import machine as memory
-memory.limit_arenas()
-from vaultmem.embedding import embed, models as model
-found = embed.Embedder(model.resolve_model("default", sys.argv[1]), threads=1)
-found.query("the roof leaks")
-found.embed(["the roof leaks and the boiler hums " * 20] * 20)
-with open("/proc/self/statm", encoding="ascii") as file:
-    print(int(file.read().split()[1]) * 4096 // 1_000_000, "fastembed" in sys.modules)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_the_model_leaves_an_agent_room(default: Model, models: Path) -> None:
-    Embedder(default).query("made ready")
-    done = run(TAKEN, str(models))
-    assert not done.returncode, done.stderr
-    megabytes, imported = done.stdout.split()
-    assert int(megabytes) < 120  # 200 with the numbers as float32, and fastembed
-    assert imported == "False"
 
 
 def test_a_graph_that_is_damaged_or_cannot_be_kept_is_made_again(

@@ -1,7 +1,7 @@
 """The embedding thread: what a failure costs, who is told, when the model is unloaded, what is checked again."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,9 @@ from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.events import Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
-from vaultmem.index.catalog import Catalog
 from vaultmem.index.sync import rules_of
 from vaultmem.search import semantic
-from vaultmem.search.semantic import Meaning, Pending
+from vaultmem.search.semantic import Meaning
 
 NOTES = 6
 PATIENCE = 60.0
@@ -100,20 +99,6 @@ def queue(opened: Vault, pool: Pool, model: Model) -> Iterator[EmbeddingQueue]: 
     if queue.ident:
         queue.join(PATIENCE)
         assert not queue.is_alive()
-
-
-@pytest.fixture
-def looks(meaning: Meaning, monkeypatch: pytest.MonkeyPatch) -> list[set[int] | None]:
-    """Which notes were checked, round by round; None means all of them."""
-    found: list[set[int] | None] = []
-    real = meaning.pending
-
-    def pending(catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
-        found.append(None if notes is None else set(notes))
-        return real(catalog, notes)
-
-    monkeypatch.setattr(meaning, "pending", pending)
-    return found
 
 
 def ids(opened: Vault) -> dict[str, int]:
@@ -234,40 +219,6 @@ def test_a_model_that_a_later_search_loads_is_unloaded(
 
 
 # --- what is checked again
-
-
-@pytest.mark.usefixtures("at_once")
-def test_a_round_that_ends_early_is_continued_after_what_was_saved(
-    queue: EmbeddingQueue,
-    opened: Vault,
-    meaning: Meaning,
-    model: Model,
-    looks: list[set[int] | None],
-) -> None:
-    saved = ids(opened)["n3.md"]
-
-    def save() -> None:
-        if len(model.texts) == 2:
-            queue.add([saved])
-
-    model.between = save
-    queue.start()
-    until(lambda: len(meaning.store) == NOTES)
-    until(queue.is_done)
-    assert looks == [None, {saved}, None]
-    assert len(model.texts) == NOTES, "nothing is embedded twice"
-
-
-def test_vectors_that_were_thrown_away_meanwhile_are_made_again(
-    queue: EmbeddingQueue, opened: Vault, meaning: Meaning, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(embedding, "QUIET", 0.0)
-    queue.start()
-    assert queue.wait(PATIENCE)
-    assert meaning.store.compact([])
-    assert len(meaning.store) == 0
-    queue.add([ids(opened)["n0.md"]])
-    until(lambda: len(meaning.store) == NOTES)
 
 
 def test_what_a_search_by_meaning_has_to_know_is_known_before(

@@ -7,7 +7,6 @@ import shutil
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -106,17 +105,6 @@ def test_rows_that_came_later_are_found_exactly(crowded: VectorStore, no_exact: 
     assert index.rows == 4500
     assert HnswIndex(crowded).rows == 4500
     assert recall(index, crowded) >= 0.95
-
-
-def test_searches_go_on_while_the_graph_is_built(store: VectorStore) -> None:
-    index, query = HnswIndex(store, narrow=10), vector_of(b"q")
-    expected = ExactIndex(store).search(query, 5)
-    with ThreadPoolExecutor(1) as pool:
-        building = pool.submit(index.prepare)
-        while not building.done():
-            assert len(index.search(query, 5)) == 5
-    assert index.rows == 1000
-    assert index.search(query, 1) == expected[:1]
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

@@ -140,15 +140,6 @@ def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(v
     assert "To review" not in text
 
 
-def test_a_fact_of_an_assistant_is_recalled_when_a_person_has_approved_it(vault: Path) -> None:
-    synced(vault)
-    with Vault(str(vault)) as opened:
-        made = opened.write("The boiler is a Vaillant", category="knowledge", by="claude")
-    assert "Vaillant" not in told(vault, "boiler")
-    approve(vault, made["id"])
-    assert "[SEMANTIC] The boiler is a Vaillant" in told(vault, "boiler")
-
-
 def test_a_prompt_recalls_memories_and_no_other_notes(remembering: Path) -> None:
     assert "Vaillant" not in told(remembering)
     text = told(remembering, 'the -boiler "what is path:it')
@@ -291,28 +282,6 @@ def test_the_context_has_few_facts_newest_and_most_used_first(
         *(("project", str(number)) for number in (2, 19, 18, 17, 16, 15, 14, 13)),
         *(("people", str(number)) for number in (2, 19, 18, 17)),
     ]
-
-
-def test_neither_new_nor_often_used_facts_are_crowded_out(vault: Path) -> None:
-    def keep(category: str, name: str, day: int, uses: int, more: str = "") -> None:
-        file = vault / "vaultmem" / category / f"{name}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        own = f"id: {name}-0000-aaaa\ncreated_at: 2026-10-{day:02}T08:00:00Z\naccess_count: {uses}"
-        file.write_text(f"---\n{own}\n{more}---\n{name}\n")
-
-    for number in range(14):
-        keep("people", f"often told {number}", number + 1, 200)
-        keep("preferences", f"liking {number}", number + 2, 1)
-    keep("people", "the new address", 25, 0)
-    keep("preferences", "allergic to nuts", 1, 40, "agent: claude\n")
-    keep("preferences", "no calls until 20 October", 25, 9, "expires_at: 2026-10-21T00:00:00Z\n")
-    synced(vault)
-    block = told(vault)
-    assert "the new address" in block
-    assert "often told 13" in block
-    assert "allergic to nuts (by claude)" in block
-    assert "liking 13" in block
-    assert "no calls" not in block
 
 
 def test_where_assistants_are_trusted_with_their_own_words_only_nobody_else_is_told_them(

@@ -69,14 +69,6 @@ def test_a_path_that_no_walk_reaches_is_refused(tmp_path: Path) -> None:
         assert [memory["id"] for memory in opened.memories()] == ["deep"]
 
 
-def test_what_just_fits_is_taken(tmp_path: Path) -> None:
-    vault, own = made(tmp_path / "v"), "x" * 200
-    deep = json.loads("[" * 19 + "1" + "]" * 19)
-    assert took(vault, line(own, properties={"id": own, "deep": deep}))["new"] == 1
-    too_much = line(f"{own}x", "people/A.md") + line(properties={"id": "one", "deep": [deep]})
-    assert [each["line"] for each in took(vault, too_much, code=1)["failed"]] == [1, 2]
-
-
 def test_a_path_is_not_that_of_the_page_wherever_that_is(tmp_path: Path) -> None:
     vault = made(tmp_path / "v")
     name = memories_of(vault).name

@@ -77,18 +77,6 @@ def test_memories_by_category_the_newest_first(vault: Path, write: Write, ask: A
     assert ask("pages") == {"written": False}
 
 
-def test_it_is_right_after_a_job_and_after_its_undo(vault: Path, ask: Ask) -> None:
-    remember(ask, "Decision: we chose PostgreSQL over MySQL")
-    ask("dream", level=1)
-    assert "## Decisions\n\n- [[Decision we chose PostgreSQL" in (vault / PAGE).read_text("utf-8")
-    changed = vault / "vaultmem" / "What changed.md"
-    assert "under decisions (by dream)" in changed.read_text("utf-8")
-    ask("undo", last=True)
-    assert "## Inbox, not filed yet\n\n- [[Decision" in (vault / PAGE).read_text("utf-8")
-    assert "### Filed" not in changed.read_text("utf-8")
-    assert not (vault / "vaultmem" / "decisions").exists()
-
-
 def test_what_changed_names_nothing_private(vault: Path, ask: Ask) -> None:
     """Assistants may read this note; also what became private later or is in the archive by now."""
     remember(ask, "Decision: we chose PostgreSQL over MySQL", "Decision: we chose divorce over war")
@@ -98,28 +86,6 @@ def test_what_changed_names_nothing_private(vault: Path, ask: Ask) -> None:
     changed = (vault / "vaultmem/What changed.md").read_text("utf-8")
     assert "PostgreSQL" in changed
     assert "divorce" not in changed
-
-
-def test_a_machine_that_knows_less_does_not_write_over_what_another_wrote(
-    vault: Path, ask: Ask
-) -> None:
-    remember(ask, "Anne lives in Porto")
-    ask("pages")
-    ours = (vault / PAGE).read_text("utf-8")
-    both = ours.replace("- [[", "<<<<<<< HEAD\n=======\n>>>>>>> 9a58dad\n- [[")
-    (vault / PAGE).write_text(both, "utf-8")  # as a merge has left it, with no news
-    assert ask("pages") == {"written": True}
-    assert (vault / PAGE).read_text("utf-8") == ours
-
-    theirs = (vault / PAGE).read_text("utf-8").replace("1 memory", "2 memories")
-    (vault / PAGE).write_text(theirs, "utf-8")  # with a memory that has not arrived here yet
-    remember(ask, "Anne lives in Porto")  # already known: no news
-    (vault / "vaultmem" / "Beside.md").write_text("no memory", "utf-8")
-    assert ask("pages") == {"written": False}
-    assert (vault / PAGE).read_text("utf-8") == theirs
-    remember(ask, "Bert lives in Lyon")
-    assert ask("pages") == {"written": True}
-    assert "[[Bert lives in Lyon]]" in (vault / PAGE).read_text("utf-8")
 
 
 def test_views_are_written_once_and_are_the_persons_then(vault: Path, ask: Ask) -> None:

@@ -1,6 +1,5 @@
 """The keyword index: which words find what, in many scripts, and that removed blocks are gone."""
 
-import json
 import re
 import unicodedata
 from pathlib import Path
@@ -109,16 +108,6 @@ def test_a_question_for_a_time_prefers_what_speaks_of_times(tmp_path: Path) -> N
     assert not any(searcher.parts(question, note)["date"] for note in TIMES)
 
 
-def test_times_that_a_later_commit_brings_count_after_a_refresh(tmp_path: Path) -> None:
-    write(tmp_path, {**NO_TIMES, 7: "in July"})
-    searcher = KeywordSearcher(str(tmp_path))
-    question = Question("when?", parse("when?"), None)
-    assert [note for note in (7, *NO_TIMES) if searcher.parts(question, note)["date"]] == [7]
-    write(tmp_path, TIMES)
-    assert searcher.refresh()
-    assert all(searcher.parts(question, note)["date"] for note in TIMES)
-
-
 def test_only_and_all_but(searcher: KeywordSearcher) -> None:
     def notes(only: list[int], *, all_but: bool) -> set[int]:
         hits = searcher.search(Question("桥", parse("桥"), only, all_but=all_but), 10)
@@ -143,16 +132,6 @@ def test_replaced_and_removed_blocks_are_gone(tmp_path: Path) -> None:
     assert found(searcher, "another") == [1]
     assert found(searcher, "party") == []
     assert searcher.block_count() == len(TEXTS) - 1
-
-
-def test_a_writer_begins_with_a_number_of_its_own(tmp_path: Path) -> None:
-    """Otherwise a merge of what a killed writer left may skip the first deletion, in one of twenty cases."""
-    write(tmp_path, TEXTS)
-    before = json.loads((tmp_path / "meta.json").read_text())["opstamp"]
-    writer = KeywordWriter(str(tmp_path))
-    query = tantivy.Query.term_query(writer._schema, "note", 1)
-    assert writer._writer.delete_documents_by_query(query) > before
-    writer.close()
 
 
 def test_nothing_is_seen_before_the_commit(tmp_path: Path) -> None:

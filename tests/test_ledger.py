@@ -206,31 +206,6 @@ def test_a_kill_between_begin_and_end(ledger: Ledger) -> None:
     assert (run.last_run, run.ok, run.result) == (7.0, False, CUT_SHORT)
 
 
-def test_runs_go_on_without_a_ledger(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
-    path.mkdir()
-    runs = Runs(Ledger(str(path)), lambda: NOW)
-    runs.remember(["a"])
-    assert runs.of("a") == Run("a", NOW)
-    assert runs.waiting("a") == 0.0
-    done: list[int] = []
-    run = runs.carry_out("a", lambda: str(done.append(1)))
-    assert not done
-    assert run.ok is False
-    assert runs.runs()["a"].last_run == NOW
-    back = Runs(Ledger(str(path)), lambda: clock[0])
-    clock = [NOW]
-    back.carry_out("a", str)
-    clock[0] = NOW - 500
-    back.remember(["a"])
-    assert back.of("a").last_run == NOW - 500, "a clock that was set back"
-    path.rmdir()
-    runs.remember(["a"])
-    assert runs.of("a").last_run == NOW
-    assert runs.carry_out("a", lambda: "  fine\n again ").result == "fine again"
-    assert Ledger(str(path)).runs()["a"].ok is True
-
-
 def test_a_journal_that_goes_while_it_is_looked_at_is_no_end(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,25 +225,6 @@ def test_a_journal_that_goes_while_it_is_looked_at_is_no_end(
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **how: real(*a, factory=Shaky, **how))
     assert list(ledger.runs()) == ["a"]
     assert len(tries) > 3
-
-
-def test_a_table_is_queried_again_only_after_a_change(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    another = Ledger(ledger.path)  # as in another process
-    opened: list[str] = []
-    connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: opened.append(a[0]) or connect(*a, **k))
-    for turn in range(3):
-        another.write_runs([begun("a", NOW + turn)], NOW)
-        opened.clear()
-        for _ in range(3):
-            assert ledger.runs()["a"].last_run == NOW + turn
-        assert len(opened) == 1
-    os.remove(ledger.path)
-    assert ledger.runs() == {}
-    another.write_runs([begun("b", NOW)], NOW)
-    assert list(ledger.runs()) == ["b"]
 
 
 def test_a_large_table_takes_no_memory_between_two_requests(ledger: Ledger) -> None:

@@ -14,7 +14,6 @@ from vaultmem.text.similarity import (
     content_hash,
     jaccard,
     normal_form,
-    opening,
     resemblance,
     shingles,
     sketch,
@@ -35,13 +34,6 @@ def test_blanks_at_the_edges_and_line_ends_do_not_count(content: str) -> None:
     assert content_hash("\n \n" + unix.replace("\n", "  \t\n") + "\n\n") == same
     assert content_hash(unix.replace("\n", "\r\n")) == same
     assert content_hash(whole) == same
-
-
-@given(CONTENTS)
-def test_an_opening_is_short_and_knows_no_case(content: str) -> None:
-    assert len(opening(content)) <= 130  # a letter may become two or three
-    assert opening(content.upper().lower()) == opening(content.lower())
-    assert opening(f"  {content}\n") == opening(content)
 
 
 @given(CONTENTS)
@@ -92,16 +84,6 @@ def test_similar_contents_share_a_key_and_sketches_tell_how_similar(words: int) 
     errors = [resemblance(sketch(a), sketch(b)) - jaccard(a, b) for a, b in pairs]
     assert abs(sum(errors)) / len(errors) < 0.03
     assert (sum(error * error for error in errors) / len(errors)) ** 0.5 < 0.1
-
-
-def test_unrelated_contents_share_hardly_a_key() -> None:
-    rng = random.Random(7)
-    texts = [" ".join(f"w{rng.randrange(5000)}" for _ in range(60)) for _ in range(150)]
-    sketches = [*map(sketch, texts)]
-    keys = [set(bands(one)) for one in sketches]
-    pairs = [(a, b) for a in range(150) for b in range(a)]
-    assert sum(bool(keys[a] & keys[b]) for a, b in pairs) < 0.01 * len(pairs)
-    assert max(resemblance(sketches[a], sketches[b]) for a, b in pairs) < 0.4
 
 
 @pytest.mark.parametrize("words", [4, 5, 6, 8])

@@ -258,13 +258,6 @@ def test_any_text_is_one_harmless_line(text: str, title: str) -> None:
     assert row["source"] == f"{title}.md:1"
 
 
-@given(st.integers(0, 36_500))
-def test_days_are_those_of_the_calendar(days: int) -> None:
-    from datetime import date, timedelta
-
-    assert listing._days_later(NOW, days) == (date(2026, 11, 22) + timedelta(days)).isoformat()
-
-
 # --- by section
 
 

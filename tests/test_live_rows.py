@@ -1,7 +1,7 @@
 """Which block has its vector where: the updated state equals one that is read from scratch."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -90,58 +90,6 @@ def test_followed_changes_equal_a_fresh_look(
         if kind == "compact":
             store.compact(digest for _, _, digest in catalog_read.block_hashes(catalog))
         check(live, catalog, store)
-
-
-def test_only_what_changed_is_read(
-    vault: Path, catalog: Catalog, store: VectorStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int | None] = []
-    real = catalog_read.block_hashes
-
-    def count(
-        catalog: Catalog, notes: set[int] | None = None, other: bool | None = None
-    ) -> list[tuple[int, int, bytes]]:
-        asked.append(None if notes is None else len(notes))
-        return real(catalog, notes, other)
-
-    embed(catalog, store, 0.7, random.Random(2))
-    live = LiveRows(store)
-    monkeypatch.setattr(catalog_read, "block_hashes", count)
-    live.look(catalog)
-    edit(vault, 3, 55)
-    synced(vault)
-    live.look(catalog)
-    live.look(catalog)
-    assert asked == [None, 1]
-    catalog.db.execute("UPDATE sqlite_sequence SET seq = seq + 50000 WHERE name = 'changes'")
-    edit(vault, 4, 56)
-    synced(vault)
-    live.look(catalog)
-    assert asked == [None, 1, None], "the list of changes no longer reaches back so far"
-    check(live, catalog, store)
-
-
-def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next(
-    vault: Path, catalog: Catalog, store: VectorStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    live, rng = LiveRows(store), random.Random(3)
-    embed(catalog, store, 0.3, rng)
-    for number, asked in enumerate(["known", "known", "rows_from"]):
-        with monkeypatch.context() as patch:
-            real = getattr(store, asked)
-
-            def then_embed(given: object, real: Callable[[object], object] = real) -> object:
-                found = real(given)
-                patch.undo()
-                embed(catalog, store, 0.5, rng)  # as the embedding thread may at any moment
-                return found
-
-            patch.setattr(store, asked, then_embed)
-            live.look(catalog)
-        check(live, catalog, store)
-        edit(vault, number, 300 + number)
-        synced(vault)
-        embed(catalog, store, 0.3, rng)
 
 
 def test_rows_of_other_notes_only(catalog: Catalog, store: VectorStore) -> None:

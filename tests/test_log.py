@@ -156,20 +156,6 @@ def test_a_log_that_cannot_be_opened_stops_nobody(state: str, tmp_path: Path) ->
         logger.error("refused")
 
 
-def test_nobody_has_to_listen_on_stderr(state: str) -> None:
-    code = (
-        "import os, logging; from vaultmem.service.log import Log\n"
-        f"with Log({state!r}):\n"
-        "    os.close(2); logging.getLogger('vaultmem').error('unheard')\n"
-        "print('alive')"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.stdout == "alive\n"
-    assert lines(state)[-1].endswith("unheard")
-
-
 def test_in_the_background_stderr_is_not_logged_to_twice(state: str) -> None:
     out = open_out(state)
     code = (

@@ -47,14 +47,6 @@ def test_without_permission_values_are_unknown(
     assert machine.resident_bytes() is None
 
 
-def test_load_is_a_part_of_all_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psutil, "getloadavg", lambda: (3.0, 0.0, 0.0))
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    assert machine.load() == 0.75
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert machine.load() == 3.0
-
-
 def test_no_other_file_system_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -179,17 +179,6 @@ def graph(tmp_path: Path) -> Path:
     return folder
 
 
-def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> None:
-    with Vault(str(graph)) as vault:
-        said = vault.write("Python 3.11 and not 3.12")
-        vault.sync()
-        assert vault.note(said["path"]).title == said["title"]
-        assert vault.find_note("Python 3.11 and not 3.12") == said["path"]
-        other = vault.write(f"See [[{said['title']}]]")
-        vault.resolve_links()
-        assert vault.read(other["id"])["links"] == [said["id"]]
-
-
 def test_a_contradiction_waits_until_it_is_answered_or_edited(
     opened: Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,13 +227,3 @@ def test_a_fading_memory_waits_also_under_another_name(
     assert finding["subject"].endswith("/Trains.md")
     assert finding["said"].startswith("[[Trains]] is fading")
     assert finding["others"] == before["others"] == ["Travel.md"]
-
-
-def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(opened: Vault) -> None:
-    opened.write("I prefer dark mode in the editor")
-    opened.write("I prefer light mode in the editor", source="https://example.org")
-    said = opened.dream(3)
-    found = [one for one in said["findings"] if one["kind"] == "contradiction"]
-    assert found[0]["subject"].startswith("vaultmem/preferences/")
-    waits = [one["subject"] for one in opened.waiting()["findings"]]
-    assert found[0]["subject"] in waits

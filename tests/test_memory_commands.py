@@ -64,21 +64,6 @@ def test_a_memory_from_its_beginning_to_its_end_and_back(make: Make, kind: str) 
     assert outside(vault) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_file_is_a_page_of_its_editor(make: Make, kind: str) -> None:
-    vault = make(kind)
-    about = ("--category", "habits", "--project", "walks")
-    made = done(vault, "write", "Packing list\n\n- tent\n- map", *about)
-    text = (vault / made["path"]).read_text("utf-8")
-    if kind == "logseq":
-        assert text.startswith(f"category:: habits\nproject:: walks\nvaultmem:: {made['id']} ")
-        assert "- Packing list\n" in text
-    else:
-        assert text.startswith(f"---\ncategory: habits\nproject: walks\nvaultmem: {made['id']} ")
-        assert text.endswith("Packing list\n\n- tent\n- map\n")
-    assert done(vault, "read", "[[Packing list]]")["project"] == "walks"
-
-
 VOLATILE = (
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f-]{27})?\b"), "ID"),
     (re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\dZ)?)?"), "WHEN"),

@@ -5,8 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.effort import takes_less
 from vaultmem.api import Vault
@@ -64,13 +62,6 @@ def test_what_stands_before_the_body_is_left_out() -> None:
     pattern = mention_pattern("words", ["a"])
     assert pattern
     assert list(spans_of_mentions(pattern, "a\na", [], start=2)) == [(2, 3)]
-
-
-@given(st.text(min_size=1, max_size=20), st.sampled_from([*MENTION_EDGES]))
-def test_a_name_between_blanks_is_a_mention(name: str, style: str) -> None:
-    pattern = mention_pattern(style, [name])
-    if pattern is not None:
-        assert list(spans_of_mentions(pattern, f" {name.strip()} ", []))
 
 
 def test_thousands_of_aliases_are_looked_for_like_one() -> None:

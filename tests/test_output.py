@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import sys
 import time
 
@@ -133,29 +132,6 @@ def test_json_escapes_what_steers_a_terminal_and_nothing_else() -> None:
     for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)):
         assert json_text(f"a{chr(code)}…") == f'"a\\u{code:04x}…"'
     assert json_text("a é……\u200b") == '"a é……\u200b"'
-
-
-@pytest.mark.parametrize(
-    ("odd", "cost"), [(0, 0.0), (40, 0.001), (1, 8.0)], ids=["alike", "easy first", "slow first"]
-)
-def test_the_time_that_is_left_shows_once_it_is_known(
-    monkeypatch: pytest.MonkeyPatch, odd: int, cost: float
-) -> None:
-    stream, now = Terminal(), 100.0
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(time, "monotonic", lambda: now)
-    bar, shown = Bar(), 0
-    bar.stage("embedding", 400)
-    for number in range(400):
-        now += cost if number < odd else 0.1
-        before = len(stream.getvalue())
-        bar.advance()
-        if match := re.search(r", (\d+) s left", stream.getvalue()[before:]):
-            shown += 1
-            truth = (399 - number) * 0.1
-            assert 0.6 * truth - 1 <= int(match[1]) <= 1.6 * truth + 1
-    assert shown > 100
 
 
 def test_a_stalled_progress_bar_shows_no_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,15 +44,6 @@ def test_what_cannot_both_be_true_is_said(
     assert found(plan, "contradiction") == [("New.md", ("vaultmem/knowledge/Old.md",))] * against
 
 
-def test_thousands_of_statements_on_one_thing_stay_quick() -> None:
-    files = dict(
-        memory_file(f"knowledge/{n}", f"The deploy branch is release-{n}.", n / 100)
-        for n in range(800)
-    )
-    plan, _ = StandInView(files).run(contradictions)
-    assert 0 < len(plan.findings) <= 50
-
-
 def test_tomorrow_gets_its_date_when_it_is_no_longer_tomorrow() -> None:
     files = dict([
         memory_file("date/Old", "Call Bob tomorrow.", 3),

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.dreams import dream as dream_plan
-from vaultmem.dreams import supersede as superseding
 from vaultmem.dreams.dream import Options, consolidate, dream
 from vaultmem.memories.draft import Draft, Plan
 
@@ -147,19 +145,6 @@ def test_small_steps_come_to_an_end(view: StandInView, level: int) -> None:
     assert not plan.changes
 
 
-def test_what_waits_for_the_next_run_is_not_looked_at_again_in_this_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A full run compares all memories with each other once, not in every round."""
-    runs: list[Draft] = []
-    monkeypatch.setattr(dream_plan, "supersede", runs.append)
-    files = [memory_file(f"inbox/Note {n}", f"The user prefers tea {n}.", 2) for n in range(9)]
-    for limit, rounds in ((4, 1), (100, 2)):
-        dreamt(2, StandInView(dict(files)), limit)
-        assert len(runs) == rounds
-        runs.clear()
-
-
 def test_levels_go_deeper() -> None:
     files = dict([
         memory_file("inbox/A", "The user prefers dark mode.", 2),
@@ -192,23 +177,3 @@ def test_what_is_being_typed_is_left_alone_by_all(job: str) -> None:
     else:
         consolidate(draft, Options(seen=seen))
     assert draft.plan(job).changes == ()
-
-
-def test_a_deep_dream_compares_a_memory_with_older_ones_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    texts = [f"The heron number {n} stands in the river." for n in range(6)]
-    view = StandInView(
-        dict(memory_file(f"knowledge/{n}", text, 6 - n) for n, text in enumerate(texts))
-    )
-    compared: list[str] = []
-    real = superseding.relations
-
-    def counted(new: str, olds: list[str], cosines: list[float | None]) -> object:
-        compared.append(new)
-        return real(new, olds, cosines)
-
-    monkeypatch.setattr(superseding, "relations", counted)
-    plan, _ = view.run(partial(dream, level=3, options=Options()))
-    assert plan.changes == ()
-    assert sorted(compared) == sorted(texts)

@@ -6,7 +6,6 @@ import pytest
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.dreams import classify
 from vaultmem.dreams.classify import file_inbox, upgrade
 from vaultmem.dreams.dream import Options, decay, expire, write_reinforced
 from vaultmem.memories.draft import MOVE, TO_ARCHIVE
@@ -56,18 +55,6 @@ def test_what_is_filed_as_a_reminder_says_when(content: str, remind: str) -> Non
     path, file = only(inbox(content, days=0.01).run(file_inbox)[1])
     assert path == "reminders/Note.md"
     assert file.properties["remind"] == remind
-
-
-def test_of_a_full_inbox_no_more_is_judged_than_may_be_filed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    real, many, few = classify.classify, 4 * classify.BATCH, 3
-    judged: list[str] = []
-    monkeypatch.setattr(classify, "classify", lambda *own: judged.append(own[0]) or real(*own))
-    files = [memory_file(f"inbox/Note {n}", f"The user prefers tea {n}.") for n in range(many)]
-    plan, _ = StandInView(dict(files)).run(file_inbox, limit=few)
-    assert (len(plan.changes), plan.left) == (few, many - few)
-    assert len(judged) <= classify.BATCH
 
 
 def test_importance_waits_for_a_model_and_is_not_judged_twice() -> None:

@@ -16,9 +16,7 @@ from tests.scripted_llm import ScriptedLlm, as_json, scripted_llm
 from vaultmem import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import VaultmemError
-from vaultmem_chat.learning import worker
 from vaultmem_chat.learning.turn_queue import Item
-from vaultmem_chat.learning.worker import Worker
 from vaultmem_chat.proxy import proxy
 from vaultmem_chat.proxy.chat_memory import Learners
 from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts
@@ -147,19 +145,6 @@ def test_answers_are_passed_on_byte_for_byte(
     assert reply.closed
     if kind == b"text/event-stream":
         assert found == [piece for piece in pieces if piece]
-
-
-@pytest.mark.parametrize(("most", "looks"), [(60.0, 6), (0.0, 1)])
-def test_a_turn_waits_while_somebody_waits_for_recall_but_not_for_ever(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, most: float, looks: int
-) -> None:
-    monkeypatch.setattr(worker, "YIELD", most)
-    asked: list[None] = []
-    with Vault(str(vault)) as opened:
-        made = Worker(opened, is_busy=lambda: asked.append(None) or len(asked) < 6)
-        made.turns.finish(made.turns.begin("c", "I live in Porto", 1.0), "ok", 2.0)
-        assert made.work_once() == 1
-    assert len(asked) == looks
 
 
 def test_a_turn_costs_three_requests_at_most_and_many_are_indexed_together(

@@ -126,15 +126,6 @@ def test_the_proxy_prints_its_address_and_ends_after_its_last_stream(
     assert "Oswin" not in proxy.err
 
 
-def test_quiet_prints_one_line(vault: Path, scripted_llm: ScriptedLlm) -> None:
-    synced(vault)
-    with running(vault, "--upstream", scripted_llm.url, "--quiet") as proxy:
-        with proxy.client() as client:
-            client.models.list()
-        assert proxy.end(signal.SIGINT) == 0
-    assert len(proxy.err.splitlines()) == 1
-
-
 def test_a_kill_loses_no_turn(vault: Path, scripted_llm: ScriptedLlm) -> None:
     synced(vault)
     ours: list[str] = []

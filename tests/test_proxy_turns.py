@@ -4,55 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from typing import Any, cast
 
 from vaultmem.errors import StateError
-from vaultmem_chat.bodies import Chat, read
-from vaultmem_chat.learning.turn_queue import Item, Turns
 from vaultmem_chat.memory_context import Context, Limits
 from vaultmem_chat.proxy import chat_memory
-from vaultmem_chat.proxy.chat_memory import ChatTurns, Recalled, RecallPool
-
-
-def chat(said: str, *before: str) -> Chat:
-    messages = ",".join(f'{{"role": "user", "content": "{one}"}}' for one in (*before, said))
-    found = read(f'{{"model": "m", "messages": [{messages}]}}'.encode())
-    assert found
-    return found
-
-
-class Kept:
-    """Turns in a folder, and who is notified."""
-
-    def __init__(self, folder: Path) -> None:
-        self.turns = Turns(str(folder / "turns"))
-        self.nudged = 0
-        self.chats = ChatTurns(self.turns, self._nudge)
-
-    def _nudge(self) -> None:
-        self.nudged += 1
-
-    def begin(self, said: str, *before: str) -> chat_memory.Turn:
-        turn = self.chats.begin("c", chat(said, *before))
-        assert turn
-        return turn
-
-    @property
-    def items(self) -> list[Item]:
-        return self.turns.waiting()
-
-
-def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    first, second = kept.begin("a"), kept.begin("a")
-    second.answer("two")
-    second.end(False)
-    first.answer("one")
-    first.end(False)
-    assert [item.assistant for item in kept.items] == ["one", "two"]
-    assert len({item.user_id for item in kept.items}) == 1
-    assert kept.nudged == 4, "for each question and each answer"
+from vaultmem_chat.proxy.chat_memory import Recalled, RecallPool
 
 
 class SlowVault:

@@ -1,6 +1,5 @@
 """Laws of the order of results, on real vaults and a real index; also by meaning if the model is installed."""
 
-import json
 import random
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -16,7 +15,6 @@ from vaultmem.search.keyword_search import Question
 from vaultmem.search.query import Filter, Hit, parse
 
 Write = Callable[..., Path]
-TALKS = Path(__file__).parents[1] / "benchmarks" / "recall" / "talks.jsonl"
 WORDS = "roof slate copper gutter ladder nail beam loft wool chimney mortar brick lead tile".split()
 QUERIES = [
     "roof", "where is the stopcock in the house", "What did Lu say about the wool?", "下雨的时候水桶", '"the wool" foam',
@@ -38,15 +36,6 @@ def test_a_recall_for_a_name_tells_nothing_beside_what_has_it(searched: Vault, n
     told = searched.recall(name, counts=False)["memories"]
     assert told
     assert all(name in f"{one['title']} {one['content']}" for one in told)
-
-
-def test_a_question_with_one_telling_word_is_no_name(opened: Vault) -> None:
-    opened.write("Henrik works at a doctor's office in Tromsdalen.")
-    opened.write("I started a new job at the Polar Institute, no longer at Nordlys.")
-    opened.sync()
-    opened.embed()
-    told = opened.recall("Where does the user work?", counts=False)["memories"]
-    assert any("Polar Institute" in str(one["content"]) for one in told)
 
 
 def places(results: list[Hit]) -> list[tuple[str, int]]:
@@ -151,33 +140,6 @@ def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
         assert not semantic or set(quiet) <= {result.path for result in results}
 
 
-def test_meaning_finds_in_a_filtered_set_what_no_word_finds(opened: Vault, write: Write) -> None:
-    for number in range(250):
-        write(f"Pets/{number}.md", f"My puppy barked at postman number {number} today.")
-    write("Diary/dog.md", "A dog that howls all night.")
-    write("Diary/tax.md", "Invoices and receipts for the office.")
-    opened.sync()
-    if opened.embed().remark:
-        pytest.skip("no model is installed")
-    results = opened.search("barking puppies path:Diary", semantic=True)
-    assert [result.path for result in results][:1] == ["Diary/dog.md"]
-
-
-@pytest.mark.parametrize(
-    ("text", "share"), [("stopcock in the cellar of the house", 0.7), ("stopcock cellar", 1), ("下雨的时候水桶", 1)]
-)  # fmt: skip
-def test_words_count_less_beside_the_meaning_of_a_question_that_the_model_can_know(
-    searched: Vault, text: str, share: float
-) -> None:
-    if len(modes(searched)) < 2:
-        pytest.skip("no model is installed")
-    for semantic in (False, True):
-        for one in searched.search(text, semantic=semantic):
-            less = one.parts.get("less for words", 0.0)
-            expected = (share - 1) * one.parts.get("keyword", 0.0) if semantic else 0.0
-            assert less == pytest.approx(expected, abs=1e-3)
-
-
 def test_a_block_that_has_one_more_word_of_the_question_never_comes_later(
     vault: Path, write: Write
 ) -> None:
@@ -228,12 +190,3 @@ def test_the_day_that_is_asked_for_comes_first(vault: Path, write: Write) -> Non
         write(f"2025-03-{day:02}.md", "We repaired the roof and had soup.")
     assert paths(vault, "What did we do to the roof on 12 March 2025?")[0] == "2025-03-12.md"
     assert paths(vault, "2025-03-19")[0] == "2025-03-19.md"
-
-
-def test_every_answer_of_the_talks_stands_where_its_label_says() -> None:
-    rows = [json.loads(line) for line in TALKS.read_text(encoding="utf-8").splitlines()]
-    assert len(rows) > 60
-    for row in rows:
-        for label in row["relevant"]:
-            lines = (TALKS.with_suffix("") / label["path"]).read_text(encoding="utf-8").split("\n")
-            assert label["anchor"] in lines[label["line"] - 1]

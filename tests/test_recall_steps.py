@@ -90,12 +90,6 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Criteria) -> N
             assert not wanted.types or one.memory_type in wanted.types
 
 
-@given(lists_of(FILTERED), wishes)
-def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Criteria) -> None:
-    kept, _ = recall_candidate.filter_allowed(found, wanted)
-    assert recall_candidate.filter_allowed(kept, wanted) == (kept, {})
-
-
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -212,9 +206,6 @@ def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged
     assert recall_candidate.relevant([stated, fair, poor]) == [stated, fair]
 
 
-# --- scores
-
-
 @given(ranked)
 def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None:
     scaled = recall_candidate.scale_scores(found)
@@ -225,6 +216,9 @@ def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None
     for one, other in pairwise(found):
         a, b = (next(s.score for s in scaled if s.path == each.path) for each in (one, other))
         assert one.score > other.score or a <= b
+
+
+# --- scores
 
 
 @given(ranked)
@@ -266,19 +260,6 @@ def test_what_fits_much_better_comes_first_however_old_and_unsure_it_is(
     assert first.path == "old.md"
 
 
-@given(ranked)
-def test_steps_leave_what_they_are_given(found: list[Candidate]) -> None:
-    copy = list(found)
-    for step in (
-        recall_candidate.scale_scores,
-        recall_candidate.squash_scores,
-        recall_candidate.with_confidence,
-    ):
-        assert {one.path for one in step(found)} == {one.path for one in found}
-    recall_candidate.diverse(found, recall_candidate.by_words(found))
-    assert found == copy
-
-
 # --- choice
 
 
@@ -288,12 +269,6 @@ def test_the_first_pick_is_the_best_and_none_is_lost(found: list[Candidate]) -> 
     assert sorted(one.path for one in picked) == sorted(one.path for one in found)
     if found:
         assert picked[0].score == max(one.score for one in found)
-
-
-@given(ranked)
-def test_where_nothing_is_alike_the_scores_decide(found: list[Candidate]) -> None:
-    picked = recall_candidate.diverse(found, [[0.0] * len(found)] * len(found))
-    assert [one.score for one in picked] == sorted((one.score for one in found), reverse=True)
 
 
 def test_blocks_of_pages_are_not_held_against_each_other() -> None:

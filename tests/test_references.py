@@ -109,22 +109,6 @@ def test_a_block_that_changes_after_the_index_was_made_is_shown_as_it_is(vault: 
     assert vault.searcher().with_references(f"(({ONE}))", PERSON) == "moved"
 
 
-def test_blocks_of_a_long_page_are_looked_up_in_it_once(
-    vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(150)]
-    page = "".join(f"- block {number}\n  id:: {id_}\n" for number, id_ in enumerate(ids))
-    Path(vault.path, "pages/Long.md").write_text(page, "utf-8")
-    vault.sync()
-    searcher, reads = vault.searcher(), list[object]()
-    read = searcher.texts.read
-    monkeypatch.setattr(searcher.texts, "read", lambda paths: reads.append(paths) or read(paths))
-    text = searcher.with_references(" ".join(f"(({id_}))" for id_ in ids), PERSON)
-    assert len(reads) == 1
-    assert text.startswith("block 0 block 1 block 2 ")
-    assert text.count("((") == 50, "so many are beyond what is looked up"
-
-
 def test_many_references_take_no_long_time(vault: Vault) -> None:
     vault.sync()
     searcher = vault.searcher()

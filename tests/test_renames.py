@@ -181,18 +181,6 @@ def test_a_kill_before_the_answers_are_recorded_costs_none(
     assert (moved.path, record.answers()[moved.id].state) == ("Two.md", DONE)
 
 
-def test_all_turns_of_a_task_that_repeats_move(vault: Path, write: Write) -> None:
-    write("Home.md", "- [ ] water the plants 🔁 every day 📅 2026-11-01\n")
-    for day in range(1, 22):
-        record, dues = looked(vault)
-        record.add([Answer(dues[-1].id, DONE, f"2026-11-{day:02}T10:00:00Z")], [], NOW.timestamp())
-    _, before = looked(vault)
-    (vault / "Home.md").rename(vault / "Flat.md")
-    _, after = looked(vault)
-    assert [due.due for due in after] == [due.due for due in before]
-    assert (after[-1].due, after[-1].path) == (DAY, "Flat.md")
-
-
 def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_no_task() -> None:
     consent = said(DONE, completion_id("a.md"))
     in_folder, elsewhere = due("vm-old", path="x/a.md"), due("vm-new", path="b.md")

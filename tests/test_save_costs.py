@@ -72,17 +72,6 @@ def test_a_save_looks_only_at_what_it_changed(
     ]
 
 
-def test_many_notifications_are_told_to_other_machines_at_once(
-    vault: Path, write: Write, work: Counter[str]
-) -> None:
-    write("Tasks.md", "".join(f"- [ ] task {at} 📅 2026-11-22\n" for at in range(20)))
-    waiting, catalog = in_process(vault)
-    assert len(waiting.notify(catalog, NOW).alarms) == 20
-    assert work["publish"] <= 2
-    [page] = (vault / "vaultmem" / "sync").iterdir()
-    assert page.read_text("utf-8").count(" told 2026") == 21, "and that there was a first look"
-
-
 def test_notify_without_the_agent_reads_what_is_due_once(
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,22 +46,6 @@ def test_a_new_job_waits_for_its_time_also_when_the_agent_is_off_at_that_time(wo
         world.await_runs("nightly")
 
 
-def test_after_a_sleep_what_was_missed_runs_once(world: World) -> None:
-    with world.clock(NIGHTLY, OFTEN) as clock:
-        woken: list[float] = []
-        clock.on_wake = lambda: woken.append(world.wall)
-        world.steady += 30
-        world.pass_(30, clock)
-        assert not woken
-        world.pass_(5 * DAY, clock)
-        world.await_runs("nightly", "often")
-        assert woken == [world.wall]
-        assert settled(clock, "often") == world.wall + 300
-        clock.beat()
-        assert woken == [world.wall]
-    assert sorted(world.done) == ["nightly", "often"]
-
-
 def test_a_listener_that_fails_stops_nothing(world: World) -> None:
     def fail() -> None:
         raise OSError

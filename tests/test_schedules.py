@@ -1,10 +1,8 @@
 """When a job is due: by its schedule, its last run and the clock."""
 
-import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,13 +100,3 @@ def test_what_was_missed_is_due_now_however_often() -> None:
     assert next_time("5m", NOW - 3_000, NOW) == NOW
     assert next_time("0 3 * * *", NOW - 40 * DAY, NOW, UTC) == NOW
     assert next_time("0 3 * * *", NOW - 60, NOW, UTC) == NOW + 15 * 3_600
-
-
-def test_the_zone_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("Europe/Berlin", "Asia/Kolkata", "UTC"):
-        monkeypatch.setenv("TZ", name)
-        time.tzset()
-        wanted = next_time("30 2 * * *", NOW, NOW, ZoneInfo(name))
-        assert next_time("30 2 * * *", NOW, NOW) == wanted
-    monkeypatch.undo()
-    time.tzset()

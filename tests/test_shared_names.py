@@ -74,5 +74,5 @@ def _filled(root: Path, folders: int, text: str) -> Path:
 @pytest.mark.parametrize("text", ["[[x]] " * 10, "[[d{0}/x]] " * 10])
 def test_a_name_of_many_files_takes_little_longer_for_each(tmp_path: Path, text: str) -> None:
     synced(_filled(tmp_path / "first", 5, text))  # what only the first run has to load
-    roots = {folders: _filled(tmp_path / str(folders), folders, text) for folders in (100, 800)}
+    roots = {folders: _filled(tmp_path / str(folders), folders, text) for folders in (50, 400)}
     assert is_linear(lambda folders: synced(roots[folders], rebuild=True), *roots)

@@ -51,19 +51,6 @@ def test_without_a_model_a_summary_has_only_sentences_that_were_said() -> None:
         assert line in whole
 
 
-def test_a_chunk_that_is_summed_up_is_never_summed_up_again() -> None:
-    model = Scripted()
-    entries = settled(talk(600), model, Limits(most=10**6, threshold=10**6))
-    chunks = {one.path: one.content for one in entries if "/L1/" in one.path}
-    assert len(chunks) >= 10
-    asked = [one.messages[-1].content for one in model.asked]
-    assert len(set(asked)) == len(asked)
-    entries = settled([*entries, *talk(900)[600:]], model, Limits(most=10**6, threshold=10**6))
-    for path, content in chunks.items():
-        assert [one.content for one in entries if one.path == path] == [content]
-    assert any("/L2/group_0" in one.path for one in entries)
-
-
 def test_every_turn_of_a_long_talk_is_in_some_chunk_or_still_to_come() -> None:
     model = Scripted()
     turns = talk(400)
@@ -96,13 +83,6 @@ def test_the_oldest_half_of_the_sessions_is_compressed_and_kept() -> None:
         one.properties["session_id"] for one in compressed
     }
     assert all(one.properties["memory_type"] == "semantic" for one in made)
-
-
-def test_the_session_in_which_somebody_speaks_is_never_compressed() -> None:
-    found = sessions(spread(4), 6 * 3600)
-    assert to_compress(found, 3) == found[:1]
-    assert to_compress(found, 1) == found[:3]
-    assert to_compress(found, 0) == found[:3]
 
 
 @given(st.integers(0, 40), st.integers(1, 30), st.integers(1, 3))

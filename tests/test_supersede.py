@@ -1,9 +1,9 @@
 """What is newer wins: a new statement replaces the older one it contradicts, and no other."""
 
 import sys
-from collections import Counter
 from pathlib import Path
 
+import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,6 @@ from vaultmem.dreams.short_texts import is_event, is_working_note
 from vaultmem.dreams.supersede import (
     REPLACES,
     SAME,
-    Relation,
     doubts,
     may_contradict,
     relations,
@@ -23,7 +22,6 @@ from vaultmem.dreams.supersede import (
 from vaultmem.errors import NoteNotFoundError
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-import pairs
 
 KNOWN = [
     "The user lives in Bristol.", "The Heron API listens on port 8080.",
@@ -239,22 +237,6 @@ def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
     plan, after = StandInView(files).run(supersede)
     assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
     assert after.run(supersede)[0].changes == ()
-
-
-def test_the_steps_of_a_dream_compare_the_same_texts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many memories are new, as after an import."""
-    counted = Counter[str]()
-
-    def compared(new: str, *_: object) -> list[Relation]:
-        counted[new] += 1
-        return []
-
-    monkeypatch.setattr("vaultmem.dreams.supersede.relations", compared)
-    monkeypatch.setattr("vaultmem.dreams.supersede._older", lambda *_: [])
-    files = dict(memory_file(f"people/{n}", f"Note {n}", 1 + n / 10_000) for n in range(1_200))
-    StandInView(files).run(supersede, supersede, doubts)
-    assert len(counted) == 1_200
-    assert set(counted.values()) == {1}
 
 
 def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:

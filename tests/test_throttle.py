@@ -52,15 +52,6 @@ def test_background_work_gets_half_of_the_time_under_steady_searching(clock: Clo
         assert len(clock.waits) == 12
 
 
-def test_requests_are_remembered_for_idleness() -> None:
-    now = 100.0
-    gate = Throttle(clock=lambda: now)
-    now = 250.0
-    assert gate.last_request == 100.0
-    with gate.answering():
-        assert gate.last_request == 250.0
-
-
 def test_a_stage_tells_how_far_it_is() -> None:
     stage, other = StageProgress(), StageProgress()
     both = Both(stage, other)

@@ -81,15 +81,6 @@ def test_an_answer_that_came_while_it_was_remembered_stays(turns: Turns) -> None
     assert turns.done(left)
 
 
-def test_an_answer_that_came_after_it_was_remembered_is_a_turn_again(turns: Turns) -> None:
-    item = turns.begin("c", "x", 1.0)
-    [seen] = turns.waiting()
-    assert turns.done(seen)
-    turns.finish(item, "late", time.time())
-    [left] = turns.waiting()
-    assert (left.id, left.user, left.assistant) == (item.id, "x", "late")
-
-
 def test_one_process_at_a_time_is_the_worker_and_a_killed_one_is_replaced(turns: Turns) -> None:
     with turns.claim() as is_first, turns.claim() as is_second:
         assert (is_first, is_second) == (True, False)

@@ -75,9 +75,6 @@ def test_below_many_nested_folders_each_path_knows_its_own() -> None:
     assert again == {each: each.doubted + GONE_WAIT for each in touches}
 
 
-# How much may go
-
-
 def test_below_a_touched_folder_the_folder_is_looked_at_again() -> None:
     before = {"f/a.md": known(1), "f/b.md": known(2)}
     touches = [touch("f", 10.0, folder=True), touch("other.md", 1.0)]
@@ -94,6 +91,9 @@ def test_a_name_in_another_form_of_unicode_is_the_same_touch() -> None:
     assert [each.path for each in again] == ["cafe\u0301.md"], (
         "the disk's own spelling, by which it can be looked at"
     )
+
+
+# How much may go
 
 
 def test_of_nested_folders_the_outermost_is_looked_at() -> None:
@@ -211,23 +211,6 @@ def test_it_heals_when_what_was_kept_is_back() -> None:
     vault.wholly(9.0)
     assert vault.losses.vanished is None
     assert len(vault.indexed) == 100
-
-
-def test_a_loss_that_could_not_be_written_down_counts_once() -> None:
-    vault = Dwindling(100)
-    vault.lose(15)
-    vault.partly(0.0, applied=False)
-    vault.partly(1.0)
-    assert vault.losses.vanished is None
-    assert vault.indexed == vault.there
-    vault.lose(5)
-    vault.losses.check(vault.seen(), 2.0)  # and this time, too, writing fails
-    vault.wholly(3.0)
-    assert vault.losses.vanished is None
-    assert vault.indexed == vault.there
-    vault.lose(1)
-    vault.partly(4.0)
-    assert vault.losses.vanished, "all 21 count"
 
 
 def test_the_vault_itself_has_to_be_there(tmp_path: Path) -> None:

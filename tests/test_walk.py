@@ -236,31 +236,3 @@ def test_law_every_visible_file_once(
 @given(st.binary(min_size=1).filter(lambda name: b"/" not in name and b"\0" not in name))
 def test_every_name_can_be_shown(name: bytes) -> None:
     printable(os.fsdecode(name)).encode()
-
-
-def test_a_lookup_lists_a_folder_once_and_finds_every_spelling(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    decomposed, ohm = "Cafe\u0301.md", "\u2126.md"
-    fill(tmp_path, f"a/{decomposed}", f"a/{ohm}", "a/Überblick.md")
-    real, lists = os.listdir, []
-
-    def counted(folder: str) -> list[str]:
-        lists.append(folder)
-        return real(folder)
-
-    monkeypatch.setattr(os, "listdir", counted)
-    look = FileLookup(str(tmp_path))
-    names = [
-        decomposed,
-        nfc(decomposed),
-        ohm,
-        nfc(ohm),
-        "Überblick.md",
-        *(f"é{n}.md" for n in range(9)),
-    ]
-    entries = [look.at(f"a/{name}") for name in names]
-    assert [entry.raw for entry in entries if entry] == [
-        f"a/{name}" for name in (decomposed, decomposed, ohm, ohm, "Überblick.md")
-    ]
-    assert len(lists) == 1

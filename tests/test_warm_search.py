@@ -1,10 +1,8 @@
 """A searcher that stays open answers as one that is opened anew, whatever has been changed in between."""
 
-import gc
 import os
 import random
 import shutil
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -112,22 +110,6 @@ def fresh(vault: Vault) -> list[Answer]:
         searcher.close()
 
 
-@pytest.mark.parametrize("few", ["memory", "sub"])
-def test_the_notes_of_a_folder_are_known_by_the_fewer(vault: Path, opened: Vault, few: str) -> None:
-    editor = Editor(vault, 5)
-    for number in range(8):
-        editor.put(f"{few if number < 2 else 'other'}/note {number}.md")
-    synced(vault)
-    for folder in (few, "other"):
-        notes, all_but = opened.searcher().inside(folder)
-        assert len(notes) == 2
-        near = opened.searcher().near(
-            Ask("roof slate copper nail", 20, notes=notes, all_but=all_but)
-        )
-        assert near
-        assert all(path.startswith(f"{folder}/") for path in near)
-
-
 def test_threads_may_take_turns(vault: Path, opened: Vault) -> None:
     Editor(vault, 1).put("note.md")
     synced(vault)
@@ -135,22 +117,6 @@ def test_threads_may_take_turns(vault: Path, opened: Vault) -> None:
     for _ in range(3):
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(lambda: asked(opened.searcher())).result() == expected
-
-
-def test_a_released_searcher_releases_its_threads(vault: Path, opened: Vault) -> None:
-    """Each open index has a thread of Tantivy's. An agent at rest may wait an hour for Python to collect cycles."""
-    Editor(vault, 1).put("note.md")
-    synced(vault)
-    searcher = Searcher(opened.path, opened.config)
-    asked(searcher)
-    index = weakref.ref(searcher.keyword)
-    gc.disable()
-    try:
-        searcher.close()
-        del searcher
-        assert index() is None
-    finally:
-        gc.enable()
 
 
 # Texts of notes
@@ -235,33 +201,6 @@ def test_only_so_much_is_remembered(
     texts.read(names[:10])
     assert opened_files == names[:10], "the others were let go"
     assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
-
-
-def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the words and their places the index has taken it out under its old number."""
-    (vault / "Roof.md").write_text("slate\n")
-    synced(vault)
-    with Vault(str(vault)) as opened:
-        searcher = Searcher(opened.path, opened.config)
-    looked, calls = searcher._blocks, []
-
-    def slowly(ask: Ask) -> object:
-        found = looked(ask)
-        calls.append(ask)
-        if len(calls) == 1:
-            (vault / "Roof.md").rename(vault / "Attic.md")
-            synced(vault)
-        return found
-
-    monkeypatch.setattr(searcher, "_blocks", slowly)
-    assert [result.path for result in searcher.search(Ask("slate")).results] == ["Attic.md"]
-    assert [result.path for result in searcher.search(Ask("slate"), texts=False).results] == [
-        "Attic.md"
-    ]
-    assert len(calls) == 3, "once more, and only where something has changed"
-    searcher.close()
 
 
 def test_a_note_that_moved_is_found_while_its_old_words_are_being_removed(

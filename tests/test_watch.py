@@ -298,24 +298,6 @@ def test_a_folder_that_leaves_the_vault_and_comes_back(
     assert watcher.as_dict()["whole"]
 
 
-def test_a_new_folder_by_the_name_of_one_that_left(
-    root: Path, watcher: Watcher, heard: Heard
-) -> None:
-    outside = root.parent / "outside"
-    (root / "a").mkdir()
-    begin(watcher)
-    (root / "a").rename(outside)
-    heard.wait(("at once",))
-    (root / "a").mkdir()
-    (root / "a").rename(root / "b")
-    outside.rmdir()
-    heard.wait(("folder", "b"))
-    fill(root, "b/y.md")
-    heard.wait(("touched", "b/y.md"))
-    assert watcher.as_dict()["alive"]
-    assert heard.of("at once") == [("at once",)]
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_thread_killed_by_a_name_clash_is_replaced(
     root: Path, watcher: Watcher, heard: Heard

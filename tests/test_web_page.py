@@ -1,7 +1,6 @@
 """The page without a browser: what a form may do, and that what stands in notes stays data."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -159,21 +158,6 @@ def test_a_memory_goes_with_all_that_was_derived_from_it(me: Browser) -> None:
     assert all(me.door.ask("read", id=id_).status == 200 for id_ in ids)
 
 
-def test_typing_fetches_results_alone(me: Browser) -> None:
-    """Facets are counted once, when the page is opened."""
-    me.door.ask("write", content="The anchor is in the locker.")
-    for path, form, results in (
-        ("/ui/search?q=anchor", "search", "results"),
-        ("/ui/tell?q=anchor", "tell", "told"),
-        ("/ui/memories?words=anchor", "narrow", "list"),
-    ):
-        whole = me.get(path)
-        part = me.send("GET", path, X_Vaultmem="part").body.decode()
-        assert f'id="{form}"' in whole
-        assert f'id="{form}"' not in part
-        assert all(f'id="{results}"' in text and "locker" in text for text in (whole, part))
-
-
 def test_two_who_edit_one_memory_lose_no_word(me: Browser) -> None:
     made = me.door.ask("write", content="The ferry leaves at nine.").data
     seen = f"{made['id']}\t{made['content_hash']}"
@@ -276,32 +260,6 @@ def test_a_memory_of_the_inbox_is_filed_by_its_text_unless_a_category_is_chosen(
     assert '<option value="-"' not in me.get(page)
     me.act("file", id=made["id"], category="habits")
     assert door.ask("read", "me", id=made["id"]).data["category"] == "habits"
-
-
-class Blocks(HTMLParser):
-    """Finds what ends a paragraph before its own end tag does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inside, self.found = False, list[str]()
-
-    def handle_starttag(self, tag: str, _: object) -> None:
-        if self.inside and tag in ("form", "div", "p", "ul", "ol", "dl", "table", "section", "h2"):
-            self.found.append(tag)
-        self.inside = self.inside or tag == "p"
-
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = self.inside and tag != "p"
-
-
-def test_no_paragraph_holds_what_ends_it(door: Door, me: Browser) -> None:
-    """A form in one leaves an empty paragraph behind, a red bar below each notice."""
-    made = door.ask("write", "me", content="The tide is high at six.").data
-    me.act("delete", id=made["id"])
-    for path in ("/", "/memories", "/review", "/tell", "/health", "/search?q=tide"):
-        blocks = Blocks()
-        blocks.feed(me.get(f"/ui{path}"))
-        assert not blocks.found, path
 
 
 def test_a_page_lists_the_first_of_many_and_counts_all(me: Browser) -> None:

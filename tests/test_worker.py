@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from vaultmem.errors import ConfigError, StateError, VaultmemError
 from vaultmem_chat.learning import learning
 from vaultmem_chat.learning import worker as working
 from vaultmem_chat.learning.learning import Learned
-from vaultmem_chat.learning.turn_queue import Item, Turns
 from vaultmem_chat.learning.worker import Worker
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
@@ -164,28 +162,6 @@ def test_where_the_vault_or_the_agent_fails_turns_wait_for_as_long_as_it_takes(
 def _rested(worker: Worker) -> None:
     """As if the rest between two tries were over."""
     worker._failed = {key: (tries, -2 * working.REST) for key, (tries, _) in worker._failed.items()}
-
-
-def test_each_turn_that_waits_is_read_about_once(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    worker = Worker(opened)
-    many = 40
-    for number in range(many):
-        speak(worker, f"u{number}", conversation=f"c{number % 4}")
-    reads: Counter[str] = Counter()
-    real = Turns._read
-
-    def read(self: Turns, name: str) -> Item | None:
-        reads[name] += 1
-        return real(self, name)
-
-    monkeypatch.setattr(Turns, "_read", read)
-    monkeypatch.setattr(
-        working, "learn", lambda _, item, *__, **___: Learned(item.conversation, [], [], [], False, False, "")
-    )  # fmt: skip
-    assert worker.work_once() == many
-    assert max(reads.values()) <= 2, "once to work on it, once to see that it is the same still"
 
 
 def test_the_budget_of_calls_is_kept_and_costs_no_fact(
