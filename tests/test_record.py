@@ -9,6 +9,7 @@ import pytest
 
 from tests.index_dump import other_state
 from vaultmem.index.state import State
+from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import Answer, item_ids
 from vaultmem.pending.record import Record
@@ -275,3 +276,20 @@ def test_what_came_onto_the_page_since_is_not_written_over(
     monkeypatch.setattr(write, "change", change)
     machine.add(SNOOZED)
     assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, DROPPED.id, SNOOZED.id}
+
+
+def test_a_page_on_its_way_and_the_page_of_another_under_the_own_name(
+    machine: Machine, second: Machine
+) -> None:
+    reads.add(second.ledger, {"m1": 0}, NOW)
+    second.add(DONE)
+    coming = second.file.with_name("server-000001.md")
+    coming.write_bytes(b"")
+    machine.settle()
+    assert coming.exists()
+    machine.file.write_bytes(second.file.read_bytes())
+    machine.add(SNOOZED)
+    assert " read " not in machine.file.read_text()
+    for one in (machine, second, machine):
+        one.settle()
+    assert reads.counts(machine.ledger)["m1"].number == 1

@@ -14,7 +14,7 @@ from vaultmem.index.state import State
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.access import CONNECTED, OWN
-from vaultmem.memories.item_answers import Answer, approval_id
+from vaultmem.memories.item_answers import Answer, approval_id, completion_id
 from vaultmem.pending.review_items import Context, Review
 from vaultmem.reminders.items import (
     Item,
@@ -277,6 +277,28 @@ def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads
     assert listed(OWN, said(approval_id(written))) == [
         ("no 3", "", "global"), ("no 1", "", "global"), ("no 2", "codex", "agent:codex"),
     ]  # fmt: skip
+
+
+def test_what_can_be_answered_stays_current_when_it_was(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
+    memory(write, "preferences/mine.md", "tea")
+    memory(write, "inbox/a.md")
+    write("bad.md", "---\na: [\n---\n")
+    dues = [due("2026-11-23"), due("2026-11-23", "buy", foreign=True)]
+    shown = look(sight, vault)
+    there = Review(sight, dues, {}).answerable_ids()
+    assert {each.id for each in dues} <= there
+    assert {approval_id(dues[1].id), completion_id(dues[0].path), approval_id(theirs)} <= there
+    assert {item.id for item in [*shown, *Review(sight, [], {}).preferences()]} <= there
+    (vault / "bad.md").unlink()
+    synced(vault)
+    assert not [
+        item
+        for item in shown
+        if item.source == "bad.md" and item.id in Review(sight, dues, {}).answerable_ids()
+    ]
 
 
 def test_of_what_is_private_only_that_it_is_there_is_shown() -> None:

@@ -29,6 +29,15 @@ def rows(kind: str) -> list[tuple[str, ...]]:
 CONTRADICTORY, COMPATIBLE = rows("contradictory"), rows("compatible")
 
 
+@pytest.mark.parametrize(("text", "subject", "kind", "value", "single"), rows("stated"))
+def test_a_fact_is_taken_apart(text: str, subject: str, kind: str, value: str, single: str) -> None:
+    [found] = statements(text)
+    assert (found.subject, found.property, found.value, found.single) == (
+        subject, kind, value, bool(single),
+    )  # fmt: skip
+    assert not found.negated
+
+
 @pytest.mark.parametrize(("one", "other"), CONTRADICTORY)
 def test_a_contradiction_is_told_with_both_sides(one: str, other: str) -> None:
     told = contradiction(one, other)

@@ -230,6 +230,17 @@ def test_a_conflict_loses_no_line_of_either_side(style: str, pages: tuple[list[s
     assert_settled(text, acks, style)
 
 
+def test_a_page_read_as_another_encoding_keeps_its_ticks() -> None:
+    page = ticked(render(ITEMS, "frontmatter", ""))
+    for wrong in (
+        page.encode("utf-16").decode("latin-1"),
+        page.encode().decode("cp1252", "replace"),
+        page.encode().decode("ascii", "surrogateescape"),
+        "\ufeff" + page,
+    ):
+        assert len(merged(wrong, ITEMS, "frontmatter")[1]) == 5
+
+
 # --- Any page
 
 JUNK = st.sampled_from(

@@ -141,6 +141,19 @@ def test_relative_days_are_made_absolute_once(text: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("day", "wanted"), [(23, 27), (26, 27), (27, 29), (28, 29), (29, 29), (30, 34)]
+)
+def test_later_this_week_is_a_day_to_come(day: int, wanted: int) -> None:
+    now = datetime(2026, 11, 1, 10, tzinfo=BERLIN) + timedelta(days=day - 1)
+    text = "call Anne later this week"
+    assert find(text, now)[0].when.date() == date(2026, 11, 1) + timedelta(days=wanted - 1)
+    told = absolute(text, now)
+    assert told == f"{text} ({now:%G-W%V})"
+    [read] = find(told, now + timedelta(days=60))
+    assert (read.when.isocalendar()[:2], read.relative) == (now.isocalendar()[:2], False)
+
+
+@pytest.mark.parametrize(
     ("text", "now", "wanted"),
     [
         ("tomorrow at 2:30am", datetime(2026, 3, 28, 10, tzinfo=BERLIN), "2026-03-29T03:30"),
