@@ -62,7 +62,7 @@ def _with_door(args: Namespace, work: Connecting) -> int:
     if args.remove or args.instructions or args.vault or args.mcp is False:
         what = "--remote registers the MCP server of another machine and nothing else"
         raise UsageError(f"{what}; --remove alone removes it")
-    work.show({"server": work.door(servers.door(args.remote, args.token))})
+    work.show({"server": work.door(*servers.door(args.remote, args.token))})
     return 0
 
 
@@ -142,10 +142,10 @@ class Connecting:
             self._output.remark(str(error))
         return None
 
-    def door(self, door: servers.Door) -> Edited:
+    def door(self, url: str, token: str) -> Edited:
         """The MCP server on another machine. A file that holds its token is readable by its owner only."""
-        entry = self._harness.servers.remote.entry(*door)
-        if door.has_secret() and not self._args.dry_run:
+        entry = self._harness.servers.remote.entry(url, token)
+        if servers.is_secret(token) and not self._args.dry_run:
             self._register(entry, dry_run=True)  # raises before the file is changed
             servers.make_private(self._harness.servers_path())
         return self._register(entry)

@@ -179,19 +179,14 @@ _MCP = re.compile(r"/mcp(?:/[^/]+)?\Z")
 _VARIABLE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-class Door(NamedTuple):
-    """The URL of the server, and its token or the variable that holds it: env:NAME."""
-
-    url: str
-    token: str
-
-    def has_secret(self) -> bool:
-        """Whether it holds the token itself, not the name of a variable."""
-        return not _VARIABLE.match(self.token)
+def is_secret(token: str) -> bool:
+    """Whether it is the token itself, not the name of a variable."""
+    return not _VARIABLE.match(token)
 
 
-def door(address: str, token: str | None) -> Door:
-    """The door on the command line; without --token, the token is read from stdin. Raises UsageError."""
+def door(address: str, token: str | None) -> tuple[str, str]:
+    """The URL of the door on the command line, and its token or the variable that holds it, env:NAME; without --token,
+    the token is read from stdin. Raises UsageError."""
     try:
         url = urls.check_url(address).rstrip("/")
     except ValueError:
@@ -205,7 +200,7 @@ def door(address: str, token: str | None) -> Door:
     if not text.isascii() or not text.isprintable() or not text or set(text) & set(' "\\'):
         what = "a token of that door (vaultmem token add, there), or env:NAME"
         raise UsageError(f"--token takes {what}")
-    return Door(url if _MCP.search(urlsplit(url).path) else f"{url}/mcp", text)
+    return url if _MCP.search(urlsplit(url).path) else f"{url}/mcp", text
 
 
 def _read() -> str:

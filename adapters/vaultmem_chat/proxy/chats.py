@@ -19,7 +19,7 @@ from vaultmem_chat.llm.replies import Answer, MessagesAnswer, ResponsesAnswer
 from vaultmem_chat.llm.wire import Events
 from vaultmem_chat.memory_context import Context
 from vaultmem_chat.proxy.chat_memory import ChatTurns, Learners, Recalled, RecallPool, Turn
-from vaultmem_chat.proxy.upstream import Reply, Request, Upstream, UpstreamError, for_upstream
+from vaultmem_chat.proxy.upstream import Reply, Upstream, UpstreamError, for_upstream
 from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")
@@ -196,8 +196,8 @@ class Exchange:
 
     async def _forward(self, headers: Headers, body: bytes, query: str) -> Reply:
         path = self._chats.form.path + query
-        request = Request("POST", path, for_upstream(headers, len(body)), body)
-        return await self._parts.upstream.send(request)
+        passed = for_upstream(headers, len(body))
+        return await self._parts.upstream.send("POST", path, passed, body)
 
     async def _with_memory(self, chat: Chat, headers: Headers, body: bytes) -> bytes:
         if chat.question.strip():

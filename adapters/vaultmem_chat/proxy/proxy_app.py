@@ -18,7 +18,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vaultmem import __version__
-from vaultmem_chat.proxy import upstream
 from vaultmem_chat.proxy.chats import Chats, Exchange
 from vaultmem_chat.proxy.upstream import Reply, Upstream, UpstreamError, for_upstream, leads_out
 from vaultmem_server.guard import Guard
@@ -118,8 +117,7 @@ def forward_to(server: Upstream) -> Endpoint:
         headers = request.headers
         has_length = headers.get("content-length") not in (None, "0")
         body = request.stream() if has_length or "transfer-encoding" in headers else None
-        passed = upstream.Request(request.method, path, for_upstream(headers.raw), body)
-        sending = server.send(passed)
+        sending = server.send(request.method, path, for_upstream(headers.raw), body)
         # Reading a body detects that the client has disconnected.
         reply = await (sending if body else _while_connected(request, sending))
         log.info("%s %s in %.2f s", request.method, reply.status, time.monotonic() - began)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import NamedTuple
 from urllib.parse import unquote
 
 import httpx
@@ -29,15 +28,6 @@ _HOPS = frozenset((
     b"trailer", b"transfer-encoding", b"upgrade",
 ))  # fmt: skip
 _OURS = frozenset((b"host", b"content-length", b"expect", b"x-vaultmem"))
-
-
-class Request(NamedTuple):
-    """A request to the upstream."""
-
-    method: str
-    path: str  # the raw path after /v1, with its query
-    headers: Headers
-    body: bytes | AsyncIterator[bytes] | None
 
 
 class UpstreamError(Exception):
@@ -87,12 +77,14 @@ class Upstream:
             verify=certificates(self._root),
         )
 
-    async def send(self, request: Request) -> Reply:
-        """Send a request. Returns the beginning of the answer. Raises UpstreamError."""
-        headers = self._with_key(request.headers)
+    async def send(
+        self, method: str, path: str, headers: Headers, body: bytes | AsyncIterator[bytes] | None
+    ) -> Reply:
+        """Send a request to the raw path after /v1, with its query. Returns the beginning of the answer. Raises
+        UpstreamError."""
         try:
-            url = httpx.URL(self._root + request.path)
-            built = httpx.Request(request.method, url, headers=headers, content=request.body)
+            url = httpx.URL(self._root + path)
+            built = httpx.Request(method, url, headers=self._with_key(headers), content=body)
             return Reply(await self._client.send(built, stream=True, follow_redirects=False))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UpstreamError(error) from error
