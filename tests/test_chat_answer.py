@@ -48,11 +48,6 @@ LINES = st.lists(
 )
 
 
-def test_a_mark_counts_at_the_beginning_of_the_stream_only() -> None:
-    told = b"\n\n\xef\xbb\xbfdata: q\n\n"
-    assert events(told) == events(*(bytes([byte]) for byte in told))
-
-
 @given(LINES, st.lists(st.sampled_from(["\n", "\r", "\r\n"]), min_size=1), st.data())
 def test_any_cut_of_the_bytes_reads_the_same(
     lines: list[str], ends: list[str], data: st.DataObject

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.effort import takes_less
 from tests.laws import examples
-from vaultmem.adapter.services import Message, Question
-from vaultmem_chat.llm import replies
+from vaultmem.adapter.services import Message, Question, records
 from vaultmem_chat.llm.llm import Form, request_body
 from vaultmem_chat.llm.replies import (
     MOST_REPAIRED,
@@ -140,7 +139,7 @@ def test_an_object_that_is_cut_off_decides_nothing(cut: int) -> None:
     items = [{"event": "DELETE", "id": 120 + at, "text": "x y"} for at in range(4)]
     text = json.dumps({"decisions": items})
     try:
-        found = replies.records(parse_json(text[:cut], OBJECT))
+        found = records(parse_json(text[:cut], OBJECT))
     except ValueError:
         return
     assert found == items[: len(found)]

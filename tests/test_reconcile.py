@@ -50,7 +50,6 @@ def test_no_answer_adds_everything(answer: object, strategy: str) -> None:
 UPDATE = {"event": "UPDATE", "id": 0, "text": HATES}
 SHAPES = [
     [UPDATE], UPDATE, {"memory": [UPDATE]}, {"decisions": [{"event": "update", "id": "0", "text": HATES}]},
-    f'Here you are:\n```json\n[{{"event": "UPDATE", "id": " 0", "text": "{HATES}"}}]\n```',
     [UPDATE, {"event": "ADD", "id": None, "text": HATES}], [UPDATE, {"event": "DELETE", "id": 0}], [UPDATE, {**UPDATE, "text": CELLO}],
 ]  # fmt: skip
 NO_IDS = [

@@ -11,7 +11,6 @@ import json
 import re
 import uuid
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -38,7 +37,7 @@ from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning import reconcile
 from vaultmem_chat.learning.reconcile import Decisions, Existing
 from vaultmem_chat.learning.turn_queue import Item
-from vaultmem_chat.llm.replies import parse_json, shape
+from vaultmem_chat.llm.replies import shape
 
 NEWEST = 100  # facts; one turn has three, and others may have been added in between
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
@@ -329,7 +328,7 @@ def _fenced(text: str) -> str:
 
 
 def read(answer: object) -> list[str]:
-    """The facts in a model's answer, be it an object, a list or text with bullets: at most three, one line each."""
+    """The facts in a model's answer, be it an object or a list: at most three, one line each."""
     result: dict[str, str] = {}
     for item in _strings(answer):
         fact = " ".join(_BULLET.sub("", item, count=1).split()).strip("\"'“”`,; ").rstrip("\\")
@@ -353,11 +352,7 @@ def plausible(facts: list[str], message: str) -> list[str]:
 
 
 def _strings(answer: object) -> list[str]:
-    """The texts of an answer: the items of its only list, or its lines where it is not JSON."""
-    if isinstance(answer, str):
-        with suppress(ValueError):
-            return _strings(parse_json(answer, {"type": "array"}))
-        return answer[:8000].splitlines()
+    """The texts of an answer: the items of its only list."""
     items = shape(answer, "array")
     result: list[str] = []
     for item in items[:MOST_ITEMS] if isinstance(items, list) else ():

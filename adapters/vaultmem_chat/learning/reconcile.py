@@ -11,14 +11,21 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from vaultmem.adapter.services import Message, Question, Schema, json_lines, list_schema, short_id
+from vaultmem.adapter.services import (
+    Message,
+    Question,
+    Schema,
+    json_lines,
+    list_schema,
+    records,
+    short_id,
+)
 from vaultmem.dreams import paraphrase
 from vaultmem.dreams.supersede import states_more
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal_form, topic_words
 from vaultmem.text.values import interleave, toml_table
-from vaultmem_chat.llm.replies import records
 
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
 MOST = 100  # decisions that are read

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 
-from vaultmem.adapter import JsonObject, services
+from vaultmem.adapter import JsonObject
 from vaultmem.adapter.services import Schema
 from vaultmem.text.values import json_object
 
@@ -93,14 +93,6 @@ def shape(value: object, kind: object) -> object:
     if kind == "object" and isinstance(value, list) and len(value) == 1:
         return value[0]
     return value
-
-
-def records(answer: object) -> list[Mapping[object, object]]:
-    """The objects of an answer, which may be JSON in a text."""
-    if isinstance(answer, str):
-        with suppress(ValueError):
-            answer = parse_json(answer)
-    return services.records(answer)
 
 
 def without_thoughts(text: str) -> str:

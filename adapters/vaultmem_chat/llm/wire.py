@@ -170,7 +170,6 @@ class Events:
     def __init__(self) -> None:
         self._held = bytearray()
         self._searched = 0  # length of the bytes searched for the end of an event
-        self._is_begun = False  # a byte order mark is only skipped before the first event
 
     def feed(self, piece: bytes) -> list[str]:
         """The data of the events that this chunk completes."""
@@ -181,9 +180,7 @@ class Events:
         if len(self._held) > MOST_EVENT:
             self._held[:] = b":"  # so that the rest of this line is a comment
         self._searched = max(0, len(self._held) - 3)
-        mark = b"" if self._is_begun else b"\xef\xbb\xbf"
-        self._is_begun = self._is_begun or bool(block)
-        return _event_data(block.removeprefix(mark)) if block else []
+        return _event_data(block) if block else []
 
     def close(self) -> list[str]:
         """The data of an event without its final line break, which some servers omit."""
