@@ -149,7 +149,10 @@ def test_every_write_leaves_a_line(door: Door) -> None:
     ]
     for token, calls_made in (("claude", calls), ("reader", calls[:1])):
         session = door.mcp(greeting, token).headers["mcp-session-id"]
-        assert door.mcp(calls_made, token, session).status == 200
+        assert [door.mcp(call, token, session).status for call in calls_made] == [200] * len(
+            calls_made
+        )
+        assert door.mcp(calls_made, token, session).status == 400, "there are no batches"
     lines = [json.loads(line) for line in trail.read_text().splitlines()[before:]]
     assert [(line["token"], line["client"], line["what"], line["status"]) for line in lines] == [
         ("claude-laptop", "claude", "write", "200"),

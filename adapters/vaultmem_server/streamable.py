@@ -13,7 +13,7 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -198,14 +198,16 @@ class _Endpoint:
             message = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, "the body is not JSON") from error
-        method = message.get("method") if isinstance(message, dict) else ""
+        if not isinstance(message, dict):
+            raise HTTPException(400, "the body must be one message, an object")
+        method = message.get("method")
         session = self._session(message, method, caller, vault, id_)
         if method == _CANCELLED:
             _cancel(session, message)
             return Response(status_code=202)
-        if isinstance(message, dict) and ("method" not in message or "id" not in message):
+        if "method" not in message or "id" not in message:
             return Response(status_code=202)
-        stream = session.stream(message.get("id") if isinstance(message, dict) else None)
+        stream = session.stream(message["id"])
         work = self._carry_out(session, stream, caller, line, message)
         stream.task = asyncio.create_task(work)
         with contextlib.suppress(TimeoutError):
@@ -224,7 +226,7 @@ class _Endpoint:
         )
 
     def _session(
-        self, message: object, method: object, caller: Caller, vault: str, id_: str
+        self, message: JsonObject, method: object, caller: Caller, vault: str, id_: str
     ) -> Session:
         if id_:
             return self._sessions.named(id_, caller, vault)
@@ -235,7 +237,7 @@ class _Endpoint:
         raise HTTPException(400, f"{SESSION} is missing: initialize first")
 
     async def _carry_out(
-        self, session: Session, stream: Stream, caller: Caller, line: str, message: object
+        self, session: Session, stream: Stream, caller: Caller, line: str, message: JsonObject
     ) -> None:
         """Call the agent, and add its messages to the stream."""
         client = caller.client or caller.token.name
@@ -255,7 +257,7 @@ class _Endpoint:
             assert isinstance(reply, dict)
             for reply_line in reply["lines"]:
                 stream.send(str(reply_line))
-            if isinstance(message, dict) and message.get("method") == "initialize":
+            if message["method"] == "initialize":
                 session.settled = reply["settled"]
             status = 200
         except LinkError as error:
@@ -264,7 +266,10 @@ class _Endpoint:
             stream.send(json.dumps({"jsonrpc": "2.0", "id": stream.request, "error": problem}))
         finally:
             stream.end()
-            for tool, outcome in _writes(message, stream.events, status):
+            if tool := _tool_of(message):
+                outcome = (
+                    422 if status == 200 and any(map(_is_refusal, stream.events[-1:])) else status
+                )
                 self._door.audit.write(caller, session.vault, tool, outcome)
 
     def _resume(self, request: Request, session: Session) -> Response:
@@ -292,24 +297,13 @@ def _cancel(session: Session, message: JsonObject) -> None:
             stream.stop()
 
 
-def _writes(message: object, events: list[str], status: int) -> Iterator[tuple[str, int]]:
-    """Yield the tool calls that may write, each of a batch, with their status; refusals are included."""
-    batch = message if isinstance(message, list) else [message]
-    if calls := [(tool, inside(one, "id")) for one in batch if (tool := _tool_of(one))]:
-        sent = [json.loads(event) for event in events]
-        answers = [
-            answer for each in sent for answer in (each if isinstance(each, list) else [each])
-        ]
-        refused = [
-            inside(answer, "id")
-            for answer in answers
-            if inside(answer, "error") or inside(answer, "result", "isError")
-        ]
-        for tool, id_ in calls:
-            yield tool, 422 if status == 200 and id_ in refused else status
+def _is_refusal(reply: str) -> bool:
+    """Whether a reply is an error, or the result of a tool that is one."""
+    answer = json.loads(reply)
+    return bool(inside(answer, "error") or inside(answer, "result", "isError"))
 
 
-def _tool_of(message: object) -> str:
+def _tool_of(message: JsonObject) -> str:
     """The tool that a message calls, if it may write; "" for other messages."""
     name = inside(message, "params", "name")
     if inside(message, "method") != "tools/call" or not isinstance(name, str):
