@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_PREFIX_TERMS = 50
+MOST = 8  # if the index has fewer blocks for each note searched, these are most of the notes
 _PHRASE_FIELDS = ("body", "title", "heading")
 _SPOKEN_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
@@ -105,15 +106,17 @@ class KeywordSearcher:
     def _best(
         self, question: Question, limit: int, telling: list[Term], weak: Sequence[Term] = ()
     ) -> Sized:
-        """The best blocks of the notes searched. The engine needs longer to leave out a thousand notes than for all
-        else, and few of the best blocks are theirs: it leaves them out only if too few others are among the best."""
-        hidden = question.notes if question.all_but else None
-        if hidden:
+        """The best blocks of the notes searched. The engine needs longer to tell a thousand notes apart than for all
+        else. If most notes are searched, it does that only if too few of the best blocks are theirs."""
+        notes, all_but = question.notes, question.all_but
+        if notes and (all_but or len(notes) > self.block_count() // MOST):
             everywhere = Question(question.text, question.query, None)
             query = self._whole(everywhere, rank.FIELDS, telling, weak)
             for count in (limit + limit // 4, 3 * limit):
                 scores, sizes = self._run(query, count)
-                kept = [block for block in scores if block >> ORD_BITS not in hidden][:limit]
+                kept = [block for block in scores if (block >> ORD_BITS in notes) is not all_but][
+                    :limit
+                ]
                 if len(kept) == limit or len(scores) < count:
                     return {block: scores[block] for block in kept}, sizes
         return self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
