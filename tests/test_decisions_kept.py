@@ -1,4 +1,4 @@
-"""Decisions on proposals and findings: kept where notes are renamed, and by versions that kept them elsewhere."""
+"""Decisions on proposals and findings: kept where notes are renamed."""
 
 import datetime as dt
 from itertools import pairwise
@@ -11,10 +11,8 @@ from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from tests.test_answering_proposals import after_a_dream, question
 from vaultmem import Vault
-from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
-from vaultmem.memories.draft import Finding
-from vaultmem.memories.item_answers import DROPPED, Answer, finding_id
+from vaultmem.memories.item_answers import DROPPED
 from vaultmem.synclog import log_folder
 from vaultmem.synclog.log_entries import Entries
 
@@ -50,45 +48,6 @@ def test_a_proposal_for_a_note_that_was_renamed_waits_for_the_next_dream(
     for before, after in pairwise(("Plans.md", "Later.md", "Plan.md")):
         (on.folder / before).rename(on.folder / after)
         assert after_the_next_dream(on) == []
-
-
-@pytest.mark.parametrize(("state", "open_"), [("accepted", 0), ("rejected", 0), ("reopened", 1)])
-def test_a_decision_on_the_page_of_an_earlier_version_holds(
-    bench: Open, write: Write, state: str, open_: int
-) -> None:
-    """Where another machine still writes such pages, and for a ledger that is lost."""
-    on = after_a_dream(bench, write)
-    (row,) = on.ask("proposals")["proposals"]
-    line = f"- {row['id']} proposal {state} 2026-08-01T10:00:00Z\n"
-    write(
-        "vaultmem/sync/laptop-3fa2c1.md",
-        f"---\ngenerated: vaultmem\nmachine: laptop-3fa2c1\n---\n{line}",
-    )
-    on.later()
-    on.ask("settle")
-    assert len(paths(on)) == open_
-    assert len(after_the_next_dream(on)) == open_
-
-
-@pytest.mark.parametrize("ids", [[], ["the-memory", "another-that-links-to-it"]])
-def test_an_answer_about_what_an_earlier_version_found_waits_for_the_next_dream(
-    bench: Open, ids: list[str]
-) -> None:
-    """Its finding did not say whom it is about, so whether the answer still matters is not known yet."""
-    on = bench()
-    finding: Finding = {"kind": "fading", "subject": "vaultmem/people/b.md", "others": ["Plan.md"]}
-    id_ = finding_id({**finding, "ids": ["the-memory"]})
-    answer = Answer(id_, DROPPED, "2026-01-01T10:00:00Z")
-    on.store.pending.record.add([answer], [], on.seconds())
-    earlier: Finding = {**finding, "ids": ids} if ids else finding
-    reads.keep_findings(on.store.ledger, ["fading"], [earlier], on.seconds())
-    on.later()
-    on.ask("notify")
-    assert id_ in on.stated()
-    on.ask("dream", level=3)
-    on.later(24 * 60)
-    on.ask("notify")
-    assert id_ not in on.stated(), "nothing is fading any more"
 
 
 def test_a_dream_records_what_it_made_by_a_rule_at_once(

@@ -111,19 +111,13 @@ def proposal_id(id_: str) -> str:
     return item_id(id_, "proposal")
 
 
-# Earlier versions kept decisions in the rows of proposals; an undone rejection has an answer since.
-_EARLIER = {"accepted": DONE, "rejected": DROPPED}
-
-
 def decision(row: StoredProposal, answers: Answers) -> str:
     """DROPPED for a rejected proposal, DONE for one accepted and carried out since, otherwise OPEN."""
-    answer, earlier = answers.get(proposal_id(row.id)), _EARLIER.get(row.state, OPEN)
-    if answer is None:
-        return earlier
+    answer = answers.get(proposal_id(row.id))
+    if answer is None or answer.state not in (DONE, DROPPED):
+        return OPEN
     is_carried = is_carried_out(answer, carried_out_id(answer.id), answers)
-    if answer.state == DROPPED or (answer.state == DONE and is_carried):
-        return answer.state
-    return OPEN if (answer.state, earlier) == (OPEN, DROPPED) else earlier
+    return answer.state if answer.state == DROPPED or is_carried else OPEN
 
 
 def is_carried_out(answer: Answer, mark: str, answers: Answers) -> bool:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
-from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.item_answers import (
     DONE,
@@ -254,8 +253,6 @@ class Pending:
             return None
         if not catalog.meta("synced"):
             return None  # drop nothing before all of the vault was seen
-        if any(len(row.get("ids", ())) != 1 for row in reads.findings(self._ledger, "fading")):
-            return None  # nor before a dream gives findings of an earlier version their ids
         self._forgot = now.timestamp()
         return {BASELINE, *self.at(catalog, now, self.record.answers()).answerable_ids()}
 

@@ -38,8 +38,6 @@ MOST_AGAIN = 3  # repeated notifications of an overdue item
 MOST_SINGLE = 3  # alarms at one moment; more become one
 _LATE = timedelta(minutes=10)
 _OLD = timedelta(days=1)
-_MINUTE = timedelta(minutes=1)
-_DAY_MINUTES = 1440
 _LINE = 80  # characters per item in a group
 _WALL = lazy(r"([1-9]\d{3}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::\d\d)?)?")
 _YEARS = range(1970, 9999)  # safe to compute with in every zone
@@ -105,7 +103,7 @@ def plan(
     hushed = clock.is_quiet(clock.local)
     records = [*silent, *(_record(step, clock) for step in ripe if not hushed)]
     if ripe and hushed:
-        times.append(clock.end_of_quiet())
+        times.append(clock.audible(clock.now))
     for record in records:
         following = record.id in ringing and _next_step(ringing[record.id], answers, record, clock)
         times += [clock.speaks_at(following.when)] if following else []
@@ -150,25 +148,17 @@ class _Clock:
         at = local.time()
         return start <= at < end if start < end else at >= start or at < end
 
-    def end_of_quiet(self) -> datetime:
-        """The next minute that is not quiet. Every minute is tried, as the clock may change meanwhile."""
-        at = self.now.replace(second=0, microsecond=0)
-        for _ in range(2 * _DAY_MINUTES):
-            at += _MINUTE
-            if not self.is_quiet(at.astimezone(self.local.tzinfo)):
-                break
-        return at
-
     def lateness(self, when: datetime) -> timedelta:
         """How long a notification has been overdue, not counting quiet hours."""
-        return self.now - self._audible(when)
+        return self.now - self.audible(when)
 
     def speaks_at(self, when: datetime) -> datetime:
         """When this machine may notify of a moment: at that moment, unless others come first."""
         at = self.rules.turn.speaks_at(when)
-        return at if at == when else self.rules.turn.speaks_at(self._audible(when))
+        return at if at == when else self.rules.turn.speaks_at(self.audible(when))
 
-    def _audible(self, when: datetime) -> datetime:
+    def audible(self, when: datetime) -> datetime:
+        """That moment, or the end of the quiet hours that it is in."""
         local = when.astimezone(self.local.tzinfo)
         if self._quiet and self.is_quiet(local):
             end = datetime.combine(local.date(), self._quiet[1], local.tzinfo)

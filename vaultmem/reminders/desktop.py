@@ -125,11 +125,14 @@ class _Native(Desktop):
 
     def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:
         with self._lock:
-            fresh = self._notifier is None
-            delivered = self._try(title, body, urgent=urgent, uri=uri)
-            # The session may have ended and a new one begun.
-            if delivered is False and not fresh:
-                delivered = self._try(title, body, urgent=urgent, uri=uri)
+            delivered: bool | None = False
+            try:
+                notifier = self._connect()
+                sending = notifier and _send(notifier, title, body, urgent=urgent, uri=uri)
+                delivered = self._run(sending) if sending else None  # the system can show it
+            finally:
+                if not delivered:
+                    self._drop()
         if delivered is None:
             _osascript(title, body)
         elif not delivered:
@@ -145,18 +148,6 @@ class _Native(Desktop):
             self._loop = self._thread = None
         loop.call_soon_threadsafe(loop.stop)
         thread.join(PATIENCE)
-
-    def _try(self, title: str, body: str, *, urgent: bool, uri: str) -> bool | None:
-        """Whether it was delivered; None if the library can show nothing but the system can."""
-        delivered: bool | None = False
-        try:
-            notifier = self._connect()
-            sending = notifier and _send(notifier, title, body, urgent=urgent, uri=uri)
-            delivered = self._run(sending) if sending else None
-        finally:
-            if delivered is False:
-                self._drop()
-        return delivered
 
     def _connect(self) -> DesktopNotifier | None:
         """The connection; None if the library can show nothing but the system can."""

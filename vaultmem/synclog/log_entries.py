@@ -14,7 +14,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, YOU, Answer, proposal_id
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
@@ -145,7 +145,6 @@ _WRITTEN = lazy(
     rf"[ \t]*[-*+] (?P<id>[0-9a-f]{{16}}) written {_AT} by (?P<by>[^:]+?)[ \t]*", re.ASCII
 )
 _REINFORCED = lazy(rf"{_MEMORY} reinforced {_AT}[ \t]*", re.ASCII)
-_DECIDED = lazy(rf"{_MEMORY} proposal (?P<state>accepted|rejected|reopened) {_AT}[ \t]*", re.ASCII)
 
 
 @lru_cache(_REMEMBERED)
@@ -206,13 +205,6 @@ def _parse_written(fields: dict[str, str], machine: str) -> Written | None:
     return Written(fields["id"], machine, fields["at"], by) if machine and by else None
 
 
-def _decided(fields: dict[str, str], _: str) -> Answer:
-    """A decision as earlier versions wrote it; what they had accepted is not to be made once more."""
-    state = OPEN if fields["state"] == "reopened" else DROPPED
-    id_ = fields["id"]
-    return plain(Answer(proposal_id(id_), state, fields["at"], YOU, "", f"proposal {id_}"))
-
-
 _Build = Callable[[dict[str, str], str], Entry | None]
 _FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_ANSWER, lambda fields, _: plain(Answer(**fields))),
@@ -220,7 +212,6 @@ _FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_READS, _reads),
     (_WRITTEN, _parse_written),
     (_REINFORCED, lambda fields, _: Reinforced(**fields)),
-    (_DECIDED, _decided),
 )
 
 
