@@ -255,6 +255,18 @@ def test_what_stands_in_a_conflict_copy_too_is_due_once_and_nothing_else_is_hidd
     assert alone.text == first.text
 
 
+def test_a_reminder_is_the_same_item_in_other_words(vault: Path, write: Write) -> None:
+    """So a snooze stays with it, and two machines that rename it have one."""
+    text = "---\nid: m1\ncategory: reminders\nremind: 2026-12-01\n---\n{}\n"
+    write("vaultmem/reminders/water.md", text.format("water the plants"))
+    (first,) = found(vault)
+    write("vaultmem/reminders/water.md", text.format("water the plants and herbs"))
+    write("vaultmem/reminders/watered.md", text.format("water all"))
+    assert [(due.id, due.text) for due in found(vault)] == [
+        (first.id, "water the plants and herbs")
+    ]
+
+
 def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write: Write) -> None:
     dated(write("Note.md", "- [ ] call Bob tomorrow\n"), NOW)
     (first,) = found(vault)

@@ -110,16 +110,6 @@ def _sharing_names(catalog: Catalog) -> set[int]:
 # --- Schedules of these notes
 
 
-class _Entry(NamedTuple):
-    """A due in the overall order."""
-
-    when: str
-    path: str
-    line: int
-    due: Due
-    note: int
-
-
 class _OfNote(NamedTuple):
     fixed: list[Due]  # the same on every day
     moving: list[Schedule]
@@ -155,27 +145,17 @@ class Agenda:
             ]
             if self._listed is None or self._listed[0] != moving:
                 fixed = [(due, note) for note, one in self._notes.items() for due in one.fixed]
-                entries = sorted(
-                    _Entry(due.due or due.at, due.path, due.line, due, note)
-                    for due, note in (*fixed, *moving)
-                )
-                self._listed = moving, _with_different_ids(self._once(entries))
+                self._listed = moving, _with_different_ids(self._once([*fixed, *moving]))
             return self._listed[1]
 
-    def _once(self, entries: list[_Entry]) -> dict[tuple[str, str], Due]:
-        """Each item once. An item also in a conflict copy is listed from the original; a memory reworded in its copy
-        has one reminder at a time, and if it repeats, the original's."""
-        copies = self._copies
-        originals = [entry for entry in entries if entry.note not in copies] if copies else []
-        pairs = {(entry.due.source, entry.due.key) for entry in originals}
-        times = {_turn(entry) for entry in originals if entry.due.memory}
-        dues: dict[tuple[str, str], Due] = {}
-        for entry in entries:
-            pair = entry.due.source, entry.due.key
-            is_copy = entry.note in copies
-            if not (is_copy and (pair in pairs or _turn(entry) in times)):
-                dues.setdefault(pair, entry.due)
-        return dues
+    def _once(self, dues: list[tuple[Due, int]]) -> list[Due]:
+        """Each item once, in order: from the original if it is also in a conflict copy."""
+        once: dict[tuple[str, str], Due] = {}
+        for due, _ in sorted(dues, key=lambda pair: (pair[1] in self._copies, *_order(pair[0]))):
+            # Of a reminder that repeats, a copy may have moved on.
+            key = due.due[10:] if due.memory and due.rolls else due.key
+            once.setdefault((due.source, key), due)
+        return sorted(once.values(), key=_order)
 
     def next_turn(self, now: datetime) -> str:
         """When the next occurrence of any recurring item replaces the last: a local minute, or ""."""
@@ -324,16 +304,16 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(0, zone)
 
 
-def _turn(entry: _Entry) -> tuple[str, str]:
-    return entry.due.memory, "" if entry.due.rolls else entry.when
+def _order(due: Due) -> tuple[str, str, int]:
+    return due.due or due.at, due.path, due.line
 
 
-def _with_different_ids(dues: dict[tuple[str, str], Due]) -> tuple[Due, ...]:
-    if len({due.id for due in dues.values()}) < len(dues):
-        alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-        for pair, due in dues.items():
-            alike[due.id].append(pair)
-        for pairs in (some for some in alike.values() if len(some) > 1):
-            for pair, id_ in zip(pairs, item_ids(pairs), strict=True):
-                dues[pair] = dues[pair]._replace(id=id_)
-    return tuple(dues.values())
+def _with_different_ids(dues: list[Due]) -> tuple[Due, ...]:
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for at, due in enumerate(dues):
+        alike[due.id].append(at)
+    for places in (some for some in alike.values() if len(some) > 1):
+        ids = item_ids([(dues[at].source, dues[at].key) for at in places])
+        for at, id_ in zip(places, ids, strict=True):
+            dues[at] = dues[at]._replace(id=id_)
+    return tuple(dues)

@@ -164,10 +164,10 @@ def _closed_on(due: Due, answers: Answers, zone: tzinfo | None) -> date | None:
 
 
 def with_id(due: Due, key_time: str = "") -> Due:
-    """A due with its id, by its source and words and its time."""
-    words = " ".join(due.text.split())
+    """A due with its id, by its source and words and its time; a memory is the same whatever it says."""
+    words = "" if due.memory else " ".join(due.text.split())
     key = f"{words}\0{key_time or due.due or due.at}"
-    series = series_id(due.source, "" if due.memory else words) if due.rolls else ""
+    series = series_id(due.source, words) if due.rolls else ""
     return due._replace(id=item_id(due.source, key), series=series, key=key)
 
 
