@@ -36,12 +36,6 @@ _EMPHASIS = lazy(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
 _SENTENCE_END = lazy(r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|\d\.(?= [^\W\d_])|[。！？；]")
 MORE = "…"  # after a cut within a statement
 _YAML = lazy(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
-_LOGGED = lazy(  # what "git log" prints before the message
-    r"(?:commit[ \t]+[0-9a-f]{7,64}\b.*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|Merge:(?:[ \t]+[0-9a-f]{7,64})+"
-    r"|(?:Author|Commit):[ \t].*<[^<>]*>"
-    r"|(?:Author|Commit)?Date:[ \t]+(?:[A-Z][a-z]{2} [A-Z][a-z]{2} \d|\d{4}-\d\d-\d\d).*)"
-    r"[ \t]*"
-)
 # A cut title does not end with these.
 _FUNCTION_WORD = lazy(
     r"(?<=\S)[\s,;:–—-]+(?:an?|the|of|and|or|but|nor|with|without|over|under|to|for|from|in|into|on|onto|at|by|as|is|are|was"
@@ -139,8 +133,8 @@ def _shorten(title: str, addition: str) -> str:
 
 
 def _lines(content: str) -> Iterable[str]:
-    """The lines from which a title may be taken: first those of the text, then those of its code, of properties
-    before it and of a log of commits."""
+    """The lines from which a title may be taken: first those of the text, then those of its code and of properties
+    before it."""
     lines = content.split("\n")
     begin = _front(lines)
     code: list[str] = []
@@ -148,7 +142,7 @@ def _lines(content: str) -> Iterable[str]:
     for line in lines[begin:]:
         if _FENCE.match(line):
             inside = not inside
-        elif inside or _LOGGED.fullmatch(line):
+        elif inside:
             code.append(line)
         elif not _PROPERTY.match(line):
             yield line
