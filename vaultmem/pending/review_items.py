@@ -164,13 +164,14 @@ class Review:
     def preferences(self) -> list[Item]:
         """How the person wants things done, from filed memories: their own words and approved ones, then those of
         assistants as far as recall.trust allows. If there are many, the person's newest and the most used."""
+        now = self.context.now.timestamp()
         pairs = [
             (memory, "" if is_approved(memory.id, self._answers) else origin(memory.own).writer)
             for memory in person_facts.procedural(self._memories)
             if is_believed(memory.id, self._answers, foreign=_is_foreign(memory))
             and not is_closed(self._answers, _preference_id(memory))
             and not is_private(memory.own)
-            and not self._is_ended(memory)
+            and not ((ends := seconds(memory.own.get("expires_at"))) and ends <= now)
         ]
         pairs.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
         pairs.sort(key=lambda pair: bool(pair[1]))
@@ -188,10 +189,6 @@ class Review:
             )
             for number, (memory, author) in enumerate(pairs)
         ]  # fmt: skip
-
-    def _is_ended(self, memory: Note) -> bool:
-        ends = seconds(memory.own.get("expires_at"))
-        return ends is not None and ends <= self.context.now.timestamp()
 
     def answerable_ids(self) -> set[str]:
         """The ids of all existing items that may have been answered, which must not be dropped."""
@@ -269,9 +266,7 @@ class Review:
             id_ = approval_id(memory.id)
             if _is_foreign(memory) and not is_closed(self._answers, id_):
                 writer = memory.text("agent") or "another source"
-                is_whole = len(items) < MOST or is_private(memory.own)
-                words = self._content(memory) if is_whole else memory.title
-                text = f"needs your approval (a preference from {writer}): {words}"
+                text = f"needs your approval (a preference from {writer}): {self._content(memory)}"
                 items.append(_item_of(memory, "approve", id_, text))
         return items
 
