@@ -30,7 +30,7 @@ def check_url(text: str) -> str:
 
 def endpoint(base_url: str) -> str:
     """The base for /chat/completions and /models: without a trailing slash, and with /v1 if the URL names only a
-    host. Any other path is unchanged: some providers have no /v1."""
+    host. Another path is unchanged: some providers have no /v1."""
     parts = urlsplit(check_url(base_url))
     path = parts.path.rstrip("/")
     for pasted in _PASTED:

@@ -183,7 +183,7 @@ _SCOPED = lazy(
 )
 
 
-def with_privacy(properties: Mapping[str, Any], text: str) -> Mapping[str, Any]:
+def with_privacy(properties: Mapping[str, T], text: str) -> Mapping[str, T | bool]:
     """The properties of a note, private if its text says so, or if its scope cannot be read."""
     is_read = bool(properties)
     is_private = says_private(text, is_read=is_read) or (not is_read and _SCOPED.match(text))
