@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -78,48 +78,61 @@ class Renames:
         self._kept, is_first = None, self._saved is None
         if is_first:
             self._load()
-        before, self._there = self._there, {}
+        left, self._there = self._there, {}
         # What the file would not have may have been there all the time.
-        saved = {meaning for _, meaning, _ in before} if is_first else None
-        for place, due in _by_place(dues).items():
+        saved = {meaning for _, meaning, _ in left} if is_first else None
+        fresh, renamed = list[_Place](), dict[_Place, _Seen]()
+        for place, due in _by_place(dues):
+            known = left.pop(place, None)
+            if known is None:
+                fresh.append(place)
+            elif known.due.id != due.id:
+                renamed[place] = known
             came = now if saved is None or place[1] in saved else 0.0
-            self._there[place] = _Seen(due, before[place].came if place in before else came)
-        gone = {place: seen._replace(gone=now) for place, seen in before.items()} | self._gone
+            self._there[place] = _Seen(due, known.came if known else came)
+        gone = {place: seen._replace(gone=now) for place, seen in left.items()} | self._gone
         self._gone = {
             place: seen
             for place, seen in gone.items()
             if place not in self._there and abs(now - seen.gone) <= KEEP_FOR
         }
-        return self._moved(before, entries, now, is_there)
+        moved = self._found_again(entries, now, is_there, renamed)
+        if fresh:
+            self._notify_no_more(fresh, entries, moved)
+        return moved
 
-    def _moved(
-        self, before: Mapping[_Place, _Seen], entries: Entries, now: float, is_there: IsThere
+    def _found_again(
+        self, entries: Entries, now: float, is_there: IsThere, renamed: dict[_Place, _Seen]
     ) -> Moved:
+        """The entries of what has gone from one place and come to another, and of what has another id in its place."""
         moved, there = Moved({}, {}), self._there
         came = {place for place, seen in there.items() if abs(now - seen.came) <= KEEP_FOR}
-        stayed = there.keys() & before.keys()
         for key in (_meaning, _line):
             for old, new in self._matches(came, key):
                 seen, due = self._gone.pop(old), there[new].due
                 came.discard(new)
-                stayed.discard(new)
+                renamed.pop(new, None)
                 there[new] = _Seen(due)
                 is_same = key is _meaning or state_of(entries.answers, seen.due.id) == SNOOZED
                 _move(moved, entries, seen, due, answers=is_same)
                 if key is _meaning and not is_there(seen.due.path):
                     _answer(moved, entries, completion_id(seen.due.path), completion_id(due.path))
-        for place in stayed:
-            _move(moved, entries, before[place], there[place].due)
+        for place, seen in renamed.items():
+            _move(moved, entries, seen, there[place].due)
+        return moved
+
+    def _notify_no_more(self, fresh: list[_Place], entries: Entries, moved: Moved) -> None:
+        """A copy of something takes its notification."""
+        every = (*self._gone.items(), *self._there.items())
         notified = {
-            _meaning(seen.due): entries.notified[seen.due.id]
-            for seen in (*before.values(), *there.values())
+            place[1]: entries.notified[seen.due.id]
+            for place, seen in every
             if seen.due.id in entries.notified
         }
-        for place in came - before.keys():  # a copy notifies no more
-            id_, record = there[place].due.id, notified.get(place[1])
+        for place in fresh:
+            id_, record = self._there[place].due.id, notified.get(place[1])
             if record and id_ not in entries.notified:
                 moved.notified.setdefault(id_, record._replace(id=id_))
-        return moved
 
     def _matches(
         self, came: Iterable[_Place], key: Callable[[Due], _Key]
@@ -174,17 +187,15 @@ class Renames:
             _Seen(Due(*row[:-1]), row[-1]) for row in rows if tuple(map(type, row)) == _FORM
         ]
         by_due = {seen.due: seen for seen in self._saved}
-        self._there = {place: by_due[due] for place, due in _by_place(by_due).items()}
+        self._there = {place: by_due[due] for place, due in _by_place(by_due)}
 
 
-def _by_place(dues: Iterable[Due]) -> dict[_Place, Due]:
+def _by_place(dues: Iterable[Due]) -> Iterator[tuple[_Place, Due]]:
     seen = Counter[tuple[str, _Key]]()
-    places: dict[_Place, Due] = {}
     for due in dues:
         pair = due.path, _meaning(due)
-        places[*pair, seen[pair]] = due
+        yield (*pair, seen[pair]), due
         seen[pair] += 1
-    return places
 
 
 def _meaning(due: Due) -> _Key:
