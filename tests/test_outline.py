@@ -97,11 +97,6 @@ def test_the_page_of_a_person_is_read_too() -> None:
     [
         ("- [ ] pay 📅 2026-12-01", "- TODO pay\n  DEADLINE: <2026-12-01 Tue>"),
         ("Trip\n  * [/] pay ⏳️ 2026-12-01 #x", "Trip\n  * DOING pay #x\n    SCHEDULED: <2026-12-01 Tue>"),
-        ("- [ ] pay 🔁 every 2 weeks when done 📅 2026-12-01 #x", "- TODO pay #x\n  DEADLINE: <2026-12-01 Tue .+2w>"),
-        ("- [ ] pay ⏳ 2026-12-01 🔁 every month", "- TODO pay\n  SCHEDULED: <2026-12-01 Tue ++1m>"),
-        ("- [ ] pay 🔁 every month on the last 📅 2026-12-01", "- TODO pay 🔁 every month on the last\n  DEADLINE: <2026-12-01 Tue>"),
-        ("- [ ] pay 🔁 every week", "- TODO pay 🔁 every week"),
-        ("- [ ] pay 🔁 every week 📅 2026-13-01", "- TODO pay 🔁 every week 📅 2026-13-01"),
         ("- [x] one\n- [X] two\n- [-] three", "- DONE one\n- DONE two\n- CANCELED three"),
         ("- [ ] 📅 2026-13-01 no day", "- TODO 📅 2026-13-01 no day"),
         *((same, same) for same in ("- [link](x)", "[ ] no item", "- pay 📅 2026-12-01", "```\n- [ ] code\n```", "- [ ]x")),

@@ -248,13 +248,12 @@ _FENCE = lazy(r"[ \t]*(`{3,}|~{3,})([^`\n]*)")
 
 _BOX = lazy(r"([ \t]*[-*+] )\[([ xX/-])\] (.*)")
 _MARKERS = {" ": "TODO", "/": "DOING", "-": "CANCELED"}
-_RULE = lazy(r"(?<![ \t])[ \t]*🔁\ufe0f? ?([a-zA-Z0-9, !]*[a-zA-Z0-9!])")
 _DAY = lazy(r"(?<![ \t])[ \t]*([📅📆🗓⏳⌛])\ufe0f? ?(\d{4}-\d\d-\d\d)(?!\d)")
 
 
 def with_markers(content: str) -> str:
     """The content with its checkboxes as tasks of an outline, the only ones that its editor knows: `- [ ] pay 📅
-    2026-12-01` becomes a TODO with a DEADLINE, and 🔁 its repeater if the rule is a simple interval."""
+    2026-12-01` becomes a TODO with a DEADLINE."""
     fences, lines = _Writer(), list[str]()
     for line in content.split("\n"):
         fences.see_fence(line)
@@ -273,23 +272,10 @@ def _as_task(bullet: str, mark: str, text: str) -> list[str]:
             return ""
         return field[0]
 
-    rule = _RULE.search(text)
-    repeater = _repeater(rule[1]) if rule else ""
-    undated = _DAY.sub(take, text.replace(rule[0], "", 1) if rule and repeater else text)
-    text = undated if stamps else text
+    text = _DAY.sub(take, text)
     indent = " " * len(bullet)
-    dated = [f"{indent}{name}: <{stamp}{repeater}>" for name, stamp in stamps.items()]
+    dated = [f"{indent}{name}: <{stamp}>" for name, stamp in stamps.items()]
     return [f"{bullet}{_MARKERS.get(mark, 'DONE')} {text}", *dated]
-
-
-def _repeater(words: str) -> str:
-    """The equivalent repeater of a stamp; "" if there is none, as for "every month on the last Friday"."""
-    from vaultmem.text.recurrence import read_rule  # few tasks repeat
-
-    rule = read_rule(words)
-    if rule is None or not rule.is_plain or rule.times or rule.until or rule.since:
-        return ""
-    return f" {'.+' if rule.when_done else '++'}{rule.interval}{'ymwd'[rule.unit]}"
 
 
 def to_outline(content: str) -> str:
