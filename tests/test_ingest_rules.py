@@ -1,7 +1,6 @@
 """The rules of ingesting: no more than was requested, no vault within a vault, every secret counted."""
 
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.test_ingest import by_path
 from vaultmem import Vault
 from vaultmem.exchange import gathering
 from vaultmem.exchange.incoming import without_editor_markup, without_small_talk
-from vaultmem.exchange.source import Excluded, Skipped, Text, Tree
+from vaultmem.exchange.source import Place, Skipped, installed
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -102,13 +101,6 @@ def test_where_nothing_else_tells_a_memory_is_as_old_as_its_file(
     days = {memory["title"]: str(memory["created_at"])[:10] for memory in opened.memories()}
     assert sorted(days.values()) == ["2023-11-14", "2024-11-21"]
     assert days["Reto"] == "2023-11-14"
-
-
-def test_near_duplicates_of_one_run_come_in_once(opened: Vault, tmp_path: Path) -> None:
-    text = "The boiler in the cellar is serviced each autumn by Reto, who has the key of the side door and a ladder"
-    given = {"a.md": text + ".", "b.md": text + "!", "c.md": text.replace("Reto", "Anne") + "."}
-    report = by_path(opened.ingest("obsidian", str(files(tmp_path / "other", given))))
-    assert [report[name]["result"] for name in sorted(given)] == ["new", "known", "new"]
 
 
 def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: Path) -> None:
@@ -266,12 +258,10 @@ def test_a_vault_inside_the_source_is_not_ingested(
     vault = vault.rename(root / "a" / "b" / "Vault")
     files(root, {"state/notes.md": "what is kept", "state/deep/notes.txt": "too"})
     monkeypatch.setenv("VAULTMEM_STATE", str(root / "state"))
-    read: list[str] = []
-    kept = Tree.read
-    monkeypatch.setattr(Tree, "read", lambda self, one: read.append(one.path) or kept(self, one))
     with Vault(str(vault)) as moved:
         report = moved.ingest(source, str(root))
-    assert sorted(read) == ["a/Beside.md", "a/b/Also.md", "vaults.md"]
+    read = sorted(each["path"] for each in report["files"] if each["memories"])
+    assert read == ["a/Beside.md", "a/b/Also.md", "vaults.md"]
     reasons = {each["path"]: each["reason"] for each in report["files"] if each["reason"]}
     assert reasons == {
         "a/b/Vault": "it is the vault itself", "state": "it is vaultmem's own state folder",
@@ -279,16 +269,13 @@ def test_a_vault_inside_the_source_is_not_ingested(
 
 
 def test_whatever_name_the_vault_goes_by(vault: Path, tmp_path: Path) -> None:
-    """Through a mount it may be in two places, and under two spellings in one: it is recognised by its identity."""
-    files(vault, {"Mine.md": "Mine."})
-    found = vault.stat()
-    apart: Excluded = {(found.st_dev, found.st_ino): "it is the vault itself"}
+    files(vault, {"Mine.md": "Mine.", "a/b.md": "Mine, too."})
     inner = files(tmp_path / "root", {"x.md": "x"}) / "Cafe\u0301 \u202evault"
     vault.rename(inner)
-    told = [*Tree(str(tmp_path / "root"), apart).texts(re.compile("md$").search)]
-    assert [type(each) for each in told] == [Text, Skipped]
-    assert told[0].path == "x.md"
-    assert told[1] == Skipped("Caf\u00e9 \u202evault", "it is the vault itself")
+    (tmp_path / "link").symlink_to(tmp_path / "root")
+    told = [*Place(installed()[0]["text"], str(tmp_path / "link"), str(inner)).read()]
+    assert {each.path for each in told} == {"x.md", "Caf\u00e9 \u202evault"}
+    assert Skipped("Caf\u00e9 \u202evault", "it is the vault itself") in told
 
 
 def test_what_vaultmem_keeps_is_refused(vault: Path, opened: Vault) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.exchange.source import NOTHING, Excluded, Skipped, SourceText, Tree, beginning
+from vaultmem.exchange.source import Skipped, SourceText, Tree, beginning
 from vaultmem.exchange.vault_sources import read_properties
 
 _OTHERS = (  # third-party and generated files
@@ -36,9 +36,9 @@ class Files:
         """Its folder below the home folder."""
         return (os.path.join(home, self._folder),)
 
-    def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
+    def read(self, root: str) -> Iterator[SourceText | Skipped]:
         """Yield the wanted files."""
-        tree = Tree(root, excluded)
+        tree = Tree(root)
         below = self._below(tree.root)
         for file in tree.texts(below.is_wanted):
             if isinstance(file, Skipped):

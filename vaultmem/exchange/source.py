@@ -49,10 +49,6 @@ class Skipped(NamedTuple):
     reason: str
 
 
-Excluded = Mapping[tuple[int, int], str]  # reasons why folders are not read, by device and inode
-NOTHING: Excluded = {}
-
-
 class Source(Protocol):
     """The entry point of a source: an instance or a module with these names."""
 
@@ -62,9 +58,9 @@ class Source(Protocol):
     def places(self, home: str) -> tuple[str, ...]:
         """The folders that it reads by default; missing ones are skipped."""
 
-    def read(self, root: str, excluded: Excluded = NOTHING) -> Iterator[SourceText | Skipped]:
+    def read(self, root: str) -> Iterator[SourceText | Skipped]:
         """Yield all texts below a folder (or in one file), lazily and in a stable order. Never leaves the folder;
-        skips excluded ones and names them; writes nothing. Raises VaultmemError if the folder cannot be read."""
+        writes nothing. Raises VaultmemError if the folder cannot be read."""
 
 
 # Finding the sources by entry point, and the folders to read.
@@ -73,15 +69,31 @@ ALL = "all"
 
 
 class Place(NamedTuple):
-    """One source and one folder or file for it to read, except excluded folders."""
+    """One source and one folder or file for it to read, except for the vault and the state folder, whose contents are
+    already indexed, or are copies."""
 
     source: Source
     root: str
-    excluded: Excluded = NOTHING
+    vault: str
 
     def read(self) -> Iterator[SourceText | Skipped]:
-        """Yield the texts of the place."""
-        return self.source.read(self.root, self.excluded)
+        """Yield the texts of the place; of a folder that is left out, only that it is."""
+        root = os.path.realpath(self.root).rstrip("/") + "/"
+        left_out = {
+            printable(nfc(os.path.realpath(folder).removeprefix(root))) + "/": why
+            for folder, why in (
+                (state_root(), "it is vaultmem's own state folder"),
+                (self.vault, "it is the vault itself"),
+            )
+            if os.path.realpath(folder).startswith(root)
+        }
+        for content in self.source.read(self.root):
+            inside = next((path for path in left_out if content.path.startswith(path)), None)
+            if inside is None:
+                yield content
+            elif why := left_out[inside]:
+                left_out[inside] = ""
+                yield Skipped(inside[:-1], why)
 
 
 class Selection(NamedTuple):
@@ -122,9 +134,7 @@ def choose_places(
     if path is not None:
         if name == ALL:
             raise UsageError("--path goes with one source; name it instead of all")
-        return Selection(
-            [Place(sources[name], _checked_root(path, vault), _excluded(vault))], [*troubles]
-        )
+        return Selection([Place(sources[name], _checked_root(path, vault), vault)], [*troubles])
     chosen_sources = [*sources.values()] if name == ALL else [sources[name]]
     result = Selection([], [*troubles])
     for source in chosen_sources:
@@ -149,20 +159,7 @@ def _add_places(result: Selection, source: Source, roots: Iterable[str], vault: 
         elif is_inside(root, state_root()):
             result.remarks.append(f"{source.name}: {root} is vaultmem's own state folder")
         else:
-            result.places.append(Place(source, root, _excluded(vault)))
-
-
-def _excluded(vault: str) -> Excluded:
-    """The vault and the state folder, whose contents are already indexed, or are copies."""
-    result: dict[tuple[int, int], str] = {}
-    for path, why in (
-        (state_root(), "it is vaultmem's own state folder"),
-        (vault, "it is the vault itself"),
-    ):
-        with suppress(OSError):
-            stat = os.stat(path)
-            result[stat.st_dev, stat.st_ino] = why
-    return result
+            result.places.append(Place(source, root, vault))
 
 
 def _checked_root(path: str, vault: str) -> str:
@@ -208,16 +205,12 @@ class Text(NamedTuple):
 
 
 class Tree:
-    """The files of a source, which is a folder or one file, perhaps a link. Excluded folders are not read."""
+    """The files of a source, which is a folder or one file, perhaps a link."""
 
-    def __init__(self, root: str, excluded: Excluded = NOTHING) -> None:
+    def __init__(self, root: str) -> None:
         real = os.path.realpath(root)
         self._only = os.path.basename(real) if os.path.isfile(real) else ""
         self.root = os.path.dirname(real) if self._only else real
-        self._excluded = excluded
-        # The excluded folder that contains each folder; "" for none.
-        self._within: dict[str, str] = {"": ""}
-        self._met: dict[str, str] = {}  # excluded folders found so far, with the reasons
 
     def files(self, is_wanted: PathTest, below: str = "") -> Iterator[Entry | Skipped]:
         """Yield all files whose path matches, by path, then the skipped ones; none if `below` is not a folder."""
@@ -229,36 +222,14 @@ class Tree:
             return
         troubles: list[Trouble] = []
         try:
-            entries = [
-                file for file in walk(self.root, troubles, below) if self._wants(file, is_wanted)
-            ]
+            entries = [file for file in walk(self.root, troubles, below) if is_wanted(file.path)]
         except VaultGoneError as error:
-            raise VaultmemError(f"{self.root} cannot be read: {_reason(error)}") from error
+            reason = str(error).rpartition(": ")[2]
+            raise VaultmemError(f"{self.root} cannot be read: {reason}") from error
         yield from sorted(entries, key=lambda one: one.path)
-        yield from (Skipped(printable(nfc(path)), why) for path, why in sorted(self._met.items()))
         for trouble in sorted(troubles):
-            if self._is_excluded(trouble.path):
-                continue
             if trouble.folder or "link" in trouble.reason or is_wanted(trouble.path):
                 yield Skipped(printable(trouble.path), trouble.reason)
-
-    def _wants(self, entry: Entry, is_wanted: PathTest) -> bool:
-        return not self._is_excluded(entry.raw) and bool(is_wanted(entry.path))
-
-    def _is_excluded(self, raw: str) -> bool:
-        """Whether a file is in an excluded folder, under any name."""
-        return bool(self._excluded) and bool(self._folder_excluded(raw.rpartition("/")[0]))
-
-    def _folder_excluded(self, raw: str) -> str:
-        result = self._within.get(raw)
-        if result is None:
-            result = self._folder_excluded(raw.rpartition("/")[0])
-            why = "" if result else self._excluded.get(_identity(f"{self.root}/{raw}"), "")
-            if why:
-                result = raw
-                self._met[raw] = why
-            self._within[raw] = result
-        return result
 
     def texts(self, is_wanted: PathTest, below: str = "") -> Iterator[Text | Skipped]:
         """Like files(), with the text of each."""
@@ -295,15 +266,3 @@ def beginning(read: SourceText, most: int) -> SourceText:
 def printable(path: str) -> str:
     """A path as one line."""
     return _UNPRINTABLE.sub("\ufffd", path)
-
-
-def _identity(path: str) -> tuple[int, int]:
-    try:
-        result = os.lstat(path)
-    except (OSError, ValueError):
-        return (0, 0)
-    return (result.st_dev, result.st_ino)
-
-
-def _reason(error: VaultmemError) -> str:
-    return str(error).rpartition(": ")[2]
