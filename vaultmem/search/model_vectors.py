@@ -25,7 +25,7 @@ from vaultmem.vectors.vectors import VectorStore, open_index
 
 if TYPE_CHECKING:
     from vaultmem.search.seats import Seats
-    from vaultmem.vectors.shared_index import SharedIndex
+    from vaultmem.vectors.shared_index import Mirror
 
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
@@ -60,7 +60,7 @@ def _steady(
 class ModelVectors:
     """The vectors of one model: for all blocks, only those in another script than Latin, or only the rest."""
 
-    _shared: SharedIndex | None = None
+    _shared: Mirror | None = None
 
     def __init__(
         self, state: State, embedder: TextEmbedder, threshold: int, other: bool | None

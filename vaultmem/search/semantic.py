@@ -29,7 +29,7 @@ from vaultmem.vectors.shared_index import Health
 
 if TYPE_CHECKING:
     from vaultmem.search.seats import Seats
-    from vaultmem.vectors.shared_index import Place, SharedIndex
+    from vaultmem.vectors.shared_index import Mirror, Place
 
 BLOCKS_AT_ONCE = 512  # read, embed and store this many at a time
 BLOCKS_ASIDE = 128  # the same if someone may be waiting for the newest
@@ -136,7 +136,7 @@ class Meaning(ModelVectors):
             if not self._serving.exists() or self._serving.read_text("utf-8") != self.setting:
                 Path(paths.keep_private(str(self._serving))).write_text(self.setting, "utf-8")
 
-    def _open_shared(self) -> tuple[SharedIndex | None, str | None]:
+    def _open_shared(self) -> tuple[Mirror | None, str | None]:
         """The shared index that the settings name in place of this machine's own, or why there is none."""
         if self._config.text("index.backend") == LOCAL:
             return None, None

@@ -24,7 +24,7 @@ from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index import LOCAL
 from vaultmem.light import NamedTuple, Protocol
-from vaultmem.vectors.exact import Allowed, Hits, VectorIndex, nearest, row_numbers
+from vaultmem.vectors.exact import Allowed, Hits, nearest, row_numbers
 from vaultmem.vectors.vectors import VectorStore
 
 log = logging.getLogger("vaultmem.search.shared")
@@ -98,22 +98,6 @@ class Health(NamedTuple):
     waiting: int
 
 
-class SharedIndex(VectorIndex, Protocol):
-    """A VectorIndex whose rows are also stored on a server. Thread-safe; no method raises because the server is
-    unavailable."""
-
-    def publish(self, places: Mapping[bytes, Place | None], *, whole: bool) -> None:
-        """Write new and changed texts, by their hashes. A text whose place is None is removed, and, when `places`
-        cover the whole vault (`whole`), so is any text that is not among them. What cannot be written now is written
-        by a later call."""
-
-    def health(self) -> Health:
-        """Check the server."""
-
-    def close(self) -> None:
-        """Close the connections."""
-
-
 class Setup(NamedTuple):
     """What is needed to open a shared index."""
 
@@ -136,7 +120,7 @@ def open_server(config: Config, model: str, patience: float = ANSWER) -> Server:
     return server
 
 
-def open_shared(setup: Setup) -> SharedIndex | None:
+def open_shared(setup: Setup) -> Mirror | None:
     """The index that `index.backend` names; None for the one on this machine. Raises ConfigError."""
     if setup.config.text("index.backend") == LOCAL:
         return None
@@ -157,8 +141,9 @@ MOST = 4_000  # hits in one request
 
 
 class Mirror:
-    """See SharedIndex. The server only proposes rows: their cosines come from the vault's own file, and rows that the
-    server lacks (private notes, unwritten rows) are compared here; all of them while it is unavailable."""
+    """A VectorIndex whose rows are also stored on a server, which only proposes rows: their cosines come from the
+    vault's own file, and rows that the server lacks (private notes, unwritten rows) are compared here; all of them
+    while it is unavailable. Thread-safe; no method raises because of that."""
 
     def __init__(self, setup: Setup, server: Server, writer: Server, narrow: int = NARROW) -> None:
         """`writer` is the same server, for writes: they may take longer than a search waits."""
@@ -192,7 +177,9 @@ class Mirror:
                 self._fail(error)
 
     def publish(self, places: Mapping[bytes, Place | None], *, whole: bool) -> None:
-        """See SharedIndex."""
+        """Write new and changed texts, by their hashes. A text whose place is None is removed, and, when `places`
+        cover the whole vault (`whole`), so is any text that is not among them. What cannot be written now is written
+        by a later call."""
         with self._writing:
             self._plan(places, whole=whole)
             try:
@@ -206,7 +193,7 @@ class Mirror:
                 self._fail(error)
 
     def health(self) -> Health:
-        """See SharedIndex."""
+        """Check the server."""
         problem = None
         try:
             self._server.beat()
@@ -216,7 +203,7 @@ class Mirror:
         return Health(problem, int(np.isin(seals, (UNKNOWN, LEAVING)).sum()))
 
     def close(self) -> None:
-        """See SharedIndex."""
+        """Close the connections."""
         self._server.close()
         self._writer.close()
 
