@@ -135,12 +135,13 @@ class History:
         by: Callable[[str], bool] | None = None,
         since: float | None = None,
     ) -> list[Commit]:
-        """Commits, newest first: all, or those of one file, including earlier names. `by` matches the author's name,
-        also in the form in which Git stores it; see commits.author()."""
+        """Commits, newest first: all, or those of one file, including earlier names. `by` matches the author's
+        name."""
         tip = self._tip()
         if tip is None:
             return []
-        every = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
+        some = [] if limit is None or by is not None or since is not None else [f"-n{limit}"]
+        every = self._of_path(tip, path) if path is not None else self._read(tip, *some)
         entries = (
             commit
             for commit in every
@@ -228,22 +229,6 @@ class History:
             raise VaultmemError(NO_GIT)
         return tip
 
-    def _all(
-        self, tip: str, limit: int | None, by: Callable[[str], bool] | None, since: float | None
-    ) -> Iterator[Commit]:
-        """Commits that may match; the files of the others are not read."""
-        if by is None and since is None:
-            return self._read(tip, *([] if limit is None else [f"-n{limit}"]))
-        rows = self._repository.run("log", "--format=%H %at %an", tip).decode("utf-8", "replace")
-        hashes = []
-        for row in rows.splitlines():
-            commit, at, name = row.split(" ", 2)
-            if (by is None or by(name)) and (since is None or float(at) >= since):
-                hashes.append(commit)
-        if not hashes:
-            return iter(())
-        return self._read("--no-walk=unsorted", "--stdin", stdin="\n".join(hashes))
-
     def _of_path(self, tip: str, path: str) -> Iterator[Commit]:
         """The commits of a file, including those under its earlier names."""
         start, before = tip, path
@@ -257,10 +242,10 @@ class History:
                     start, before = f"{record.commit}^", former
                     break
 
-    def _read(self, *which: str, stdin: str | None = None) -> Iterator[Commit]:
+    def _read(self, *which: str) -> Iterator[Commit]:
         """The commits that `git log` lists for these arguments, with their files."""
         output = self._repository.run(
-            "log", "-r", "-z", "--raw", "--no-abbrev", *_DIFF, _FORMAT, *which, stdin=stdin.encode() if stdin else None
+            "log", "-r", "-z", "--raw", "--no-abbrev", *_DIFF, _FORMAT, *which
         )  # fmt: skip
         parts = iter(output.split(b"\0"))
         head: bytes | None = None
