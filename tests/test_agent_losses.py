@@ -11,12 +11,16 @@ from tests.cli_run import one_line, process
 __all__ = ["no_settings", "own", "scratch"]  # fixtures
 
 
+SOON_BACK = "from vaultmem.agent import reconciler; reconciler.GONE_RETRY = 1.0"
+
+
 def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None:
     vault = fill(own / "vanishing", 50)
     (vault / "most").mkdir()
     for part in ("base0", "base1", "base2"):
         (vault / part).rename(vault / "most" / part)
-    with agent_on(vault, "from vaultmem.vault import watch; watch.CHECK_EVERY = 0.5") as agent:
+    soon = "from vaultmem.vault import watch; watch.CHECK_EVERY = 0.5"
+    with agent_on(vault, f"{soon}; {SOON_BACK}") as agent:
         agent.watches()
         whole = agent.search("apple")
         away = vault.rename(own / "elsewhere")
@@ -71,7 +75,7 @@ def test_notes_are_read_though_most_are_gone_at_the_start(own: Path, scratch: Pa
     put(vault / "base0" / "Note 0.md", "elsewhere\n")
     put(vault / "New.md", "newcomer\n")
     (vault / "base2" / "Note 2.md").unlink()
-    with agent_on(vault) as agent:
+    with agent_on(vault, SOON_BACK) as agent:
         agent.finds("newcomer", "New.md")
         agent.finds("elsewhere", "base0/Note 0.md")
         until(lambda: agent.status()["vanished"])

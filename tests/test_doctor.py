@@ -70,6 +70,14 @@ def test_nothing_is_wrong_without_an_agent(indexed: Path) -> None:
     assert found(indexed) == []
 
 
+def test_an_index_of_another_version_is_called_that(indexed: Path) -> None:
+    manifest = Path(state_of(indexed), "manifest.json")
+    manifest.write_text(manifest.read_text().replace('"catalog": ', '"catalog": 1'))
+    assert found(indexed) == ["warning: the index is of another version of vaultmem"]
+    manifest.unlink()
+    assert found(indexed) == ["warning: the vault is not indexed"]
+
+
 def test_nothing_is_wrong_with_an_agent_that_is_well(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,7 +36,6 @@ SETTLE_AFTER = 10.0  # quiet seconds before whole-vault work: 0.3 s at 100,000 n
 REST_AFTER = 30.0  # quiet seconds before the keyword writer frees its memory
 RETRY_AFTER = 10.0
 GONE_RETRY = 30.0  # until checking whether a missing vault is back
-BACK_WAIT = 2.0  # after anything happened meanwhile
 MANY_FRESH = 500  # with more new files than this, everything is looked at again
 FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
 
@@ -160,7 +159,7 @@ class Reconciler(threading.Thread):
                 self._tidy_up()
         except VaultGoneError as error:
             self._guard.hold(str(error))
-            self.look_at_all(BACK_WAIT if touches else GONE_RETRY)
+            self.look_at_all(GONE_RETRY)
             self._later()
         except Stopped:
             raise
@@ -309,8 +308,6 @@ class Reconciler(threading.Thread):
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
         diff = indexer.differences(place)
         self._guard.check_root()
-        if self.vanished:
-            self.look_at_all(BACK_WAIT)
         diff = without(diff, self._too_early(diff, touches))
         diff = without(diff, self._keep_suspicious(indexer, diff))
         if not (diff.put or diff.touched or diff.gone):

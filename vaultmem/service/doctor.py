@@ -117,7 +117,11 @@ def _room(vault: Vault) -> Iterator[Finding]:
 
 def _index(vault: Vault) -> Iterator[Finding]:
     if not vault.is_indexed():
-        yield _to_run("warning", "the vault is not indexed", SYNC)
+        is_old = os.path.exists(vault.state.path("manifest.json")) and not vault.state.manifest()
+        what = (
+            "the index is of another version of vaultmem" if is_old else "the vault is not indexed"
+        )
+        yield _to_run("warning", what, SYNC)
         return
     try:
         with catalog_errors():
