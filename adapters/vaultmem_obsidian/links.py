@@ -73,7 +73,7 @@ _DESTINATION = (
     r"\([ \t]*+(?:<([^<>\n]*+)>|((?>(?:[^\s()\\<]|\\.|(?<!\()<|\((?>(?:[^\s()\\]|\\.)*)\))+)))"
     r"(?:[ \t]++(?:\"(?>(?:[^\"\\\n]|\\.)*)\"|'(?>(?:[^'\\\n]|\\.)*)'|\((?>(?:[^()\\\n]|\\.)*)\)))?[ \t]*+\)"
 )
-_TOKEN = re.compile(rf"{_INNER}|\[|\](?:{_DESTINATION})?")
+_TOKEN = re.compile(rf"\\.|{_INNER}|\[|\](?:{_DESTINATION})?")  # and what is escaped
 _WHOLE = re.compile(rf"!?(?:{_INNER}|\[([^\[\]\n]*+)\]{_DESTINATION})")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:|//")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -86,30 +86,12 @@ def find_links(
     """All links of the body in order, and the spans of all links, external ones included; `plain` is the text without
     code, maths and comments."""
     finder = _Finder(text, plain, starts)
-    for token in _tokens(plain, body):
+    for token in _TOKEN.finditer(plain, body) if "]" in plain else ():
         finder.take(token)
     if finder.disorder:
         finder.links.sort(key=lambda link: link.start)
         finder.spans.sort()
     return finder.links, finder.spans
-
-
-def _tokens(plain: str, start: int) -> Iterator[re.Match[str]]:
-    """Yield the tokens at each unescaped bracket. Plain search is faster than a pattern that examines every
-    character; without a following closing bracket, there are no links."""
-    opening, closing = plain.find("[", start), plain.find("]", start)
-    while closing >= 0:
-        at = opening if 0 <= opening < closing else closing
-        slashes = at - start - len(plain[start:at].rstrip("\\")) if plain[at - 1] == "\\" else 0
-        if slashes % 2:
-            start = at + 1
-        elif token := _TOKEN.match(plain, at):
-            yield token
-            start = token.end()
-        if 0 <= opening < start:
-            opening = plain.find("[", start)
-        if closing < start:
-            closing = plain.find("]", start)
 
 
 def property_links(text: str, front: FrontMatter) -> list[Link]:
