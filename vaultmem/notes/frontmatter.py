@@ -137,7 +137,6 @@ class Document(NamedTuple):
     spans: tuple[Span, ...] = ()
     flow: bool = False  # written as {..} from top to bottom
     column: int = 0  # of the first key
-    start: int = 0  # offset of the first key or of the brace
 
 
 def read_yaml(source: str) -> Document:
@@ -310,7 +309,7 @@ class _Builder:
         flow = bool(getattr(self.top, "flow_style", False))
         mark = self.top.start_mark if self.top else None
         column = mark.column if mark else 0
-        return Document(self.root, tuple(self.spans), flow, column, _index(mark))
+        return Document(self.root, tuple(self.spans), flow, column)
 
 
 def _style(event: yaml.NodeEvent) -> str:

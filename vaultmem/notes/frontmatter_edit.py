@@ -151,11 +151,7 @@ def set_property(text: str, key: str, value: Value) -> str:
         items = Items(text, places, flow=span.style != "block")
         with contextlib.suppress(FrontMatterError):  # otherwise the whole list is rewritten
             return _check(items.changed(was, value, newline_of(text)), expected)
-    if document.flow:
-        changed = _with_flow_value(text, block, span, value)
-    else:
-        changed = _Place(text, block, span, document.column).replaced(value)
-    return _check(changed, expected)
+    return _check(_Place(text, block, span, document.column).replaced(value), expected)
 
 
 def remove_property(text: str, key: str) -> str:
@@ -167,11 +163,7 @@ def remove_property(text: str, key: str) -> str:
     span = _find(document, key)
     if span is None:
         return text
-    if document.flow:
-        start, end = _flow_entry(document, span)
-        changed = text[: block.start + start] + text[block.start + end :]
-    else:
-        changed = _Place(text, block, span, document.column).removed()
+    changed = _Place(text, block, span, document.column).removed()
     return _check(
         changed, {name: of for name, of in document.properties.items() if name != span.key}
     )
@@ -179,11 +171,16 @@ def remove_property(text: str, key: str) -> str:
 
 def _read(text: str, block: Block) -> Document:
     try:
-        return read_yaml(text[block.start : block.end])
+        document = read_yaml(text[block.start : block.end])
     except UnreadableError as error:
         raise FrontMatterError(
             f"the properties cannot be read ({error}); correct them in your editor first"
         ) from error
+    if document.flow:
+        raise FrontMatterError(
+            "the properties are in braces; write each on a line of its own first"
+        )
+    return document
 
 
 def _find(document: Document, key: str) -> Span | None:
@@ -223,36 +220,10 @@ def _with_new_block(text: str, key: str, value: Value) -> str:
 
 
 def _with_new_key(text: str, block: Block, document: Document, key: str, value: Value) -> str:
-    if not document.flow:
-        lines = format_lines(key, value, " " * document.column)
-        newline = newline_of(text)
-        added = "".join(line + newline for line in lines)
-        return text[: block.end] + added + text[block.end :]
-    entry = f"{format_flow(key)}: {format_flow(value)}"
-    if document.spans:
-        last = document.spans[-1]
-        at = block.start + max(last.end, last.key_end)
-        return f"{text[:at]}, {entry}{text[at:]}"
-    at = text.index("{", block.start + document.start) + 1
-    return text[:at] + entry + text[at:]
-
-
-def _with_flow_value(text: str, block: Block, span: Span, value: Value) -> str:
-    start, end = block.start + span.start, block.start + span.end
-    colon = "" if ":" in text[block.start + span.key_end : start] else ": "
-    return text[:start] + colon + format_flow(value) + text[end:]
-
-
-def _flow_entry(document: Document, span: Span) -> tuple[int, int]:
-    """The range of one entry in a `{..}` front matter, including one comma."""
-    number = document.spans.index(span)
-    if number + 1 < len(document.spans):
-        return span.key_start, document.spans[number + 1].key_start
-    end = max(span.end, span.key_end)
-    if number == 0:
-        return span.key_start, end
-    before = document.spans[number - 1]
-    return max(before.end, before.key_end), end
+    newline = newline_of(text)
+    lines = format_lines(key, value, " " * document.column)
+    added = "".join(line + newline for line in lines)
+    return text[: block.end] + added + text[block.end :]
 
 
 class _Place:
