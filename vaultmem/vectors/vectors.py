@@ -202,16 +202,17 @@ class VectorStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the lock of all processes, with all rows known. Starts over if somebody has deleted the open files."""
+        """Hold the lock of all processes, with all rows known: those of a later generation, if another process has made
+        one, and none if somebody has deleted the open files."""
         with self._usable():
             make_private(str(self.folder))
             handle = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
-                if not self._files.is_in_place():
+                newest = max(self._generations(), default=0)
+                if newest > self.generation or not self._files.is_in_place():
                     self._files.close()
-                    newest = max(self._generations(), default=0)
-                    self._open(newest if newest > self.generation else self.generation + 1)
+                    self._open(max(newest, self.generation + 1))
                 self._look()
                 yield
             finally:
