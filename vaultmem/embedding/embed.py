@@ -7,6 +7,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from vaultmem import machine
@@ -47,8 +48,7 @@ class TextEmbedder(ABC):
     is_local = True  # whether texts stay in this process
 
     def __init__(self) -> None:
-        self._questions: dict[str, NDArray[np.float32]] = {}  # the oldest first
-        self._lock = threading.Lock()
+        self._remembered = lru_cache(MOST_QUESTIONS)(self._question)
 
     @abstractmethod
     def is_loaded(self) -> bool:
@@ -83,14 +83,8 @@ class TextEmbedder(ABC):
 
     def query(self, text: str) -> NDArray[np.float32]:
         """The vector of a question."""
-        if (remembered := self._questions.get(text)) is not None:
-            return remembered
-        vector = self._question(text)
+        vector = self._remembered(text)
         vector.setflags(write=False)
-        with self._lock:
-            while len(self._questions) >= MOST_QUESTIONS:
-                del self._questions[next(iter(self._questions))]
-            self._questions[text] = vector
         return vector
 
 
