@@ -19,8 +19,9 @@ __all__ = ["heard", "root"]  # fixtures
 
 CHILD = """
 import json, logging, signal, sys, threading
-from vaultmem.vault.watch import Watcher
+from vaultmem.vault import watch
 
+watch.CHECK_EVERY = float(sys.argv[2])
 speaking, ready = threading.Lock(), threading.Event()
 
 def say(*words):
@@ -41,7 +42,7 @@ class Log(logging.Handler):
 logging.getLogger("vaultmem.watch").addHandler(Log())
 logging.getLogger("vaultmem.watch").setLevel(logging.INFO)
 signal.alarm(30)  # a test that waits in vain fails
-watcher = Watcher(sys.argv[1], Heard())
+watcher = watch.Watcher(sys.argv[1], Heard())
 watcher.start()
 ready.wait()
 say("started", watcher._still_watches(), watcher.as_dict()["whole"])
@@ -78,8 +79,8 @@ def end(child: Child) -> None:
     assert (child.returncode, errors) == (0, "")
 
 
-def run_child(root: Path, *before: str) -> Child:
-    words = [*before, sys.executable, "-W", "error", "-c", CHILD, str(root)]
+def run_child(root: Path, *before: str, checks: float = 30.0) -> Child:
+    words = [*before, sys.executable, "-W", "error", "-c", CHILD, str(root), str(checks)]
     pipe = subprocess.PIPE
     return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
@@ -168,7 +169,7 @@ def test_no_watch_at_all(root: Path, limit: str) -> None:
 def test_a_vault_that_is_unmounted_and_comes_back(root: Path) -> None:
     disk = root / "disk"
     disk.mkdir()
-    child = run_child(disk, *in_own_kernel_limits(f"mount -t tmpfs none '{disk}'"))
+    child = run_child(disk, *in_own_kernel_limits(f"mount -t tmpfs none '{disk}'"), checks=3.0)
     assert said(child, "started") == [True, True]
     inside = ["nsenter", "--user", "--mount", f"--target={child.pid}"]
     try:

@@ -72,7 +72,7 @@ class Watcher(threading.Thread):
         self._is_whole = False
         self._logged: set[str] = set()
         self._news = threading.Condition()  # guards the following
-        self._is_gone = self._is_ending = self._is_broken = False
+        self._is_ending = self._is_broken = False
         self._due = _NEVER
         self._renewed = -_NEVER
 
@@ -92,16 +92,15 @@ class Watcher(threading.Thread):
 
     def as_dict(self) -> WatchState:
         """The state of the watcher, as data."""
-        alive = self._observing is not None and not self._is_gone
+        alive = self._observing is not None
         return {"alive": alive, "whole": self._is_whole, "trouble": self.trouble}
 
     def _open(self) -> None:
         self._is_whole, self.trouble = False, None
         root = os.path.realpath(self._folder)
-        sorter = Sorter(root, self._listener, self._look)
+        sorter = Sorter(root, self._listener)
         try:
             self._identity = _identity(root)
-            self._is_gone = False
             self._observing = _Observing(_Inside(sorter, self._ask_renewal, self._ask_count))
         except (FileNotFoundError, NotADirectoryError):
             return
@@ -171,19 +170,21 @@ class Watcher(threading.Thread):
             self._listener.look_at_all()
 
     def _still_watches(self) -> bool:
+        """Whether it watches the folder that it was started for."""
         observing = self._observing
-        if observing and not (observing.is_alive() and self._is_same_folder()):
-            self._say_gone()
-        return observing is not None and not self._is_gone
+        return observing is not None and observing.is_alive() and self._is_same_folder()
 
     def _renew(self) -> None:
         """Watch everything again, then have the vault compared, so that nothing in between is missed."""
+        was_there = self._observing is not None
         self._close()
         self._is_broken = False  # events lost by the old ones are made up for below
         self._open()
         self._renewed = time.monotonic()
-        if os.path.isdir(self._folder):  # otherwise it is still missing
+        if os.path.isdir(self._folder):
             self._listener.look_at_all()
+        elif was_there:  # otherwise it is still missing
+            self._listener.touched("", folder=True)
 
     def _ask_renewal(self) -> None:
         """Request a renewal: events were dropped, or watched folders left the vault."""
@@ -201,21 +202,6 @@ class Watcher(threading.Thread):
             self._due = time.monotonic() + _QUIET
             if is_asleep:
                 self._news.notify()
-
-    def _look(self) -> None:
-        """Handle an event of the vault folder itself."""
-        if not self._is_same_folder():
-            self._say_gone()
-
-    def _say_gone(self) -> None:
-        """Report that the vault is gone, once and until it is watched again: a new folder may have the same inode."""
-        with self._news:
-            is_news = not self._is_gone
-            self._is_gone = True
-            self._due = time.monotonic() if is_news else self._due
-            self._news.notify()
-        if is_news:
-            notify_listener(self._listener.touched, "", folder=True)
 
 
 class _Inside(FileSystemEventHandler):

@@ -53,9 +53,8 @@ class Listener(Protocol):
 class Sorter:
     """Turns paths into calls of a listener. It must be fast, as there may be tens of thousands."""
 
-    def __init__(self, root: str, listener: Listener, root_touched: Callable[[], None]) -> None:
+    def __init__(self, root: str, listener: Listener) -> None:
         self.root = root
-        self.root_touched = root_touched  # the vault itself appeared, disappeared or moved
         self._listener = listener
         prefix = root.rstrip("/") + "/"
         # The system may spell the path to the vault in another Unicode form than we do.
@@ -64,11 +63,8 @@ class Sorter:
     def sort(self, path: str, is_folder: bool) -> None:
         """Report a change at an absolute path."""
         inside = self._inside(path)
-        if inside is None:
-            if path == self.root:
-                self.root_touched()
-            else:
-                self._listener.touched("", folder=True)
+        if inside is None:  # the vault itself, or a folder that left it
+            self._listener.touched("", folder=True)
             return
         settings = _SETTINGS_FOLDERS if is_folder else SETTINGS_FILES
         if inside in settings:
