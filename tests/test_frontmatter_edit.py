@@ -111,6 +111,8 @@ def test_removed_shapes(before: str, key: str, after: str) -> None:
         "---\nsome text\n---\n",
         "---\nb: 1\n...\n---\n",
         "---\na: &x 1\nb: *x\n---\n",
+        "---\nb: &x 1\na: *x\n---\n",
+        "---\nb: &x 1\na:\n  - y\n  - *x\n---\n",
         "---\na: " + "x" * 70_000 + "\n---\n",
         "---\n? a\nb: 1\n---\n",
         b"---\nb: \xff\n---\n",
@@ -135,6 +137,11 @@ def test_refused(note: str | bytes) -> None:
 def test_values_that_no_editor_could_read_back_are_refused(value: object) -> None:
     with pytest.raises(FrontMatterError):
         set_property("---\nb: 1\n---\n", "a", value)  # type: ignore[arg-type]
+
+
+def test_a_copy_of_a_property_is_not_removed_and_that_is_said() -> None:
+    with pytest.raises(FrontMatterError, match="copy of another"):
+        remove_property("---\na: &x 1\nb: *x\n---\n", "b")
 
 
 def test_refused_names() -> None:

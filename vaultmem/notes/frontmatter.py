@@ -1,6 +1,6 @@
 """Front matter: the YAML block at the top of a note, located as the editors do and read as YAML 1.2.
 
-The reader is a loop over libyaml's events, so that nesting cannot overflow the stack and aliases cannot fill the
+libyaml's nodes are read once its events have shown that nesting cannot overflow the stack; aliases cannot fill the
 memory. Only this module imports PyYAML, and python-frontmatter to compose a new note, and only when needed.
 """
 
@@ -10,11 +10,13 @@ import re
 from functools import cache
 
 from vaultmem.adapter import FrontMatter, Properties
-from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes.yaml_lines import format_lines, read_simple, scalar
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import yaml
     from frontmatter.default_handlers import BaseHandler
 
@@ -94,9 +96,11 @@ def _handler() -> BaseHandler:
 
 LIMIT = 65_536  # characters in one front matter
 _DEPTH = 64
+_TOO_DEEP = f"nested deeper than {_DEPTH} levels"
 _WEIGHT = 4 * LIMIT  # characters and values with all aliases expanded
 _YAML = "tag:yaml.org,2002:"
-_TYPED = frozenset(f"{_YAML}{name}" for name in ("null", "bool", "int", "float"))
+_PLAIN = "!plain"  # the tag of plain text that has none
+_TYPED = frozenset((_PLAIN, *(f"{_YAML}{name}" for name in ("null", "bool", "int", "float"))))
 
 # Line breaks for libyaml (YAML 1.1) but ordinary characters in YAML 1.2: hidden from libyaml.
 _BREAKS = "\x85\u2028\u2029"
@@ -145,11 +149,10 @@ def read_yaml(source: str) -> Document:
 
     if len(source) > LIMIT:
         raise UnreadableError(f"longer than {LIMIT} characters")
-    hidden = _HAS_BREAK.search(source) is not None
-    builder = _Builder(hidden=hidden)
+    hidden = source.translate(_HIDE) if _HAS_BREAK.search(source) else source
     try:
-        for event in yaml.parse(source.translate(_HIDE) if hidden else source, yaml.CSafeLoader):
-            builder.take(event)
+        _check_depth(yaml.parse(hidden, yaml.CSafeLoader))
+        root = yaml.compose(hidden, _loader())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise UnreadableError(error.problem or "no YAML", mark.line if mark else 0) from error
@@ -157,177 +160,120 @@ def read_yaml(source: str) -> Document:
         raise UnreadableError(" ".join(str(error).partition("\n")[0].split())) from error
     except UnicodeEncodeError as error:
         raise UnreadableError("half a letter", source.count("\n", 0, error.start)) from error
-    return builder.document()
+    reader = _Reader(hidden=hidden is not source)
+    value = None if root is None else reader.value(root)
+    if value is None:
+        return Document({})
+    if not isinstance(root, yaml.MappingNode) or not isinstance(value, dict):
+        raise UnreadableError("line 2: no properties but a text or a list")
+    spans = tuple(span for key, of in root.value if (span := _span(reader.key(key), key, of)))
+    return Document(value, spans, bool(root.flow_style), root.start_mark.column)
 
 
-class _Frame:
-    """A list or mapping not closed yet."""
+@cache
+def _loader() -> type[yaml.CSafeLoader]:
+    """A loader that tells plain text without a tag from all other text, and resolves neither."""
+    import yaml
 
-    __slots__ = ("anchor", "items", "key", "mapping", "weight")
+    class Loader(yaml.CSafeLoader):
+        yaml_implicit_resolvers = {None: [(_PLAIN, re.compile(""))]}  # noqa: RUF012 - as PyYAML has it
 
-    def __init__(self, mapping: dict[str, Value] | None, anchor: str | None, weight: int) -> None:
-        self.mapping = mapping
-        self.items: list[Value] = []
-        self.key: str | None = None  # the key awaiting its value
-        self.anchor = anchor
-        self.weight = weight
+    return Loader
 
 
-class _Builder:
-    """Turns events into plain values and records the positions of the top-level properties."""
+def _check_depth(events: Iterable[yaml.Event]) -> None:
+    """Refuse what a recursive reader must not see, and a second document."""
+    import yaml
+
+    depth = documents = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        line = event.start_mark.line if event.start_mark else 0
+        if depth > _DEPTH:
+            raise UnreadableError(_TOO_DEEP, line)
+        if documents > 1:
+            raise UnreadableError("a second YAML document", line)
+
+
+class _Reader:
+    """Turns nodes into plain values. A node that aliases refer to is read once, and counts each time."""
 
     def __init__(self, *, hidden: bool) -> None:
-        self.hidden = hidden
-        self.frames: list[_Frame] = []
-        self.anchors: dict[str, tuple[Value, int]] = {}
-        self.weight = 0
-        self.root: Value = None
-        self.top: yaml.Event | None = None  # the mapping's first event
-        self.key: yaml.NodeEvent | None = None  # the open top-level property
-        self.value: yaml.NodeEvent | None = None  # the first event of its value
-        self.end = 0  # the end of its value as far as known
-        self.items: list[tuple[int, int]] = []  # of its value, if that is a list
-        self.spans: list[Span] = []
+        self._hidden = hidden
+        self._depth = self._weight = 0
+        self._read: dict[int, tuple[Value, int]] = {}  # value and weight by node
 
-    def take(self, event: yaml.Event) -> None:
-        """Process one event."""
+    def value(self, node: yaml.Node) -> Value:
+        """The value of a node."""
+        before = self._weight
+        if id(node) in self._read:
+            value, weight = self._read[id(node)]
+        else:
+            self._depth += 1
+            if self._depth > _DEPTH:  # an alias within what it refers to
+                raise UnreadableError(_TOO_DEEP, node.start_mark.line)
+            value = self._value(node)
+            self._depth -= 1
+            weight = 1 + self._weight - before
+            self._read[id(node)] = value, weight
+        self._weight = before + weight
+        if self._weight > _WEIGHT:
+            raise UnreadableError("too much text through aliases", node.start_mark.line)
+        return value
+
+    def _value(self, node: yaml.Node) -> Value:
         import yaml
 
-        if isinstance(event, yaml.ScalarEvent):
-            self._node(event)
-            self._scalar(event)
-        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            self._node(event)
-            self._open(event, {} if isinstance(event, yaml.MappingStartEvent) else None)
-        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            self._close(event)
-        elif isinstance(event, yaml.AliasEvent):
-            self._node(event)
-            self._alias(event)
-        elif isinstance(event, yaml.DocumentStartEvent) and self.top is not None:
-            raise UnreadableError("a second YAML document", _line(event))
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item) for item in node.value]
+        if isinstance(node, yaml.MappingNode):
+            mapping: dict[str, Value] = {}
+            for key_node, value_node in node.value:
+                key = self.key(key_node)
+                if key in mapping:
+                    raise UnreadableError(f'the key "{key}" occurs twice', key_node.start_mark.line)
+                mapping[key] = self.value(value_node)
+            return mapping
+        text = self._text(node)
+        self._weight += len(text)
+        return scalar(text) if node.tag in _TYPED else text
 
-    def _node(self, event: yaml.NodeEvent) -> None:
-        """Record the position of a top-level key, or the start of its value."""
-        if not self.frames:
-            self.top = event
-            return
-        self.end = _index(event.end_mark)
-        if self._is_item():
-            self.items.append((_index(event.start_mark), self.end))
-        if len(self.frames) > 1 or self.frames[0].mapping is None:
-            return
-        if self.frames[0].key is None:
-            self.key = event
-        else:
-            self.value = event
-            self.items = []
+    def key(self, node: yaml.Node) -> str:
+        """The text of a key."""
+        import yaml
 
-    def _is_item(self) -> bool:
-        """Whether the current node is an item of a top-level property's list."""
-        outer = self.frames[0].mapping
-        return len(self.frames) == 2 and outer is not None and self.frames[1].mapping is None
+        if not isinstance(node, yaml.ScalarNode):
+            raise UnreadableError("a key that is a list or a mapping", node.start_mark.line)
+        return self._text(node)
 
-    def _scalar(self, event: yaml.ScalarEvent) -> None:
-        text = event.value.translate(_SHOW) if self.hidden else event.value
-        self.weight += 1 + len(text)
-        frame = self.frames[-1] if self.frames else None
-        if frame is not None and frame.mapping is not None and frame.key is None:
-            self._take_key(frame, text, event)
-            return
-        plain = event.implicit[0] if event.tag is None else event.tag in _TYPED
-        value: Value = scalar(text) if plain else text
-        if event.anchor is not None:
-            self.anchors[event.anchor] = (value, 1 + len(text))
-        self._put(value)
-
-    def _take_key(self, frame: _Frame, text: str, event: yaml.Event) -> None:
-        if frame.mapping is not None and text in frame.mapping:
-            raise UnreadableError(f'the key "{text}" occurs twice', _line(event))
-        frame.key = text
-
-    def _alias(self, event: yaml.AliasEvent) -> None:
-        anchor = self.anchors.get(event.anchor or "")
-        if anchor is None:
-            raise UnreadableError(f'nothing is called "&{event.anchor}"', _line(event))
-        value, weight = anchor
-        self.weight += weight
-        if self.weight > _WEIGHT:
-            raise UnreadableError("too much text through aliases", _line(event))
-        frame = self.frames[-1]
-        if frame.mapping is None or frame.key is not None:
-            self._put(value)
-        elif isinstance(value, str):
-            self._take_key(frame, value, event)
-        else:
-            raise UnreadableError("a key that is not a text", _line(event))
-
-    def _open(self, event: yaml.NodeEvent, mapping: dict[str, Value] | None) -> None:
-        if len(self.frames) >= _DEPTH:
-            raise UnreadableError(f"nested deeper than {_DEPTH} levels", _line(event))
-        outer = self.frames[-1] if self.frames else None
-        if outer is not None and outer.mapping is not None and outer.key is None:
-            raise UnreadableError("a key that is a list or a mapping", _line(event))
-        self.weight += 1
-        self.frames.append(_Frame(mapping, event.anchor, self.weight))
-
-    def _close(self, event: yaml.Event) -> None:
-        frame = self.frames.pop()
-        value: Value = frame.items if frame.mapping is None else frame.mapping
-        if frame.anchor is not None:
-            self.anchors[frame.anchor] = (value, self.weight - frame.weight + 1)
-        if _index(event.end_mark) > _index(event.start_mark):
-            # A bracket; blocks have no end mark.
-            self.end = _index(event.end_mark)
-        self._put(value)
-
-    def _put(self, value: Value) -> None:
-        """Add a finished value to the list or mapping that contains it."""
-        if not self.frames:
-            self.root = value
-            return
-        frame = self.frames[-1]
-        if frame.mapping is None:
-            frame.items.append(value)
-            if self._is_item():
-                self.items[-1] = self.items[-1][0], self.end
-            return
-        key, frame.key = frame.key or "", None
-        frame.mapping[key] = value
-        if len(self.frames) == 1 and self.key is not None and self.value is not None:
-            style = _style(self.value)
-            start, end = _index(self.key.start_mark), _index(self.key.end_mark)
-            begin, items = _index(self.value.start_mark), tuple(self.items)
-            self.spans.append(Span(key, start, end, begin, self.end, style, items))
-
-    def document(self) -> Document:
-        """The document, once all events are processed."""
-        if self.root is None:
-            return Document({})
-        if not isinstance(self.root, dict):
-            raise UnreadableError("line 2: no properties but a text or a list")
-        flow = bool(getattr(self.top, "flow_style", False))
-        mark = self.top.start_mark if self.top else None
-        column = mark.column if mark else 0
-        return Document(self.root, tuple(self.spans), flow, column)
+    def _text(self, node: yaml.Node) -> str:
+        text = str(node.value)
+        return text.translate(_SHOW) if self._hidden else text
 
 
-def _style(event: yaml.NodeEvent) -> str:
-    if getattr(event, "flow_style", None) is False:
-        return "block"
-    style = getattr(event, "style", None)
-    return style if style in {"|", ">"} else ""
+def _span(name: str, key: yaml.Node, value: yaml.Node) -> Span | None:
+    """The position of a property; None if an alias in it refers to a node elsewhere."""
+    import yaml
+
+    start, end = value.start_mark.index, _end(value)
+    listed = value.value if isinstance(value, yaml.SequenceNode) else []
+    items = tuple((item.start_mark.index, _end(item)) for item in listed)
+    if start < key.end_mark.index or end < start or any(at < start for at, _ in items):
+        return None
+    style = getattr(value, "style", None)
+    style = style if style in {"|", ">"} else ""
+    if getattr(value, "flow_style", None) is False:
+        style = "block"
+    return Span(name, key.start_mark.index, key.end_mark.index, start, end, style, items)
 
 
-class _Mark(Protocol):
-    """The common interface of PyYAML's two kinds of marks."""
+def _end(node: yaml.Node) -> int:
+    """The end of a node's text; the mark of a list or mapping without brackets is where the next one begins."""
+    import yaml
 
-    index: int
-
-
-def _index(mark: _Mark | None) -> int:
-    return 0 if mark is None else mark.index
-
-
-def _line(event: yaml.Event) -> int:
-    return 0 if event.start_mark is None else event.start_mark.line
+    if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
+        return node.end_mark.index
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)

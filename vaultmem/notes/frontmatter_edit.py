@@ -176,9 +176,9 @@ def _read(text: str, block: Block) -> Document:
         raise FrontMatterError(
             f"the properties cannot be read ({error}); correct them in your editor first"
         ) from error
-    if document.flow:
+    if document.flow or len(document.spans) < len(document.properties):
         raise FrontMatterError(
-            "the properties are in braces; write each on a line of its own first"
+            "the properties are in braces, or one is a copy of another (*); edit them in your editor"
         )
     return document
 
