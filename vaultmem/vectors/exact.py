@@ -16,7 +16,6 @@ from vaultmem.paths import flush_names
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import Any
 
     from vaultmem.vectors.vectors import VectorStore
 
@@ -160,17 +159,18 @@ def _mapping(matrix: NDArray[np.float32]) -> mmap.mmap | None:
 
 # A file of rows of equal length, one after the other, append-only.
 
-FLOAT, BYTE = np.dtype("<f4"), np.dtype("u1")
+FLOAT = np.dtype("<f4")
 
 
 class RowFile:
-    """The rows in the file `path`, which is created when it is missing. Raises OSError."""
+    """The rows in the file `path`, each of `width` floats, or items of another size. The file is created when it is
+    missing. Raises OSError."""
 
-    def __init__(self, path: Path, width: int, kind: np.dtype[Any] = FLOAT) -> None:
-        self._path, self._width, self._kind = path, width, kind
-        self._stride = width * kind.itemsize
+    def __init__(self, path: Path, width: int, size: int = FLOAT.itemsize) -> None:
+        self._path, self._width = path, width
+        self._stride = width * size
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
-        self._matrix: NDArray[Any] | None = None
+        self._matrix: NDArray[np.float32] | None = None
         flush_names(path.parent)
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class RowFile:
         except FileNotFoundError:
             return False
 
-    def matrix(self, count: int) -> NDArray[Any]:
+    def matrix(self, count: int) -> NDArray[np.float32]:
         """The first `count` rows, or as many as there are, mapped and read-only. Call it before each use: reading a
         mapped row that was truncated meanwhile would crash the process."""
         rows = min(count, self.count())
@@ -209,8 +209,8 @@ class RowFile:
             done += os.pwrite(target, view[done:], start * self._stride + done)
         os.fsync(target)
 
-    def _map(self, count: int) -> NDArray[Any]:
+    def _map(self, count: int) -> NDArray[np.float32]:
         if not count:
-            return np.empty((0, self._width), dtype=self._kind)
+            return np.empty((0, self._width), dtype=FLOAT)
         pages = mmap.mmap(self._file.fileno(), count * self._stride, access=mmap.ACCESS_READ)
-        return np.frombuffer(pages, dtype=self._kind).reshape(count, self._width)
+        return np.frombuffer(pages, dtype=FLOAT).reshape(count, self._width)

@@ -23,7 +23,7 @@ import numpy as np
 
 from vaultmem.errors import StateError
 from vaultmem.paths import flush_names, make_private
-from vaultmem.vectors.exact import BYTE, FLOAT, ExactIndex, RowFile, VectorIndex
+from vaultmem.vectors.exact import FLOAT, ExactIndex, RowFile, VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ class _Files:
     def __init__(self, folder: Path, dimensions: int) -> None:
         make_private(str(folder))
         self.vectors = RowFile(folder / "vectors.f32", dimensions)
-        self.hashes = RowFile(folder / "hashes", HASH, BYTE)
+        self.hashes = RowFile(folder / "hashes", HASH, 1)
 
     def count(self) -> int:
         """How many rows both files have."""
