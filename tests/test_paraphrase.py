@@ -1,7 +1,6 @@
 """Texts that say the same in other words are recognised, named when written, merged by a dream, and separated by
 undo."""
 
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import pairs
 from tests.cli_run import process
 from vaultmem.dreams import paraphrase
-
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-import pairs
 
 FLOOR = 0.28  # recall
 texts = st.text(alphabet="ab 12.是不小王说:“", max_size=40)

@@ -1,13 +1,12 @@
 """What is newer wins: a new statement replaces the older one it contradicts, and no other."""
 
-import sys
 from pathlib import Path
 
-import pairs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks import pairs
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.dreams.short_texts import is_event, is_working_note
@@ -20,8 +19,6 @@ from vaultmem.dreams.supersede import (
     supersede,
 )
 from vaultmem.errors import NoteNotFoundError
-
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 KNOWN = [
     "The user lives in Bristol.", "The Heron API listens on port 8080.",
