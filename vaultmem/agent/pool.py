@@ -21,7 +21,7 @@ from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import NoteTexts
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Self
 
     from vaultmem.agent.agent import Agent
     from vaultmem.index.compare import Report
@@ -207,6 +207,8 @@ class Pool:
 
 # The vault of a request.
 
+SETTLED_WITHIN = 1.0  # seconds
+
 
 class AgentVault(Vault):
     """A vault for one request. close() and `with` leave the index open; release() returns what was borrowed."""
@@ -276,6 +278,11 @@ class AgentVault(Vault):
             return self._agent.memory(self, verb, params)
         finally:
             self._is_writing = False
+
+    def settled(self) -> Self:
+        """The vault, after a short wait for the latest edits to be indexed."""
+        self._agent.reconciler.wait_until_current(SETTLED_WITHIN)
+        return self
 
     def sync(
         self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None

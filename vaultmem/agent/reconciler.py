@@ -37,6 +37,7 @@ REST_AFTER = 30.0  # quiet seconds before the keyword writer frees its memory
 RETRY_AFTER = 10.0
 GONE_RETRY = 30.0  # until checking whether a missing vault is back
 MANY_FRESH = 500  # with more new files than this, everything is looked at again
+LOOK = 0.02  # seconds between checks while waiting for the rest
 FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
 
 
@@ -128,6 +129,12 @@ class Reconciler(threading.Thread):
             full = self._full_due is not None and not self._only_sure
             waiting = self._orders or self._debounce.behind() or self.writes.is_behind()
             return not (full or self._behind or waiting)
+
+    def wait_until_current(self, within: float) -> None:
+        """Wait until nothing is known to be behind, at most this long."""
+        deadline = time.monotonic() + within
+        while not self.is_current() and time.monotonic() < deadline:
+            time.sleep(LOOK)
 
     # The thread itself
 

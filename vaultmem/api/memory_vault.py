@@ -84,6 +84,10 @@ class MemoryVault(Methods):
         self._store.touched_all()
         return self._store
 
+    def settled(self) -> Self:
+        """The vault; in the agent, including the latest edits."""
+        return self
+
     def searcher(self) -> Searcher:
         """The open index, including writes by other processes. Raises StateError if the vault was never synced."""
         self._index_writes()

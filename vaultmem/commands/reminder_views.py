@@ -121,7 +121,7 @@ def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
         return listed
 
     with open_vault(args, output) as vault:
-        return listing.gather(vault, now, max(args.days, listing.DAYS), keep=is_own)
+        return listing.gather(vault.settled(), now, max(args.days, listing.DAYS), keep=is_own)
 
 
 def _to_json(row: Row) -> JsonObject:

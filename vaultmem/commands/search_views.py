@@ -239,7 +239,7 @@ def recall(args: Namespace, output: Output) -> int:
             embed_first(vault, output)  # the agent embeds on its own
         if args.batch:
             return _recall_batch(vault, params, output)
-        answer = vault.recall(**{**params, "query": query})
+        answer = vault.settled().recall(**{**params, "query": query})
     for remark in answer.get("remarks", ()):
         output.remark(remark)
     if output.as_json:
