@@ -282,7 +282,7 @@ def test_an_id_tells_nothing_private(box: Toolbox, told: Vault) -> None:
     for named in (private, slip):
         with pytest.raises(NoteNotFoundError) as error:
             call(box, told, "memory_done", id=named)
-        said = "no pending item has the id {!r}; memory_pending lists what is pending"
+        said = "no pending item has the id {!r}"
         assert str(error.value) == said.format(named)
 
 
