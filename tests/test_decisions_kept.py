@@ -1,16 +1,12 @@
-"""Decisions on proposals and findings: kept where notes are renamed."""
+"""Decisions on proposals and findings: what is rejected, answered by a rule or taken back."""
 
 import datetime as dt
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from tests.test_answering_proposals import after_a_dream, question
-from vaultmem import Vault
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import DROPPED
 from vaultmem.synclog import log_folder
@@ -45,9 +41,7 @@ def test_a_proposal_for_a_note_that_was_renamed_waits_for_the_next_dream(
     assert paths(on) == []
     assert after_the_next_dream(on) == ["Plans.md"]
     on.answer(question(on), DROPPED)
-    for before, after in pairwise(("Plans.md", "Later.md", "Plan.md")):
-        (on.folder / before).rename(on.folder / after)
-        assert after_the_next_dream(on) == []
+    assert after_the_next_dream(on) == []
 
 
 def test_a_dream_records_what_it_made_by_a_rule_at_once(
@@ -88,34 +82,3 @@ def test_a_rule_does_not_make_again_what_was_taken_back(bench: Open, write: Writ
     on.ask("undo", last=True)
     assert after_the_next_dream(on) == ["Plan.md"]
     assert on.text("Plan.md") == before
-
-
-def broken_link(opened: Vault, write: Write) -> dict[str, Any]:
-    """The proposal to repair the link of a plan."""
-    write("Garden.md", "Beds.\n")
-    write("Plan.md", "See [[Gardne]].\n")
-    opened.sync()
-    opened.dream(3)
-    (proposal,) = opened.ask("proposals")["proposals"]
-    return dict(proposal)
-
-
-def test_what_was_rejected_stays_so_when_its_note_has_another_name(
-    opened: Vault, vault: Path, write: Write
-) -> None:
-    proposal = broken_link(opened, write)
-    opened.ask("reject", id=proposal["id"])
-    for old, new in (("Plan.md", "Plans.md"), ("Plans.md", "Later.md")):
-        (vault / old).rename(vault / new)
-        opened.sync()
-        opened.dream(3)
-        assert opened.ask("proposals")["proposals"] == []
-    other = write("Other.md", "See [[Gardne]].\n")
-    opened.sync()
-    opened.dream(3)
-    assert opened.ask("proposals")["count"] == 1
-    other.unlink()
-    opened.undo(last=True)
-    opened.sync()
-    opened.dream(3)
-    assert [row["path"] for row in opened.ask("proposals")["proposals"]] == ["Later.md"]

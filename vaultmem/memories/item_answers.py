@@ -18,7 +18,6 @@ from vaultmem.notes.places import key_of, with_our_keys
 
 if TYPE_CHECKING:
     from vaultmem.history.commits import Commit
-    from vaultmem.ledger.reads import StoredProposal
     from vaultmem.memories.draft import Finding
     from vaultmem.memories.reports import Skipped
     from vaultmem.memories.store import Session
@@ -111,13 +110,12 @@ def proposal_id(id_: str) -> str:
     return item_id(id_, "proposal")
 
 
-def decision(row: StoredProposal, answers: Answers) -> str:
-    """DROPPED for a rejected proposal, DONE for one accepted and carried out since, otherwise OPEN."""
-    answer = answers.get(proposal_id(row.id))
+def is_decided(proposal: str, answers: Answers) -> bool:
+    """Whether a proposal is rejected, or accepted and carried out since."""
+    answer = answers.get(proposal_id(proposal))
     if answer is None or answer.state not in (DONE, DROPPED):
-        return OPEN
-    is_carried = is_carried_out(answer, carried_out_id(answer.id), answers)
-    return answer.state if answer.state == DROPPED or is_carried else OPEN
+        return False
+    return answer.state == DROPPED or is_carried_out(answer, carried_out_id(answer.id), answers)
 
 
 def is_carried_out(answer: Answer, mark: str, answers: Answers) -> bool:

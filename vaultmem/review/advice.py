@@ -24,7 +24,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Plan, is_own
-from vaultmem.memories.item_answers import decision
+from vaultmem.memories.item_answers import is_decided
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import CATEGORIES, INBOX
@@ -263,7 +263,7 @@ def forget_stale(session: Session) -> None:
     """Drop proposals and questions about memories that have changed. What the person decided on stays."""
     by_id, ledger, answers = _by_id(session), session.store.ledger, session.store.answers()
     every = reads.all_proposals(ledger)
-    rows = [row for row in every if row.is_of_model and decision(row, answers) == OPEN]
+    rows = [row for row in every if row.is_of_model and not is_decided(row.id, answers)]
     gone = [row.id for row in rows if row.state == CONSULTED and not _unchanged_group(row, by_id)]
     gone += [
         row.id

@@ -20,7 +20,7 @@ from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.item_answers import OPEN, decision
+from vaultmem.memories.item_answers import is_decided
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import quote_text
@@ -72,9 +72,8 @@ def open_rows(ledger: Ledger, answers: Answers) -> list[StoredProposal]:
         row
         for row in reads.all_proposals(ledger)
         if row.state != reads.CONSULTED
-        and row.fields  # otherwise an earlier version heard of a decision elsewhere
         and ruled.get(row.fields["kind"]) != reads.NEVER
-        and decision(row, answers) == OPEN
+        and not is_decided(row.id, answers)
     ]
 
 

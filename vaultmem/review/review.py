@@ -5,24 +5,22 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ALWAYS, ASK, MODEL, StoredProposal
+from vaultmem.ledger.reads import ALWAYS, ASK, MODEL
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
-    OPEN,
     Answer,
     Answers,
     carried_out_id,
-    decision,
     history_answers,
+    is_decided,
     keep_as_entry,
     proposal_id,
 )
@@ -59,43 +57,12 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
     ledger, answers = session.store.ledger, session.store.answers()
-    of_dreams = [row for row in reads.all_proposals(ledger) if not row.is_of_model]
-    gone = {row.id for row in of_dreams if decision(row, answers) == OPEN}
-    fresh = _without_rejected(session, made, of_dreams, answers)
-    reads.replace_proposals(ledger, fresh, gone - fresh.keys(), session.now)
+    of_dreams = (row.id for row in reads.all_proposals(ledger) if not row.is_of_model)
+    gone = {id_ for id_ in of_dreams if id_ not in made and not is_decided(id_, answers)}
+    reads.replace_proposals(ledger, made, gone, session.now)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
     return len(_doable_as_json(session, _open(session))), made_by_rule
-
-
-def _without_rejected(
-    session: Session, made: Mapping[str, ProposalRow], of_dreams: Iterable[StoredProposal], answers: Answers
-) -> dict[str, ProposalRow]:  # fmt: skip
-    """Proposals except those rejected for a note that was since renamed to this one. One rejection covers one
-    proposal, as long as it holds."""
-    known = {row.id for row in of_dreams}
-    rows = [
-        row.fields
-        for row in of_dreams
-        if row.fields and row.id not in made and decision(row, answers) == DROPPED
-    ]
-    # By the name that the note had when it was rejected, which may be its present one; "" if that is gone.
-    rejected = Counter(
-        (path if session.view.exists(path := row["path"]) else "", *_place(row)) for row in rows
-    )
-    results = {}
-    for id_, row in made.items():
-        places = ((path, *_place(row)) for path in ("", row["path"]))
-        place = next((each for each in places if rejected[each] > 0), None)
-        if id_ in known or place is None:
-            results[id_] = row
-        else:
-            rejected[place] -= 1
-    return results
-
-
-def _place(fields: ProposalRow) -> tuple[str, ...]:
-    return fields["kind"], fields["old"], fields["new"], *fields["evidence"][:1]
 
 
 def proposals(session: Session, params: Arguments) -> JsonObject:
