@@ -208,22 +208,3 @@ def test_a_contradiction_waits_until_it_is_answered_or_edited(
     opened.edit(newer, "Project Birch uses Postgres 16.")
     opened.dream(3)
     assert not opened.waiting()["findings"]
-
-
-def test_a_fading_memory_waits_also_under_another_name(
-    opened: Vault, vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    memory = opened.write("Anne prefers trains to planes", decay="contextual")
-    write("Travel.md", f"As [[{memory['title']}]].\n")
-    opened.sync()
-    monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + 20 * 86_400))
-    opened.dream(3)
-    (before,) = opened.waiting()["findings"]
-    path = vault / opened.read(memory["id"])["path"]
-    path.rename(path.with_name("Trains.md"))
-    opened.sync()
-    (finding,) = opened.waiting()["findings"]
-    assert (before["kind"], finding["id"]) == ("fading", memory["id"])
-    assert finding["subject"].endswith("/Trains.md")
-    assert finding["said"].startswith("[[Trains]] is fading")
-    assert finding["others"] == before["others"] == ["Travel.md"]

@@ -7,7 +7,8 @@ import pytest
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.dated import make_reminders, stale_days
-from vaultmem.dreams.dream import Options, contradictions, dream, fading
+from vaultmem.dreams.dream import Options, dream
+from vaultmem.dreams.supersede import supersede
 from vaultmem.memories.draft import CREATE, Plan
 from vaultmem.text.sanitize import quote_text
 
@@ -22,15 +23,19 @@ def found(plan: Plan, kind: str) -> list[tuple[str, tuple[str, ...]]]:
     ]
 
 
+OUTSIDE: dict[str, Value] = {"source": "https://example.org"}  # replaces nothing
+LONG = " It was a long evening." * 20
+
+
 @pytest.mark.parametrize(
     ("one", "other", "properties", "against"),
     [
-        ("The deploy branch is main.", "Note: the deploy branch is release.", {}, True),
-        ("Anne lives in Lisbon", "Anne lives in Porto", {}, True),
+        ("The deploy branch is main.", "Note: the deploy branch is release.", OUTSIDE, True),
+        ("Anne lives in Lisbon", "Anne lives in Porto", OUTSIDE, True),
+        (f"Anne lives in Lisbon.{LONG}", "Anne lives in Porto", {}, True),
         ("Anne lives in Lisbon", "Bob lives in Porto", {}, False),
         ("Anne likes tea", "Anne likes coffee", {}, False),
         ("Anne lives in Lisbon", "Anne lives in Porto", {"scope": "agent:claude"}, False),
-        ("Anne lives in Lisbon", "Anne lives in Porto", {"project": "x"}, False),
     ],
 )
 def test_what_cannot_both_be_true_is_said(
@@ -39,7 +44,7 @@ def test_what_cannot_both_be_true_is_said(
     files = dict(
         [memory_file("knowledge/Old", one, 9), memory_file("people/New", other, 2, **properties)]
     )
-    plan, _ = StandInView(files).run(contradictions)
+    plan, _ = StandInView(files).run(supersede)
     assert plan.changes == ()
     assert found(plan, "contradiction") == [("New.md", ("vaultmem/knowledge/Old.md",))] * against
 
@@ -136,21 +141,6 @@ def test_what_is_to_be_done_until_a_day_is_a_reminder() -> None:
     assert change.properties["remind"] == "2026-12-04"
 
 
-def test_what_fades_while_notes_build_on_it_is_said() -> None:
-    files = dict([
-        memory_file("project/Old", "x", 20, decay_policy="contextual"),
-        memory_file("project/Alone", "y", 20, decay_policy="contextual"),
-        memory_file("people/Sure", "z", 20),
-    ])  # fmt: skip
-    files["vaultmem/What changed.md"] = File("[[Alone]]", {}, 0.0)
-    notes = {"Diary.md": "[[Old]] and [[Sure]]"}
-    plan, _ = StandInView(files, notes).run(fading)
-    assert [(f["subject"], tuple(f["others"])) for f in plan.findings] == [
-        ("vaultmem/project/Old.md", ("Diary.md",))
-    ]
-    assert plan.findings[0]["said"] == "[[Old]] is fading (0.33), but 1 note links to it"
-
-
 def test_its_own_output_is_not_read() -> None:
     files = dict([memory_file("project/Boat", MEETING, 2)])
     files["vaultmem/pending.md"] = File(
@@ -174,10 +164,10 @@ def test_deep_is_the_same_in_any_order() -> None:
         memory_file("knowledge/A", "The deploy branch is main.", 9),
         memory_file("knowledge/B", "The deploy branch is release.", 8),
     ])  # fmt: skip
-    steps = make_reminders, stale_days, contradictions, fading
+    steps = make_reminders, stale_days, supersede
     plan, _ = StandInView(files).run(*steps)
     assert StandInView(dict(reversed(files.items()))).run(*steps)[0] == plan
-    assert len(plan.changes) == 3
+    assert len(plan.changes) == 4
 
 
 @pytest.mark.parametrize(

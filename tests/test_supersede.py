@@ -13,7 +13,6 @@ from vaultmem.dreams.short_texts import is_event, is_working_note
 from vaultmem.dreams.supersede import (
     REPLACES,
     SAME,
-    doubts,
     may_contradict,
     relations,
     supersede,
@@ -248,7 +247,7 @@ def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
     ])  # fmt: skip
     view = StandInView(files)
     view.cosines = lambda one, other: 0.7 if "tennis" not in one + other else 0.4
-    plan, _ = view.run(doubts)
+    plan, _ = view.run(supersede)
     assert plan.changes == ()
     assert {
         (finding["kind"], finding["said"], tuple(finding["others"])) for finding in plan.findings

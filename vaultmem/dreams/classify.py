@@ -282,7 +282,7 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     why = f"{category}: {signs or 'nothing tells of another'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
     if verdict.category is None:
-        draft.find(UNSURE, memory.path, why)
+        draft.find(UNSURE, why, memory)
         if (second := _tied(text, category, names)) and second not in memory.tags:
             draft.set(memory, f"tagged #{second}", tags=[*memory.tags, second])
     if category == REMINDERS and moment is not None and "remind" not in memory.properties:

@@ -3,35 +3,29 @@ expire, decay, upgrade and merge."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import combinations
 
-from vaultmem.adapter import CAP, Statement, Value
+from vaultmem.adapter import Value
 from vaultmem.dreams.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.dreams.dated import make_reminders, other_time, stale_days
 from vaultmem.dreams.memory_links import resolve
-from vaultmem.dreams.merge import MERGED, merge
+from vaultmem.dreams.merge import merge
 from vaultmem.dreams.summaries import Means, compress
-from vaultmem.dreams.supersede import doubts, supersede
+from vaultmem.dreams.supersede import supersede
 from vaultmem.ledger.reads import Left
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
-from vaultmem.memories.draft import Draft, is_own, undeleted
+from vaultmem.memories.draft import Draft, undeleted
 from vaultmem.memories.model import (
-    ARCHIVE,
     CAN_BE_REINFORCED,
     CATEGORIES,
-    GENERATED,
     INBOX,
     REMINDERS,
     Memory,
 )
 from vaultmem.notes.places import file_name, phase_of
-from vaultmem.plugins import language
-from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural
 
@@ -63,7 +57,7 @@ DEFAULT = Options()
 
 
 def dream(draft: Draft, level: int, options: Options) -> None:
-    """Level 1 adopts and files new memories; 2 also merges and links; 3 also sums up and looks for findings."""
+    """Level 1 adopts and files new memories; 2 also merges and links; 3 also sums up."""
     adopt(draft, options.seen)
     steps: list[Step] = [file_inbox]
     if level >= MEDIUM:
@@ -76,9 +70,6 @@ def dream(draft: Draft, level: int, options: Options) -> None:
         _until_settled(draft, steps)  # with their days resolved, memories may now say the same
         if options.sessions is not None:
             compress(draft, options.sessions)
-        contradictions(draft)
-        doubts(draft)
-        fading(draft)
     if level >= MEDIUM:
         write_counts(draft)
         write_reinforced(draft)
@@ -101,9 +92,7 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
     only once."""
     for _ in range(ROUNDS):
         before = draft.revision
-        draft.findings = [
-            finding for finding in draft.findings if finding["kind"] in (MERGED, UNSURE)
-        ]
+        draft.findings = [finding for finding in draft.findings if finding["kind"] == UNSURE]
         for step in steps:
             step(draft)
         if draft.revision == before or draft.left:
@@ -316,73 +305,3 @@ def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
     }
     lacking = {key: value for key, value in defaults.items() if properties.get(key) in (None, "")}
     return {"phase": phase_of(category), "category": category, **lacking}
-
-
-# What a deep dream finds across memories and leaves to a person: fading memories that notes depend on,
-# and contradictions.
-
-FADING = 0.5  # confidence
-MOST_OF_ONE = 16  # statements of a memory
-MOST_OF_A_TOPIC = 40  # different statements on one topic that are compared
-MOST_CONTRADICTIONS = 50  # nobody would read more
-
-
-def fading(draft: Draft) -> None:
-    """Find "fading": a memory that a person may want to reinforce."""
-    away = f"{draft.view.folder}/{ARCHIVE}/"
-    ours = {f"{draft.view.folder}/{name}" for name in GENERATED}
-    for memory in draft.memories():
-        confidence = draft.view.confidence(memory)
-        if confidence >= FADING:
-            continue
-        sources = {*draft.view.sources(memory.path)} - ours - {memory.path}
-        notes = sorted(path for path in sources if not path.startswith(away))
-        if notes:
-            verb = "links" if len(notes) == 1 else "link"
-            text = f"[[{memory.title}]] is fading ({confidence:.2f}), but {plural(len(notes), 'note')} {verb} to it"
-            draft.find("fading", memory.path, text, *notes)
-
-
-# Memories that cannot both be true: two values of a single-valued property, or a statement and its denial.
-
-
-class _Claim(NamedTuple):
-    memory: Memory
-    statement: Statement
-    words: str
-
-    @property
-    def age(self) -> tuple[float, str]:
-        return self.memory.updated, self.memory.path
-
-
-def contradictions(draft: Draft) -> None:
-    """Find "contradiction": the newer memory, with the older one as evidence."""
-    topics: dict[tuple[str, ...], list[_Claim]] = defaultdict(list)
-    for memory in draft.memories():
-        if is_own(memory):
-            continue
-        text = draft.content(memory)[:CAP]
-        for statement in language().statements(text)[:MOST_OF_ONE]:
-            project = memory.text("project")
-            if statement.subject or project:  # "port: 8100": of an unknown subject
-                key = (memory.scope, memory.text("agent"), project, statement.subject, statement.property)  # fmt: skip
-                words = quote_text(text[slice(*statement.span)])
-                topics[key].append(_Claim(memory, statement, words))
-    findings: dict[tuple[str, str], str] = {}
-    for _, claims in sorted(topics.items()):
-        for pair in combinations(_newest(claims), 2):
-            old, new = sorted(pair, key=lambda claim: claim.age)
-            paths = new.memory.path, old.memory.path
-            if paths[0] != paths[1] and language().contradicts(new.statement, old.statement):
-                text = f"“{new.words}” against “{old.words}” in [[{old.memory.title}]]"
-                findings.setdefault(paths, text)
-    for (newer, older), text in sorted(findings.items())[:MOST_CONTRADICTIONS]:
-        draft.find("contradiction", newer, text, older)
-
-
-def _newest(claims: list[_Claim]) -> list[_Claim]:
-    newest: dict[Statement, _Claim] = {}
-    for claim in sorted(claims, key=lambda each: (-each.memory.updated, each.memory.path)):
-        newest.setdefault(claim.statement._replace(span=(0, 0)), claim)
-    return list(newest.values())[:MOST_OF_A_TOPIC]

@@ -17,9 +17,7 @@ from vaultmem.memories.model import INBOX, Memory
 from vaultmem.notes.places import KEYS
 from vaultmem.progress import track
 from vaultmem.text.times import stamp
-from vaultmem.text.values import plural
 
-MERGED = "merged"  # the type of the values that are sets
 # The suffix that text.titles adds to a title already taken.
 _DATED = re.compile(r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$")
 
@@ -84,7 +82,6 @@ def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
     for linker in {memory.path: memory for memory in [*pointing, survivor]}.values():
         _redirect(draft, linker, other, survivor)
         linkers.add(draft.see(linker))
-    _mention_user_notes(draft, other, survivor)
     return True
 
 
@@ -112,16 +109,6 @@ def _redirect(draft: Draft, linker: Memory, old: Memory, new: Memory) -> None:
     links = redirect_link(seen, old, new)
     if links != seen.properties.get("links"):
         draft.set(linker, why, links=links)
-
-
-def _mention_user_notes(draft: Draft, old: Memory, new: Memory) -> None:
-    inside = draft.view.folder + "/"
-    sources = sorted(draft.view.sources(old.path))
-    notes = [path for path in sources if not path.startswith(inside)]
-    if notes:
-        verb = "links" if len(notes) == 1 else "link"
-        text = f"{plural(len(notes), 'note')} {verb} to [[{old.title}]], which is now in [[{new.title}]]"
-        draft.find(MERGED, old.path, text, *notes)
 
 
 def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:

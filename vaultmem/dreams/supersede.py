@@ -25,7 +25,7 @@ from vaultmem.dreams.short_texts import (
     stems,
 )  # fmt: skip
 from vaultmem.memories import access
-from vaultmem.memories.draft import Draft
+from vaultmem.memories.draft import CONTRADICTION, Draft, is_own
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.progress import track
@@ -33,7 +33,7 @@ from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
 
 LONGEST_VALUE = 5  # tokens
-REPLACES, SAME, APART, UNCLEAR = "replaces", "same", "apart", "unclear"
+REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER, _FAR = -5.0, 5.0
 DOUBTFUL = 0.0  # log odds above which an older text may be replaced
@@ -281,66 +281,57 @@ NEAR = 0.6  # cosine
 
 
 def supersede(draft: Draft) -> None:
-    """Archive memories that a newer one replaces."""
-    for old, new, verdict in _compared(draft):
-        if verdict == REPLACES and not draft.see(old).archived and draft.may(old, new):
-            replace(draft, old, new.id, f"“{new.title}” is newer")
-
-
-def doubts(draft: Draft) -> None:
-    """Find "contradiction" if a newer memory may replace an older one but no rule of the language says so."""
-    for old, new, verdict in _compared(draft):
-        if verdict == UNCLEAR:
+    """Archive memories that a newer one replaces, and find "contradiction" where one only may: it comes from elsewhere,
+    or no rule of the language says so."""
+    for old, new, relation in _compared(draft):
+        if draft.see(old).archived:
+            continue
+        is_short = max(old.size, new.size) <= CAP
+        is_newer = old.created < new.created and may_replace(old, new.properties)
+        if relation.is_replacement and is_short and is_newer:
+            if draft.may(old, new):
+                replace(draft, old, new.id, f"“{new.title}” is newer")
+        elif relation.contradicts or (
+            is_short and (relation.is_replacement or relation.is_doubtful)
+        ):
             words = [quote_text(draft.content(memory)) for memory in (new, old)]
             text = f"“{words[0]}” against “{words[1]}” in [[{old.title}]]"
-            draft.find("contradiction", new.path, text, old.path)
+            draft.find(CONTRADICTION, text, new, old)
 
 
-def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, str]]:
-    """Each older memory with a newer one that replaces it (REPLACES) or may do so (UNCLEAR)."""
+def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
+    """Each recent memory with older ones that may speak of the same."""
     done = {memory.text("replaced_by") for memory in draft.view.archived()}
     since = draft.view.now.timestamp() - RECENT
-    short = [
-        memory for memory in draft.memories() if memory.size <= CAP and memory.category != REMINDERS
+    stated = [
+        memory for memory in draft.memories() if memory.category != REMINDERS and not is_own(memory)
     ]
-    texts = {memory.path: draft.content(memory) for memory in short}
+    texts = {memory.path: draft.content(memory)[:CAP] for memory in stated}
     having: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in short:
+    for memory in stated:
         for stem in stems(texts[memory.path]):
             having[stem].append(memory)
-    for new in track("comparing", sorted(short, key=lambda memory: (memory.created, memory.path))):
+    for new in track("comparing", sorted(stated, key=lambda memory: (memory.created, memory.path))):
         if max(new.created, new.updated) < since or new.id in done:
             continue
         olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])
-        verdicts = _verdicts(
-            draft, new, texts[new.path], {old.path: texts[old.path] for old in olds}
-        )
-        yield from ((old, new, verdicts[old.path]) for old in olds if old.path in verdicts)
+        compared = _relate(draft, new, texts[new.path], [texts[old.path] for old in olds], olds)
+        yield from ((old, new, relation) for old, relation in zip(olds, compared, strict=True))
 
 
-def _verdicts(draft: Draft, new: Memory, text: str, olds: Mapping[str, str]) -> Mapping[str, str]:
-    """REPLACES or UNCLEAR for some of the older texts, by path. The steps of a dream compare the same texts again and
-    again, so the draft keeps the results."""
+def _relate(
+    draft: Draft, new: Memory, text: str, olds: Sequence[str], memories: Sequence[Memory]
+) -> Sequence[Relation]:
+    """The relations of a text to older ones. The rounds of a dream compare the same texts again and again, so the draft
+    keeps the results."""
     close = dict(draft.view.alike(new, NEAR))
-    cosines = [close.get(path) for path in olds]
-    inputs = hash((text, *olds.items(), *cosines))
-    known, verdicts = draft.verdicts.get(new.path, (None, {}))
+    cosines = [close.get(memory.path) for memory in memories]
+    inputs = hash((text, *olds, *cosines))
+    known, compared = draft.relations.get(new.path, (None, ()))
     if known != inputs:
-        compared = relations(text, [*olds.values()], cosines)
-        verdicts = {
-            path: verdict
-            for path, relation in zip(olds, compared, strict=True)
-            if (verdict := _verdict(relation))
-        }
-        draft.verdicts[new.path] = inputs, verdicts
-    return verdicts
-
-
-def _verdict(relation: Relation) -> str:
-    if relation.is_replacement:
-        return REPLACES
-    is_unclear = not relation.contradicts and relation.is_doubtful
-    return UNCLEAR if is_unclear else ""
+        compared = relations(text, olds, cosines)
+        draft.relations[new.path] = inputs, compared
+    return compared
 
 
 def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:
@@ -352,19 +343,23 @@ def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory
     remaining = [
         old
         for old in results.values()
-        if old.created < new.created
+        if (old.created, old.path) < (new.created, new.path)
         and old.text("replaced_by") != new.id
-        and may_replace(old, new.properties)
+        and is_of_one_project(old, new.properties)
     ]
     return sorted(remaining, key=lambda old: (old.path not in near, -old.created, old.path))[:MOST]
 
 
 def may_replace(old: Memory, new: Properties, trust: str = access.CONNECTED) -> bool:
-    """Whether a memory with these properties may replace an older one: same scope, not two projects, and visible to
-    all."""
-    projects = {old.text("project"), str(new.get("project") or "")} - {""}
+    """Whether a memory with these properties may replace an older one: of one project, and visible to all."""
     is_readable = access.is_trusted(access.origin(new), access.ANYBODY, trust)
-    return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_readable
+    return is_of_one_project(old, new) and is_readable
+
+
+def is_of_one_project(old: Memory, new: Properties) -> bool:
+    """Whether both may speak of the same thing: same scope, not two projects."""
+    projects = {old.text("project"), str(new.get("project") or "")} - {""}
+    return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2
 
 
 def replace(draft: Draft, old: Memory, new: str, why: str) -> None:

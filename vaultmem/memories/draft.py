@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from vaultmem.adapter import Properties, Value
@@ -20,6 +20,7 @@ from vaultmem.text.titles import free_path
 from vaultmem.vault.files import decode, digest
 
 if TYPE_CHECKING:
+    from vaultmem.dreams.supersede import Relation
     from vaultmem.memories.view import View
 
 # What a job or command wants to do to memories: a plan of changes, to be printed or applied.
@@ -51,32 +52,27 @@ class Change(NamedTuple):
 class Finding(TypedDict):
     """Something that a job noticed and will not change by itself, as reported and stored."""
 
-    kind: str  # contradiction, unsure, fading, ...
+    kind: str  # contradiction, unsure, ...
     subject: str  # the path of the memory or note
     said: NotRequired[str]  # one line for a person
     others: NotRequired[list[str]]  # paths that are the evidence
     at: NotRequired[float]  # when it was noticed, if a person is asked about it
     leaves: NotRequired[str]  # the day on which a memory is announced to leave
-    # Ids of the memories, which may be renamed: at the first of these paths.
-    ids: NotRequired[list[str]]
+    ids: NotRequired[list[str]]  # of the memories at these paths, which may be renamed
     id: NotRequired[str]  # the first of them, in reports
-
-
-def follow_renames(finding: Finding, paths: Mapping[str, str]) -> Finding:
-    """A finding with the current paths of its memories, by their ids; "" for one that is gone."""
-    before = [finding["subject"], *finding.get("others", ())]
-    now = [paths.get(id_, "") for id_ in finding.get("ids", ())]
-    said = finding.get("said", "")
-    for old, new in zip(before, now, strict=False):
-        said = said.replace(f"[[{file_name(old)}]]", f"[[{file_name(new)}]]")
-    now += before[len(now) :]
-    return {**finding, "subject": now[0], "others": now[1:], "said": said}
 
 
 def noticed(rows: Iterable[Finding], paths: Mapping[str, str]) -> list[Finding]:
     """The findings whose memories all exist, with their current paths: `paths` has the memories by id."""
-    every = ((row, row.get("ids", [])) for row in rows)
-    return [follow_renames(row, paths) for row, ids in every if ids and paths.keys() >= {*ids}]
+    results: list[Finding] = []
+    for row in rows:
+        now = [paths[id_] for id_ in row["ids"] if id_ in paths]
+        if len(now) == len(row["ids"]):
+            said = row["said"]
+            for before, path in zip((row["subject"], *row["others"]), now, strict=True):
+                said = said.replace(f"[[{file_name(before)}]]", f"[[{file_name(path)}]]")
+            results.append({**row, "subject": now[0], "others": now[1:], "said": said})
+    return results
 
 
 class Plan(NamedTuple):
@@ -88,6 +84,7 @@ class Plan(NamedTuple):
     left: int = 0  # changes left because of the limit of one run
 
 
+CONTRADICTION = "contradiction"  # the kind of finding that two memories cannot both be true
 LOST = "lost"  # the kind of a failing expectation, see operations.expectations
 HALTED = "halted"  # the kind of finding by which a job asks for confirmation
 LEAVING = ("expire", "decay")  # steps that archive for age, and their kinds of findings
@@ -125,8 +122,8 @@ class Draft:
         self.revision = 0  # increases with every change
         self.findings: list[Finding] = []
         self.notices: Mapping[str, str] | None = None  # see is_over(); None if none are given
-        # By path of a newer memory: a hash of the texts compared, and what replaces or contradicts older ones.
-        self.verdicts: dict[str, tuple[int, Mapping[str, str]]] = {}
+        # By path of a newer memory: a hash of the texts compared, and the relation to each older one.
+        self.relations: dict[str, tuple[int, Sequence[Relation]]] = {}
         self._states: dict[str, _State] = {}  # by path
         self._aside: set[str] = set()
         self._new: list[Change] = []
@@ -202,7 +199,7 @@ class Draft:
             return True
         soon = now + NOTICE
         if end <= soon.timestamp():
-            self.find(job, memory.path, "its time ends soon")
+            self.find(job, "its time ends soon", memory)
         return False
 
     def leave(self, memory: Memory) -> None:
@@ -264,9 +261,13 @@ class Draft:
             Change(CREATE, new.id, None, target, new.properties, new.content, None, why)
         )
 
-    def find(self, kind: str, subject: str, text: str, *others: str) -> None:
-        """Report something that will not be changed."""
-        self.findings.append({"kind": kind, "subject": subject, "said": text, "others": [*others]})
+    def find(self, kind: str, text: str, *memories: Memory) -> None:
+        """Report something about memories that will not be changed."""
+        subject, *others = (memory.path for memory in memories)
+        ids = [self.see(memory).id for memory in memories]
+        self.findings.append(
+            {"kind": kind, "subject": subject, "said": text, "others": others, "ids": ids}
+        )
 
     def _state(self, memory: Memory, why: str) -> _State:
         state = self._states.get(memory.path)

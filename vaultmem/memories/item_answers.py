@@ -134,9 +134,9 @@ def halted_id(finding: Finding) -> str:
 
 
 def finding_id(finding: Finding) -> str:
-    """The id of a dream's finding about memories, by their ids."""
-    newer, *older = finding["ids"]
-    return item_id(newer, "\0".join([finding["kind"], *sorted(older)]))
+    """The id of a dream's finding about two memories, by their ids."""
+    newer, older = finding["ids"]
+    return item_id(newer, f"{finding['kind']}\0{older}")
 
 
 def leaving_id(finding: Finding) -> str:

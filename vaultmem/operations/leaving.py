@@ -93,12 +93,11 @@ def give(session: Session, job: str, values: Mapping[str, str], items: Iterable[
     every = reads.findings(session.store.ledger, *LEAVING)
     announced = {row["ids"][0]: row["leaves"] for row in every if row["ids"][0] in values}
     day = (session.local_time + NOTICE).date().isoformat()
-    rows: list[Finding] = []
-    for item in items:
-        memory = session.store.collection.at(item["subject"])
-        if item["kind"] in LEAVING and memory is not None:
-            leaves = announced.get(memory.id, day)
-            rows.append({**item, "ids": [memory.id], "leaves": leaves})
+    rows: list[Finding] = [
+        {**item, "leaves": announced.get(item["ids"][0], day)}
+        for item in items
+        if item["kind"] in LEAVING
+    ]
     reads.keep_findings(session.store.ledger, kinds, rows, session.now)
 
 

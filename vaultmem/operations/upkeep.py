@@ -14,15 +14,14 @@ from vaultmem.dreams import classify, memory_links
 from vaultmem.dreams import dream as steps
 from vaultmem.dreams import summaries as summing
 from vaultmem.dreams.classify import UNSURE
-from vaultmem.dreams.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
-from vaultmem.dreams.merge import MERGED
+from vaultmem.dreams.dream import DEEP, LIGHT, Options, leave_unquiet
 from vaultmem.embedding import wordpieces
 from vaultmem.errors import LlmError, StateError, UnconfirmedError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import TOKENS
-from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan, follow_renames
+from vaultmem.memories.draft import CONTRADICTION, HALTED, TO_ARCHIVE, Draft, Finding, Plan, noticed
 from vaultmem.memories.reports import (
     NOTHING,
     PlanReport,
@@ -34,7 +33,7 @@ from vaultmem.memories.reports import (
 from vaultmem.memories.store import Session
 from vaultmem.operations import leaving, overviews
 from vaultmem.review import advice, review
-from vaultmem.review.advice import CONTRADICTION, Doubt
+from vaultmem.review.advice import Doubt
 from vaultmem.schedule import next_time
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.values import plural
@@ -77,45 +76,31 @@ def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
     return params.flag("only_news") and dreamt
 
 
-_NOTICED = {
-    LIGHT: (UNSURE,),
-    MEDIUM: (MERGED,),
-    DEEP: (CONTRADICTION, "fading"),
-}
-
-
 def _keep_findings(session: Session, level: int, findings: list[Finding]) -> None:
     """Store the findings of a dream. Since only new memories are compared with the others, doubts about a category
-    stay as long as the memory exists, and contradictions as long as both memories are unchanged."""
-    ledger = session.store.ledger
-    kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
-    paths = {memory.id: memory.path for memory in session.store.collection.live()}
-    earlier = (follow_renames(row, paths) for row in reads.findings(ledger, *kinds))
-    rows = [row for row in earlier if _still_holds(session, row)]
-    rows += findings
-    once = {(row["kind"], row["subject"], *row["others"]): _with_ids(session, row) for row in rows}
+    stay until somebody files the memory elsewhere, and contradictions as long as both memories are unchanged."""
+    ledger, collection = session.store.ledger, session.store.collection
+    paths = {memory.id: memory.path for memory in collection.live()}
+    kinds = (UNSURE, CONTRADICTION)[: 1 if level == LIGHT else 2]
+    earlier = reads.findings(ledger, *kinds)
+    rows = [
+        after
+        for before in earlier
+        for after in noticed([before], paths)
+        if _still_holds(session, before, after)
+    ]
+    rows += [finding for finding in findings if finding["kind"] in kinds]
+    once = {(row["kind"], *row["ids"]): row for row in rows}
     reads.keep_findings(ledger, kinds, once.values(), session.now)
 
 
-def _with_ids(session: Session, finding: Finding) -> Finding:
-    """A finding that follows its memories to new names; a person who moves an unsure memory has decided."""
-    at, others = session.store.collection.at, finding["others"]
-    paths = [finding["subject"], *(others if finding["kind"] == CONTRADICTION else ())]
-    ids = [memory.id for path in paths if (memory := at(path))]
-    is_followed = finding["kind"] != UNSURE and len(ids) == len(paths)
-    return {**finding, "ids": ids} if is_followed else finding
-
-
-def _still_holds(session: Session, finding: Finding) -> bool:
+def _still_holds(session: Session, before: Finding, after: Finding) -> bool:
     """Whether a finding of an earlier dream holds, though this one may not have checked."""
-    collection = session.store.collection
-    subjects = [collection.at(path) for path in (finding["subject"], *finding["others"])]
-    memories = [one for one in subjects if one is not None and not one.archived]
-    if len(memories) < len(subjects) or finding["kind"] not in (UNSURE, CONTRADICTION):
-        return False
-    return finding["kind"] == UNSURE or all(
-        quote_text(collection.content(memory)) in finding["said"] for memory in memories
-    )
+    if after["kind"] == UNSURE:
+        return before["subject"] == after["subject"]
+    memories = (session.store.collection.at(path) for path in (after["subject"], *after["others"]))
+    contents = (session.store.collection.content(memory) for memory in memories if memory)
+    return all(quote_text(content) in after["said"] for content in contents)
 
 
 def _job(name: str, step: Step) -> Callable[[Session, Arguments], PlanReport]:

@@ -13,7 +13,7 @@ from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.memories import item_answers
 from vaultmem.memories.access import Origin, Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import noticed
+from vaultmem.memories.draft import CONTRADICTION, noticed
 from vaultmem.memories.item_answers import (
     DONE,
     OPEN,
@@ -145,15 +145,13 @@ def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) ->
 
 # The number of memories, and their state.
 
-WAITING = ("contradiction", "fading")  # a person may want to act on it
-
 
 def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
     """The findings of dreams that still hold and are unanswered, and the number of open proposals."""
     collection, answers = session.store.collection, session.store.pending.record.answers()
     minute, results = session.local_time.isoformat()[:16], []
     paths = {memory.id: memory.path for memory in collection.live()}
-    for finding in noticed(reads.findings(session.store.ledger, *WAITING), paths):
+    for finding in noticed(reads.findings(session.store.ledger, CONTRADICTION), paths):
         item = finding_id(finding)
         if not (is_closed(answers, item) or is_asleep(answers.get(item), minute)):
             results.append({**finding, "id": finding["ids"][0]})

@@ -13,7 +13,7 @@ from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import CONNECTED, is_foreign, is_private, origin, scope_of
-from vaultmem.memories.draft import HALTED, LEAVING, LOST, Finding, noticed
+from vaultmem.memories.draft import CONTRADICTION, HALTED, LEAVING, LOST, Finding, noticed
 from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
@@ -61,8 +61,7 @@ MOST_QUESTIONS = 2  # questions at once about outside content, chats and dreams
 _QUESTIONS = ("approve", "remember", "proposals")  # kinds that only the person may answer
 PERSONAL = ("vanished", "page", HALTED, LOST, "complete", "leaving", *_QUESTIONS)  # no chores
 MOST_PREFERENCES = 8
-_NOTICED = ("contradiction", "fading")  # findings that a person may want to act on
-_KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
+_KINDS = (*PERSONAL, CONTRADICTION, "advice", *review_sources.KINDS, "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _LOST = "{} expectations are not met: vaultmem expect --run"
 _COUNTED = {
@@ -138,7 +137,7 @@ class Review:
         if rest:
             key = "\0".join(sorted(item.id for item in rest))
             text = CHORES.format(plural(self.count(), "thing"))
-            rank = _RANK[_NOTICED[0]]
+            rank = _RANK[CONTRADICTION]
             listed.append(
                 Item(item_id("chores", key), "review", text, rank=rank, counts_others=True)
             )
@@ -217,7 +216,7 @@ class Review:
             HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
             "complete": completion_questions(self._dues, self._answers, wall) if self.context.asks else [],
             "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
-            **self._group_findings(),
+            CONTRADICTION: self._contradictions(),
             "proposals": [_item("proposals", *row) for row in review_sources.questions(self.context, self._doable)],
             "advice": self._advice, **self._file_problems(), "inbox": self._inbox(),
         }  # fmt: skip
@@ -281,15 +280,15 @@ class Review:
             for fact in proposed
         ]
 
-    def _group_findings(self) -> dict[str, list[Item]]:
+    def _contradictions(self) -> list[Item]:
         by_id = {memory.id: memory for memory in self._memories}
         paths = {id_: memory.path for id_, memory in by_id.items()}
-        items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
-        rows = (row for row in self._findings if row["kind"] in items)
+        rows = (row for row in self._findings if row["kind"] == CONTRADICTION)
+        items = []
         for finding in noticed(rows, paths):
-            kind, (newer, *older) = finding["kind"], finding["ids"]
-            text = f"{finding['said']}{_advice(kind, newer, sorted(older))}"
-            items[kind].append(_item_of(by_id[newer], kind, finding_id(finding), text))
+            newer, older = finding["ids"]
+            text = f"{finding['said']}; vaultmem delete {older[:8]} archives the older one"
+            items.append(_item_of(by_id[newer], CONTRADICTION, finding_id(finding), text))
         return items
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
@@ -370,12 +369,6 @@ def _summarize_many(items: list[Item], text: str) -> list[Item]:
 
 def _preference_id(memory: Note) -> str:
     return item_id(memory.id, "preference")
-
-
-def _advice(kind: str, newer: str, others: list[str]) -> str:
-    if kind == "fading":
-        return f": vaultmem reinforce {newer[:8]} keeps it"
-    return "".join(f"; vaultmem delete {older[:8]} archives the older one" for older in others)
 
 
 def _day(moment: object, zone: tzinfo | None) -> str:

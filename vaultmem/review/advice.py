@@ -7,11 +7,10 @@ contradict each other. The answers become proposals to the person; see operation
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import combinations
 
-from vaultmem.adapter import CAP, JsonObject, Statement
+from vaultmem.adapter import JsonObject
 from vaultmem.adapter.services import Message, Question, json_lines, list_schema, records, short_id
 from vaultmem.dreams import paraphrase
 from vaultmem.dreams.classify import UNSURE, due, times_of
@@ -23,12 +22,11 @@ from vaultmem.ledger.reads import CONSULTED, OPEN
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import Plan, is_own
+from vaultmem.memories.draft import CONTRADICTION, Plan, is_own, noticed
 from vaultmem.memories.item_answers import is_decided
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import CATEGORIES, INBOX
-from vaultmem.plugins import language
 from vaultmem.review.proposals import Proposal, open_rows
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quote_text
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
     from vaultmem.memories.reports import ProposalRow
 
 NEAR = 0.75  # cosine above which two memories may say the same
-MOST_OF_A_TOPIC = 6  # newest memories on one topic that are compared
-MOST_STATEMENTS = 16  # characters of a memory
 
 Group = tuple[Memory, ...]  # one memory, or two
 ByPath = Mapping[str, Memory]
@@ -65,9 +61,8 @@ def doubts(session: Session, _: Arguments) -> JsonObject:
     # Memories still where an unsure dream filed them.
     unsure = (finding["subject"] for finding in reads.findings(session.store.ledger, UNSURE))
     single = [(memories[path],) for path in unsure if contents.get(path, "").strip()]
-    groups: list[Group] = [*_pairs(session, memories, contents), *single]
+    groups: list[Group] = [*_pairs(session, memories), *single]
     fresh = [group for group in groups if doubt_id(group) not in proposed]
-    fresh.sort(key=lambda group: _order(contents, group))
     return {"doubts": [_doubt(contents, group)._asdict() for group in fresh[:BATCH]]}
 
 
@@ -102,51 +97,27 @@ def _content(session: Session, memory: Memory) -> str:
         return ""
 
 
-def _pairs(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
-    """Pairs on the same topic or close in meaning, which may say the same or contradict each other."""
-    newest = sorted(memories.values(), key=lambda memory: (-memory.updated, memory.path))
-    near = [
-        (-cosine, memory.path, other)
-        for memory in newest
+def _pairs(session: Session, memories: ByPath) -> list[Group]:
+    """Pairs close in meaning, which may say the same, and those that a dream found to contradict each other."""
+    near = sorted(
+        (-cosine, path, other)
+        for path, memory in memories.items()
         for other, cosine in session.view.alike(memory, NEAR)
-        if other > memory.path and other in memories
-    ]
-    pairs = [
-        *_on_one_topic(newest, contents),
-        *((memory, other) for _, memory, other in sorted(near)),
-    ]
-    groups = ((memories[memory], memories[other]) for memory, other in dict.fromkeys(pairs))
-    return [(memory, other) for memory, other in groups if _side(memory) == _side(other)
-            and memory.text("replaced_by") != other.id and other.text("replaced_by") != memory.id]  # fmt: skip
-
-
-def _on_one_topic(
-    newest: Iterable[Memory], contents: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    topics: dict[tuple[str, ...], list[tuple[str, Statement]]] = {}
-    for memory in newest:
-        for statement in language().statements(contents[memory.path][:CAP])[:MOST_STATEMENTS]:
-            if statement.subject:
-                key = (*_side(memory), statement.subject, statement.property)
-                topics.setdefault(key, []).append((memory.path, statement))
-    for _, group in sorted(topics.items()):
-        for (one, mine), (other, theirs) in combinations(group[:MOST_OF_A_TOPIC], 2):
-            if one != other and (
-                mine.value != theirs.value or language().contradicts(mine, theirs)
-            ):
-                yield min(one, other), max(one, other)
+        if other > path and other in memories
+    )
+    paths = {memory.id: path for path, memory in memories.items()}
+    found = noticed(reads.findings(session.store.ledger, CONTRADICTION), paths)
+    pairs = [(one, other) for _, one, other in near]
+    pairs += [(min(pair), max(pair)) for row in found if (pair := (row["subject"], *row["others"]))]
+    groups = ((memories[one], memories[other]) for one, other in dict.fromkeys(pairs))
+    return [(one, other) for one, other in groups if _side(one) == _side(other)
+            and one.text("replaced_by") != other.id and other.text("replaced_by") != one.id]  # fmt: skip
 
 
 def _side(memory: Memory) -> tuple[str, ...]:
     """Memories can only contradict each other on one side: outside content replaces nothing else."""
     outside = any(memory.properties.get(key) for key in ("source", "url"))
     return memory.scope, memory.text("agent"), memory.text("project"), str(outside)
-
-
-def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
-    """Sort key: pairs first, and of them last those that a rule has already noticed."""
-    texts = [contents[memory.path] for memory in group]
-    return len(group) == 1, len(group) == 2 and language().contradiction(*texts) is not None
 
 
 # Answers, as proposals
@@ -295,7 +266,7 @@ def plan(session: Session, proposal: Proposal) -> Plan:
 
 # The one question. A model's answer is only advice.
 
-CLASSIFY, MERGE, CONTRADICTION = KINDS = ("classify", "merge", "contradiction")
+CLASSIFY, MERGE = "classify", "merge"  # and CONTRADICTION
 BATCH = 20  # memories and pairs in one question
 MOST_OF_ONE = 600  # characters of a text
 REASON = 200  # characters of a reason
