@@ -92,14 +92,8 @@ class Place(NamedTuple):
 
 
 def is_same(one: str, other: str, similarity: float | None = None) -> bool:
-    """Whether they state the same. Most pairs share too few words for anything else to make up for it."""
-    a, b = plain(one), plain(other)
-    if not (a.words and b.words):
-        return False
-    begun = _shared(a, b, similarity)
-    if weighted_sum(WEIGHTS, begun) + _at_most(tuple(begun)) < LIKELY:
-        return False
-    return weighted_sum(WEIGHTS, begun | _ordered(one, other, a, b)) > LIKELY
+    """Whether they state the same."""
+    return score(one, other, similarity) > LIKELY
 
 
 def score(one: str, other: str, similarity: float | None = None) -> float:
@@ -112,12 +106,6 @@ def score(one: str, other: str, similarity: float | None = None) -> float:
 def weighted_sum(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
     """The sum of a linear model."""
     return weights[""] + math.fsum(map(mul, map(weights.__getitem__, features), features.values()))
-
-
-@lru_cache(1)
-def _at_most(present: tuple[str, ...]) -> float:
-    """An upper bound on what the other features could add; each is from 0 to 1."""
-    return sum(max(0.0, weight) for name, weight in WEIGHTS.items() if name and name not in present)
 
 
 def says_more(one: str, other: str) -> int:
@@ -153,31 +141,21 @@ def keys(text: str) -> frozenset[str]:
 def features(one: str, other: str, similarity: float | None = None) -> dict[str, float]:
     """The model's features, which are symmetric."""
     a, b = plain(one), plain(other)
-    return _shared(a, b, similarity) | _ordered(one, other, a, b)
-
-
-def _shared(a: Plain, b: Plain, similarity: float | None) -> dict[str, float]:
     lost, gained = _missing(a, b), _missing(b, a)
     covered = sorted((_coverage(a, lost), _coverage(b, gained)))
-    results = {
+    closeness = 0.0 if similarity is None else similarity - _USUAL
+    numbers, signs = _particulars(a, b, {*lost, *gained}), _signs(a, b)
+    return {
         "covered": covered[0], "covered squared": covered[0] ** 2, "covered by the other": covered[1],
         "words in one": bool(lost) != bool(gained), "words in both": bool(lost and gained),
         "lost": min(4, len(lost), len(gained)) / 4, "gained": min(6, max(len(lost), len(gained))) / 6,
         "short": 1 / max(2, min(len(a.words), len(b.words))), "events": a.event and b.event,
         "cue in one": a.cue != b.cue, "denied in one": a.denied != b.denied,
-        "denied and covered": covered[0] * (a.denied != b.denied), **_particulars(a, b, {*lost, *gained}),
-        **_signs(a, b),
+        "denied and covered": covered[0] * (a.denied != b.denied), **numbers, **signs,
+        "meaning": closeness, "meaning and Chinese": closeness * signs["Chinese"],
+        "meaning and numbers": closeness * numbers["numbers differ"],
+        **_places(a, b, {*lost, *gained}), **_state_features(one, other, is_change=a.cue != b.cue),
     }  # fmt: skip
-    closeness = 0.0 if similarity is None else similarity - _USUAL
-    results["meaning"] = closeness
-    results["meaning and Chinese"] = closeness * results["Chinese"]
-    results["meaning and numbers"] = closeness * results["numbers differ"]
-    return results
-
-
-def _ordered(one: str, other: str, a: Plain, b: Plain) -> dict[str, float]:
-    alone = {*_missing(a, b), *_missing(b, a)}
-    return {**_places(a, b, alone), **_state_features(one, other, is_change=a.cue != b.cue)}
 
 
 def _particulars(a: Plain, b: Plain, alone: set[str]) -> dict[str, float]:
