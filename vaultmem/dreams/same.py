@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
 from vaultmem.dreams import paraphrase
@@ -32,48 +32,29 @@ _SUMMARIES = ("compressed", "compression_source", "summary_kind")
 
 # Two contents become one that has every line of both.
 
-_UNIT = lazy(
-    r"[ \t]{0,12}(?:[-*+] )?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)"
-    r"(?P<code>(?:\n(?![ \t]*(?P=fence)[`~]*[ \t]*$)[^\n]*)*)(?P<end>\n[^\n]*)?|[^\n]*",
-    re.MULTILINE,
-)
+_FENCE = lazy(r"^[ \t]*(?:[-*+] )?(?:```|~~~)", re.MULTILINE)
 
 
 def unite_texts(first: str, second: str) -> str:
-    """The first content, followed by the lines of the second that it lacks; a code block counts as one line."""
-    units = list(_units(first))
-    present = {_fold(unit) for unit in units}
-    extra: list[str] = []
-    gap = False
-    for unit in _units(second):
-        if not unit[0].strip():
-            gap = True
-        elif _fold(unit) not in present:
-            extra += ["", unit[0]] if gap and extra else [unit[0]]
-            gap = False
-    if not extra:
+    """The first content, followed by the lines of the second that it lacks; all of them if there is code."""
+    present = set(map(_fold, first.split("\n")))
+    lines = [(line, _fold(line)) for line in second.replace("\r\n", "\n").split("\n")]
+    if all(folded in present for _, folded in lines if folded):
         return first
-    open_fence = units[-1]["fence"] if units[-1]["fence"] and not units[-1]["end"] else ""
-    close = f"\n{open_fence}" if open_fence else ""
+    has_code = _FENCE.search(second) is not None
+    extra: list[str] = []
+    for line, folded in lines:
+        is_gap = not folded and extra and extra[-1]
+        if has_code or is_gap or (folded and folded not in present):
+            extra.append(line)
     from textwrap import dedent  # not needed to compare
 
-    below = dedent("\n".join(extra))
-    return f"{first.rstrip()}{close}\n\n{below}" + ("\n" if first.endswith("\n") else "")
+    below = dedent("\n".join(extra)).rstrip()
+    return f"{first.rstrip()}\n\n{below}" + ("\n" if first.endswith("\n") else "")
 
 
-def _units(content: str) -> Iterator[re.Match[str]]:
-    text, at = content.replace("\r\n", "\n"), 0
-    while at <= len(text):
-        unit = _UNIT.match(text, at)
-        assert unit is not None
-        yield unit
-        at = unit.end() + 1
-
-
-def _fold(unit: re.Match[str]) -> str:
-    if unit["fence"]:  # a missing closing fence does not make another block
-        return f"{unit['fence']}{unit['info']}{unit['code']}".rstrip()
-    return " ".join(unit[0].split()).casefold().rstrip(".。!！")
+def _fold(line: str) -> str:
+    return " ".join(line.split()).casefold().rstrip(".。!！")
 
 
 def _agree(one: str, other: str) -> bool:
