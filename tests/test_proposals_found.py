@@ -203,30 +203,6 @@ def test_links_to_a_note_that_has_another_name_by_now_follow_it(
     )
 
 
-def test_links_to_a_file_that_is_elsewhere_by_now_follow_it_in_any_form(
-    vault: Path, opened: Vault, write: Write
-) -> None:
-    write("Old/Kyoto trip.md", BODY)
-    write("Old/cat (1).png", "a picture")
-    text = (
-        '---\ntown: "[x](../Old/Kyoto%20trip.md)"\n---\n[a](<../Old/Kyoto trip.md#Beans>) `[a](b.md)` [a](b.md)\n'
-        '![](../Old/cat%20%281%29.png "of mine") ![[cat (1).png|200]]\n[b](../Old/Kyoto%20trip.md "in May")\n'
-    )
-    plan = write("Plans/Plan.md", text)
-    opened.sync()
-    (vault / "Old").rename(vault / "Towns")
-    (vault / "Towns/cat (1).png").rename(vault / "Towns/cat's (2).png")
-    opened.sync()
-    while proposed(opened, "broken-link"):
-        opened.accept(opened.proposals()[0]["id"])
-    town = "../Towns/Kyoto%20trip.md"
-    cat = "../Towns/cat%27s%20%282%29.png"
-    assert plan.read_text() == (
-        f'---\ntown: "[x]({town})"\n---\n[a](<{town}#Beans>) `[a](b.md)` [a](b.md)\n'
-        f'![]({cat} "of mine") ![[cat\'s (2).png|200]]\n[b]({town} "in May")\n'
-    )
-
-
 def test_in_a_graph_they_follow_its_page(vault: Path, opened: Vault, write: Write) -> None:
     write("logseq/config.edn", "{:file/name-format :triple-lowbar}")
     (vault / ".obsidian").rmdir()

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
-from urllib.parse import quote
 
 from vaultmem.dreams.note_names import Name, Note, Titles, names, names_in
 from vaultmem.errors import NoteChangedError
@@ -81,43 +79,22 @@ def open_rows(ledger: Ledger, answers: Answers) -> list[StoredProposal]:
 
 
 def broken_link(
-    note: Note, number: int, target: str, nearest: Sequence[str], moved: str = ""
+    note: Note, number: int, target: str, nearest: Sequence[str], *, moved: bool = False
 ) -> Proposal | None:
-    """Point a broken link to the nearest title, or to the `moved` path, written as the note's own links."""
-    line, shown = note.line(number), f"[[{target}]]"
-    link_to, (new, *others) = rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])", nearest or [""]
-    if moved and not re.search(link_to, line):
-        shown, new = f"({target})", _RESERVED.sub(_encode, moved)
-        link_to = rf"\]\([ \t]*<?({_spelled(target)})(?=[\s)>#])"
+    """Point a broken link to the nearest title; `moved`: to the new one of its note."""
+    line, (new, *others) = note.line(number), nearest
+    link_to = rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])"
     link = re.search(link_to, line)
-    if link is None or not new:
+    if link is None:
         return None
     reason = "it is now" if moved else "the nearest title is"
-    text = f"{quote_text(shown)} leads nowhere; {reason} “{quote_text(new)}”"
+    text = f"{quote_text(f'[[{target}]]')} leads nowhere; {reason} “{quote_text(new)}”"
     near = [f"also near: {quote_text(', '.join(others))}"] if others else []
     evidence = (quote_text(line), *near)
     rest = [line[link.end() :], *note.text.split("\n")[number:]]
     behind = len(re.findall(link_to, "\n".join(rest)))  # each of several equal links has its own id
     id_ = _id(BROKEN, note.path, target, new, str(behind))
     return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
-
-
-# Not allowed in destinations and quoted properties.
-_RESERVED = re.compile(r"[\s()<>\[\]#%^|\\\"']")
-
-
-def _encode(char: re.Match[str]) -> str:
-    return quote(char[0], safe="")
-
-
-def _spelled(path: str) -> str:
-    """A pattern for a path as the destination of a Markdown link: plain, escaped or percent-encoded."""
-    return "".join(
-        char
-        if char.isascii() and char.isalnum()
-        else rf"(?:\\?{re.escape(char)}|(?i:{quote(char, safe='')}))"
-        for char in path
-    )
 
 
 def mention(note: Note, name: Name) -> Proposal:
@@ -234,31 +211,21 @@ class Finder:
         passed = {path for (path,) in execute("SELECT path FROM files WHERE size > ?", (LARGEST,))}
         moved = dict(execute("SELECT link, path FROM moved WHERE path IS NOT NULL").fetchall())
         for link in catalog_read.unresolved(self._catalog):
-            path, place = link.source, moved.get(link.path, "")
+            path = link.source
             if link.kind not in _KINDS or path.startswith(self._inside) or path in passed:
                 continue
-            now = self._session.view.name_of(place)
+            now = self._session.view.name_of(moved.get(link.path, ""))
             if link.kind == "frontmatter" and {*"'\"\\"} & {*now}:
                 continue
             # In an outline a/b is a page name; elsewhere it is a path.
             name = link.path if self._is_outline(path) else link.path.rpartition("/")[2]
             nearest = [now] if now else titles.nearest(name) if link.kind == "wikilink" else []
-            if not (nearest or place) or (
-                nearest and self._session.view.target(nearest[0]) is None
-            ):
+            if not nearest or self._session.view.target(nearest[0]) is None:
                 continue
             note = self._note(path)
-            proposal = broken_link(
-                note, link.line, link.path, nearest, place and self._way(path, place)
-            )
+            proposal = broken_link(note, link.line, link.path, nearest, moved=bool(now))
             if proposal and self._is_ordinary(note):
                 yield proposal
-
-    def _way(self, source: str, place: str) -> str:
-        """A path from a note to a file that its editor and others follow: from its folder, else from the vault."""
-        files_named = partial(catalog_read.files_named, self._catalog)
-        way = posixpath.relpath(place, posixpath.dirname(source))
-        return way if self._session.store.rules.follow(way, source, files_named) == place else place
 
     def mentions(self) -> Iterator[Proposal]:
         """Unlinked mentions of titles, in the most recently changed notes."""
@@ -367,7 +334,7 @@ class Finder:
         return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
 
 
-_KINDS = ("wikilink", "embed", "frontmatter", "markdown")
+_KINDS = ("wikilink", "embed", "frontmatter")
 _ALONE = """NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id)
     AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id)"""
 _NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
