@@ -217,14 +217,3 @@ def test_a_reminder_that_no_dream_saw_in_time_is_overdue(days: float, remind: st
     _, after = view.run(partial(dream, level=3, options=Options()))
     (file,) = after.files.values()
     assert file.properties.get("remind") == remind
-
-
-@pytest.mark.parametrize("place", ["people/A", "reminders/A"])
-def test_a_sentence_is_no_second_reminder_where_another_memory_reminds_of_it(place: str) -> None:
-    files = dict([
-        memory_file("date/B", "The hull is dry.\nRemind me to call Bob on 5 December 2026.", 0.01),
-        memory_file(place, "Remind me to call Bob on 5 December 2026.", 0.01),
-    ])  # fmt: skip
-    plan, after = StandInView(files).run(make_reminders)
-    assert [change.action for change in plan.changes] == ["edit"]
-    assert after.run(make_reminders)[0].changes == ()

@@ -4,10 +4,11 @@ become reminders, and memories that say until when they hold end then."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from vaultmem.adapter import Moment, Phrase, Properties, Value
+from vaultmem.adapter import Moment, Phrase, Value
 from vaultmem.dreams.classify import due, is_plain, times_of
 from vaultmem.dreams.memory_links import entries, link_to
 from vaultmem.light import NamedTuple
@@ -15,7 +16,6 @@ from vaultmem.memories.access import DREAM
 from vaultmem.memories.draft import Draft, New, is_own
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
-from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_title, safe_title
 from vaultmem.text.values import lazy
@@ -58,8 +58,6 @@ _DATED = lazy(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")
 _LINK = lazy(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 _INHERITED = ("agent", "personality", "project")
 
-_What = tuple[object, ...]  # content, time and visibility, which identify a reminder
-
 
 class _Sentence(NamedTuple):
     words: str
@@ -68,95 +66,51 @@ class _Sentence(NamedTuple):
 
 
 def make_reminders(draft: Draft) -> None:
-    """Make a reminder for each future time that a memory names, once."""
-    everything = [*draft.memories(), *draft.view.archived()]
-    work = _ReminderMaker(draft)
-    work.known |= {
-        _what(memory, memory.properties, memory.hash)
-        for memory in everything
-        if memory.text("remind")
-    }
-    open_ones = [
-        memory
-        for memory in draft.memories()
-        if not (is_own(memory) or {"remind", "due"} & memory.properties.keys())
-    ]
-    for memory in open_ones:
-        if memory.category == REMINDERS:
-            work.complete(memory)
-    longer: list[tuple[Memory, list[_Sentence]]] = []
-    for memory in open_ones:
-        if memory.category != REMINDERS:
-            text = draft.content(memory)[:LONGEST]
-            sentences = list(_sentences(draft, memory, text))
-            if sentences and _is_all(sentences[0], text):
-                work.set_times(memory, sentences[0].moment)
-            else:
-                longer.append((memory, sentences))
-                work.set_end(memory, text)
-    for memory, sentences in longer:  # after memories that already remind of the same
-        work.make(memory, sentences)
+    """Give memories that only remind their times, and make a reminder for each future time that another one names,
+    once."""
+    for memory in draft.memories():
+        if is_own(memory) or {"remind", "due"} & memory.properties.keys():
+            continue
+        text = draft.content(memory)[:LONGEST]
+        if memory.category == REMINDERS:  # a person put it there
+            if is_plain(text):
+                _set_times(draft, memory, due(text, draft.written_at(memory), draft.view.now))
+            continue
+        sentences = list(_sentences(draft, memory, text))
+        if sentences and _is_all(sentences[0], text):
+            _set_times(draft, memory, sentences[0].moment)
+        else:
+            _set_end(draft, memory, text)
+            _make(draft, memory, sentences)
 
 
-class _ReminderMaker:
-    def __init__(self, draft: Draft) -> None:
-        self.known: set[_What] = set()
-        self._draft = draft
+def _set_times(draft: Draft, memory: Memory, moment: Moment | None) -> None:
+    if moment is not None and draft.may(memory):
+        draft.set(memory, "its words say when", **times_of(moment))
 
-    def complete(self, memory: Memory) -> None:
-        """Set the time of a reminder that a person put into the folder."""
-        text = self._draft.content(memory)
-        since, now = self._draft.written_at(memory), self._draft.view.now
-        moment = due(text, since, now) if is_plain(text) else None
-        if moment is not None and self._draft.may(memory):
-            self.known.add(_what(memory, times_of(moment), memory.hash))
-            self._draft.set(memory, "its words say when", **times_of(moment))
 
-    def set_times(self, memory: Memory, moment: Moment) -> None:
-        """Give a memory that is only a reminder its time; it stays in its category."""
-        what = _what(memory, times_of(moment), memory.hash)
-        if what not in self.known and self._draft.may(memory):
-            self.known.add(what)
-            self._draft.set(memory, "its words say when", **times_of(moment))
+def _set_end(draft: Draft, memory: Memory, text: str) -> None:
+    """Set the end of a memory that says until when it holds, unless it has one or is stable."""
+    if any(memory.text(key) for key in ("expires_at", "decay_policy")) or not is_plain(text):
+        return
+    until = language().end(text, draft.written_at(memory))
+    if until is None or _bounds(text, until.start, until.end) != (0, len(text.rstrip())):
+        return
+    midnight = (until.when + timedelta(days=1)).replace(hour=0, minute=0)
+    end = midnight if until.all_day else until.when
+    if draft.may(memory):
+        draft.set(memory, "its words say until when", expires_at=stamp(end.timestamp()))
 
-    def set_end(self, memory: Memory, text: str) -> None:
-        """Set the end of a memory that says until when it holds, unless it has one or is stable."""
-        if any(memory.text(key) for key in ("expires_at", "decay_policy")) or not is_plain(text):
-            return
-        until = language().end(text, self._draft.written_at(memory))
-        if until is None or _bounds(text, until.start, until.end) != (0, len(text.rstrip())):
-            return
-        midnight = (until.when + timedelta(days=1)).replace(hour=0, minute=0)
-        end = midnight if until.all_day else until.when
-        if self._draft.may(memory):
-            why = "its words say until when"
-            self._draft.set(memory, why, expires_at=stamp(end.timestamp()))
 
-    def make(self, memory: Memory, sentences: list[_Sentence]) -> None:
-        """Make a reminder for each sentence that has none yet."""
-        seen: dict[str, list[str]] = {}
-        for sentence in sentences:
-            words = seen.setdefault(sentence.span, [])
-            if sentence.words in words:
-                continue
-            words.append(sentence.words)
-            new = _new(self._draft, memory, sentence, len(words))
-            what = _what(memory, new.properties, content_hash(new.content))
-            if not self._is_there(new, what) and self._draft.may(memory, new=1):
-                self.known.add(what)
-                self._draft.create(new, f"found in “{memory.title}”: {sentence.span}")
-                links: list[Value] = [*entries(self._draft.see(memory)), f"[[{new.title}]]"]
-                self._draft.set(memory, f"reminds of “{new.title}”", links=links)
-
-    def _is_there(self, new: New, what: _What) -> bool:
-        """Whether it is known, or a longer memory reminds of it at the same time."""
-        if what in self.known or self._draft.has_id(new.id):
-            return True
-        return any(
-            new.content.strip() in self._draft.content(memory)
-            for memory in self._draft.memories()
-            if memory.text("remind") and _what(memory, memory.properties, "")[1:] == what[1:]
-        )
+def _make(draft: Draft, memory: Memory, sentences: Iterable[_Sentence]) -> None:
+    numbers: Counter[str] = Counter()
+    for sentence in {(each.span, each.words): each for each in sentences}.values():
+        numbers[sentence.span] += 1
+        new = _new(draft, memory, sentence, numbers[sentence.span])
+        if not draft.has_id(new.id) and draft.may(memory, new=1):
+            draft.create(new, f"found in “{memory.title}”: {sentence.span}")
+            links: list[Value] = [*entries(draft.see(memory)), f"[[{new.title}]]"]
+            draft.set(memory, f"reminds of “{new.title}”", links=links)
 
 
 def other_time(text: str, before: str, now: datetime) -> Phrase | None:
@@ -164,11 +118,6 @@ def other_time(text: str, before: str, now: datetime) -> Phrase | None:
     phrase = language().phrase(text.strip(), now)
     is_known = set(safe_title(phrase.words).split()) <= set(safe_title(before).split())
     return None if is_known or phrase.rest else phrase
-
-
-def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:
-    times = (properties.get(key) for key in ("remind", "repeat"))
-    return own_hash, *times, memory.scope, *(memory.text(key) for key in _INHERITED)
 
 
 def _is_all(sentence: _Sentence, text: str) -> bool:
