@@ -19,7 +19,6 @@ from itertools import islice
 from vaultmem.adapter import Moment, Value
 from vaultmem.dreams.short_texts import (
     HANS,
-    facts,
     form,
     importance,
     memory_type,
@@ -41,8 +40,6 @@ SHARPNESS = 1.2  # of the softmax
 NONE_OF_THEM = 1.0  # the fixed sum of "none of them"
 CLOSENESS_WEIGHT = 8.0  # points for one whole cosine above the mean
 IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
-SOMEBODY = 1.6  # for people: a text that says of someone what is true of people only
-_OF_PEOPLE = ("lives in", "works at", "married to", "born in")  # statements
 _MOST_REASONS = 6
 
 _DENIAL = form("denied")
@@ -112,9 +109,6 @@ def scores(text: str) -> Scored:
     sums: dict[str, float] = defaultdict(float)
     for hit in hits:
         sums[hit.category] = round(sums[hit.category] + hit.weight, 4)
-    if "people" not in sums and (predicate := _of_somebody(text)):
-        sums["people"] = SOMEBODY
-        why.append(f"people: says what somebody {predicate} +{SOMEBODY:g}")
     head = text[:CAP]
     is_long = len(head.split()) + len(HANS.findall(head)) > 3
     if "people" not in sums and is_long and not _PERSON.search(head.lower()):
@@ -138,19 +132,6 @@ def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict
     rounded = {category: round(total, 4) for category, total in sums.items()}
     sure = best if confidence >= THRESHOLD else None
     return Verdict(sure, confidence, tuple(why), rounded, by_words)
-
-
-def _of_somebody(text: str) -> str:
-    """What a text says of another person that is true of people only, in words that the signals lack."""
-    stated = facts(text[:SHORT])
-    return next(
-        (
-            statement.property
-            for statement in stated
-            if statement.property in _OF_PEOPLE and statement.subject != "user"
-        ),
-        "",
-    )
 
 
 def _hits(text: str) -> Iterator[_Hit]:
