@@ -79,26 +79,6 @@ def test_what_differs_in_a_number_a_name_or_its_rest_is_two(one: str, other: str
     assert not are_one(pair(one, other))
 
 
-@pytest.mark.parametrize(
-    ("days", "reads", "survivor"),
-    [
-        ((5, 5), (0, 0), "Tea"),  # equally old
-        ((5, 9), (0, 0), "Tea"),  # younger, but with the clean name
-        ((5, 9), (0, 3), "Tea, 2026-11-22"),
-    ],
-)
-def test_the_clean_name_survives_unless_the_other_is_read_more(
-    days: tuple[float, float], reads: tuple[int, int], survivor: str
-) -> None:
-    names = ("knowledge/Tea", "knowledge/Tea, 2026-11-22")
-    files = dict(memory_file(name, LONG, day) for name, day in zip(names, days, strict=True))
-    counted = dict(zip(files, reads, strict=True))
-    _, after = StandInView(files, {}, counted).run(merge)
-    assert [path for path in after.files if "/archive/" not in path] == [
-        f"vaultmem/knowledge/{survivor}.md"
-    ]
-
-
 APART: list[dict[str, Value]] = [
     {"scope": "agent:claude"},
     {"private": True},

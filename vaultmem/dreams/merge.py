@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from vaultmem.adapter import Value
@@ -17,9 +16,6 @@ from vaultmem.memories.model import INBOX, Memory
 from vaultmem.notes.places import KEYS
 from vaultmem.progress import track
 from vaultmem.text.times import stamp
-
-# The suffix that text.titles adds to a title already taken.
-_DATED = re.compile(r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$")
 
 
 def merge(draft: Draft, trust: str = CONNECTED) -> None:
@@ -51,14 +47,11 @@ def _pass(draft: Draft, trust: str) -> bool:
 
 
 def _rank(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
-    """Sort key, survivor first: the person's own words, most reads, a title without an added day, the oldest."""
-    titles = {fold(memory.title) for memory in draft.memories()}
+    """Survivors first: the person's own words, most reads, the oldest."""
 
-    def rank(memory: Memory) -> tuple[int, float, bool, float, str]:
-        dated = _DATED.search(memory.title)
-        is_second = dated is not None and fold(memory.title[: dated.start()]) in titles
+    def rank(memory: Memory) -> tuple[int, float, float, str]:
         standing = access.standing(access.origin(memory.properties))
-        return standing, -draft.reads(memory), is_second, memory.created, memory.path
+        return standing, -draft.reads(memory), memory.created, memory.path
 
     return sorted(memories, key=rank)
 
