@@ -169,15 +169,12 @@ def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
 
 def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool]) -> bool:
     """Whether advice of this kind can still be followed for these."""
-    if kind == CLASSIFY or len(group) != 2:
-        return kind == CLASSIFY and len(group) == 1
+    if kind == CLASSIFY:
+        return True
     one, other = group
-    if one.path == other.path:
-        return False
     if kind == CONTRADICTION:
         return _side(one) == _side(other)
-    are_kin = kin(one, is_approved) == kin(other, is_approved)
-    return kind == MERGE and are_kin and is_of_one_writer(one, other)
+    return kin(one, is_approved) == kin(other, is_approved) and is_of_one_writer(one, other)
 
 
 def opinions(session: Session) -> list[Proposal]:
@@ -233,13 +230,9 @@ def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> 
 def forget_stale(session: Session) -> None:
     """Drop proposals and questions about memories that have changed. What the person decided on stays."""
     by_id, ledger, answers = _by_id(session), session.store.ledger, session.store.answers()
-    every = reads.all_proposals(ledger)
-    rows = [row for row in every if row.is_of_model and not is_decided(row.id, answers)]
-    gone = [row.id for row in rows if row.state == CONSULTED and not _unchanged_group(row, by_id)]
-    gone += [
-        row.id
-        for row in rows
-        if row.state != CONSULTED and not usable_group(row, by_id, session.is_approved)
+    rows = [row for row in reads.all_proposals(ledger) if row.is_of_model]
+    gone = [
+        row.id for row in rows if not (_unchanged_group(row, by_id) or is_decided(row.id, answers))
     ]
     reads.replace_proposals(ledger, {}, gone, session.now)
 
