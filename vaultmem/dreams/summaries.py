@@ -300,13 +300,7 @@ def _sittings(draft: Draft) -> list[Sitting]:
     for memory in sorted(draft.memories(), key=lambda each: (each.created, each.path)):
         if name := _session_of(memory):
             groups[memory.scope, name].append(memory)
-    sittings = [Sitting(*key, tuple(group)) for key, group in groups.items() if len(group) > 1]
-    return sorted(sittings, key=_sitting_order)
-
-
-def _sitting_order(sitting: Sitting) -> tuple[float, str, str, str]:
-    first = sitting.memories[0]
-    return first.created, first.path, sitting[0], sitting[1]
+    return [Sitting(*key, tuple(group)) for key, group in groups.items() if len(group) > 1]
 
 
 def _session_of(memory: Memory) -> str:

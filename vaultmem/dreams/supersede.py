@@ -11,6 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import mul
 
 from vaultmem.adapter import Properties
 from vaultmem.dreams import paraphrase, short_texts
@@ -124,7 +125,9 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
     best, replaced = pairs[at], olds[at]
     # Without a second text the margin proves nothing: the replacement must be likely on its own.
-    is_certain = best.replaces > DOUBTFUL and _certainty(new, pairs, best) > _CERTAIN
+    scores = [relation.replaces for relation in pairs]
+    evidence = (*signs(new, scores, contradicts=best.contradicts), 1.0)
+    is_certain = best.replaces > DOUBTFUL and math.fsum(map(mul, _CERTAINTY, evidence)) > _CERTAIN
     if is_event(new) or not (best.contradicts or is_certain) or not best.is_likelier:
         return pairs
     for old, pair in zip(olds, pairs, strict=True):
@@ -165,11 +168,6 @@ def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[floa
     first, second = [*sorted(scores, reverse=True), _NEVER][:2]
     margin, cue = min(_FAR, first - second), float(read(new[:CAP]).cue)
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
-
-
-def _certainty(new: str, scored: Sequence[Relation], best: Relation) -> float:
-    result = signs(new, [relation.replaces for relation in scored], contradicts=best.contradicts)
-    return math.fsum(weight * part for weight, part in zip(_CERTAINTY, (*result, 1.0), strict=True))
 
 
 def widespread(texts: Sequence[str]) -> frozenset[str]:

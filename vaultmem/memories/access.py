@@ -114,16 +114,13 @@ def origin(properties: Properties) -> Origin:
     source, agent = properties.get("source"), properties.get("agent")
     writer = agent if isinstance(agent, str) else "unknown" if agent else ""
     is_ingested = bool(properties.get("source_path"))
-    is_name = isinstance(source, str) and not is_ingested and _is_assistant(source, writer)
-    named = str(source) if is_name else ""
+    named = source if isinstance(source, str) and not is_ingested else ""
+    if canonical_name(named) not in KNOWN_ASSISTANTS and not (writer and is_same(named, writer)):
+        named = ""
     outside = any(
         where and where not in (DREAM, named) for where in (source, properties.get("url"))
     )
     return Origin(writer or named, outside)
-
-
-def _is_assistant(source: str, writer: str) -> bool:
-    return canonical_name(source) in KNOWN_ASSISTANTS or (bool(writer) and is_same(source, writer))
 
 
 def is_trusted(source: Origin, to: Viewer, trust: str) -> bool:

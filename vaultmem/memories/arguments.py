@@ -38,15 +38,11 @@ def find_control(text: str) -> re.Match[str] | None:
     return None if is_plain else CONTROL.search(text)
 
 
-def _quote(name: str) -> str:
-    return f'"{name}"'
-
-
 class Arguments:
     """The parameters of one request. Every method raises VaultmemError or UsageError in one clear line."""
 
     def __init__(
-        self, params: JsonObject, spelled: Callable[[str], str] = _quote, redacted: tuple[str, ...] = ()
+        self, params: JsonObject, spelled: Callable[[str], str] = '"{}"'.format, redacted: tuple[str, ...] = ()
     ) -> None:  # fmt: skip
         self.spelled = spelled  # spells a parameter as the door of the request does
         self.redacted = redacted  # the kinds of secrets removed

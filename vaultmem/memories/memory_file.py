@@ -213,7 +213,6 @@ class MemoryCache:
         with contextlib.suppress(OSError, StateError):
             make_private(os.path.dirname(self._path))
             replace_private(self._path, text)
-            os.unlink(f"{self._path.removesuffix('.json')}.db")  # of earlier versions
 
 
 def _stored(path: str, *fields: Any) -> Stored:

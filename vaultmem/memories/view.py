@@ -81,7 +81,7 @@ class View:
         names = rules.names(path, note)
         keys = {key for name in names for key in rules.affected(name)}
         names |= {name for key in keys for name in rules.lookups(key)}
-        return any(self._paths_named(catalog, name) for name in names)
+        return any(catalog_read.files_named(catalog, name) for name in names)
 
     @cached_property
     def _catalog(self) -> Catalog | None:
@@ -117,9 +117,6 @@ class View:
         titles = [head.title for head in heads.values()]
         names = [*titles, file_name(path), path.removesuffix(".md")]
         return next((name for name in names if self.target(name) == path), "")
-
-    def _paths_named(self, catalog: Catalog, name: str) -> list[str]:
-        return [path for path, _ in catalog_read.files_named(catalog, name)]
 
     def sources(self, path: str) -> Sequence[str]:
         """The notes that link there."""
