@@ -4,7 +4,7 @@ store, which a dream may hold for a minute."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, time, timedelta
 from functools import lru_cache
 from weakref import WeakKeyDictionary
@@ -18,7 +18,14 @@ from vaultmem.memories.access import SCOPE
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.store import MemoryStore
 from vaultmem.recall import hop, recall_candidate
-from vaultmem.recall.recall_candidate import NEAR, NEAR_OF_PAGES, Candidate, Chosen, Criteria
+from vaultmem.recall.recall_candidate import (
+    NEAR,
+    NEAR_OF_PAGES,
+    Candidate,
+    Chosen,
+    Criteria,
+    best_first,
+)
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.recall.recall_text import held_back_json, to_json
 from vaultmem.search.query import plain
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
     from vaultmem.recall.recall_text import RecallReport
 
 LONGEST = 20_000  # characters of a question
+Result = tuple[list[Candidate], str]  # the candidates, and what a step did
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 
 _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
@@ -160,10 +168,22 @@ class Run:
 
     def carry_out(self) -> None:
         """Run all steps."""
-        candidates = self._relevant(self._second_round(self._candidates()))
-        candidates = self._recency(self._score(candidates))
-        candidates = self._diversity(self._confidence(candidates))
+        candidates = self._step("hop", self._second_round, self._candidates())
+        candidates = self._score(self._step("fit", self._relevant, candidates))
+        candidates = self._step("recency", self._recency, candidates)
+        candidates = best_first(self._step("confidence", self._confidence, candidates))
+        candidates = self._step("mmr", self._diversity, candidates)
         self._budget(self._with_archive(candidates))
+
+    def _step(
+        self, name: str, work: Callable[[list[Candidate]], Result], candidates: list[Candidate]
+    ) -> list[Candidate]:
+        """Run a step unless it is switched off, and record what it did."""
+        if not self._wants(name):
+            return candidates
+        candidates, did = work(candidates)
+        self._say(name, did, candidates)
+        return candidates
 
     def _with_archive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Add memories of the archive: first those that held at a past time and answer as well as the best, then the
@@ -242,17 +262,13 @@ class Run:
             left = f"{plural(len(others), 'answer')} of other scopes left out"
             self.look.remarks.append(f"{left}; recall with {options} tells them, too")
 
-    def _second_round(self, candidates: list[Candidate]) -> list[Candidate]:
+    def _second_round(self, candidates: list[Candidate]) -> Result:
         """Run the second round (see hop)."""
-        if not self._wants("hop"):
-            return candidates
         if rest := hop.without_own_name(plain(self.criteria.query), candidates):
             self.criteria = self.criteria._replace(query=rest)
             candidates = hop.merged(candidates, self._candidates())
             self._say("name", f"asked without the person's own name, too: {rest}", candidates)
-        candidates, did = hop.followed(self.look, self._sources, self.criteria, candidates)
-        self._say("hop", did, candidates)
-        return candidates
+        return hop.followed(self.look, self._sources, self.criteria, candidates)
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
         """Facts of conversations among the best, which the person can approve as memories."""
@@ -266,16 +282,12 @@ class Run:
         there = self._sources.proposed(self.look, among)
         return [item for item in among if item.path in there]
 
-    def _relevant(self, candidates: list[Candidate]) -> list[Candidate]:
-        if not self._wants("fit"):
-            return candidates
+    def _relevant(self, candidates: list[Candidate]) -> Result:
         fit = recall_candidate.relevant(candidates, self.criteria.query)
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
-        text = f"left out {len(candidates) - len(fit)} with no telling word of the question and a cosine below {bar}"
-        self._say("fit", text, fit)
-        if len(fit) < len(candidates):
-            self.left_out["of little relevance"] = len(candidates) - len(fit)
-        return fit
+        if left := len(candidates) - len(fit):
+            self.left_out["of little relevance"] = left
+        return fit, f"left out {left} with no telling word of the question and a cosine below {bar}"
 
     def _score(self, candidates: list[Candidate]) -> list[Candidate]:
         logits = self._logits(candidates)
@@ -308,35 +320,20 @@ class Run:
             self.look.remarks.append(f"not reranked: {error}")
             return None
 
-    def _recency(self, candidates: list[Candidate]) -> list[Candidate]:
-        if not self._wants("recency"):
-            return candidates
+    def _recency(self, candidates: list[Candidate]) -> Result:
         weight = self.criteria.recency_weight
-        candidates = recall_candidate.with_recency(candidates, self.look.now, weight)
-        text = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
-        self._say("recency", text, candidates)
-        return candidates
+        did = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
+        return recall_candidate.with_recency(candidates, self.look.now, weight), did
 
-    def _confidence(self, candidates: list[Candidate]) -> list[Candidate]:
-        if not self._wants("confidence"):
-            return candidates
-        candidates = recall_candidate.with_confidence(candidates)
-        text = f"score less {recall_candidate.CONFIDENCE_WEIGHT:g} of what is not sure"
-        self._say("confidence", text, candidates)
-        return candidates
+    def _confidence(self, candidates: list[Candidate]) -> Result:
+        did = f"score less {recall_candidate.CONFIDENCE_WEIGHT:g} of what is not sure"
+        return recall_candidate.with_confidence(candidates), did
 
-    def _diversity(self, candidates: list[Candidate]) -> list[Candidate]:
-        if not self._wants("mmr"):
-            return recall_candidate.best_first(candidates)
-        candidates = recall_candidate.best_first(candidates)
+    def _diversity(self, candidates: list[Candidate]) -> Result:
         similar, how = self._similarities(candidates)
-        weight = self.criteria.mmr_lambda
-        candidates = recall_candidate.diverse(
-            candidates, recall_candidate.repeating(candidates, similar), weight
-        )
-        text = f"{weight:g} score - {1 - weight:g} similarity to what comes before, by {how}"
-        self._say("mmr", text, candidates)
-        return candidates
+        similar, weight = recall_candidate.repeating(candidates, similar), self.criteria.mmr_lambda
+        did = f"{weight:g} score - {1 - weight:g} similarity to what comes before, by {how}"
+        return recall_candidate.diverse(candidates, similar, weight), did
 
     def _similarities(self, candidates: Sequence[Candidate]) -> tuple[Similarities, str]:
         if self.look.semantic and candidates:
