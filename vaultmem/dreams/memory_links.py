@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 
 from vaultmem.adapter import Value
 from vaultmem.adapter.scan import hidden_spans
@@ -38,16 +39,12 @@ class Names:
         away = [*draft.view.archived(), *archived]
         self._archived = {fold(memory.title): memory for memory in away}
         self._archived_by_id = {memory.id: memory for memory in self._archived.values()}
-        self._targets: dict[str, str | None] = {}
+        self._target = cache(draft.view.target)
 
     def living(self, name: str) -> Memory | None:
         """The living memory of that name."""
-        if "/" not in name and (memory := self._living.get(fold(name))):
-            return memory
         target = self._target(name)
-        if target is not None:
-            return self._by_path.get(target)
-        return self._living.get(fold(name)) if "/" in name else None
+        return self._living.get(fold(name)) if target is None else self._by_path.get(target)
 
     def successor(self, name: str) -> Memory | None:
         """The memory that replaced the archived one of that name."""
@@ -70,11 +67,6 @@ class Names:
             return False
         target = self._target(name)
         return target is not None and target not in self._by_path
-
-    def _target(self, name: str) -> str | None:
-        if name not in self._targets:
-            self._targets[name] = self._draft.view.target(name)
-        return self._targets[name]
 
 
 def link_to(memory: Memory) -> str:
