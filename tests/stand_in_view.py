@@ -5,12 +5,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.ledger.reads import Left
-from vaultmem.memories import model
 from vaultmem.memories.draft import Draft, Plan
 from vaultmem.memories.model import (
     ARCHIVE,
@@ -138,11 +136,6 @@ class StandInView:
     def reinforced(self, memory: Memory) -> str:
         return self.reinforced_at.get(memory.path, "")
 
-    def confidence(self, memory: Memory) -> float:
-        reinforced = seconds(memory.properties.get("last_reinforced_at"))
-        aging = model.Aging(memory.decay_policy, memory.created, reinforced)
-        return aging.confidence(self.now.timestamp())
-
     def is_approved(self, memory: Memory) -> bool:
         return memory.path in self.approved
 
@@ -154,20 +147,6 @@ class StandInView:
 
     def target(self, name: str) -> str | None:
         return self._titles.get(_title(name))
-
-    def sources(self, path: str) -> Sequence[str]:
-        return sorted(self._sources.get(_title(path), set()) - {path})
-
-    @cached_property
-    def _sources(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
-        for path, text in [
-            *self.notes.items(),
-            *((path, file.content) for path, file in self.files.items()),
-        ]:
-            for name in link_targets(text):
-                found.setdefault(_title(name), set()).add(path)
-        return found
 
     def closeness(self, texts: Sequence[str]) -> Mapping[str, Mapping[str, float]] | None:
         return None if self.cosines is None else {text: {} for text in texts}

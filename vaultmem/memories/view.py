@@ -11,7 +11,7 @@ from vaultmem.adapter import FrontMatter
 from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, Memory
-from vaultmem.memories.records import confidence, reads_of
+from vaultmem.memories.records import reads_of
 from vaultmem.notes.places import file_name, is_our_page
 from vaultmem.plugins import language
 from vaultmem.vault.walk import walk
@@ -52,11 +52,6 @@ class View:
     def reinforced(self, memory: Memory) -> str:
         """When a person or an assistant last reinforced it, on any machine; "" for never."""
         return self._session.reinforced.get(memory.id, "")
-
-    def confidence(self, memory: Memory) -> float:
-        """Its confidence, from 0.0 to 1.0."""
-        now, half_life = self.now.timestamp(), self._store.half_life
-        return confidence(memory, self._session.reads, now, half_life)
 
     def has_id(self, id_: str) -> bool:
         """Whether any memory, living or archived, has this id."""
