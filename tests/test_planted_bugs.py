@@ -49,7 +49,7 @@ PLANTED = [
     ("vaultmem/dreams/dream.py", "tests/test_plan_adopt.py",
      "< QUIET and", "< 0 and"),
     ("vaultmem/dreams/same.py", "tests/test_plan_merge.py -k union",
-     "elif _fold(unit) not in present:", "elif _fold(unit) not in present and len(unit[0]) > 8:"),
+     "(folded and folded not in present)", "(folded and folded not in present and len(line) > 8)"),
     ("vaultmem/history/undo.py", "tests/test_undo.py -k other_lines",
      "if data == new:", "if True:"),
     ("vaultmem/vault/write.py", "tests/test_write.py -k displaced",
