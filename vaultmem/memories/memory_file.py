@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import StateError
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import NamedTuple
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets, provisional
 from vaultmem.notes import pages, places
 from vaultmem.notes.places import phase_of
@@ -21,9 +21,6 @@ from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy
 from vaultmem.vault.files import CAP, Inside, decode, reason_of, same_moment
 from vaultmem.vault.walk import Entry, nfc
-
-if TYPE_CHECKING:
-    from typing import Any
 
 _CHUNK = 1 << 20
 _BETWEEN_TAGS = lazy(r"[,，\s]+")
@@ -203,7 +200,7 @@ class MemoryCache:
         try:
             with open(self._path, encoding="ascii") as file:
                 found, files = json.load(file)
-            return {row[0]: _stored(*row) for row in files} if found == self._format else {}
+            return {row[0]: _stored(row) for row in files} if found == self._format else {}
         except (OSError, ValueError, TypeError, AttributeError, KeyError, IndexError):
             return {}  # there is none, or it is damaged
 
@@ -215,18 +212,18 @@ class MemoryCache:
             replace_private(self._path, text)
 
 
-def _stored(path: str, *fields: Any) -> Stored:
-    size, mtime_ns, inode, blob, style, memory, trouble = fields
-    known = None if memory is None else _memory(*memory)
-    return Stored(
-        path, size, mtime_ns, inode, bytes.fromhex(blob), sys.intern(style), known, trouble
-    )
+def _stored(row: Iterable[object]) -> Stored:
+    stored = Stored._make(row)
+    return stored._replace(
+        blob=bytes.fromhex(str(stored.blob)), style=sys.intern(stored.style),
+        memory=None if stored.memory is None else _memory(stored.memory),
+    )  # fmt: skip
 
 
-def _memory(*fields: Any) -> Memory:
-    memory = Memory(*fields)
+def _memory(row: Iterable[object]) -> Memory:
+    memory = Memory._make(row)
     return memory._replace(
         category=sys.intern(memory.category), phase=sys.intern(memory.phase), scope=sys.intern(memory.scope),
-        tags=tuple(memory.tags), properties=compact(memory.properties), sketch=bytes.fromhex(fields[12]),
+        tags=tuple(memory.tags), properties=compact(memory.properties), sketch=bytes.fromhex(str(memory.sketch)),
         links=tuple(memory.links),
     )  # fmt: skip

@@ -36,8 +36,6 @@ from vaultmem.vault.batch_record import Header, Outcome
 from vaultmem.vault.files import digest
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from vaultmem.adapter import JsonObject
     from vaultmem.ledger.ledger import Ledger
     from vaultmem.vault.batch_record import AnswerChange
@@ -169,9 +167,9 @@ def _open(session: Session) -> list[Proposal]:
 
 def open_for_notes(ledger: Ledger, answers: Answers) -> list[Proposal]:
     """The open ones not from a model, by path."""
-    rows: list[Any] = [row.fields for row in open_rows(ledger, answers) if not row.is_of_model]
-    fields = [{name: row[name] for name in Proposal._fields if name in row} for row in rows]
-    every = [Proposal(**row) for row in fields]
+    rows = [row.fields for row in open_rows(ledger, answers) if not row.is_of_model]
+    names, defaults = Proposal._fields, Proposal._field_defaults
+    every = [Proposal._make(row.get(name, defaults.get(name)) for name in names) for row in rows]
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
