@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import pairs
-from tests.stand_in_view import StandInView, memory_file
+from tests.stand_in_view import NOW, StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.dreams.short_texts import is_event, is_working_note
 from vaultmem.dreams.supersede import (
@@ -233,6 +233,17 @@ def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
     plan, after = StandInView(files).run(supersede)
     assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
     assert after.run(supersede)[0].changes == ()
+
+
+def test_old_memories_are_compared_when_they_are_imported() -> None:
+    files = dict([
+        memory_file("project/Old", "The API listens on port 8080.", 50),
+        memory_file("project/New", "The API listens on port 9090 now.", 40),
+    ])  # fmt: skip
+    assert StandInView(files).run(supersede)[0].changes == ()
+    imported = {path: file._replace(mtime=NOW.timestamp()) for path, file in files.items()}
+    plan, _ = StandInView(imported).run(supersede)
+    assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
 
 
 def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:

@@ -310,7 +310,8 @@ def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
         for stem in stems(texts[memory.path]):
             having[stem].append(memory)
     for new in track("comparing", sorted(stated, key=lambda memory: (memory.created, memory.path))):
-        if max(new.created, new.updated) < since or new.id in done:
+        # By the time of its file, too: what is imported may be old.
+        if max(new.created, new.updated, new.mtime) < since or new.id in done:
             continue
         olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])
         compared = _relate(draft, new, texts[new.path], [texts[old.path] for old in olds], olds)
