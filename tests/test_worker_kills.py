@@ -173,7 +173,25 @@ def test_a_disk_that_is_full_after_the_first_fact_costs_none(
         patched.setattr("vaultmem.vault.batches.create", create)
         _once_now(worker)
     assert len(facts(opened)) == worker.turns.count() == 1
-    _once_now(worker)
-    for what in ("owns a boat", "has two cats"):
-        assert any(what in fact for fact in facts(opened))
-    assert worker.turns.count() == 0
+    worker = Worker(
+        opened, lambda _: model
+    )  # of another process, which knows only what is on the disk
+    assert worker.work_once() == 1
+    assert facts(opened) == ["The user has two cats, said 1", "The user owns a boat, said 1"]
+    assert (model.asked, worker.turns.count()) == (1, 0)
+
+
+def test_a_note_that_is_removed_before_a_restart_stays_away_and_is_not_learned(
+    vault: Path, opened: Vault
+) -> None:
+    worker = Worker(opened)
+    item = worker.turns.begin("c", "I live in Porto.", time.time())
+    worker.turns.close(item, time.time())
+    worker._write_notes()
+    [note] = opened.entries("c", ["turns"])
+    (vault / note["path"]).unlink()
+    worker.turns.finish(
+        item, "Late.", time.time()
+    )  # the server holds the turn as it was when it began
+    assert Worker(opened).work_once() == 1
+    assert (said(opened), facts(opened)) == (["Late."], [])

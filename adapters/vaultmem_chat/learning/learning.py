@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning import reconcile
 from vaultmem_chat.learning.reconcile import Decisions, Existing
-from vaultmem_chat.learning.turn_queue import Item
+from vaultmem_chat.learning.turn_queue import FACTS, NOTED, Item
 from vaultmem_chat.llm.replies import shape
 
 NEWEST = 100  # facts; one turn has three, and others may have been added in between
@@ -45,6 +45,7 @@ LONGEST_SECRET = 10_000  # characters: a secret that is cut would not be recogni
 LONGEST = 20_000  # characters of a message that are searched for facts
 
 Record = dict[str, object]
+Keep = Callable[[Item, str, list[str]], None]
 
 
 class Learned(NamedTuple):
@@ -74,18 +75,22 @@ class Source(NamedTuple):
 
 
 def learn(
-    vault: Vault, item: Item, model: Model | None, noted: Collection[str] = (), *, is_retry: bool = False
+    vault: Vault, item: Item, model: Model | None, noted: Collection[str] = (), keep: Keep | None = None
 ) -> Learned:  # fmt: skip
     """Store a turn, except notes in `noted` that were deleted since, and its facts; of a turn that is answered once
-    more, the facts are known. `is_retry`: an attempt that failed may have written some of them."""
+    more, the facts are known. `keep` stores the facts in the queue before they are written: if the disk is full after
+    the first of them, another attempt, of whichever process, writes the others in the same words."""
     keep_turn(vault, item, noted)
     words = _current_words(vault, item)
     if words is None:
         return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, talk.scope_of(item.conversation))
     existing = entries(vault, item.conversation)
-    is_learned = not is_retry and _is_learned(vault, item)
-    new_facts, trouble = ([], "") if is_learned else find_facts(words, model, item.began)
+    new_facts, trouble = item.texts(FACTS) if words == item.user else [], ""
+    if not new_facts and not _is_learned(vault, item):
+        new_facts, trouble = find_facts(words, model, item.began)
+        if new_facts and keep is not None:
+            keep(item, FACTS, new_facts)
     learned = take_in(vault, source, new_facts, model, existing)
     end = max(item.finished or item.began, item.began) + 0.001
     return learned._replace(
@@ -113,7 +118,7 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
             "created_at": fine_stamp(max(at, item.began + 0.001)), "of": [item.user_id],
             "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
         })  # fmt: skip
-    ids = [str(turn["id"]) for turn in new]
+    ids, noted = [str(turn["id"]) for turn in new], {*noted, *item.texts(NOTED)}
     if set(ids).intersection(noted):
         there = {
             entry["id"] for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True)

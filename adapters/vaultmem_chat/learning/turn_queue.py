@@ -17,7 +17,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from vaultmem import now
@@ -28,6 +28,8 @@ from vaultmem.paths import make_private, replace_private
 
 log = logging.getLogger("vaultmem.turns")
 
+FACTS = "facts"  # in an item's meta: the facts in the user's words
+NOTED = "noted"  # in an item's meta: the ids of its notes
 SERVICE = "service"  # in an item's meta: the origin of the model service that it was sent to
 FOLDER = "turns"  # in the state folder
 OPEN_FOR = 600.0  # seconds after which no answer is expected
@@ -55,6 +57,13 @@ class Item(NamedTuple):
     def assistant_id(self) -> str:
         """The id of the assistant's turn."""
         return derived_id(self.id, ASSISTANT)
+
+    def texts(self, name: str) -> list[str]:
+        """The texts that an earlier attempt stored with it: FACTS or NOTED."""
+        result = self.meta.get(name)
+        return (
+            [text for text in result if isinstance(text, str)] if isinstance(result, list) else []
+        )
 
     @property
     def name(self) -> str:
@@ -92,6 +101,14 @@ class Turns:
     def close(self, item: Item, at: float) -> Item:
         """End a turn without a complete answer; the user's words stay."""
         return self._save(item._replace(finished=at, is_open=False))
+
+    def add(self, item: Item, name: str, texts: Iterable[str]) -> None:
+        """Store texts with a turn, for the next attempt. An open turn is not changed: it belongs to the process that
+        serves it."""
+        with self._changing():
+            now = self._read(item.name)
+            if now is not None and not now.is_open:
+                self._write(now._replace(meta={**now.meta, name: list(texts)}))
 
     def done(self, item: Item) -> bool:
         """Remove a turn that was learned from. Returns False, and keeps it, if an answer arrived meanwhile."""
@@ -182,6 +199,9 @@ class Turns:
 
     def _save(self, item: Item) -> Item:
         with self._changing():
+            now = self._read(item.name)
+            if now is not None:  # with what was added to it meanwhile
+                item = item._replace(meta={**item.meta, **now.meta})
             self._write(item)
         return item
 

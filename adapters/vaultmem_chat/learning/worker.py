@@ -18,7 +18,7 @@ from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.index.catalog import catalog_errors
 from vaultmem.text import urls
 from vaultmem_chat.learning.learning import Learned, keep_turn, learn
-from vaultmem_chat.learning.turn_queue import FOLDER, SERVICE, Item, Turns
+from vaultmem_chat.learning.turn_queue import FOLDER, NOTED, SERVICE, Item, Turns
 from vaultmem_chat.llm.llm import within_budget
 
 log = logging.getLogger("vaultmem.conversations")
@@ -158,8 +158,8 @@ class Worker:
             model = self._model(item) if may_ask else None
             _, noted = self._noted.get(item.id, (None, []))
             with catalog_errors():
-                limited, is_retry = within_budget(vault.config, model), item.id in self._failed
-                learned = learn(vault, item, limited, noted, is_retry=is_retry)
+                limited = within_budget(vault.config, model)
+                learned = learn(vault, item, limited, noted, self.turns.add)
             is_done = self.turns.done(item)
         except VaultmemError as error:
             vault.close()
@@ -201,7 +201,9 @@ class Worker:
             self._step_aside()
             try:
                 with _open(self._vault) as vault:
-                    noted[item.id] = item.finished, keep_turn(vault, item, ids)
+                    ids = keep_turn(vault, item, ids)
+                self.turns.add(item, NOTED, ids)
+                noted[item.id] = item.finished, ids
             except (VaultmemError, OSError) as error:  # tried again; the worker reports it
                 log.debug("a turn is not written yet: %s", error)
 
