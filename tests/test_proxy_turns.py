@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
+from tests.index_dump import synced
+from tests.proxy_run import proxied, user
+from tests.scripted_llm import ScriptedLlm, scripted_llm, text, tool_calls
+from vaultmem import Vault
 from vaultmem.errors import StateError
 from vaultmem_chat.memory_context import Context, Limits
 from vaultmem_chat.proxy import chat_memory
+from vaultmem_chat.proxy import proxy as proxy_program
 from vaultmem_chat.proxy.chat_memory import Recalled, RecallPool
+
+__all__ = ["scripted_llm"]  # a fixture
 
 
 class SlowVault:
@@ -80,3 +90,30 @@ def test_no_more_vaults_are_open_than_threads_recall() -> None:
     assert sum(one.is_open for one in opened) <= chat_memory.THREADS
     memory.close()
     assert not any(one.is_open for one in opened)
+
+
+def test_a_question_that_is_repeated_after_a_restart_is_one_turn(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    weather = user("Do I need an umbrella?")
+    called = [{"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}]
+    result = [{"role": "assistant", "tool_calls": called}, {"role": "tool", "tool_call_id": "1", "content": "rain"}]  # fmt: skip
+
+    def after_restart(*messages: dict[str, object]) -> int:
+        """The number of questions in the notes after a proxy has served this chat."""
+        with proxied(vault, scripted_llm) as proxy:
+            proxy.chat({"model": "m", "messages": messages})
+            proxy.made._worker._write_notes()
+        with Vault(str(vault)) as opened:
+            (talk,) = opened.conversations()
+            turns = opened.entries(talk["conversation_id"], ["turns"])
+        return [turn["role"] for turn in turns].count("user")
+
+    scripted_llm.play(tool_calls(("weather", {})), *(text("It rains.") for _ in range(4)))
+    assert after_restart(weather) == 1
+    assert after_restart(weather, *result) == 1, "a tool's result continues it"
+    assert after_restart(weather) == 1, "the client sends it again"
+    assert after_restart(user("And tomorrow?")) == 2
+    monkeypatch.setattr(proxy_program, "OPEN_FOR", -1.0)
+    assert after_restart(user("And tomorrow?")) == 3, "the next day"

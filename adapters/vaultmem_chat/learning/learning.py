@@ -108,13 +108,13 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
     new: list[Record] = []
     if item.user.strip():
         new.append({
-            "id": item.user_id, "role": USER, "content": _storable(item.user), "created_at": fine_stamp(item.began),
+            "id": item.user_id, "role": USER, "content": storable(item.user), "created_at": fine_stamp(item.began),
             "properties": about,
         })  # fmt: skip
     if item.assistant is not None and item.assistant.strip():
         at = item.finished if item.finished is not None else item.began
         new.append({
-            "id": item.assistant_id, "role": ASSISTANT, "content": _storable(item.assistant),
+            "id": item.assistant_id, "role": ASSISTANT, "content": storable(item.assistant),
             "created_at": fine_stamp(max(at, item.began + 0.001)), "of": [item.user_id],
             "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
         })  # fmt: skip
@@ -158,12 +158,12 @@ def _current_words(vault: Vault, item: Item) -> str | None:
                 entry["deleted"] and properties.get("evicted") is not True
             ):
                 return None
-            same = content_hash(str(entry["content"])) == content_hash(_storable(item.user))
+            same = content_hash(str(entry["content"])) == content_hash(storable(item.user))
             return item.user if same else str(entry["content"])
     return None
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text, cut to the limit of an entry, so that no more is sent to the agent."""
     return truncate(secrets.redact(text).text)
 

@@ -22,6 +22,7 @@ from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem_chat.bodies import Chat
+from vaultmem_chat.learning.learning import storable
 from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.memory_context import Context, Limits, context_for
 from vaultmem_chat.proxy.upstream import API_KEY, carries_key
@@ -38,23 +39,27 @@ _BEARER = "bearer "
 class _Newest:
     """The newest turn of a conversation."""
 
-    def __init__(self, digest: str) -> None:
-        self.digest, self.user_id = digest, str(uuid.uuid4())
+    def __init__(self, digest: str, user_id: str = "") -> None:
+        self.digest, self.user_id = digest, user_id or str(uuid.uuid4())
         self.item: Item | None = None  # between two requests, while an answer may still arrive
 
 
 class ChatTurns:
-    """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `service` is the one that answers, see
-    learning.worker."""
+    """The turns of all conversations. Thread-safe. `nudge` wakes the worker; `earlier` returns the user's last words in
+    a conversation and their id, for a question that is repeated after a restart; `service` is the one that answers,
+    see learning.worker."""
 
-    def __init__(self, queue: Turns, nudge: Callable[[], None], service: str = "") -> None:
-        self.queue, self.nudge, self._service = queue, nudge, service
+    def __init__(
+        self, queue: Turns, nudge: Callable[[], None], earlier: Callable[[str], tuple[str, str]],
+        service: str = "",
+    ) -> None:  # fmt: skip
+        self.queue, self.nudge, self._earlier, self._service = queue, nudge, earlier, service
         self._newest: OrderedDict[tuple[str, str], _Newest] = OrderedDict()  # by session, too
         self._lock = threading.Lock()
 
     def begin(self, conversation: str, chat: Chat) -> Turn | None:
         """Durably store the user's words. Returns None if that fails, which stops no request."""
-        newest, item, abandoned = self._place((conversation, chat.session), chat.digest)
+        newest, item, abandoned = self._place((conversation, chat.session), chat)
         try:
             if abandoned is not None:
                 self.queue.close(abandoned, clock.seconds())
@@ -69,14 +74,17 @@ class ChatTurns:
             return None
         return Turn(self, newest, item)
 
-    def _place(self, key: tuple[str, str], digest: str) -> tuple[_Newest, Item | None, Item | None]:
+    def _place(self, key: tuple[str, str], chat: Chat) -> tuple[_Newest, Item | None, Item | None]:
         """The turn of a chat, its item if the request continues it, and the item of the previous turn if its answer
         will no longer arrive."""
+        words, id_ = ("", "") if key in self._newest else self._earlier(key[0])
+        last_id = id_ if words and words == storable(chat.question).strip() else ""
         with self._lock:
             newest = self._newest.get(key)
             item, abandoned = newest.item if newest else None, None
-            if newest is None or newest.digest != digest:
-                newest, item, abandoned = _Newest(digest), None, item
+            if newest is None or newest.digest != chat.digest:
+                last_id = "" if newest else last_id
+                newest, item, abandoned = _Newest(chat.digest, last_id), None, item
                 self._newest[key] = newest
             newest.item = None  # it belongs to this request
             self._newest.move_to_end(key)

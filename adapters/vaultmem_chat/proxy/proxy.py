@@ -8,18 +8,21 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from vaultmem import config as settings
 from vaultmem import credentials
+from vaultmem import now as clock
 from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
+from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.text import urls
 from vaultmem.text.values import plural
 from vaultmem_chat.learning.learning import Learned
-from vaultmem_chat.learning.turn_queue import ChatCounts
+from vaultmem_chat.learning.turn_queue import OPEN_FOR, ChatCounts
 from vaultmem_chat.learning.worker import Worker, service_of
 from vaultmem_chat.llm.llm import open_model
 from vaultmem_chat.memory_context import limits_of
@@ -100,7 +103,9 @@ class Chatting:
         self._worker = Worker(
             self._learning, self._learners.model, self._on_learned, self._memory.is_busy
         )
-        self._turns = ChatTurns(self._worker.turns, self._worker.nudge, service_of(config))
+        self._turns = ChatTurns(
+            self._worker.turns, self._worker.nudge, self._last_words, service_of(config)
+        )
         self._parts = Parts(
             self.upstream, self._memory, self._turns, self._learners,
             ChatCounts(self._learning.state.folder), config.text("proxy.place"),
@@ -122,6 +127,20 @@ class Chatting:
         upstream."""
         is_set = self._config.text("llm.model")
         return open_model(self._config, key=key, model="" if is_set else name)
+
+    def _last_words(self, conversation: str) -> tuple[str, str]:
+        """The user's newest words in the notes of a conversation, and their id; empty if no answer is expected any
+        more. Opens the vault, as any thread may call it."""
+        try:
+            with self._vault() as vault:
+                turns = vault.entries(conversation, kinds=[TURNS])
+        except VaultmemError as error:
+            log.warning("earlier turns are not known: %s", error)
+            return "", ""
+        last = next((turn for turn in reversed(turns) if turn["role"] == USER), None)
+        if last is None or _age(last["created_at"]) > OPEN_FOR:
+            return "", ""
+        return last["content"].strip(), last["id"]
 
     @contextlib.asynccontextmanager
     async def running(self, _: object = None) -> AsyncIterator[None]:
@@ -192,3 +211,8 @@ def own_key(config: Config) -> credentials.Key | None:
     except LlmError as error:
         log.warning("requests go on without a key of ours: %s", error)
         return None
+
+
+def _age(created_at: str) -> float:
+    """The age of a turn in seconds."""
+    return clock.seconds() - datetime.fromisoformat(created_at).timestamp()
