@@ -240,6 +240,15 @@ def test_of_two_new_notes_at_most_one_takes_the_answer(
     assert [*renames.follow(after, entries, 1.0, nowhere).answers] == [after[-1].id] * follows
 
 
+def test_an_earlier_copy_does_not_keep_an_answer_from_a_note_that_moves(tmp_path: Path) -> None:
+    old, copy, new = (due(f"vm-{folder}", path=f"{folder}/a.md") for folder in "xyz")
+    renames = Renames(str(tmp_path / "dues"))
+    entries = Entries(said(DONE, old.id), {})
+    renames.follow([old], entries, 0.0, nowhere)
+    assert not renames.follow([old, copy], entries, 30.0, nowhere).answers
+    assert [*renames.follow([copy, new], entries, 60.0, nowhere).answers] == [new.id]
+
+
 @pytest.mark.parametrize("arrive", [0.0, 30.0])
 @pytest.mark.parametrize("after", [["w/Plan.md"], []])
 def test_the_answer_of_one_note_goes_to_no_other_with_the_same_task(

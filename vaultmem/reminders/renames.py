@@ -11,7 +11,7 @@ import contextlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import (
@@ -106,17 +106,21 @@ class Renames:
     ) -> Moved:
         """The entries of what has gone from one place and come to another, and of what has another id in its place."""
         moved, there = Moved({}, {}), self._there
-        came = {place for place, seen in there.items() if abs(now - seen.came) <= KEEP_FOR}
-        for key in (_meaning, _line):
-            for old, new in self._matches(came, key):
-                seen, due = self._gone.pop(old), there[new].due
-                came.discard(new)
-                renamed.pop(new, None)
-                there[new] = _Seen(due)
-                is_same = key is _meaning or state_of(entries.answers, seen.due.id) == SNOOZED
-                _move(moved, entries, seen, due, answers=is_same)
-                if key is _meaning and not is_there(seen.due.path):
-                    _answer(moved, entries, completion_id(seen.due.path), completion_id(due.path))
+        came = [place for place, seen in there.items() if abs(now - seen.came) <= KEEP_FOR]
+        came.sort(key=lambda place: there[place].came, reverse=True)  # before an earlier copy of it
+        for _, group in groupby(came if self._gone else (), lambda place: there[place].came):
+            places = {*group}
+            for key in (_meaning, _line):
+                for old, new in self._matches(places, key):
+                    seen, due = self._gone.pop(old), there[new].due
+                    places.discard(new)
+                    renamed.pop(new, None)
+                    there[new] = _Seen(due)
+                    is_same = key is _meaning or state_of(entries.answers, seen.due.id) == SNOOZED
+                    _move(moved, entries, seen, due, answers=is_same)
+                    if key is _meaning and not is_there(seen.due.path):
+                        ids = completion_id(seen.due.path), completion_id(due.path)
+                        _answer(moved, entries, *ids)
         for place, seen in renamed.items():
             _move(moved, entries, seen, there[place].due)
         return moved
@@ -138,8 +142,6 @@ class Renames:
         self, came: Iterable[_Place], key: Callable[[Due], _Key]
     ) -> list[tuple[_Place, _Place]]:
         """Places of one item before and after: only certain ones, as an answer is for one item."""
-        if not self._gone:
-            return []
         old, new = defaultdict[_Key, list[_Place]](list), defaultdict[_Key, list[_Place]](list)
         for place, seen in self._gone.items():
             old[key(seen.due)].append(place)
@@ -236,9 +238,7 @@ def _has_entries(due: Due, entries: Entries) -> bool:
 def _move(moved: Moved, entries: Entries, old: _Seen, due: Due, *, answers: bool = True) -> None:
     """Copy the entries of an item to its new ids."""
     before = old.due
-    if (
-        before.rolls and before.due != due.due
-    ):  # of a recurring one, the occurrence at the same time
+    if before.rolls and before.due != due.due:  # the occurrence at the same time
         before = with_id(shift(before, due.due))
     pairs = [
         (before.id, due.id),
