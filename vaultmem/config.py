@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 
 from vaultmem import paths, plugins
-from vaultmem.errors import ConfigError
+from vaultmem.errors import ConfigError, FrontMatterError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.settings import SETTINGS, Value, canonical_key, key_of, variable
 from vaultmem.text.values import did_you_mean
@@ -130,7 +130,10 @@ def with_setting(text: str, key: str, value: str) -> str:
     path, frame = paths.config_file(), "---\n"
     before = _read(path, text, None)
     framed = f"{frame}{text.removesuffix(chr(10))}\n{frame}" if text.strip() else ""
-    new = set_property(framed, key, value).removeprefix(frame).removesuffix(frame)
+    try:
+        new = set_property(framed, key, value).removeprefix(frame).removesuffix(frame)
+    except FrontMatterError:  # in braces
+        new = text
     lines = (text if key in before else new).splitlines()
     is_plain = any(line.startswith(f"{key}:") for line in lines)
     if not is_plain or _read(path, new, None) != {**before, key: value}:
