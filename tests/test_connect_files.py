@@ -104,7 +104,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(home: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "before", ["# Rules\n", "# Rules", "a\r\nb", "\ufeff", "a\r\nb\r\n", "no end\n\n\n"]
+    "before", ["", "# Rules\n", "# Rules", "a\r\nb", "\ufeff", "a\r\nb\r\n", "no end\n\n\n"]
 )
 def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) -> None:
     file = home / "AGENTS.md"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.cli_run import Ran, at_terminal, one_line, process, ran
 from tests.connected import home
 from tests.test_connect import BLANK, odd_json, wrapped
+from vaultmem.paths import state_root
 from vaultmem_assistants import servers
 from vaultmem_assistants.programs import HARNESSES, Harness
 
@@ -139,6 +140,39 @@ def test_what_a_person_adds_to_our_entry_stays(name: str) -> None:
     for entry in entries(harness)[1:]:
         text = servers.add_server(text, harness, entry)
         assert entry_in(text, harness) == {**entry, "startup_timeout_sec": 20}
+
+
+def test_comments_in_our_table_stay_where_they_are() -> None:
+    codex = HARNESSES["codex"]
+    text = servers.add_server("a = 1\n", codex, codex.servers.entry(COMMAND))
+    text = f"{text}# Slow disk.\nstartup_timeout_sec = 20 # seconds\n\n[other]\nx = 1\n"
+    moved = servers.add_server(text, codex, codex.servers.entry(["/new/vaultmem", "mcp"]))
+    assert moved.partition("# Slow")[1:] == text.partition("# Slow")[1:]
+    away = servers.add_server(moved, codex, codex.servers.remote.entry(URL, TOKEN))
+    assert "# Slow disk.\n" in away
+    assert servers.add_server(away, codex, codex.servers.entry(COMMAND)).count("# Slow disk.") == 1
+
+
+EMPTY = {
+    "codex": ["", "\n\n", "# mine\n"],
+    "gemini": ['{"mcpServers": {}}\n', '{"hooks": {}, "key": "secret", "mcpServers": {}}', '{\n  "mcpServers": {\n  }\n}\n', "{}"],
+    "claude": ['{"mcpServers": {}, "a": 1}'],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "before"), [(n, text) for n, all_ in EMPTY.items() for text in all_])  # fmt: skip
+@pytest.mark.parametrize("is_door_first", [False, True])
+def test_what_was_empty_is_there_again(
+    home: Path, vault: Path, name: str, before: str, *, is_door_first: bool
+) -> None:
+    file = put(home, name, before)
+    if is_door_first:
+        connect(name, "--remote", AWAY, "--token", "env:TOKEN")
+    connect(name, "--mcp")
+    connect(name, "--vault", str(vault))
+    connect(name, "--remove")
+    assert file.read_text() == before
+    assert not [each for each in Path(state_root()).rglob("*.json") if "secret" in each.read_text()]
 
 
 REFUSED = {

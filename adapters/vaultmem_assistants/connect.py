@@ -18,14 +18,15 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output, json_text
 from vaultmem.text import secrets
 from vaultmem.text.values import TYPE_CHECKING
-from vaultmem_assistants import context, hooks, servers
+from vaultmem_assistants import context, hooks, servers, traces
 from vaultmem_assistants.programs import EDITORS, HARNESSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vaultmem_assistants.hooks import Edited
-    from vaultmem_assistants.programs import Json
+    from vaultmem_assistants.programs import Harness, Json
+    from vaultmem_assistants.traces import Part
 
 _EDITORS = "vaultmem.editors"
 _QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
@@ -96,15 +97,14 @@ class Connecting:
     def line(self) -> Edited:
         """The line in a file of instructions."""
         path = os.path.abspath(os.path.expanduser(self._args.instructions))
-        if self._args.remove:
-            return self._edit(path, context.remove_instruction)
-        if len(self._vault.splitlines()) > 1:
+        if len(self._vault.splitlines()) > 1 and not self._args.remove:
             raise VaultmemError(
                 f"{self._vault} has a line break in its name, so one line cannot name it"
             )
         vault = shlex.quote(self._vault) if self._vault else ""
         line = context.line_of(self._args.harness, self._program, vault)
-        return self._edit(path, lambda text: context.add_instruction(text, line))
+        part = (lambda text: context.add_instruction(text, line), context.remove_instruction)
+        return self._edit(path, [part])
 
     def hook(self) -> Edited:
         """The start-up hook."""
@@ -118,14 +118,8 @@ class Connecting:
             self._remove_empty(path, 1)
             return edited
         command = shlex.join(words)
-
-        def change(text: str) -> str:
-            if self._args.remove:  # unreadable settings may still hold nothing of ours
-                return hooks.remove_hook(text, harness) if servers.NAME in text else text
-            return hooks.add_hook(text, harness, command)
-
         try:
-            return self._edit(path, change)
+            return self._edit(path, self._parts(hook=command))
         except ValueError as error:
             advice = "Remove the hook by hand: its command has vaultmem hook session-start"
             if not self._args.remove:
@@ -146,21 +140,18 @@ class Connecting:
         """The MCP server on another machine. A file that holds its token is readable by its owner only."""
         entry = self._harness.servers.remote.entry(url, token)
         if servers.is_secret(token) and not self._args.dry_run:
+            path = self._harness.servers_path()
+            is_new = not os.path.lexists(path)
             self._register(entry, dry_run=True)  # raises before the file is changed
-            servers.make_private(self._harness.servers_path())
+            servers.make_private(path)
+            return self._register(entry, is_new=is_new)
         return self._register(entry)
 
-    def _register(self, entry: Json, *, dry_run: bool = False) -> Edited:
+    def _register(self, entry: Json, *, dry_run: bool = False, is_new: bool = False) -> Edited:
         """Raises VaultmemError with advice where the settings cannot be edited safely."""
         harness, path = self._harness, self._harness.servers_path()
-
-        def change(text: str) -> str:
-            if self._args.remove:
-                return servers.remove_server(text, harness) if servers.NAME in text else text
-            return servers.add_server(text, harness, entry)
-
         try:
-            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run)
+            return self._edit(path, self._parts(server=entry), dry_run=dry_run, is_new=is_new)
         except ValueError as error:
             advice = "Remove the server vaultmem by hand"
             if not self._args.remove:
@@ -191,13 +182,43 @@ class Connecting:
 
     # --- files
 
-    def _edit(self, path: str, change: Callable[[str], str]) -> Edited:
-        return hooks.edit(path, change, dry_run=self._args.dry_run)
+    def _parts(self, hook: str = "", server: Json | None = None) -> list[Part]:
+        """How parts of ours are added to settings and removed: that which is edited, then the other one, if it is in
+        the same file."""
+        harness = self._harness
+        command = hook or f"vaultmem {hooks.tag(harness)}"
+        entry = server or harness.servers.entry(["vaultmem", "mcp"])
+
+        def removed(text: str, remove: Callable[[str, Harness], str]) -> str:
+            # Settings that cannot be parsed may still hold nothing of ours.
+            return remove(text, harness) if servers.NAME in text else text
+
+        hook_part = (
+            lambda text: hooks.add_hook(text, harness, command),
+            lambda text: removed(text, hooks.remove_hook),
+        )
+        server_part = (
+            lambda text: servers.add_server(text, harness, entry),
+            lambda text: removed(text, servers.remove_server),
+        )
+        both = [server_part, hook_part] if server else [hook_part, server_part]
+        is_shared = harness.event and harness.path() == harness.servers_path()
+        return both if is_shared else both[:1]
+
+    def _edit(
+        self, path: str, parts: list[Part], *, dry_run: bool = False, is_new: bool = False
+    ) -> Edited:
+        dry_run = dry_run or self._args.dry_run
+        if self._args.remove:
+            return traces.remove_part(path, parts, dry_run=dry_run)
+        return traces.add_part(path, parts, dry_run=dry_run, is_new=is_new)
 
     def _own_file(self, path: str, text: str) -> Edited:
         """Write or remove a file that is entirely ours."""
         text = "" if self._args.remove else text
-        return self._edit(path, lambda before: context.installed(before, text))
+        return hooks.edit(
+            path, lambda before: context.installed(before, text), dry_run=self._args.dry_run
+        )
 
     def _remove_empty(self, path: str, levels: int) -> None:
         """Remove the empty folders above a removed file."""

@@ -155,9 +155,9 @@ class Edited:
         return self.before != self.after
 
 
-def edit(path: str, change: Edit, *, dry_run: bool = False) -> Edited:
-    """Apply a change to a file, which need not exist. If nothing is left it is removed. If `change` raises, nothing
-    is written."""
+def edit(path: str, change: Edit, *, dry_run: bool = False, keep: bool = False) -> Edited:
+    """Apply a change to a file, which need not exist. If nothing is left it is removed, unless `keep`. If `change`
+    raises, nothing is written."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     before = read(real)
@@ -165,7 +165,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False) -> Edited:
     result = Edited(real, before, after)
     if dry_run or before == after:
         return result
-    if not after:
+    if not after and not keep:
         _remove(real, before)
         return result
 

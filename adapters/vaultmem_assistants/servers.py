@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -36,10 +37,13 @@ def add_server(text: str, harness: Harness, entry: Json) -> str:
     server = {**{k: v for k, v in (there or {}).items() if k not in stale}, **entry}
     if there == server:
         return text
-    after = form.put(text if there is None else form.take(text, key), key, server)
-    if _load(after, harness) != _with(_load(text, harness), key, server):
-        raise ValueError(_ODD)
-    return after
+    expected = _with(_load(text, harness), key, server)
+    for start in (text, form.take(text, key) if there else text):  # in its place, if possible
+        with contextlib.suppress(ValueError):
+            after = form.put(start, key, server)
+            if _load(after, harness) == expected:
+                return after
+    raise ValueError(_ODD)
 
 
 def remove_server(text: str, harness: Harness) -> str:
@@ -130,11 +134,22 @@ def _take_json(text: str, key: str) -> str:
 
 # --- TOML
 
+_FIELD = re.compile(r"(\w+)[ \t]*=")
+
 
 def _put_toml(text: str, key: str, entry: Json) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = (f"{name} = {_as_toml(value)}" for name, value in entry.items())
-    return text + (newline if text else "") + newline.join([f"[{key}.{NAME}]", *lines, ""])
+    fields = {name: f"{name} = {_as_toml(value)}{newline}" for name, value in entry.items()}
+    start, end, lines = _table(text, key)
+    if start == end:
+        table = f"[{key}.{NAME}]{newline}{''.join(fields.values())}"
+        return text + (newline if text else "") + table
+    kept: list[str] = []
+    for line in lines[start:end]:  # comments stay
+        name = _FIELD.match(line)
+        field = fields.pop(name[1], "") if name else line
+        kept.append(line if tomllib.loads(line) == tomllib.loads(field) else field)
+    return "".join([*lines[:start], kept[0], *fields.values(), *kept[1:], *lines[end:]])
 
 
 def _take_toml(text: str, key: str) -> str:
