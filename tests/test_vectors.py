@@ -28,7 +28,7 @@ from vector_samples import (
 from tests.cli_run import started
 from tests.laws import examples
 from vaultmem.errors import StateError
-from vaultmem.vectors.exact import ExactIndex
+from vaultmem.vectors.exact import ExactIndex, RowFile
 from vaultmem.vectors.vectors import VectorStore
 
 __all__ = ["folder", "store"]  # fixtures
@@ -127,6 +127,25 @@ def test_a_file_that_was_cut_off_loses_only_what_is_gone(
         assert len(assert_right(again, keys(0, 1000))) == 1000
 
 
+def test_lost_rows_are_not_taken_for_others_when_a_write_dies(
+    folder: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying(file: RowFile, start: int, data: bytes) -> None:
+        write(file, start, data)
+        if len(data) == 10 * DIMENSIONS * 4:
+            raise KeyboardInterrupt
+
+    store.close()
+    os.truncate(folder / "g1" / "vectors.f32", 500 * DIMENSIONS * 4)
+    write = RowFile.write
+    with opened(folder) as again, monkeypatch.context() as patch:
+        patch.setattr(RowFile, "write", dying)
+        with pytest.raises(KeyboardInterrupt):
+            again.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
+    with opened(folder) as again:
+        assert len(assert_right(again, keys(0, 1010))) == 500
+
+
 @pytest.mark.parametrize("name", ["vectors.f32", "hashes"])
 def test_deleted_files_are_made_anew(folder: Path, store: VectorStore, name: str) -> None:
     store.close()
@@ -186,6 +205,23 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
     assert len(assert_right(store, keys(0, 1010))) == 1010
 
 
+def test_a_generation_that_cannot_be_opened_leaves_the_one_in_use(
+    folder: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with opened(folder) as other:
+        assert other.compact(keys(0, 10))
+    with monkeypatch.context() as patch:
+        patch.setattr(RowFile, "__init__", full)
+        with pytest.raises(StateError, match="No space left"):
+            store.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
+    assert len(assert_right(store, keys(0, 1010))) == 1000
+    store.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
+    assert set(assert_right(store, keys(0, 1010))) == {*keys(0, 10), *keys(1000, 1010)}
+
+
 ADDING = """
 import sys
 from pathlib import Path
@@ -221,6 +257,24 @@ def test_a_writer_waits_until_the_other_is_done(folder: Path, store: VectorStore
 
 
 # Compacting
+
+
+def test_opening_waits_until_the_other_is_done(folder: Path, store: VectorStore) -> None:
+    found = []
+
+    def read() -> None:
+        with opened(folder) as other:
+            found.append((other.generation, len(assert_right(other, keys(0, 1000)))))
+
+    reading = threading.Thread(target=read)
+    with store._writing():
+        reading.start()
+        reading.join(0.2)
+        assert reading.is_alive()
+        (folder / "g1").rename(folder / "g2")
+    reading.join()
+    assert found == [(2, 1000)]
+    assert os.listdir(folder) == ["g2"]
 
 
 @settings(max_examples=20)

@@ -9,8 +9,6 @@ one and renames it. The highest generation counts. The folder can be deleted at 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import shutil
 import tempfile
 import threading
@@ -22,7 +20,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from vaultmem.errors import StateError
-from vaultmem.paths import flush_names, make_private
+from vaultmem.paths import FolderLock, flush_names, make_private
 from vaultmem.vectors.exact import FLOAT, ExactIndex, RowFile, VectorIndex
 
 if TYPE_CHECKING:
@@ -77,7 +75,8 @@ class VectorStore:
         self._lock = threading.RLock()
         with self._usable():
             make_private(str(self.folder))
-            self._open(max(self._generations(), default=1))
+            with FolderLock(str(self.folder)):  # nobody may remove what is being opened
+                self._open(max(self._generations(), default=1))
 
     def __len__(self) -> int:
         return self._count
@@ -155,8 +154,7 @@ class VectorStore:
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
             flush_names(self.folder)
-            self._files.close()
-            self._open(before + 1)
+            self._move_on(before + 1)
         return True
 
     def close(self) -> None:
@@ -168,9 +166,15 @@ class VectorStore:
         names = [entry.name for entry in self.folder.iterdir()]
         return [int(name[1:]) for name in names if name[0] == "g" and name[1:].isdecimal()]
 
+    def _move_on(self, generation: int) -> None:
+        """Use another generation; if that fails, the one in use stays."""
+        before = self._files
+        self._open(generation)
+        before.close()
+
     def _open(self, generation: int) -> None:
+        self._files = _Files(self.folder / f"g{generation}", self.dimensions)
         self.generation = generation
-        self._files = _Files(self.path, self.dimensions)
         self._rows: dict[bytes, int] = {}
         self._count = 0
         self._look()
@@ -206,17 +210,12 @@ class VectorStore:
         one, and none if somebody has deleted the open files."""
         with self._usable():
             make_private(str(self.folder))
-            handle = os.open(self.folder, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
+            with FolderLock(str(self.folder)):
                 newest = max(self._generations(), default=0)
                 if newest > self.generation or not self._files.is_in_place():
-                    self._files.close()
-                    self._open(max(newest, self.generation + 1))
+                    self._move_on(max(newest, self.generation + 1))
                 self._look()
                 yield
-            finally:
-                os.close(handle)  # which also releases the lock
 
     def _copy(self, keys: list[bytes], folder: Path) -> None:
         """Write the vectors of these hashes into other files."""
@@ -229,6 +228,8 @@ class VectorStore:
 
 
 def _write(files: _Files, start: int, keys: list[bytes], vectors: NDArray[np.float32]) -> None:
+    if files.hashes.count() > start:  # hashes of rows that are lost must not get others
+        files.hashes.write(start, b"")
     files.vectors.write(start, vectors.astype(FLOAT).tobytes())
     files.hashes.write(start, b"".join(keys))
 
