@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -164,6 +165,34 @@ def test_hashes_that_were_garbled_are_known_no_more(folder: Path, store: VectorS
         assert again.known(keys(0, 1000)) == {}
         again.append(keys(0, 1000), vectors_of(keys(0, 1000)))
         assert len(assert_right(again, keys(0, 1000))) == 1000
+
+
+def test_a_file_cut_off_while_it_is_open_does_not_end_the_process(
+    folder: Path, store: VectorStore
+) -> None:
+    index = ExactIndex(store)
+    assert index.search(vector_of(keys(9, 10)[0]), 1)[0][0] == 9
+    os.truncate(folder / "g1" / "vectors.f32", 100 * 64 + 5)
+    assert index.search(vector_of(keys(9, 10)[0]), 1000)[0][0] == 9
+    assert set(assert_right(store, keys(0, 1000))) == set(keys(0, 100))
+    store.append(keys(500, 600), vectors_of(keys(500, 600)))
+    assert len(assert_right(store, keys(0, 1000))) == 200
+
+
+@pytest.mark.parametrize("lost", ["", "g1", "g1/vectors.f32", "g1/hashes"])
+def test_files_deleted_while_open_are_made_anew(
+    folder: Path, store: VectorStore, lost: str
+) -> None:
+    path = folder / lost
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    store.known(keys(0, 10))
+    store.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
+    assert set(assert_right(store, keys(0, 1010))) == set(keys(1000, 1010))
+    with opened(folder) as again:
+        assert set(assert_right(again, keys(0, 1010))) == set(keys(1000, 1010))
 
 
 def test_a_folder_that_cannot_be_used_is_an_error_of_one_line(tmp_path: Path) -> None:
