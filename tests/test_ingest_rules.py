@@ -8,6 +8,7 @@ import pytest
 from tests.cli_run import on, one_line
 from tests.effort import takes_less
 from tests.ingested import LONG, command, memories
+from tests.mounting import mounts, runs_with_mounts
 from tests.secret_corpus import GITHUB
 from tests.test_ingest import by_path
 from vaultmem import Vault
@@ -276,6 +277,24 @@ def test_whatever_name_the_vault_goes_by(vault: Path, tmp_path: Path) -> None:
     told = [*Place(installed()[0]["text"], str(tmp_path / "link"), str(inner)).read()]
     assert {each.path for each in told} == {"x.md", "Caf\u00e9 \u202evault"}
     assert Skipped("Caf\u00e9 \u202evault", "it is the vault itself") in told
+
+
+MOUNTED = """
+import subprocess, sys
+from vaultmem.exchange.source import Place, installed
+vault, root = sys.argv[1:]
+subprocess.run(["mount", "--bind", vault, f"{root}/in/other"], check=True)
+read = [each.path for each in Place(installed()[0]["text"], root, vault).read()]
+assert read == ["in/other", "x.md"], read
+"""
+
+
+@mounts
+def test_a_vault_that_is_mounted_within_is_not_ingested(vault: Path, tmp_path: Path) -> None:
+    files(vault, {"Mine.md": "Mine.", "a/b.md": "Mine, too."})
+    root = files(tmp_path / "root", {"x.md": "x"})
+    (root / "in" / "other").mkdir(parents=True)
+    runs_with_mounts(MOUNTED, vault, root)
 
 
 def test_what_vaultmem_keeps_is_refused(vault: Path, opened: Vault) -> None:

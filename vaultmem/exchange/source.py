@@ -21,7 +21,7 @@ from vaultmem.light import NamedTuple, Protocol
 from vaultmem.paths import state_root
 from vaultmem.text.secrets import redact
 from vaultmem.vault import files as vault
-from vaultmem.vault.walk import Entry, FileLookup, Trouble, nfc, walk
+from vaultmem.vault.walk import Entry, FileLookup, Trouble, identity, nfc, walk
 
 GROUP = "vaultmem.sources"
 
@@ -78,22 +78,31 @@ class Place(NamedTuple):
 
     def read(self) -> Iterator[SourceText | Skipped]:
         """Yield the texts of the place; of a folder that is left out, only that it is."""
-        root = os.path.realpath(self.root).rstrip("/") + "/"
-        left_out = {
-            printable(nfc(os.path.realpath(folder).removeprefix(root))) + "/": why
-            for folder, why in (
-                (state_root(), "it is vaultmem's own state folder"),
-                (self.vault, "it is the vault itself"),
-            )
-            if os.path.realpath(folder).startswith(root)
-        }
+        root = os.path.realpath(self.root)
+        # By path, and by identity: one may be mounted elsewhere, too, or spelled otherwise.
+        reasons: dict[object, str] = {}
+        for folder, why in (
+            (state_root(), "it is vaultmem's own state folder"),
+            (self.vault, "it is the vault itself"),
+        ):
+            reasons[printable(nfc(os.path.relpath(os.path.realpath(folder), root)))] = why
+            reasons[identity(folder) or folder] = why
+
+        @cache
+        def left_out(folder: str) -> Skipped | None:
+            if not folder:
+                return None
+            why = reasons.get(folder) or reasons.get(identity(f"{root}/{folder}"))
+            return left_out(folder.rpartition("/")[0]) or (Skipped(folder, why) if why else None)
+
+        told = set()
         for content in self.source.read(self.root):
-            inside = next((path for path in left_out if content.path.startswith(path)), None)
-            if inside is None:
+            skipped = left_out(content.path.rpartition("/")[0])
+            if skipped is None:
                 yield content
-            elif why := left_out[inside]:
-                left_out[inside] = ""
-                yield Skipped(inside[:-1], why)
+            elif skipped not in told:
+                told.add(skipped)
+                yield skipped
 
 
 class Selection(NamedTuple):
