@@ -10,6 +10,9 @@ import pytest
 from tests.memories_run import FACTS, Write, files
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
+from vaultmem.memories.draft import Finding
 from vaultmem.memories.item_answers import finding_id
 from vaultmem.notes import pages
 from vaultmem.progress import report_to
@@ -108,6 +111,15 @@ def test_a_dream_reports_its_progress(vault: Path, opened: Vault, by_agent: bool
     else:
         assert names == {"filing", "comparing", "writing"}
         assert all(done == total for _, total, done in heard.stages)
+
+
+def test_findings_without_ids_of_an_earlier_version_stop_no_dream(opened: Vault) -> None:
+    one = opened.write(FACTS[0])
+    ledger = Ledger(opened.state.path("ledger.db"))
+    old: Finding = {"kind": "unsure", "subject": one["path"], "said": "nothing tells", "others": []}
+    reads.keep_findings(ledger, ["unsure"], [old], 0.0)
+    opened.dream(3)
+    assert all(row["ids"] for row in reads.findings(ledger))
 
 
 def test_merging_keeps_every_word_and_every_link(vault: Path, opened: Vault) -> None:

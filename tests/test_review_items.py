@@ -75,6 +75,7 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
             ("contradiction", 3, [paths[1]], ["gone", ids[1]]),
         )
     ]  # fmt: skip
+    found.append({"kind": "contradiction", "subject": paths[0], "said": "said of it", "others": []})
     reads.keep_findings(sight.ledger, kinds, found, 0.0)
     shown = [item for item in look(sight, vault) if "said of" in item.text]
     assert [item.source for item in shown] == [paths[2]], "unsure is no chore"

@@ -65,12 +65,13 @@ class Finding(TypedDict):
 def noticed(rows: Iterable[Finding], paths: Mapping[str, str]) -> list[Finding]:
     """The findings whose memories all exist, with their current paths: `paths` has the memories by id."""
     results: list[Finding] = []
-    for row in rows:
-        now = [paths[id_] for id_ in row["ids"] if id_ in paths]
-        if len(now) == len(row["ids"]):
+    for row in rows:  # those of earlier versions may have no ids
+        before = row["subject"], *row["others"]
+        now = [paths[id_] for id_ in row.get("ids", ()) if id_ in paths]
+        if len(now) == len(before):
             said = row["said"]
-            for before, path in zip((row["subject"], *row["others"]), now, strict=True):
-                said = said.replace(f"[[{file_name(before)}]]", f"[[{file_name(path)}]]")
+            for old, new in zip(before, now, strict=True):
+                said = said.replace(f"[[{file_name(old)}]]", f"[[{file_name(new)}]]")
             results.append({**row, "subject": now[0], "others": now[1:], "said": said})
     return results
 
