@@ -184,6 +184,8 @@ def test_a_backup_is_there_as_a_whole_or_not_at_all(
     lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "saved"
+    ended = on(lived, "backup", str(target), "--dry-run")
+    assert (ended.code, target.exists()) == (0, False)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -100,6 +100,8 @@ def test_dry_runs_write_nothing(tmp_path: Path) -> None:
     with other_state(tmp_path / "state"):
         before = tree_hash(tmp_path)
         assert "5 added" in on(vault, "sync --dry-run", "--format", "text").err
+        first = on(vault, "init --dry-run --write-config", "--format", "json").data
+        assert first["written"] == [str(vault / ".vaultmem/config.yaml")]
         assert tree_hash(tmp_path) == before
         synced(vault)
         (vault / "New.md").write_text("new")

@@ -211,11 +211,37 @@ def test_a_job_that_fails_is_told_and_remembered(notes: Path) -> None:
     assert "failed: " in ran("jobs", *words, "text").out
 
 
+def test_a_dry_run_does_nothing(notes: Path) -> None:
+    words = ("--vault", str(notes), "--format")
+    ended = ran("jobs", "run", "reconcile", "--dry-run", *words, "text")
+    assert ended.code == 0
+    assert "compares the whole vault with the index; it has no preview" in ended.out
+    old = notes / "vaultmem/inbox/Old.md"
+    old.parent.mkdir(parents=True)
+    old.write_text("---\nid: m-1\nexpires_at: 2001-01-01\n---\nThe roof leaks.\n")
+    for name, would in (
+        ("expire", 1),
+        ("decay", 0),
+        ("upgrade", 0),
+        ("consolidate", 1),
+        ("dream", 1),
+    ):
+        report = ran("jobs", "run", name, "--dry-run", *words, "json").data
+        assert (report["dry_run"], len(report["changes"])) == (True, would), name
+    assert "would be archived: Old" in ran("jobs", "run", "expire", "--dry-run", *words, "text").out
+    assert old.exists()
+    assert ran("jobs", "run", "check", "--dry-run", *words, "json").data["dry_run"] is True
+    with Vault(str(notes)) as vault:
+        assert not vault.is_indexed()
+    assert jobs.ledger(str(notes)).runs() == {}
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         (("run",), 2, "needs a NAME"),
         (("list",), 2, "'list'"),
+        (("--dry-run",), 2, "--dry-run goes with"),
         (("run", "a", "b"), 2, "unrecognized"),
         (("run", "reconsile"), 2, "did you mean reconcile?"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 
 from vaultmem import machine
 from vaultmem.api import Vault
@@ -29,7 +30,8 @@ _WORD = re.compile(r"\w{2,40}")
 
 
 class Job(NamedTuple):
-    """A recurring job, named by the setting jobs.NAME. `run` returns its result in one line.
+    """A recurring job, named by the setting jobs.NAME. `run` returns its result in one line, `preview` what it would
+    do to memories.
 
     A gentle job yields to a person typing, to the battery and to a busy machine; an idle job waits until the vault
     has been left alone for a while.
@@ -40,6 +42,7 @@ class Job(NamedTuple):
     run: Callable[[Vault], str]
     gentle: bool = True
     idle: bool = False
+    preview: Callable[[Vault], PlanReport] | None = None
 
 
 JobState = TypedDict("JobState", {
@@ -74,10 +77,14 @@ def _tidy(vault: Vault) -> str:
 
 
 def _dream(vault: Vault) -> str:
-    """Dream, the deeper the longer the vault has been idle."""
-    idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
-    level = 1 + sum(idle >= vault.config.seconds(setting) for setting in settings)
+    level = _depth(vault)
     return f"level {level}: {_summarize_report(vault.dream(level, only_news=True))}"
+
+
+def _depth(vault: Vault) -> int:
+    """How deep a dream goes, by how long the vault has been idle."""
+    idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
+    return 1 + sum(idle >= vault.config.seconds(setting) for setting in settings)
 
 
 def _summarize_report(report: PlanReport) -> str:
@@ -170,10 +177,12 @@ def _on_memories(
 ) -> Job:
     """A job that runs a verb on memories; `unattended` ones ask before they archive too much."""
 
-    def run(vault: Vault) -> str:
-        return _summarize_report(vault.ask(verb or name, **how))
+    def report(vault: Vault, *, dry_run: bool = False) -> PlanReport:
+        done: PlanReport = vault.ask(verb or name, dry_run=dry_run, **how)
+        return done
 
-    return Job(name, meaning, run, idle=idle)
+    run, preview = lambda vault: _summarize_report(report(vault)), partial(report, dry_run=True)
+    return Job(name, meaning, run, idle=idle, preview=preview)
 
 
 JOBS = {
@@ -188,7 +197,8 @@ JOBS = {
         _on_memories("upgrade", "files memories of the inbox that are read again and again", "promote"),
         _on_memories("decay", "archives memories that have faded and that nobody reads", unattended=True),
         _on_memories("consolidate", "expires, fades, files and merges memories, once", idle=True, unattended=True),
-        Job("dream", "files new memories; with more time it merges, links and looks across them", _dream, idle=True),
+        Job("dream", "files new memories; with more time it merges, links and looks across them", _dream, idle=True,
+            preview=lambda vault: vault.dream(_depth(vault), only_news=True, dry_run=True)),
         Job("expect", "checks that questions still find what they have to, after a change", _expect),
     )
 }  # fmt: skip

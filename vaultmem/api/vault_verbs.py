@@ -197,6 +197,7 @@ VERBS = {
         (
             Param("path", "the vault (default: the current one)", place="?", metavar="PATH"),
             flag("write_config", "put a .vaultmem/config.yaml into the vault"),
+            DRY_RUN.but(help="show what would be written, and write nothing"),
         ),
         command="set_up:init",
     ),
@@ -206,7 +207,7 @@ VERBS = {
             Param("folder", "a new folder; with --verify or --restore, a backup", place="1", metavar="DIR", needed=True),
             flag("restore", "put it in place; existing files are moved aside", section="(what)"),
             flag("verify", "check all files, and change nothing", section="(what)"),
-            DRY_RUN.but(help="with --restore: show what would be moved aside, and do nothing"),
+            DRY_RUN,
         ),
         command="set_up:backup",
     ),
@@ -290,6 +291,7 @@ VERBS = {
         (
             Param("what", "run a job now, and wait for it", place="?", metavar="run"),
             Param("name", "one of {known}", place="?", metavar="NAME", known="agent.jobs:JOBS"),
+            DRY_RUN.but(help="with run: show what would be done, and do nothing"),
         ),
         command="status_views:jobs",
     ),

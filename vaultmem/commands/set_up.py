@@ -32,6 +32,8 @@ def init(args: Namespace, output: Output) -> int:
     """Index the vault and report what is in it. Writes nothing into it unless asked."""
     with Vault(args.path or args.vault or _here()) as vault:
         state = vault.state.folder
+        if args.dry_run:
+            return _show_init(vault.path, state, args, output)
         from vaultmem.service.doctor import languages  # only init needs it
 
         seconds = run_sync(vault, output).seconds
@@ -47,6 +49,16 @@ def init(args: Namespace, output: Output) -> int:
         output.line(f"  index in {state}{untouched}")
         output.line()
         output.line('Next: vaultmem search "some words", and vaultmem sync for search by meaning.')
+    return 0
+
+
+def _show_init(vault: str, state: str, args: Namespace, output: Output) -> int:
+    settings_file = f"{vault}/{config.VAULT_FILE}"
+    written = [settings_file] if args.write_config and not os.path.exists(settings_file) else []
+    output.answer({"vault": vault, "state": state, "written": written, "dry_run": True})
+    output.line(f"would index {vault} into {state}")
+    for path in written:
+        output.line(f"would write {path}")
     return 0
 
 
@@ -207,21 +219,21 @@ def backup(args: Namespace, output: Output) -> int:
         elif args.restore:
             done, aside = backups.restore(vault.path, folder, args.folder, dry_run=args.dry_run)
         else:
-            done = backups.create(vault.path, folder, args.folder)
+            done = backups.create(vault.path, folder, args.folder, dry_run=args.dry_run)
     what = {**done._asdict(), "files": done.names, "moved_aside": aside}
     output.answer({**what, "dry_run": args.dry_run})
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(done.at))
     files = plural(len(done.files), "file")
+    would = would_be(dry_run=args.dry_run)
     if args.verify:
         output.line(f"{done.folder} is whole: {files}, made {made}")
     elif args.restore:
-        would = would_be(dry_run=args.dry_run)
         output.line(f"{would}restored from {done.folder}: {files}, made {made}")
         for path in aside:
             output.note(f"{would}moved aside: {path}")
         if not args.dry_run:
             output.note("run vaultmem sync, or vaultmem start")
     else:
-        output.line(f"backed up and verified in {done.folder}: {files}")
+        output.line(f"{would}backed up and verified in {done.folder}: {files}")
         output.note("your notes are not included; back up the vault's folder separately")
     return 0

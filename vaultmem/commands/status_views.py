@@ -11,7 +11,7 @@ from vaultmem import now as clock
 from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.client import NO_SIGN, OTHER_VERSION, ask, call, is_of_other_version
-from vaultmem.commands.rendering import warn
+from vaultmem.commands.rendering import show_report, vault_of, warn
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.output import Output, table
@@ -236,11 +236,22 @@ def jobs(args: Namespace, output: Output) -> int:
 
     if args.what not in (None, "run"):
         raise UsageError(f"{args.what!r} is not something jobs can do; see vaultmem jobs --help")
+    if args.what is None and args.dry_run:
+        raise UsageError("--dry-run goes with jobs run NAME")
     if args.what is None:
         return _list_jobs(args, output)
     if args.name is None:
         raise UsageError(f"jobs run needs a NAME: {', '.join(JOBS)}")
-    return _run_job(args, find_job(args.name), output)
+    job = find_job(args.name)
+    if not args.dry_run:
+        return _run_job(args, job, output)
+    if job.preview:
+        with vault_of(args, output) as opened:
+            show_report(job.preview(opened), output)
+        return 0
+    plan = {"name": job.name, "meaning": job.meaning, "dry_run": True}
+    output.result(plan, f"{job.name} {job.meaning}; it has no preview, and nothing was done")
+    return 0
 
 
 def _list_jobs(args: Namespace, output: Output) -> int:

@@ -56,7 +56,7 @@ class Backup(NamedTuple):
         return sorted(self.files)
 
 
-def create(vault: str, memory_folder: str, target: str) -> Backup:
+def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False) -> Backup:
     """Copy into a new folder, completely or not at all, and verify that it can be restored. Raises UsageError,
     StateError."""
     target = os.path.abspath(os.path.expanduser(target))
@@ -66,7 +66,7 @@ def create(vault: str, memory_folder: str, target: str) -> Backup:
         raise UsageError(f"{target} is inside what it would be the backup of; name another folder")
     state = State(vault)
     parent = os.path.dirname(target)
-    with _as_state_error(target), _scratch(parent) as scratch:
+    with _as_state_error(target), _scratch(None if dry_run else parent) as scratch:
         _collect(state, f"{vault}/{memory_folder}", scratch)
         made = Backup(
             target, vault, identity.id_in(vault, f"{memory_folder}/{MARKER}"), now.seconds(), _hashes(scratch)
@@ -75,9 +75,10 @@ def create(vault: str, memory_folder: str, target: str) -> Backup:
         del head["folder"]
         _write(f"{scratch}/{MANIFEST}", json.dumps(head, indent=1).encode())
         read(scratch, prove=True)
-        with contextlib.suppress(FileNotFoundError):
-            os.rmdir(target)
-        os.rename(scratch, target)
+        if not dry_run:
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(target)
+            os.rename(scratch, target)
     return made
 
 
