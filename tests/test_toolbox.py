@@ -125,6 +125,17 @@ def test_a_hook_that_fails_is_an_event_and_nothing_else(box: Toolbox, opened: Va
     assert (events.TOOL_END, None) in kinds
 
 
+def test_a_subscription_has_the_events_for_which_there_is_room(box: Toolbox, opened: Vault) -> None:
+    with box.subscribe() as heard, box.subscribe(1) as slow:
+        call(box, opened, "memory_list")
+    call(box, opened, "memory_list")
+    assert [heard.get_nowait().kind for _ in range(heard.qsize())] == [
+        events.TOOL_START,
+        events.TOOL_END,
+    ]
+    assert [slow.get_nowait().kind for _ in range(slow.qsize())] == [events.TOOL_START]
+
+
 def events_of(box: Toolbox) -> list[Event]:
     heard: list[Event] = []
     box.on_event(heard.append)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from vaultmem import plugins
 from vaultmem.api import params, rpc, session
@@ -31,6 +31,8 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from queue import Queue
+
     from vaultmem.adapter import JsonObject
     from vaultmem.api import Vault
 
@@ -98,9 +100,27 @@ class Toolbox:
         self._on_event.append(hook)
         return hook
 
+    @contextmanager
+    def subscribe(self, room: int = 256) -> Iterator[Queue[Event]]:
+        """A channel with the events during the block, for any thread. One that finds it full is lost: a slow reader
+        blocks no call."""
+        import queue  # few subscribe
+
+        channel: Queue[Event] = queue.Queue(room)
+
+        def put(event: Event) -> None:
+            with suppress(queue.Full):
+                channel.put_nowait(event)
+
+        self.on_event(put)
+        try:
+            yield channel
+        finally:
+            self._on_event.remove(put)
+
     def tell(self, event: Event) -> None:
         """Announce an event to the hooks. Any thread may tell."""
-        for hook in self._on_event:
+        for hook in tuple(self._on_event):
             try:
                 hook(event)
             except Exception:  # the border to third-party code
