@@ -290,3 +290,7 @@ def test_where_assistants_are_trusted_with_their_own_words_only_nobody_else_is_t
     monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
     assert "Portuguese" not in told(knowing)
     assert "Portuguese" in text_in(asked(knowing, harness="codex").data, "codex")
+
+
+def test_a_hook_of_an_earlier_version_still_tells(vault: Path) -> None:
+    assert asked(vault, "--was", "hooks").data == asked(vault).data != {}

@@ -16,6 +16,7 @@ VERBS = {
                 "harness", "the program that reads the answer: {known}", metavar="NAME", needed=True,
                 known="vaultmem_assistants.programs:HARNESSES",
             ),
+            Param("was", "ignored; earlier versions of connect wrote it", metavar="WORDS"),
             Param("prompt", "what the session is about", metavar="TEXT", default=""),
         ),
         agent=True, command="vaultmem_assistants.hook:run", never_fails=True,
