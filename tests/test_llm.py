@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from tests.agent_run import until
 from tests.llm_run import SECRET, Make, Pauses, asked, failed, make, nothing_known, pauses
 from tests.scripted_llm import (
     ScriptedLlm,
@@ -214,6 +215,12 @@ def test_the_whole_answer_has_its_time(
     assert "llm.timeout" in said
     assert len(scripted_llm.requests) <= 1  # a busy server may not even have seen it
     assert pauses == []  # it would take just as long again
+
+
+def test_an_answer_that_never_ends_keeps_no_thread(scripted_llm: ScriptedLlm, make: Make) -> None:
+    scripted_llm.play(text("x" * 100_000).slowly(0.05, 1))
+    assert "took longer" in failed(make(seconds=0.4))
+    until(lambda: not [one for one in threading.enumerate() if one.name == "exchange"], 10)
 
 
 def test_a_service_that_drips_its_headers_has_its_time(make: Make, pauses: Pauses) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -59,11 +60,12 @@ class Wire(NamedTuple):
     def exchange(self, path: str, content: bytes | None, most: int) -> Reply:
         """POST a JSON body, or GET without one. Returns the reply, of at most `most` bytes. Raises as get() does."""
         reply: Future[Reply] = Future()
+        until = time.monotonic() + self.seconds
 
         def call() -> None:
             try:
                 with self._opened(path, content) as response:
-                    body = b"".join(_pieces(response, most))
+                    body = b"".join(self._in_time(_pieces(response, most), until))
                     status = replies.status(response.status_code, body)
                     reply.set_result(_reply(response, status, body))
             except Exception as error:  # noqa: BLE001 - raised again by result()
@@ -121,6 +123,13 @@ class Wire(NamedTuple):
             raise LlmError(
                 f"the proxy of the environment cannot be used ({_short(error)})"
             ) from None
+
+    def _in_time(self, pieces: Iterator[bytes], until: float) -> Iterator[bytes]:
+        """The pieces; ends a thread that was left behind."""
+        for piece in pieces:
+            if time.monotonic() > until:
+                raise self._late()
+            yield piece
 
     def _late(self) -> LlmError:
         late = f"{self.url} took longer than {self.seconds:g} s to answer"
