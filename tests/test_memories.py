@@ -206,16 +206,34 @@ def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
         opened.undo(redo=True)
 
 
-def test_what_was_removed_by_hand_comes_back_by_undoing_that(vault: Path, opened: Vault) -> None:
-    one = opened.write(FACTS[0])
-    opened.write(FACTS[1])
+def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
+    vault: Path, opened: Vault
+) -> None:
+    one, other = opened.write(FACTS[0]), opened.write(FACTS[1])
+    opened.delete(other["id"])
     kept = (vault / one["path"]).read_bytes()
     (vault / one["path"]).unlink()
+    assert [each["id"] for each in opened.memories(deleted=True, by="codex")] == [other["id"]]
+    listed = {each["id"]: each for each in opened.memories(deleted=True)}
+    assert listed.keys() == {one["id"], other["id"]}
+    assert listed[one["id"]]["content"] == one["content"]
+    whys = [each["why"] for each in opened.history(one["id"][:8])]
+    assert whys == ["removed outside vaultmem", f"write {one['title']}"]
+    with pytest.raises(NoteNotFoundError, match=f"was deleted; vaultmem restore {one['id'][:8]} "):
+        opened.read(one["id"])
     with pytest.raises(NoteNotFoundError, match="not found"):
+        opened.restore(one["id"], by="codex")
+    assert opened.restore(one["id"][:8])["id"] == one["id"]
+    assert (vault / one["path"]).read_bytes() == kept
+    assert [memory["id"] for memory in opened.memories(deleted=True)] == [other["id"]]
+    with pytest.raises(VaultmemError, match="is not deleted"):
         opened.restore(one["id"])
-    (removal,) = [each for each in opened.history() if "removed outside" in each["why"]]
+    (vault / one["path"]).unlink()
+    (removal, *_) = [each for each in opened.history() if "removed outside" in each["why"]]
     opened.undo(removal["commit"])
     assert (vault / one["path"]).read_bytes() == kept
+    with pytest.raises(NoteNotFoundError, match="not found"):
+        opened.restore("Never there")
 
 
 def test_a_copy_in_the_archive_is_not_restored(vault: Path, opened: Vault) -> None:

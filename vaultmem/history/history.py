@@ -163,6 +163,18 @@ class History:
             for file in commit.files
         ]
 
+    def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
+        """The files that people removed in the last commits, last removed first: path, last bytes, and time."""
+        tip = self._tip()
+        gone = [
+            (file.path, file.old, commit.at)
+            for commit in (self._read(tip, f"-n{limit}") if tip else ())
+            for file in commit.files
+            if not commit.is_ours and file.path is not None and file.target is None and file.old
+        ]
+        data = self._repository.blobs([old for _, old, _ in gone])
+        return [(path, data[old], at) for path, old, at in gone]
+
     def moved_since(self, hashes: Sequence[str]) -> list[dict[str, str]]:
         """The later paths of files, by the path that they had after each of these commits, newest first."""
         tip, places = self._tip(), dict[str, str]()

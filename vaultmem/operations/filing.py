@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from vaultmem.adapter import JsonObject, Properties
-from vaultmem.errors import NoteChangedError, UsageError, VaultmemError
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.memories import access
 from vaultmem.memories.arguments import Arguments, which_day
-from vaultmem.memories.draft import Draft, Plan, restored
+from vaultmem.memories.draft import CREATE, Change, Draft, Plan, restored
 from vaultmem.memories.memory_file import fold
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.reports import finish, header
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import file_name
 from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_title, safe_title, title_of
+from vaultmem.text.titles import free_path, free_title, safe_title, title_of
 
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
@@ -35,8 +35,20 @@ def delete(session: Session, params: Arguments) -> JsonObject:
 
 
 def restore(session: Session, params: Arguments) -> JsonObject:
-    """Bring a memory back from the archive."""
-    memory = session.find(params.needed("id"), archived=True)
+    """Bring a memory back from the archive, or from the history if its file was removed by hand."""
+    try:
+        memory = session.find(params.needed("id"), archived=True)
+    except NoteNotFoundError:
+        from vaultmem.operations.reading import find_removed  # rarely needed
+
+        gone = find_removed(session, params.needed("id"))
+        if gone is None:
+            raise
+        target = free_path(gone.memory.path, session.store.new_id(), session.view.exists)
+        why = "restored from the history"
+        return _restore(
+            session, params, Change(CREATE, "", None, target, {}, None, None, why, gone.data)
+        )
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
     if alive := next(
@@ -45,7 +57,10 @@ def restore(session: Session, params: Arguments) -> JsonObject:
         raise VaultmemError(
             f"{memory.title!r} is not deleted: it is {alive.path}, and {memory.path} is a copy of it"
         )
-    change = restored(session.view, memory, "restored from the archive")
+    return _restore(session, params, restored(session.view, memory, "restored from the archive"))
+
+
+def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
     plan = Plan("restore", (change,))
     why = f"restore {file_name(change.target)}"
     return finish(session, params, plan, why) or _record_at(session, change.target)

@@ -29,6 +29,7 @@ from vaultmem.memories.reports import diff_of, header, in_short
 from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import ARCHIVE
+from vaultmem.operations.reading import find_removed
 from vaultmem.text.times import stamp
 from vaultmem.vault.batch_record import AnswerChange, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
@@ -324,6 +325,8 @@ def _path(session: Session, text: str) -> str:
     try:
         return session.find(text, archived=True).path
     except NoteNotFoundError:
+        if gone := find_removed(session, text):
+            return gone.memory.path
         texts = session.store.talks.find(text)
         if len(texts) > 1:
             some = ", ".join(entry.id for entry in texts[:3])

@@ -7,12 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from vaultmem.errors import NoteNotFoundError, StateError, UsageError
+from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.light import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
+from vaultmem.memories.collection import deleted_error, named
+from vaultmem.memories.memory_file import Reader
 from vaultmem.memories.model import link_targets
-from vaultmem.memories.records import FILTERS, Known, MemoryFilters, filtered
+from vaultmem.memories.records import FILTERS, Known, MemoryFilters, filtered, record
+from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.similarity import topic_words
@@ -37,6 +40,8 @@ def read(session: Session, params: Arguments) -> JsonObject:
     try:
         memory = session.find(params.needed("id"), archived=params.flag("deleted"))
     except NoteNotFoundError:
+        if gone := find_removed(session, params.needed("id")):
+            raise deleted_error(gone.memory) from None
         for entry in () if params.text("by") else session.store.talks.find(params.needed("id")):
             raise NoteNotFoundError(
                 f"{params.needed('id')!r} is an entry of a conversation ({entry.path}); "
@@ -74,6 +79,8 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     )  # fmt: skip
     collection = session.store.collection
     everything = collection.archived() if deleted else collection.live()
+    by_hand = {one.memory.path: one for one in removed(session)} if deleted else {}
+    everything = [*everything, *(one.memory for one in by_hand.values())]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
     context = Known(session.reads, session.id_of, session.now, session.store.half_life)
@@ -84,7 +91,9 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     rows = []
     for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # just deleted
-            rows.append({**session.record(memory), **_attribution(session, memory)})
+            gone = by_hand.get(memory.path)
+            row = record(memory, gone.content, context) if gone else session.record(memory)
+            rows.append({**row, **_attribution(session, memory)})
     facets = {"facets": _facets(everything)} if params.flag("facets") else {}
     return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
 
@@ -139,6 +148,48 @@ def note(session: Session, params: Arguments) -> JsonObject:
         "files": sorted({target for target in links.values() if target not in notes}),
         "uri": searcher.cache().uri(note_head.dialect, path, note_head.title),
     }
+
+
+# Memories whose files a person has removed: the history has their last bytes, so they are listed and restored like
+# those of the archive. Assistants know nothing of them.
+
+MOST_COMMITS = 1_000  # searched
+
+
+class Removed(NamedTuple):
+    """A memory whose file was removed by hand, in its last state."""
+
+    memory: Memory
+    data: bytes
+    content: str  # without its properties
+
+
+def removed(session: Session) -> list[Removed]:
+    """Those that have not come back, last removed first; none without a history."""
+    from vaultmem.operations.past import catch_up  # rarely needed
+
+    store = session.store
+    if session.viewer.name or store.history.trouble():
+        return []
+    with contextlib.suppress(VaultmemError):  # then the latest removals are missing
+        catch_up(session)
+    reader = Reader(store.folder, store.rules.page_style)
+    there = {one.id for one in (*store.collection.live(), *store.collection.archived())}
+    results = []
+    for path, data, at in store.history.removed(MOST_COMMITS):
+        memory = reader.parsed(path, data, at)
+        if memory and memory.id not in there and not store.collection.exists(path):
+            there.add(memory.id)
+            content = pages.read(reader.style(path), decode(data)[0]).content
+            results.append(Removed(memory._replace(archived=True), data, content))
+    return results
+
+
+def find_removed(session: Session, text: str) -> Removed | None:
+    """The one that an id, its beginning, a title or a path names."""
+    every = {one.memory.id: one for one in removed(session)}
+    memory = named(text, session.store.folder, [one.memory for one in every.values()])
+    return every[memory.id] if memory else None
 
 
 # Where a memory comes from: the sentence that it was drawn from, what it replaced, who recalled it; and what was drawn
