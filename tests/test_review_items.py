@@ -242,6 +242,21 @@ def test_a_question_about_a_private_memory_shows_nothing_of_it(
     assert "calls" not in item.text
 
 
+def test_what_became_private_after_it_was_indexed_is_not_quoted(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    places = {"preferences/Calls.md": "no calls", "people/Bo.md": "Bo is ill"}
+    for path, text in places.items():
+        memory(write, path, text)
+    synced(vault)
+    review = Review(sight, [], {})
+    assert (len(review.preferences()), len(review.facts())) == (1, 1)
+    for path, text in places.items():
+        memory(write, path, text, private="true")
+    review = Review(sight, [], {})
+    assert (review.preferences(), review.facts()) == ([], [])
+
+
 def test_a_question_about_what_is_due_in_a_private_note_shows_nothing_of_it(sight: Context) -> None:
     theirs = due("2026-11-23", "call the lawyer", foreign=True)._replace(
         private=True, title="Divorce"

@@ -118,14 +118,16 @@ def style_of(dialect: str, path: str = "") -> str:  # noqa: ARG001 - as readers 
     return OUTLINE if dialect == "logseq" else "frontmatter"
 
 
-def content(root: str, path: str, dialect: str) -> str:
-    """The content of a note of the memory folder, without its properties."""
-    return pages.read(style_of(dialect), files.read(root, path, _READ).text).content.strip()
+def content(root: str, path: str, dialect: str) -> str | None:
+    """The content of a note of the memory folder, without its properties; None if it is private, perhaps since it was
+    indexed."""
+    page = pages.read(style_of(dialect), files.read(root, path, _READ).text)
+    return None if is_private(page.properties) else page.content.strip()
 
 
 @lru_cache(4096)
 def _content(root: str, path: str, dialect: str, digest: bytes) -> str:  # noqa: ARG001 - another one is another text
-    return content(root, path, dialect)
+    return content(root, path, dialect) or ""
 
 
 # --- Facts for an assistant's start
@@ -165,9 +167,10 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
     best = [each for group in groups.values() for each in _most_used_and_newest(group)[:MOST]]
     chosen: list[Fact] = []
     for _, _, note, fact in _most_used_and_newest(best):
-        text = content(context.vault, note.path, note.dialect) or fact["text"]
-        text = one_line(redact(text).text)  # sent at every start
-        chosen.append({**fact, "text": text, "author": one_line(fact["author"])})
+        text = content(context.vault, note.path, note.dialect)
+        if text is not None:
+            text = one_line(redact(text or fact["text"]).text)  # sent at every start
+            chosen.append({**fact, "text": text, "author": one_line(fact["author"])})
     return chosen
 
 

@@ -182,11 +182,12 @@ class Review:
         pairs = [pair for pair in pairs if pair in listed]
         return [
             Item(
-                _preference_id(memory), "preferences", self._content(memory), rank=number, author=author,
+                _preference_id(memory), "preferences", text, rank=number, author=author,
                 memory=memory.id, known=person_facts.local_day(self.context, memory.own),
                 scope=person_facts.scope_for(scope_of(memory.own, memory=True), author, self.context.trust),
             )
             for number, (memory, author) in enumerate(pairs)
+            if (text := self._content(memory)) != PRIVATE
         ]  # fmt: skip
 
     def answerable_ids(self) -> set[str]:
@@ -243,7 +244,7 @@ class Review:
         if is_private(memory.own):
             return PRIVATE
         content = person_facts.content(self.context.vault, memory.path, memory.dialect)
-        return content or memory.title
+        return PRIVATE if content is None else content or memory.title
 
     # --- Kinds
 
