@@ -87,6 +87,10 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
     [item] = [item for item in look(sight, vault) if "said of" in item.text]
     assert (item.id, item.source) == (shown[0].id, "vaultmem/people/c, new.md")
     assert "[[b, new]]" in item.text
+    assert not item.private
+    memory(write, "people/b, new.md", private="true", id=ids[1])
+    [item] = [item for item in look(sight, vault) if item.id == shown[0].id]
+    assert (item.private, item.title) == (True, "")
     for path, name in zip(paths[1:3], ("b, new.md", "c, new.md"), strict=True):
         (vault / path).with_name(name).rename(vault / path)
     reads.keep_findings(sight.ledger, kinds, found, 0.0)

@@ -287,9 +287,10 @@ class Review:
         rows = (row for row in self._findings if row["kind"] == CONTRADICTION)
         items = []
         for finding in noticed(rows, paths):
-            newer, older = finding["ids"]
-            text = f"{finding['said']}; vaultmem delete {older[:8]} archives the older one"
-            items.append(_item_of(by_id[newer], CONTRADICTION, finding_id(finding), text))
+            newer, older = (by_id[id_] for id_ in finding["ids"])
+            text = f"{finding['said']}; vaultmem delete {older.id[:8]} archives the older one"
+            subject = older if is_private(older.own) else newer  # the words are of both
+            items.append(_item_of(subject, CONTRADICTION, finding_id(finding), text))
         return items
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
