@@ -244,7 +244,7 @@ def refuse_if_lost(folder: str, gone: int, total: int, *, empty: bool) -> None:
     if gone > 0 and (empty or (gone > VANISH_COUNT and gone > VANISH_SHARE * total)):
         raise VaultGoneError(
             f"{gone} of {total} files are gone from {folder}: as for them, the index was left as it is. If the "
-            "drive is not mounted or still syncing, wait; if you removed them yourself, run "
+            "drive is not mounted or still syncing, wait; if you or Git removed them, run "
             "vaultmem sync --confirm-removals"
         )
 
