@@ -132,7 +132,7 @@ def with_setting(text: str, key: str, value: str) -> str:
     framed = f"{frame}{text.removesuffix(chr(10))}\n{frame}" if text.strip() else ""
     try:
         new = set_property(framed, key, value).removeprefix(frame).removesuffix(frame)
-    except FrontMatterError:  # in braces
+    except FrontMatterError:  # one is a copy of another, or the key is odd
         new = text
     lines = (text if key in before else new).splitlines()
     is_plain = any(line.startswith(f"{key}:") for line in lines)

@@ -64,6 +64,14 @@ class Items:
             self._put(start, end, self._written(added[at], first + at))
         return self.text
 
+    def without(self, number: int) -> str:
+        """The text without one item and its comma."""
+        if len(self.places) == 1:
+            self._put(*self.places[0], "")
+        else:
+            self._delete(number, number + 1)
+        return self.text
+
     def _put(self, start: int, end: int, new: str) -> None:
         self.text = self.text[:start] + new + self.text[end:]
 
@@ -151,6 +159,9 @@ def set_property(text: str, key: str, value: Value) -> str:
         items = Items(text, places, flow=span.style != "block")
         with contextlib.suppress(FrontMatterError):  # otherwise the whole list is rewritten
             return _check(items.changed(was, value, newline_of(text)), expected)
+    if document.flow:
+        start, end = block.start + span.start, block.start + span.end
+        return _check(text[:start] + format_flow(value) + text[end:], expected)
     return _check(_Place(text, block, span, document.column).replaced(value), expected)
 
 
@@ -163,7 +174,10 @@ def remove_property(text: str, key: str) -> str:
     span = _find(document, key)
     if span is None:
         return text
-    changed = _Place(text, block, span, document.column).removed()
+    if document.flow:
+        changed = _entries(text, block, document).without(document.spans.index(span))
+    else:
+        changed = _Place(text, block, span, document.column).removed()
     return _check(
         changed, {name: of for name, of in document.properties.items() if name != span.key}
     )
@@ -176,10 +190,8 @@ def _read(text: str, block: Block) -> Document:
         raise FrontMatterError(
             f"the properties cannot be read ({error}); correct them in your editor first"
         ) from error
-    if document.flow or len(document.spans) < len(document.properties):
-        raise FrontMatterError(
-            "the properties are in braces, or one is a copy of another (*); edit them in your editor"
-        )
+    if len(document.spans) < len(document.properties):
+        raise FrontMatterError("a property is a copy of another (*); edit them in your editor")
     return document
 
 
@@ -220,10 +232,21 @@ def _with_new_block(text: str, key: str, value: Value) -> str:
 
 
 def _with_new_key(text: str, block: Block, document: Document, key: str, value: Value) -> str:
+    if document.flow:
+        entry = f"{format_flow(key)}: {format_flow(value)}"
+        at = max((end for _, end in _entries(text, block, document).places), default=0)
+        start = at or text.index("{", block.start) + 1
+        return text[:start] + (", " if at else "") + entry + text[start:]
     newline = newline_of(text)
     lines = format_lines(key, value, " " * document.column)
     added = "".join(line + newline for line in lines)
     return text[: block.end] + added + text[block.end :]
+
+
+def _entries(text: str, block: Block, document: Document) -> Items:
+    """The properties in one pair of braces, with their names."""
+    ends = [(span.key_start, max(span.key_end, span.end)) for span in document.spans]
+    return Items(text, [(block.start + start, block.start + end) for start, end in ends], flow=True)
 
 
 class _Place:
