@@ -104,6 +104,13 @@ def test_where_nothing_else_tells_a_memory_is_as_old_as_its_file(
     assert days["Reto"] == "2023-11-14"
 
 
+def test_near_duplicates_of_one_run_come_in_once(opened: Vault, tmp_path: Path) -> None:
+    text = "The boiler in the cellar is serviced each autumn by Reto, who has the key of the side door and a ladder"
+    given = {"a.md": text + ".", "b.md": text + "!", "c.md": text.replace("Reto", "Anne") + "."}
+    report = by_path(opened.ingest("obsidian", str(files(tmp_path / "other", given))))
+    assert [report[name]["result"] for name in sorted(given)] == ["new", "known", "new"]
+
+
 def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: Path) -> None:
     text = "The boiler in the cellar is serviced each autumn by Reto, who has the key of the side door and a ladder"
     opened.write(text + ".")

@@ -228,6 +228,7 @@ class _Seen:
                 self._memories[made_of] = memory
         self._taken = taken_hashes(session.store.ledger)
         self._now: set[str] = set()
+        self._texts: list[tuple[bytes, str]] = []  # texts of this run, with their sketches
 
     def part(self, text: str) -> Part | None:
         """The result for a known text; None for a new one."""
@@ -240,11 +241,18 @@ class _Seen:
             return Part(text, reason="another text of this run says the same", seen=True)
         if hash_ in self._taken:
             return Part(text, reason="it was examined before", seen=True)
+        text_sketch = similarity.sketch(text)
+        if any(
+            is_same(text, known_text, similarity.resemblance(text_sketch, sketch))
+            for sketch, known_text in self._texts
+        ):
+            return Part(text, reason="another text of this run says nearly the same", seen=True)
         return None
 
-    def add(self, hash_: str) -> None:
+    def add(self, part: Part, hash_: str) -> None:
         """Record a text that is ingested now."""
         self._now.add(hash_)
+        self._texts.append((similarity.sketch(part.text), part.text))
 
 
 def hash_of(text: str) -> str:
@@ -267,7 +275,7 @@ def take_in(session: Session, params: Arguments) -> JsonObject:
         for part in result.parts:
             if part.new is not None:
                 create(draft, part.new, "ingested")
-                seen.add(str(part.new.properties[HASH]))
+                seen.add(part, str(part.new.properties[HASH]))
                 room -= 1
         if not room:
             break
