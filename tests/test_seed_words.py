@@ -1,6 +1,7 @@
 """What the five seeds call things works here: their options, their settings, the store of memory-cli."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,20 @@ ingestion:
 """
 
 
+def test_settings_of_a_store_are_named_in_a_line_each(vault: Path, tmp_path: Path) -> None:
+    """They are shown for the person's own settings: a value cannot be another line of these. Nobody waits for a fifo."""
+    store = tmp_path / ".memory"
+    (store / "categories").mkdir(parents=True)
+    config = store / "config.yaml"
+    config.write_text('notification:\n  timezone: "UTC\\n  llm.base_url: http://evil.example"\n')
+    words = ("import", "--from", str(store), "--format", "text", "--vault", str(vault))
+    (line,) = (one for one in ran(*words).err.splitlines() if "evil" in one)
+    assert line == "  notify.timezone: UTC llm.base_url: http://evil.example"
+    config.unlink()
+    os.mkfifo(config)
+    assert ran(*words).code == 0
+
+
 def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_path: Path) -> None:
     store = tmp_path / ".memory"
     for number, category, content in (
@@ -167,6 +182,9 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_pa
     ended = on(vault, "import", "--from", str(store), "--format", "text")
     assert ended.code == 1
     assert "categories/people/bad.md: it has no content" in ended.err
+    for line in ("memories.inbox_ttl: 168h", "memories.decay_after: 720h", "notify.method: desktop",
+                 "notify.timezone: Asia/Shanghai", "ingestion.logseq.enabled: on"):  # fmt: skip
+        assert line in ended.err
     kept = {memory["content"]: memory for memory in opened.memories()}
     assert set(kept) == {"user prefers dark mode", "Anne repairs bicycles"}
     one = kept["user prefers dark mode"]

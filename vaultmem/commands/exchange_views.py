@@ -128,6 +128,11 @@ def import_lines(args: Namespace, output: Output) -> int:
         for record in (*report["kept"], *report["failed"]):
             record["reason"] = f"{store.paths[record['line'] - 1]}: {record['reason']}"
     _show_imported(report, Output("json") if args.json else output)
+    if store and store.settings:
+        from vaultmem.text.sanitize import quote_text
+
+        settings = (f"\n  {key}: {quote_text(str(value))}" for key, value in store.settings.items())
+        output.remark(f"its settings, for {paths.config_file()}:{''.join(settings)}")
     return 1 if report["failures"] else 0
 
 

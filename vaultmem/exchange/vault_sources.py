@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from vaultmem.adapter import Properties, Value
+from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
 from vaultmem.exchange.source import Skipped, SourceText, Text, Tree
@@ -169,10 +169,17 @@ logseq = Notes("logseq", "pages and journals of a Logseq graph")
 text = Texts("text", "text files (.txt, .md) of a folder, or one file")
 
 
-# The store of memory-cli (the seed of that name): its memories as lines of its own export.
+# The store of memory-cli (the seed of that name): its memories as lines of its own export, its settings as ours.
 
 _CONFIG = "config.yaml"
 _MEMORY = re.compile(r"^[^/]+/[^/]+\.md$")
+_SETTINGS = {  # theirs, and ours
+    "storage.short_term_ttl": "memories.inbox_ttl",
+    "daemon.decay_threshold": "memories.decay_after",
+    "daemon.upgrade_access_threshold": "memories.upgrade_reads",
+    "notification.timezone": "notify.timezone",
+}
+_METHODS = {"osascript": "desktop", "file": "file"}
 
 
 class Store(NamedTuple):
@@ -180,13 +187,16 @@ class Store(NamedTuple):
 
     lines: bytes  # one memory each, in the shape memory-cli
     paths: list[str]  # its files, one per line
+    settings: JsonObject  # the equivalent settings of vaultmem
 
 
 def read_store(folder: str) -> Store:
     """Read a store. Raises VaultmemError if there is none."""
     root = os.path.abspath(os.path.expanduser(folder))
-    if not os.path.isdir(f"{root}/categories"):
-        root = _root_in_settings(root) or root
+    config = _config(root)
+    elsewhere = config.get("storage.root")
+    if not os.path.isdir(f"{root}/categories") and isinstance(elsewhere, str):
+        root = os.path.expanduser(elsewhere)
     if not os.path.isdir(f"{root}/categories"):
         raise VaultmemError(f"{folder} is not a store of memory-cli: it has no folder categories")
     lines: list[str] = []
@@ -198,16 +208,36 @@ def read_store(folder: str) -> Store:
             continue
         page = pages.read("frontmatter", source.text)
         lines.append(json_line({**page.properties, "content": page.content.strip("\n")}))
-    return Store("".join(f"{line}\n" for line in lines).encode(), result)
+    return Store("".join(f"{line}\n" for line in lines).encode(), result, _translate_keys(config))
 
 
-def _root_in_settings(folder: str) -> str:
-    """The place of the store according to the settings in a folder; "" if they do not name any."""
+def _config(root: str) -> JsonObject:
+    """The settings of a store, by their full names."""
     try:
-        storage = frontmatter.read_yaml(files.read(folder, _CONFIG, 65_536).text).properties[
-            "storage"
-        ]
-    except (frontmatter.UnreadableError, KeyError):
-        return ""
-    root = storage.get("root") if isinstance(storage, dict) else None
-    return os.path.expanduser(root) if isinstance(root, str) else ""
+        raw = frontmatter.read_yaml(files.read(root, _CONFIG, 65_536).text).properties
+    except frontmatter.UnreadableError:
+        return {}
+    return {
+        f"{part}.{key}": value
+        for part, held in raw.items()
+        if isinstance(held, dict)
+        for key, value in held.items()
+    }
+
+
+def _translate_keys(config: JsonObject) -> JsonObject:
+    """The settings under their names in vaultmem."""
+    meant = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
+    method = config.get("notification.method")
+    if config.get("notification.enabled") is False:
+        meant["notify.method"] = "none"
+    elif isinstance(method, str) and method in _METHODS:
+        meant["notify.method"] = _METHODS[method]
+    for name in ("logseq", "obsidian", "claude", "car-agent", "fingersaver"):
+        section = config.get(f"ingestion.{name}")
+        for key in ("path", "enabled"):
+            if isinstance(section, dict) and key in section:
+                value = section[key]
+                raw = ("on" if value else "off") if isinstance(value, bool) else value
+                meant[f"ingestion.{name}.{key}"] = raw
+    return meant
