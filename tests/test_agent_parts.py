@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from vaultmem.index.indexer import BATCH_NOTES, Indexer
 from vaultmem.index.state import State
 from vaultmem.progress import Silent
 from vaultmem.vault import files as reading
+from vaultmem.vault import walk as walking
 
 # The writer
 
@@ -283,6 +285,30 @@ def test_a_note_that_moves_between_being_listed_and_read_stays_as_it_was(
         assert [hit.path for hit in opened.search("fathoms")] == ["deep/Note.md"] * is_known
     bench.look("deep", "far", folder=True)
     assert bench.indexed() == before - {"deep/Note.md"} | {"far/Note.md"}
+
+
+@pytest.mark.parametrize(("walk", "then"), [(1, "far/Note.md"), (2, "deep/Note.md")])
+def test_a_folder_that_is_renamed_while_the_vault_is_walked_is_not_gone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, walk: int, then: str
+) -> None:
+    before = bench.indexed()
+    bench.write("deep/Note.md", "fathoms")
+    bench.full()
+    (bench.vault / "folder" / "Note 1.md").unlink()
+    real, walks = walking._list, []
+
+    def listed(root: str, folder: str, *rest: Any) -> list[walking.Entry]:
+        entries = real(root, folder, *rest)
+        walks.extend([1] * (not folder))
+        if not folder and len(walks) == walk:  # when the vault is listed, and not the folder
+            (bench.vault / "deep").rename(bench.vault / "far")
+        return entries
+
+    monkeypatch.setattr(walking, "_list", listed)
+    bench.full()
+    assert bench.indexed() == before - {"folder/Note 1.md"} | {then}
+    bench.full()
+    assert bench.indexed() == before - {"folder/Note 1.md"} | {"far/Note.md"}
 
 
 def test_an_index_that_cannot_be_closed_is_let_go(bench: Bench) -> None:

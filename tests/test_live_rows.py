@@ -1,7 +1,7 @@
 """Which block has its vector where: the updated state equals one that is read from scratch."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -103,3 +103,26 @@ def test_rows_of_other_notes_only(catalog: Catalog, store: VectorStore) -> None:
         found = live.in_use(hidden)
         assert left == set(range(len(store)) if found is None else np.flatnonzero(found).tolist())
     check(live, catalog, store)
+
+
+def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next(
+    vault: Path, catalog: Catalog, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, rng = LiveRows(store), random.Random(3)
+    embed(catalog, store, 0.3, rng)
+    for number, asked in enumerate(["known", "known", "rows_from"]):
+        with monkeypatch.context() as patch:
+            real = getattr(store, asked)
+
+            def then_embed(given: object, real: Callable[[object], object] = real) -> object:
+                found = real(given)
+                patch.undo()
+                embed(catalog, store, 0.5, rng)  # as the embedding thread may at any moment
+                return found
+
+            patch.setattr(store, asked, then_embed)
+            live.look(catalog)
+        check(live, catalog, store)
+        edit(vault, number, 300 + number)
+        synced(vault)
+        embed(catalog, store, 0.3, rng)

@@ -145,3 +145,21 @@ def test_of_two_notes_with_the_same_text_only_the_one_that_counts_is_found(
     assert set(both) == {one << ORD_BITS, two << ORD_BITS}
     assert set(meaning.nearest(catalog, query, 1, {one})) == {one << ORD_BITS}
     assert set(meaning.nearest(catalog, query, 1, {one}, all_but=True)) == {two << ORD_BITS}
+
+
+def test_tidying_keeps_what_is_stored_while_it_lists_what_is_needed(
+    catalog: Catalog, meaning: Meaning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = sorted(set(hashes_of(catalog).values()))
+    store(meaning, [*keys(0, 200), *texts[:5]])
+    late = keys(900, 903)
+    real = meaning.store.compact
+
+    def compact(live: list[bytes], seen: int | None = None) -> bool:
+        store(meaning, late)  # from notes saved after `live` was listed
+        return real(live, seen)
+
+    monkeypatch.setattr(meaning.store, "compact", compact)
+    meaning.tidy(catalog)
+    assert len(meaning.store) == 5 + len(late)
+    assert not meaning.store.missing([*texts[:5], *late])
