@@ -15,6 +15,7 @@ import pytest
 from tests.kill_points import kill_everywhere
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import derived_id
+from vaultmem_chat.learning import turn_queue
 from vaultmem_chat.learning.turn_queue import OPEN_FOR, Turns
 
 ROOT = Path(__file__).parents[1]
@@ -69,6 +70,15 @@ def test_turns_are_in_the_order_in_which_they_began_also_when_the_clock_goes_bac
         turns.begin("c", str(number), at)
     turns.begin("c", "6", 300.0)
     assert [one.user for one in turns.waiting()] == list("0123456")
+
+
+def test_a_turn_of_a_killed_process_with_our_id_is_not_open(
+    turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns.begin("c", "x", time.time())
+    assert turns.waiting()[0].is_open
+    monkeypatch.setattr(turn_queue, "_BEGAN", time.time())  # it has started again
+    assert not turns.waiting()[0].is_open
 
 
 def test_an_answer_that_came_while_it_was_remembered_stays(turns: Turns) -> None:

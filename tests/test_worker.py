@@ -13,7 +13,7 @@ from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.client import AgentError
 from vaultmem.errors import ConfigError, StateError, VaultmemError
-from vaultmem_chat.learning import learning
+from vaultmem_chat.learning import learning, turn_queue
 from vaultmem_chat.learning import worker as working
 from vaultmem_chat.learning.learning import Learned
 from vaultmem_chat.learning.worker import Worker
@@ -33,7 +33,10 @@ def test_what_waits_is_remembered_in_order_and_gone_from_the_queue(opened: Vault
     assert [one.conversation for one in learned] == ["c"] * 4
 
 
-def test_an_open_turn_holds_up_its_own_conversation_only(opened: Vault) -> None:
+def test_an_open_turn_holds_up_its_own_conversation_only(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_queue, "_BEGAN", 0.0)
     worker = Worker(opened)
     first = worker.turns.begin("c", "first", next(_seconds))
     speak(worker, "second")

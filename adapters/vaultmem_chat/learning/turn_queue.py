@@ -33,6 +33,7 @@ NOTED = "noted"  # in an item's meta: the ids of its notes
 SERVICE = "service"  # in an item's meta: the origin of the model service that it was sent to
 FOLDER = "turns"  # in the state folder
 OPEN_FOR = 600.0  # seconds after which no answer is expected
+_BEGAN = time.time()  # of this process
 LATEST = 9e9  # tolerance for a wrong clock
 _NAME = re.compile(r"(\d{20})-([0-9a-f-]{36})\.json")
 _BROKEN, _TEMPORARY = ".broken", ".tmp"
@@ -281,6 +282,8 @@ def _is_awaited(item: Item, pid: object) -> bool:
     """Whether the process that began it may still finish it."""
     if abs(time.time() - item.began) > OPEN_FOR or not isinstance(pid, int):
         return False
+    if pid == os.getpid():  # in a container, that of a killed one was the same
+        return item.began > _BEGAN
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
