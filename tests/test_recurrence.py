@@ -50,6 +50,8 @@ def test_known_answers(case: dict[str, str]) -> None:
         ("every week until January 1, 2027", "2026-12-25", "2027-01-01"),
         ("every week on Monday, Friday until 1st Jan 2027", "2026-11-16", "2026-11-20"),
         ("every month on the last until 2027-01-31", "2026-12-31", "2027-01-31"),
+        ("every other Monday in December", "2026-12-07", "2026-12-21"),
+        ("every first Friday in January", "2027-01-01", "2028-01-07"),
     ],
 )
 def test_rules(rule: str, day: str, expected: str) -> None:

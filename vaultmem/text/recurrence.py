@@ -183,7 +183,7 @@ def read_rule(text: str) -> Rule | None:
         return None
     if bool(until) != bool(match["until"]):
         return None
-    unit = _UNITS.get(match["unit"] or "", YEARLY if rule.months else WEEKLY)
+    unit = _UNITS.get(match["unit"] or "", rule.unit)
     return rule._replace(
         unit=unit, interval=interval, when_done=when_done, since=since, until=until,
         times=times if match["times"] else None,
@@ -193,6 +193,7 @@ def read_rule(text: str) -> Rule | None:
 def _with_days(text: str | None) -> Rule | None:
     """A rule with the days and months of a list; None if any is not understood."""
     weekdays, month_days, months = list[Weekday](), list[int](), list[int]()
+    unit = WEEKLY
     for what in _BETWEEN.split(text) if text else ():
         match = _WHAT.fullmatch(what)
         name, nth = (match["name"], _number(match["nth"] or "0")) if match else ("", 0)
@@ -204,10 +205,12 @@ def _with_days(text: str | None) -> Rule | None:
         elif not nth and name in {"weekday", "weekdays"}:
             weekdays += _WORKDAYS
         elif not nth and (month := _month(name)):
+            if not weekdays or weekdays[0].n:  # otherwise it is "every other Monday in December"
+                unit = YEARLY
             months.append(month)
         else:
             return None
-    return Rule(WEEKLY, 1, tuple(weekdays), tuple(month_days), tuple(months))
+    return Rule(unit, 1, tuple(weekdays), tuple(month_days), tuple(months))
 
 
 def _number(word: str) -> int:
