@@ -255,6 +255,13 @@ def test_what_stands_in_a_conflict_copy_too_is_due_once_and_nothing_else_is_hidd
     assert alone.text == first.text
 
 
+def test_a_memory_may_repeat_on_several_days_at_the_same_time(vault: Path, write: Write) -> None:
+    text = "---\nid: m1\ncategory: reminders\nremind: [{}]\nrepeat: every month\n---\npay\n"
+    write("vaultmem/reminders/pay.md", text.format("2026-11-05, 2026-11-19"))
+    write("vaultmem/reminders/paid.md", text.format("2026-12-05"))
+    assert [due.due for due in found(vault)] == ["2026-11-05", "2026-11-19"]
+
+
 def test_a_reminder_is_the_same_item_in_other_words(vault: Path, write: Write) -> None:
     """So a snooze stays with it, and two machines that rename it have one."""
     text = "---\nid: m1\ncategory: reminders\nremind: 2026-12-01\n---\n{}\n"

@@ -151,10 +151,12 @@ class Agenda:
     def _once(self, dues: list[tuple[Due, int]]) -> list[Due]:
         """Each item once, in order: from the original if it is also in a conflict copy."""
         once: dict[tuple[str, str], Due] = {}
-        for due, _ in sorted(dues, key=lambda pair: (pair[1] in self._copies, *_order(pair[0]))):
-            # Of a reminder that repeats, a copy may have moved on.
-            key = due.due[10:] if due.memory and due.rolls else due.key
-            once.setdefault((due.source, key), due)
+        files: dict[tuple[str, str], int] = {}
+        for due, note in sorted(dues, key=lambda pair: (pair[1] in self._copies, *_order(pair[0]))):
+            # Of a reminder that repeats, another file may have moved on.
+            file = (due.memory and due.rolls) and files.setdefault((due.source, due.due[10:]), note)
+            if not file or file == note:
+                once.setdefault((due.source, due.key), due)
         return sorted(once.values(), key=_order)
 
     def next_turn(self, now: datetime) -> str:
