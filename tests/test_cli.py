@@ -217,6 +217,15 @@ def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> Non
     assert 'no note has "sourdogh"' in remark.err
 
 
+def test_a_reader_that_stops(indexed: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-W", "error", "-m", "vaultmem", "tasks", "--vault", str(indexed)]
+    ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, b"vaultmem: 47 tasks\n")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_any_encoding_of_the_terminal(indexed: Path, encoding: str) -> None:
     ended = subprocess.run(

@@ -232,3 +232,20 @@ def test_the_vault_itself_has_to_be_there(tmp_path: Path) -> None:
         losses.check_root()
     identity.remember(str(root), "memories")
     losses.check_root()
+
+
+def test_a_loss_that_could_not_be_written_down_counts_once() -> None:
+    vault = Dwindling(100)
+    vault.lose(15)
+    vault.partly(0.0, applied=False)
+    vault.partly(1.0)
+    assert vault.losses.vanished is None
+    assert vault.indexed == vault.there
+    vault.lose(5)
+    vault.losses.check(vault.seen(), 2.0)  # and this time, too, writing fails
+    vault.wholly(3.0)
+    assert vault.losses.vanished is None
+    assert vault.indexed == vault.there
+    vault.lose(1)
+    vault.partly(4.0)
+    assert vault.losses.vanished, "all 21 count"
