@@ -240,18 +240,21 @@ def _has_entries(due: Due, entries: Entries) -> bool:
     return is_answered or due.id in entries.notified or (due.rolls and not due.memory)
 
 
-def _follow_former_ids(moved: Moved, entries: Entries, dues: Iterable[Due]) -> None:
+def _follow_former_ids(moved: Moved, entries: Entries, dues: Sequence[Due]) -> None:
     """Keep the entries of reminders whose ids had their words in them, as they did at first."""
     answers, notified = entries
-    is_any_snoozed = any(answer.state == SNOOZED for answer in answers.values())
+    known = {due.id for due in dues}
+    is_any_lost = any(one.state == SNOOZED and id_ not in known for id_, one in answers.items())
     for due in dues:
         if not due.memory:
             continue
         words = " ".join(due.text.split())
-        earlier = _keys_before(due) if due.rolls and is_any_snoozed else ()
+        earlier = _keys_before(due) if due.rolls and is_any_lost else ()
         for key in (due.key, *earlier):  # a snooze may be for an earlier occurrence
-            former, id_ = item_id(due.source, f"{words}{key}"), item_id(due.source, key)
-            id_ = due.id if key == due.key else id_
+            former = item_id(due.source, f"{words}{key}")
+            if not (former in answers or former in notified or due.foreign):
+                continue
+            id_ = due.id if key == due.key else item_id(due.source, key)
             if former in answers:
                 _answer(moved, entries, carried_out_id(former), carried_out_id(id_))
                 _answer(moved, entries, former, id_)
