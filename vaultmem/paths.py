@@ -126,7 +126,8 @@ def make_private(folder: str) -> str:
 
 
 class FolderLock:
-    """While it is held, other processes and threads wait for the lock of the same folder. Raises OSError."""
+    """While it is held, other processes and threads wait for the lock of the same folder: a file in it, since network
+    drives lock only what is open for writing. Raises OSError."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -134,7 +135,8 @@ class FolderLock:
     def __enter__(self) -> None:
         import fcntl  # not needed for a path
 
-        self._handle = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._handle = os.open(f"{self._folder}/.lock", flags, 0o600)
         fcntl.flock(self._handle, fcntl.LOCK_EX)
 
     def __exit__(self, *_: object) -> None:
