@@ -18,7 +18,7 @@ from tests.laws import some
 from vaultmem import Vault
 from vaultmem.agent.debounce import Listeners
 from vaultmem.agent.events import Throttle
-from vaultmem.agent.reconciler import Reconciler
+from vaultmem.agent.reconciler import REST_AFTER, Reconciler
 from vaultmem.config import Config
 from vaultmem.index.state import State
 from vaultmem.index.sync import open_indexer, tidy_keyword
@@ -121,7 +121,7 @@ def test_the_agent_does_it_when_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> 
         reconciler._turn()  # checks everything
         for _ in range(9):  # whatever is due until then, such as fresh notes again
             if reconciler._indexer and reconciler._rest_due is not None:
-                now = max(now, reconciler._earliest() or now) + 0.001
+                now += REST_AFTER + 1
                 reconciler._turn()
         assert reconciler._rest_due is None
         assert heard, "searchers look again"
