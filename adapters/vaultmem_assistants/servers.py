@@ -144,12 +144,12 @@ def _put_toml(text: str, key: str, entry: Json) -> str:
     if start == end:
         table = f"[{key}.{NAME}]{newline}{''.join(fields.values())}"
         return text + (newline if text else "") + table
-    kept: list[str] = []
-    for line in lines[start:end]:  # comments stay
+    body: list[str] = []
+    for line in lines[start + 1 : end]:  # comments stay
         name = _FIELD.match(line)
         field = fields.pop(name[1], "") if name else line
-        kept.append(line if tomllib.loads(line) == tomllib.loads(field) else field)
-    return "".join([*lines[:start], kept[0], *fields.values(), *kept[1:], *lines[end:]])
+        body.append(line if tomllib.loads(line) == tomllib.loads(field) else field)
+    return "".join([*lines[: start + 1], *fields.values(), *body, *lines[end:]])
 
 
 def _take_toml(text: str, key: str) -> str:

@@ -19,9 +19,7 @@ from vaultmem_assistants import hooks
 from vaultmem_assistants.hooks import Edit, Edited
 
 Part = tuple[Edit, Edit]  # adds a part of ours to a text, and removes it
-Gap = tuple[
-    int, int, str
-]  # where a text was different, how long it is there now, and what was there
+Gap = tuple[int, int, str]  # where a text differs, the length of that now, and the text before
 
 
 def add_part(path: str, parts: Sequence[Part], *, dry_run: bool, is_new: bool = False) -> Edited:
@@ -38,19 +36,19 @@ def add_part(path: str, parts: Sequence[Part], *, dry_run: bool, is_new: bool = 
 
 def remove_part(path: str, parts: Sequence[Part], *, dry_run: bool) -> Edited:
     """Remove the first of the parts that may be in a file; with the last, the file is as it was before."""
-    found = _recorded().get(os.path.realpath(path))
+    record = _recorded().get(os.path.realpath(path))
     keep = False
 
     def change(text: str) -> str:
         nonlocal keep
         left = parts[0][1](text)
-        if found is None or left == text or _holds_ours(left, parts):
+        if record is None or left == text or _holds_ours(left, parts):
             return left
         bare, _ = _without_empty(left, parts)
-        if found[0] != _hash(bare):
+        if record[0] != _hash(bare):
             return left
         keep = True
-        for at, length, before in reversed(found[1]):
+        for at, length, before in reversed(record[1]):
             bare = bare[:at] + before + bare[at + length :]
         return bare
 
@@ -100,21 +98,21 @@ def _file() -> str:
 def _recorded() -> dict[str, tuple[str, list[Gap]]]:
     try:
         with open(_file(), encoding="utf-8") as file:
-            found = json.load(file)
+            rows = json.load(file)
         return {
             path: (str(text), [(int(at), int(length), str(before)) for at, length, before in gaps])
-            for path, (text, gaps) in found.items()
+            for path, (text, gaps) in rows.items()
         }
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
 
-def _record(path: str, found: object) -> None:
+def _record(path: str, record: object) -> None:
     """Record or forget a file; a state folder that cannot be written costs only empty containers."""
     rows: dict[str, object] = {**_recorded()}
-    if found is None and path not in rows:
+    if record is None and path not in rows:
         return
-    rows = {name: row for name, row in {**rows, path: found}.items() if row is not None}
+    rows = {name: row for name, row in {**rows, path: record}.items() if row is not None}
     with contextlib.suppress(OSError, VaultmemError):
         paths.make_private(paths.state_root())
         paths.replace_private(_file(), json.dumps(rows, ensure_ascii=False))

@@ -277,8 +277,8 @@ async def merged_search(
     """The best results of all vaults, each with its vault; `missing` says why a vault has not answered. Raises the
     LinkError of the first vault if none has answered."""
     limit = params.get("limit")
-    asked = (ask(vault, dict(params)) for vault in vaults)
-    answers = dict(zip(vaults, await asyncio.gather(*asked, return_exceptions=True), strict=True))
+    calls = (ask(vault, dict(params)) for vault in vaults)
+    answers = dict(zip(vaults, await asyncio.gather(*calls, return_exceptions=True), strict=True))
     ranked: list[tuple[float, float, JsonObject]] = []  # by the share of its vault's best score
     missing: dict[str, LinkError] = {}
     for vault, answer in answers.items():

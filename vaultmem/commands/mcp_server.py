@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from vaultmem.api.mcp import Protocol
     from vaultmem.output import Output
 
-    Answer = Callable[
-        [bytes, bool], list[str]
-    ]  # a line, and whether later ones depend on it -> the lines to send
+    # Takes a line and whether later ones depend on it; returns the lines to send.
+    Answer = Callable[[bytes, bool], list[str]]
 
 MOST = 1_000_000  # bytes of a line
 AT_ONCE = 32  # requests; another one is read when one of them is answered
