@@ -114,11 +114,9 @@ class KeywordSearcher:
             query = self._whole(everywhere, rank.FIELDS, telling, weak)
             for count in (limit + limit // 4, 3 * limit):
                 scores, sizes = self._run(query, count)
-                kept = [block for block in scores if (block >> ORD_BITS in notes) is not all_but][
-                    :limit
-                ]
-                if len(kept) == limit or len(scores) < count:
-                    return {block: scores[block] for block in kept}, sizes
+                best = [block for block in scores if (block >> ORD_BITS in notes) is not all_but]
+                if len(best) >= limit or len(scores) < count:
+                    return {block: scores[block] for block in best[:limit]}, sizes
         return self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
 
     @keyword_errors()

@@ -101,11 +101,8 @@ class VectorStore:
     def hash_at(self, row: int) -> bytes | None:
         """The hash of the text whose vector is in this row."""
         with self._usable():
-            return (
-                next(iter(self._files.listed(row, row + 1)), None)
-                if 0 <= row < self._count
-                else None
-            )
+            is_counted = 0 <= row < self._count
+            return next(iter(self._files.listed(row, row + 1)), None) if is_counted else None
 
     def rows_from(self, row: int) -> dict[bytes, int]:
         """The hashes of this row and all after it, with their rows."""

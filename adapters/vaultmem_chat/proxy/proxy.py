@@ -8,7 +8,6 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
 from typing import NamedTuple
 
 from vaultmem import config as settings
@@ -20,6 +19,7 @@ from vaultmem.config import Config
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
 from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.text import urls
+from vaultmem.text.times import seconds
 from vaultmem.text.values import plural
 from vaultmem_chat.learning.learning import Learned
 from vaultmem_chat.learning.turn_queue import OPEN_FOR, ChatCounts
@@ -138,7 +138,7 @@ class Chatting:
             log.warning("earlier turns are not known: %s", error)
             return "", ""
         last = next((turn for turn in reversed(turns) if turn["role"] == USER), None)
-        if last is None or _age(last["created_at"]) > OPEN_FOR:
+        if last is None or clock.seconds() - (seconds(last["created_at"]) or 0.0) > OPEN_FOR:
             return "", ""
         return last["content"].strip(), last["id"]
 
@@ -211,8 +211,3 @@ def own_key(config: Config) -> credentials.Key | None:
     except LlmError as error:
         log.warning("requests go on without a key of ours: %s", error)
         return None
-
-
-def _age(created_at: str) -> float:
-    """The age of a turn in seconds."""
-    return clock.seconds() - datetime.fromisoformat(created_at).timestamp()
