@@ -57,6 +57,24 @@ def test_what_is_filed_as_a_reminder_says_when(content: str, remind: str) -> Non
     assert file.properties["remind"] == remind
 
 
+@pytest.mark.parametrize(
+    ("content", "days", "remind"),
+    [
+        ("Call Emma tomorrow at 15:00", 0.01, "2026-11-23T15:00"),
+        ("2026-12-01 09:00 renew the certificate", 100, "2026-12-01T09:00"),
+        ("每周一早上9点开会", 100, "2026-11-23T09:00"),
+        ("Call Emma tomorrow at 15:00", 30, None),  # past
+        ("Renew the certificate", 1, None),
+    ],
+)
+def test_a_file_put_among_the_reminders_says_when(
+    content: str, days: float, remind: str | None
+) -> None:
+    view = StandInView(dict([memory_file("reminders/Note", content, days)]))
+    _, file = only(view.run(file_inbox)[1])
+    assert file.properties.get("remind") == remind
+
+
 def test_importance_waits_for_a_model_and_is_not_judged_twice() -> None:
     view = inbox("The user prefers dark mode.")
     assert "importance" not in only(view.run(file_inbox)[1])[1].properties

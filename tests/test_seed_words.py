@@ -196,6 +196,29 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_pa
     assert on(vault, "import", "--from", str(tmp_path)).code == 1
 
 
+def test_reminders_of_memory_cli_are_pending_at_once(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There they are only words, which count from the day they were written."""
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-05-08T08:00:00Z")  # the day after
+    store = tmp_path / ".memory"
+    texts = ["Call Anne tomorrow at 3pm", "每周一早上9点开会", "water the plants"]
+    for number, content in enumerate(texts):
+        path = store / "categories" / "reminders" / f"{ID}{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        names = {"own": f"{ID}{number}", "other": f"{ID}9", "category": "reminders"}
+        path.write_text(MEMORY.format(content=content, **names))
+    for new, known in ((3, 0), (0, 3)):
+        said = on(vault, "import", "--from", str(store), "--format", "json").out
+        assert [json.loads(said)[name] for name in ("new", "known")] == [new, known]
+    pending = json.loads(on(vault, "pending", "--format", "json").out)
+    due = {one["text"]: one["due"] for part in ("today", "upcoming") for one in pending[part]}
+    assert due == {
+        "Call Anne tomorrow at 3pm": "2026-05-08T15:00",
+        "每周一早上9点开会": "2026-05-11T09:00",
+    }
+
+
 def test_import_names_its_file_as_memory_cli_does(vault: Path, tmp_path: Path) -> None:
     lines = tmp_path / "memories.jsonl"
     lines.write_text('{"ID": "x1", "Content": "Anne repairs bicycles", "Category": "people"}\n')

@@ -216,7 +216,8 @@ def best(verdict: Verdict) -> str:
 
 
 def file_inbox(draft: Draft) -> None:
-    """Move inbox memories to their category; also judge people's files that were put into a category's folder."""
+    """Move inbox memories to their category; also judge people's files that were put into a category's folder, and
+    give those that only remind their times."""
     file_all(draft, [memory for memory in draft.memories() if memory.phase == INBOX])
     adopted = [
         memory
@@ -226,6 +227,7 @@ def file_inbox(draft: Draft) -> None:
         and not {"importance", "memory_type"} <= memory.properties.keys()
     ]
     _rate(draft, adopted)
+    _set_times(draft, draft.memories())
 
 
 def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
@@ -233,6 +235,7 @@ def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
     for memory, text, verdict in judge_all(draft, waiting):
         _file(draft, memory, text, verdict)
     _rate(draft, waiting)
+    _set_times(draft, waiting)
 
 
 def upgrade(draft: Draft, reads: int = READS) -> None:
@@ -246,11 +249,9 @@ def upgrade(draft: Draft, reads: int = READS) -> None:
 
 def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     """File one memory. Of tied categories the stronger wins; the other becomes a tag."""
-    moment: Moment | None = None
     names = guesses(verdict)
     category = best(verdict)
     if category == REMINDERS:
-        moment = due(text, draft.written_at(memory), draft.view.now)
         is_timed = any(map(memory.properties.get, ("remind", "due")))
         is_timed = is_timed or bool(
             language().times(language().prose(text), draft.written_at(memory))
@@ -266,8 +267,6 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
         draft.find(UNSURE, why, memory)
         if (second := _tied(text, category, names)) and second not in memory.tags:
             draft.set(memory, f"tagged #{second}", tags=[*memory.tags, second])
-    if category == REMINDERS and moment is not None and "remind" not in memory.properties:
-        draft.set(memory, why, **times_of(moment))
 
 
 def _tied(text: str, category: str, names: Sequence[str]) -> str:
@@ -298,6 +297,16 @@ def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
 # When a memory wants to remind.
 
 
+def _set_times(draft: Draft, memories: Sequence[Memory]) -> None:
+    """Set the times of reminders from their words, if missing."""
+    for memory in map(draft.see, memories):
+        if memory.category == REMINDERS and not {"remind", "due"} & memory.properties.keys():
+            text, since = draft.content(memory), draft.written_at(memory)
+            times = times_of(due(text, since, draft.view.now)) if is_plain(text) else {}
+            if times and draft.may(memory):
+                draft.set(memory, "its words say when", **times)
+
+
 def is_plain(text: str) -> bool:
     """Whether a text is a reminder and nothing else."""
     return len(text) <= SHORT and text.strip().count("\n") < 2
@@ -320,7 +329,9 @@ def _to_come(text: str, now: datetime) -> Moment | None:
     return None
 
 
-def times_of(moment: Moment) -> dict[str, Value]:
+def times_of(moment: Moment | None) -> dict[str, Value]:
     """The properties that say when to remind."""
+    if moment is None:
+        return {}
     repeat: dict[str, Value] = {"repeat": moment.repeat} if moment.repeat else {}
     return {"remind": moment.iso(), **repeat}

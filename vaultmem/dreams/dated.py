@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from vaultmem.adapter import Moment, Phrase, Value
-from vaultmem.dreams.classify import due, is_plain, times_of
+from vaultmem.dreams.classify import is_plain, times_of
 from vaultmem.dreams.memory_links import entries, link_to
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import DREAM
@@ -66,27 +66,19 @@ class _Sentence(NamedTuple):
 
 
 def make_reminders(draft: Draft) -> None:
-    """Give memories that only remind their times, and make a reminder for each future time that another one names,
-    once."""
+    """Make a reminder for each future time that a memory names, once; one that says no more gets the time itself."""
     for memory in draft.memories():
-        if is_own(memory) or {"remind", "due"} & memory.properties.keys():
+        is_timed = memory.category == REMINDERS or {"remind", "due"} & memory.properties.keys()
+        if is_own(memory) or is_timed:
             continue
         text = draft.content(memory)[:LONGEST]
-        if memory.category == REMINDERS:  # a person put it there
-            if is_plain(text):
-                _set_times(draft, memory, due(text, draft.written_at(memory), draft.view.now))
-            continue
         sentences = list(_sentences(draft, memory, text))
         if sentences and _is_all(sentences[0], text):
-            _set_times(draft, memory, sentences[0].moment)
+            if draft.may(memory):
+                draft.set(memory, "its words say when", **times_of(sentences[0].moment))
         else:
             _set_end(draft, memory, text)
             _make(draft, memory, sentences)
-
-
-def _set_times(draft: Draft, memory: Memory, moment: Moment | None) -> None:
-    if moment is not None and draft.may(memory):
-        draft.set(memory, "its words say when", **times_of(moment))
 
 
 def _set_end(draft: Draft, memory: Memory, text: str) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator
+from datetime import datetime
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import UsageError, VaultmemError
@@ -15,7 +16,15 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved
-from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
+from vaultmem.memories.model import (
+    ARCHIVE,
+    CATEGORIES,
+    DEFAULT_SCOPE,
+    INBOX,
+    REMINDERS,
+    Memory,
+    category_of,
+)
 from vaultmem.memories.reports import ChangeReport, PlanReport, header, report_done, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes import pages
@@ -169,10 +178,21 @@ def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
         now = stamp(session.now)
         properties = {"id": memory.id, **properties}
         properties |= {key: now for key in ("created_at", "updated_at") if key not in properties}
+        if properties.get("category") == REMINDERS:
+            properties |= _times(session, memory.content, properties["created_at"])
         if memory.links:
             # Until all are written.
             properties["links"] = [f"[[{safe_title(own)}]]" for own in memory.links]
     return pages.compose(style, properties, memory.content)
+
+
+def _times(session: Session, content: str, created_at: Value) -> Properties:
+    """When a reminder of another program reminds: it has only its words, which count from the day of writing."""
+    from vaultmem.dreams.classify import due, times_of  # few memories are reminders
+
+    now = session.local_time
+    at = min(seconds(created_at) or session.now, session.now)
+    return times_of(due(content, datetime.fromtimestamp(max(at, 0.0), now.tzinfo), now))
 
 
 def _read(style: str, data: bytes) -> pages.Page:

@@ -182,7 +182,7 @@ def new_memory(
         from vaultmem.dreams.classify import due, times_of  # few memories are reminders
 
         moment = due(content, session.local_time, session.local_time)
-        properties |= times or (times_of(moment) if moment else {})
+        properties |= times or times_of(moment)
     properties["memory_type"] = params.text("memory_type") or short_texts.memory_type(content)
     policy = params.text("decay")
     if policy or properties["memory_type"] in PASSING:

@@ -250,7 +250,7 @@ def plan(session: Session, proposal: Proposal) -> Plan:
         draft.move(memory, choice, why)
         if choice == REMINDERS and not memory.text("remind"):
             moment = due(draft.content(memory), draft.written_at(memory), draft.view.now)
-            draft.set(memory, why, **(times_of(moment) if moment else {}))
+            draft.set(memory, why, **times_of(moment))
     made = draft.plan("review")
     if not made.changes:
         raise NoteChangedError(f"{proposal.path} is not as it was when this was proposed")
