@@ -161,3 +161,14 @@ def test_no_more_than_can_be_checked(notes: Path, monkeypatch: pytest.MonkeyPatc
             vault.expect("one more", "an answer")
         with pytest.raises(VaultmemError, match="nothing is expected"):
             vault.expect("one more", remove=True)
+
+
+def test_a_loss_is_no_longer_listed_once_nothing_expects_it(notes: Path) -> None:
+    with Vault(str(notes)) as vault:
+        vault.expect(QUESTION, "Mrs Lal")
+        vault.expect(QUESTION, "Mr Bhatt")
+        vault.check_expectations()
+        vault.expect(QUESTION, "Mrs Lal", remove=True, dry_run=True)
+        assert len(pending(notes)) == 2
+        vault.expect(QUESTION, "Mrs Lal", remove=True)
+        assert pending(notes) == [f"{QUESTION} does not find Mr Bhatt"]

@@ -49,6 +49,10 @@ class Expectation(NamedTuple):
         """Its line on the page."""
         return f"- {self.question}{_ARROW}{self.answer}"
 
+    def as_problem(self) -> str:
+        """What pending.md says where it is not met."""
+        return f"{quote_text(self.question)} does not find {quote_text(self.answer)}"
+
 
 def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
@@ -106,7 +110,13 @@ def _remove(session: Session, arguments: Arguments, data: bytes | None, content:
         raise NoteNotFoundError(f"{what} of that question; vaultmem expect lists them")
     after = "".join(line for line in lines if line not in gone)
     first = read(gone[0])[0]
-    return _write(session, arguments, (data, after), f"expect no longer: {first.question}", first)
+    report = _write(session, arguments, (data, after), f"expect no longer: {first.question}", first)
+    if not arguments.flag("dry_run"):
+        ledger = session.store.ledger
+        texts = {one.as_problem() for line in gone for one in read(line)}
+        others = [one for one in reads.findings(ledger, LOST) if one["said"] not in texts]
+        reads.keep_findings(ledger, (LOST,), others, session.now)
+    return report
 
 
 def _write(
@@ -131,7 +141,7 @@ def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> Json
     }
     rows: list[Finding] = []
     for record in arguments.records("lost"):
-        text = f"{quote_text(str(record['question']))} does not find {quote_text(str(record['answer']))}"
+        text = Expectation(str(record["question"]), str(record["answer"])).as_problem()
         at = lost_since.get(text, store.now())
         rows.append({"kind": LOST, "subject": text, "said": text, "at": at})
     with contextlib.suppress(StateError):  # checking works even where nothing can be written
