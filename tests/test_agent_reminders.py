@@ -187,3 +187,17 @@ def test_a_running_dream_delays_no_reminder(scene: Scene, running: Callable[[], 
     assert scene.settled == 0
     scene.dreaming.set()
     until(lambda: scene.settled == 1)
+
+
+def test_a_retry_is_not_reported_as_a_reminder(
+    scene: Scene, running: Callable[[], Reminders], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reminders, "UNREACHED", 60.0)
+    scene.coming, scene.notifier.problem = None, "there is no desktop session"
+    thread = running()
+    until(lambda: len(scene.told) == 1)
+    scene.now += timedelta(seconds=61)
+    until(lambda: len(scene.told) == 2)
+    thread.stop()
+    thread.join(60)
+    assert thread.status() == {"next": None, "troubles": ["there is no desktop session"]}

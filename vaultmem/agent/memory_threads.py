@@ -158,7 +158,8 @@ class Reminders(threading.Thread):
         self._day: tuple[date, timedelta | None] | None = None  # with the offset from UTC
         self._is_awake = False  # and was reported
         self._exchanged = time.monotonic()  # last exchange with other machines
-        self._next: datetime | None = None
+        self._next: datetime | None = None  # the next reminder
+        self._again: datetime | None = None  # when to try again what failed
         self._skipped = False  # an answer could not be carried out, and may be possible now
         self._settling: threading.Thread | None = None
         self._stopping = False
@@ -253,8 +254,7 @@ class Reminders(threading.Thread):
         if self._day != (now.date(), now.utcoffset()):
             return 0.0
         pauses = [LONGEST]
-        if self._next is not None:
-            pauses.append((self._next - now).total_seconds())
+        pauses += [(at - now).total_seconds() for at in (self._next, self._again) if at is not None]
         if self._first_change is not None:
             at_latest = max(PAGE_AT_LATEST, min(PAUSES * self._took, LONGEST_PAUSE))
             due = min(self._last_change + PAGE_QUIET, self._first_change + at_latest)
@@ -288,9 +288,7 @@ class Reminders(threading.Thread):
             self._settling.start()
         if self._next is not None and self._next <= now:
             self._next = now + timedelta(seconds=LONGEST)
-        if unshown or self._skipped:
-            again = now + timedelta(seconds=UNREACHED)
-            self._next = again if self._next is None else min(self._next, again)
+        self._again = now + timedelta(seconds=UNREACHED) if unshown or self._skipped else None
 
     def _settle(self) -> None:
         """Carry out answers, refresh once more, then list the memories as they are now."""

@@ -276,7 +276,7 @@ def notify(args: Namespace, output: Output) -> int:
     for item in report["told"]:
         title = output.paint(item["title"], "bold")
         output.line(f"{title}  {' · '.join(item['body'].splitlines())}")
-    many = plural(len(report["told"]), "notification") if report["told"] else "nothing to tell"
+    many = plural(len(report["told"]), "notification")
     if report["dry_run"]:
         output.note(f"dry run, nothing was done: {many}")
         return 0

@@ -348,7 +348,7 @@ class Notifier:
 
     def _set_problem(self, problem: str | None) -> None:
         if problem and problem != self.problem:
-            log.warning("a reminder was not shown: %s", problem)
+            log.warning("notifications do not work: %s", problem)
         self.problem = problem
 
     def _link(self, alarm: Alarm) -> str:
