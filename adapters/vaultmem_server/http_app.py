@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vaultmem import __version__, plugins
+from vaultmem.api.toolbox import for_tools
 from vaultmem.errors import StateError
 from vaultmem_server import guard
 from vaultmem_server.link import LinkError
@@ -262,7 +263,7 @@ def _failure(error: Exception) -> Response:
         text = _PLAIN[error.status_code] if is_plain else error.detail
         return _error(error.status_code, text, dict(error.headers or {}))
     if isinstance(error, LinkError):
-        return _error(error.status, str(error))
+        return _error(error.status, for_tools(str(error)))
     if isinstance(error, StateError):
         log.error("%s", error)
         return _error(500, "the server cannot read its tokens; its log says more")

@@ -226,7 +226,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
     commit, name = params.text("commit"), params.text("name")
     is_last = params.flag("last") or params.flag("redo")
     if sum(map(bool, (commit, params.flag("last"), params.flag("redo"), name))) != 1:
-        raise UsageError("name a COMMIT (see vaultmem history), or use --last, --redo or --by NAME")
+        raise UsageError("name a COMMIT, or use --last, --redo or --by NAME; see vaultmem history")
     since = _since(session, params)
     if bool(name) != (since is not None):
         raise UsageError("--by NAME and --since WHEN go together")
