@@ -108,7 +108,7 @@ def test_only_words_of_the_text_are_given_as_reasons(text: str) -> None:
         quoted = re.search(r': "(.*)" \+[\d.]+$', line, re.DOTALL)
         assert quoted is None or quoted[1] in text.lower()
         assert quoted or line.startswith(
-            ("knowledge: speaks of nobody", "people: says what somebody")
+            ("knowledge: names no person", "people: says what somebody")
         )
     assert scores(text) == scores(text)
 

@@ -47,7 +47,7 @@ def test_the_person_hears_which_scopes_were_left_out_and_how_to_see_them(knowing
         private = knowing / opened.read("Mute")["path"]
         private.write_text(private.read_text().replace("---\n", "---\nprivate: true\n", 1))
         opened.sync()
-    why = "2 answers of other scopes left out; recall with --scope agent:claude --scope 'user:reto smith' tells them, too"
+    why = "2 answers of other scopes left out; recall with --scope agent:claude --scope 'user:reto smith' includes them"
     ended = on(knowing, "recall", "boiler", "--without", "meaning")
     assert why in ended.err
     assert "Anne" not in ended.out

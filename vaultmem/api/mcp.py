@@ -40,7 +40,7 @@ _ABOUT_US: JsonObject = {
 _MARKDOWN = {"mimeType": "text/markdown"}
 _RESOURCES = [{
     "uri": PENDING, "name": "pending", **_MARKDOWN,
-    "description": "What waits: due tasks and reminders, and what to review",
+    "description": "What is pending: due tasks and reminders, and what to review",
 }]  # fmt: skip
 _TEMPLATES = [{
     "uriTemplate": f"{NOTE}{{+path}}", "name": "note", "description": "One note of the vault by its path", **_MARKDOWN
@@ -95,7 +95,7 @@ class Protocol:
         try:
             message = rpc.parse(line)
         except ValueError as error:
-            why = f"no JSON: {sanitize.one_line(str(error))}"
+            why = f"not valid JSON: {sanitize.one_line(str(error))}"
             return refusal("", rpc.PARSE_ERROR, why), settled
         reply, settled = self._message(message, settled)
         return ([] if reply is None else [rpc.to_json(reply)]), settled

@@ -168,7 +168,7 @@ def _models_of(vault: Vault) -> Path:
 
 
 def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
-    """Fetch the model if needed, measure it, and set it; the agent embeds with it, and the old vectors serve until
+    """Fetch the model if needed, measure it, and set it; the agent embeds with it, and the old vectors are used until
     then."""
     from vaultmem.embedding.embed import Embedder
 
@@ -201,7 +201,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
         f"{pace:,.0f} short texts a second{long}; set in {source}",
     )
     how = "the agent embeds in the background, vaultmem sync at once"
-    output.note(f"{how}; until then the old vectors serve")
+    output.note(f"{how}; until then the old vectors are used")
     if config.load(vault.path).text(key) != name:
         output.note(f"{config.variable(key)} in your environment sets another one")
     return 0
@@ -226,7 +226,7 @@ def backup(args: Namespace, output: Output) -> int:
     files = plural(len(done.files), "file")
     would = would_be(dry_run=args.dry_run)
     if args.verify:
-        output.line(f"{done.folder} is whole: {files}, made {made}")
+        output.line(f"{done.folder} is intact: {files}, made {made}")
     elif args.restore:
         output.line(f"{would}restored from {done.folder}: {files}, made {made}")
         for path in aside:

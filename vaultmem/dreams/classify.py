@@ -39,7 +39,7 @@ TARGETS = tuple(category for category in CATEGORIES if category != INBOX)
 SHARPNESS = 1.2  # of the softmax
 NONE_OF_THEM = 1.0  # the fixed sum of "none of them"
 CLOSENESS_WEIGHT = 8.0  # points for one whole cosine above the mean
-IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
+IMPERSONAL = 1.6  # for knowledge: a text that names no person
 _MOST_REASONS = 6
 
 _DENIAL = form("denied")
@@ -113,7 +113,7 @@ def scores(text: str) -> Scored:
     is_long = len(head.split()) + len(HANS.findall(head)) > 3
     if "people" not in sums and is_long and not _PERSON.search(head.lower()):
         sums["knowledge"] = round(sums["knowledge"] + IMPERSONAL, 4)
-        why.append(f"knowledge: speaks of nobody +{IMPERSONAL:g}")
+        why.append(f"knowledge: names no person +{IMPERSONAL:g}")
     return Scored(sums, tuple(why))
 
 
@@ -261,7 +261,7 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
         return
     category_signs = [sign for sign in verdict.why if sign.startswith(f"{category}: ")][:2]
     signs = ", ".join(sign.removeprefix(f"{category}: ") for sign in category_signs)
-    why = f"{category}: {signs or 'nothing tells of another'} ({verdict.confidence:.2f})"
+    why = f"{category}: {signs or 'no other category fits'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
     if verdict.category is None:
         draft.find(UNSURE, why, memory)

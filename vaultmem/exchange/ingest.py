@@ -282,7 +282,7 @@ def take_in(session: Session, params: Arguments) -> JsonObject:
     plan = draft.plan("ingest")
     failed: dict[str, str] = {}
     if not params.flag("dry_run"):
-        why = f"ingest from {params.needed('source')}: {len(plan.changes)} memories"
+        why = f"ingest from {params.needed('source')}: {plural(len(plan.changes), 'memory', 'memories')}"
         failed = dict(session.carry_out(plan, header(params, why, session.now)).skipped)
         ids = {change.id for change in plan.changes if change.target in failed}
         whole = [

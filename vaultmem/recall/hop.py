@@ -58,12 +58,12 @@ def followed(
     """The candidates together with those of the second round, and a description of that round."""
     step = _step(plain(criteria.query), candidates, look.searcher.keyword)
     if step is None:
-        return list(candidates), "no name leads on"
+        return list(candidates), "no name to follow"
     most = recall_candidate.LEAST_CANDIDATES
     results = sources.search(look, criteria._replace(query=step.query), most)
     reached = _reached(step, recall_candidate.filter_allowed(results, criteria)[0])
     names = ", ".join(bridge.name for bridge in step.bridges)
-    did = f"from the best on to {names}: {plural(len(reached), 'line')}"
+    did = f"followed {names}: {plural(len(reached), 'line')}"
     return merged(candidates, reached), did
 
 

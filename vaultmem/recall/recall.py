@@ -244,10 +244,10 @@ class Run:
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.criteria.notes else "memories"
         scopes = ", ".join(self.criteria.known_scopes)
-        but = " but unimportant ones" if self.criteria.has("filters") else ""
-        self._say("candidates", f"searched {where} of {scopes}{but} by {how}", results)
+        but = ", without unimportant ones," if self.criteria.has("filters") else ""
+        self._say("candidates", f"{where} of scope {scopes}{but} by {how}", results)
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
-        self._say("filters", f"left out {left or 'none'}", allowed)
+        self._say("filters", f"left out: {left or 'none'}", allowed)
         return allowed
 
     def _name_scopes(self, best: list[Candidate]) -> None:
@@ -260,14 +260,14 @@ class Run:
             scopes = sorted({other.scope for other in others})
             options = " ".join(f"--scope {quote(scope)}" for scope in scopes)
             left = f"{plural(len(others), 'answer')} of other scopes left out"
-            self.look.remarks.append(f"{left}; recall with {options} tells them, too")
+            self.look.remarks.append(f"{left}; recall with {options} includes them")
 
     def _second_round(self, candidates: list[Candidate]) -> Result:
         """Run the second round (see hop)."""
         if rest := hop.without_own_name(plain(self.criteria.query), candidates):
             self.criteria = self.criteria._replace(query=rest)
             candidates = hop.merged(candidates, self._candidates())
-            self._say("name", f"asked without the person's own name, too: {rest}", candidates)
+            self._say("name", f"also searched without the person's own name: {rest}", candidates)
         return hop.followed(self.look, self._sources, self.criteria, candidates)
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
@@ -287,7 +287,8 @@ class Run:
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         if left := len(candidates) - len(fit):
             self.left_out["of little relevance"] = left
-        return fit, f"left out {left} with no telling word of the question and a cosine below {bar}"
+        did = f"left out: {left} without a content word of the question, and a cosine below {bar}"
+        return fit, did
 
     def _score(self, candidates: list[Candidate]) -> list[Candidate]:
         logits = self._logits(candidates)
@@ -309,7 +310,7 @@ class Run:
         if not self._wants("rerank"):
             return None
         if reranker is None:
-            off = "skipped: recall.reranker is off; scores of the search by min-max"
+            off = "skipped: recall.reranker is off; search scores scaled by min-max"
             self._say("rerank", off, candidates)
             return None
         try:
@@ -326,13 +327,13 @@ class Run:
         return recall_candidate.with_recency(candidates, self.look.now, weight), did
 
     def _confidence(self, candidates: list[Candidate]) -> Result:
-        did = f"score less {recall_candidate.CONFIDENCE_WEIGHT:g} of what is not sure"
+        did = f"score - {recall_candidate.CONFIDENCE_WEIGHT:g} (1 - confidence)"
         return recall_candidate.with_confidence(candidates), did
 
     def _diversity(self, candidates: list[Candidate]) -> Result:
         similar, how = self._similarities(candidates)
         similar, weight = recall_candidate.repeating(candidates, similar), self.criteria.mmr_lambda
-        did = f"{weight:g} score - {1 - weight:g} similarity to what comes before, by {how}"
+        did = f"{weight:g} score - {1 - weight:g} similarity to items above, by {how}"
         return recall_candidate.diverse(candidates, similar, weight), did
 
     def _similarities(self, candidates: Sequence[Candidate]) -> tuple[Similarities, str]:
@@ -353,11 +354,10 @@ class Run:
         if self._wants("preferences"):
             chosen = recall_candidate.arrange(chosen, _may_contradict)
             pinned = [item for item in items if item.is_preference]
-            self._say(
-                "preferences", "first, and what may contradict side by side, newest first", pinned
-            )
+            did = "listed first; possible contradictions side by side, newest first"
+            self._say("preferences", did, pinned)
         self.chosen = chosen
-        text = f"{chosen.tokens:,} of {self.criteria.room:,} tokens, {chosen.skipped} more had no place"
+        text = f"{chosen.tokens:,} of {self.criteria.room:,} tokens, {chosen.skipped} did not fit"
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
 
     def _shorten_best(self, candidates: list[Candidate]) -> list[Candidate]:

@@ -27,7 +27,7 @@ KINDS = {
     UNMERGED: ("warning", "that Git could not merge",
         "open the note, keep one of both versions, and take out the lines that Git has put between them"),
     "front matter": ("warning", "with front matter that cannot be read",
-        "open the note and mend the lines between the --- marks; its text is indexed all the same"),
+        "open the note and correct the lines between the --- marks; its text is indexed all the same"),
     "symbolic link": ("note", "behind a symbolic link",
         "notes behind links are not read; move the notes into the vault if they should be"),
     " name": ("warning", "with a name that cannot be used", "rename the file or folder; until then it is not read"),
