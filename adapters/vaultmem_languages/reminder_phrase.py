@@ -202,9 +202,11 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
 
 
 def _counts_alone(low: str, reading: Reading) -> bool:
-    """Whether a weak clock opens the words, or a day in figures or an hour after noon opens or ends them: noon lunch,
-    call Mum 12/25, call Bob 14:30."""
+    """Whether a weak clock opens the words, or a part of the day, a day in figures or an hour after noon opens or ends
+    them: noon lunch, 晚上吃药, call Mum 12/25, call Bob 14:30."""
     opens = reading.sense.clock is not None and _is_first(low, reading)
+    if reading.sense.part:
+        return _stands_apart(low, reading)
     if reading.sense.dial == "open" and (reading.sense.clock or 0) >= _ONE_MEANING:
         return _stands_apart(low, reading)
     return opens or bool(_IN_FIGURES.match(low, reading.start) and _stands_apart(low, reading))

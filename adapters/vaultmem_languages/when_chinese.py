@@ -16,7 +16,9 @@ from vaultmem_languages.when_parts import (
     monday,
     nth_weekday,
     rules,
+    shift_date,
     together,
+    weekday_near,
 )
 from vaultmem_languages.when_words import han_number
 
@@ -71,7 +73,8 @@ def _place(match: re.Match[str]) -> int:
 
 
 def _weekday(char: str) -> int:
-    return "一二三四五六日".find("日" if char == "天" else char)
+    """0 for Monday; Saturday for 周末."""
+    return "一二三四五六日".find({"天": "日", "末": "六"}.get(char, char))
 
 
 def _date(match: re.Match[str], now: datetime) -> Sense | None:
@@ -162,6 +165,12 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
         return sense
     more = later(now, way * float(han_number(match["n2"])), _UNITS[match["unit2"]])
     return together(sense, more, now)
+
+
+def _weekday_ahead(match: re.Match[str], now: datetime) -> Sense | None:
+    """两周后的周一, 一个月后的周五."""
+    day = shift_date(now.date(), han_number(match["n"]), _UNITS[match["unit"]])
+    return weekday_near(day, _weekday(match["day"]))
 
 
 def _part(match: re.Match[str], _: datetime) -> Sense | None:
@@ -288,6 +297,7 @@ RULES = rules(
      rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _week),
     ((rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
      rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _bare_weekday),
+    (rf"(?:再?过)?(?P<n>{_N})个?(?P<unit>{_WEEK}|月)(?:之|以)?后的?{_WEEK}(?P<day>{_DAY}{_NOT_A_DAY}|末)", _weekday_ahead),
     ((rf"(?P<again>再?过)?(?:(?P<half>半)个?|(?P<n>{_N})(?:(?P<and_half>个半)|(?P<counter>个))?)"
      rf"(?P<unit>{_UNIT}|分(?=后))(?P<more_half>半)?(?:零?(?P<n2>{_N})个?(?P<unit2>分钟|小时))?"
      r"(?P<way>(?:之|以)?后(?!来)|以?内|(?:之|以)?前(?!往))?"), _delta),

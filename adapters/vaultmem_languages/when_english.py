@@ -9,7 +9,17 @@ from vaultmem.text.times import LAST, calendar_day, day_after, month_after
 from vaultmem.text.values import lazy
 from vaultmem_languages.when_english_dates import CLOCKS, FIGURES, MONTH_DAYS, NUMBERS, YEAR
 from vaultmem_languages.when_english_repeat import REPEATS
-from vaultmem_languages.when_parts import Grain, Sense, later, monday, nth_weekday, rules, together
+from vaultmem_languages.when_parts import (
+    Grain,
+    Sense,
+    later,
+    monday,
+    nth_weekday,
+    rules,
+    shift_date,
+    together,
+    weekday_near,
+)
 from vaultmem_languages.when_words import (
     DAY_NAME,
     DEADLINES,
@@ -48,10 +58,8 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
 
 
 def _weekday_ahead(match: re.Match[str], now: datetime) -> Sense | None:
-    """In two weeks on Monday: the Monday nearest to that day."""
-    start = day_after(now.date(), 7 * int(amount(match["n"])) - 3)
-    day = start and day_after(start, (weekday(match["name"]) - start.weekday()) % 7)
-    return Sense(day=day, relative=True) if day else None
+    """In two weeks on Monday."""
+    return weekday_near(shift_date(now.date(), amount(match["n"]), "week"), weekday(match["name"]))
 
 
 def _hours_and_minutes(match: re.Match[str], now: datetime) -> Sense | None:

@@ -134,6 +134,13 @@ def monday(day: date, weeks: int = 0) -> date | None:
     return day_after(day, 7 * weeks - day.weekday())
 
 
+def weekday_near(day: date | None, weekday: int) -> Sense | None:
+    """The weekday nearest to a day: in two weeks on Monday."""
+    start = day and day_after(day, -3)
+    near = start and day_after(start, (weekday - start.weekday()) % 7)
+    return Sense(day=near, relative=True) if near else None
+
+
 def nth_weekday(first: date, weekday: int, nth: int) -> date | None:
     """The nth such weekday of the month that starts with this day."""
     length = monthrange(first.year, first.month)[1]
