@@ -207,6 +207,12 @@ def test_colours_on_a_terminal_only(indexed: Path, vault: Path, write: Write) ->
     assert "\x1b[32" not in shown
 
 
+def test_notes_by_filter_alone_have_a_score(indexed: Path) -> None:
+    found = on(indexed, "search path:Health", "--format", "json").data["results"]
+    assert found
+    assert {one["score"] for one in found} == {0}
+
+
 def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> None:
     write("Note.md", "sourdough")
     ended = process("search", "sourdough", "--vault", str(vault), "--format", "json")

@@ -297,7 +297,8 @@ RULES = rules(
      rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _week),
     ((rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
      rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _bare_weekday),
-    (rf"(?:再?过)?(?P<n>{_N})个?(?P<unit>{_WEEK}|月)(?:之|以)?后的?{_WEEK}(?P<day>{_DAY}{_NOT_A_DAY}|末)", _weekday_ahead),
+    (rf"(?:再?过)?(?P<n>{_N})个?(?P<unit>{_WEEK}|月)[之以]?后的?{_WEEK}(?P<day>{_DAY}{_NOT_A_DAY}|末)",
+     _weekday_ahead),
     ((rf"(?P<again>再?过)?(?:(?P<half>半)个?|(?P<n>{_N})(?:(?P<and_half>个半)|(?P<counter>个))?)"
      rf"(?P<unit>{_UNIT}|分(?=后))(?P<more_half>半)?(?:零?(?P<n2>{_N})个?(?P<unit2>分钟|小时))?"
      r"(?P<way>(?:之|以)?后(?!来)|以?内|(?:之|以)?前(?!往))?"), _delta),

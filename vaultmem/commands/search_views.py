@@ -113,7 +113,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
 
 
 def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
-    """A result without its empty fields: title, place and words, then the facts about a memory."""
+    """A result without its empty fields, except its score: title, place and words, then the facts about a memory."""
     properties = result.properties
     id_ = properties.get("id")
     fields = {
@@ -125,7 +125,7 @@ def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
         "score": round(result.score, 2), "similarity": result.similarity,
         "more": [list(lines) for lines in result.more], "conflict_copy_of": result.original, "uri": result.uri,
     }  # fmt: skip
-    return {name: value for name, value in fields.items() if value}
+    return {name: value for name, value in fields.items() if value or name == "score"}
 
 
 def _words(result: Hit) -> JsonObject:
