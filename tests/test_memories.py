@@ -258,3 +258,15 @@ def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, opened: Vau
     assert one_line(said).count(one["path"]) == 1
     assert one_line(said).endswith(f"; what was done before it: vaultmem undo {before[:8]}")
     assert on(vault, "undo", before[:8]).code == 0
+
+
+def test_a_note_of_the_person_is_named_and_not_deleted(opened: Vault, write: Write) -> None:
+    roof = write("House/Roof.md", "slates")
+    opened.sync()
+    opened.write("The roofer is called Marek", by="claude")
+    for name in ("Roof", "House/Roof.md", "[[roof]]"):
+        with pytest.raises(NoteNotFoundError, match=r"House/Roof\.md is a note of yours"):
+            opened.delete(name)
+    with pytest.raises(NoteNotFoundError, match="nothing has the id"):
+        opened.delete("Roof", by="claude")
+    assert roof.exists()

@@ -181,10 +181,11 @@ class Collection:
         return self._text(memory.path, memory.hash, memory.mtime)
 
     def find(
-        self, text: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
-    ) -> Memory:
+        self, text: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None,
+        target: Callable[[str], str | None] = lambda _: None,
+    ) -> Memory:  # fmt: skip
         """The memory that a name means, among those `seen`; with `archived`, archived ones first. Raises
-        NoteNotFoundError."""
+        NoteNotFoundError, which names the note of the person that is the `target` of [[name]]."""
         away, live = self.archived(), self.live()
         if seen is not None:
             away, live = list(filter(seen, away)), list(filter(seen, live))
@@ -195,6 +196,10 @@ class Collection:
         removed = None if archived else self._named(text, away)
         if removed:
             raise deleted_error(removed)
+        if note := target(text):
+            raise NoteNotFoundError(
+                f"Memory not found: {note} is a note of yours, which you change in your editor"
+            )
         raise unknown(text, [*away, *live] if archived else live, archived=archived)
 
     def _named(self, text: str, pool: Sequence[Memory]) -> Memory | None:

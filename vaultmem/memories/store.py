@@ -341,9 +341,13 @@ class Session:
 
     def find(self, text: str, *, archived: bool = False) -> Memory:
         """The memory that an id, its beginning, a title or a path means, among those that the viewer may see."""
-        seen = self.sees if self.viewer.name else None
-        name = self.store.memory_name(self, text)
-        return self.store.collection.find(name, archived=archived, seen=seen)
+        find, name = self.store.collection.find, self.store.memory_name(self, text)
+        if self.viewer.name:  # who may not learn that there is such a note
+            return find(name, archived=archived, seen=self.sees)
+        return find(name, archived=archived, target=self._target)
+
+    def _target(self, name: str) -> str | None:
+        return self.view.target(name)
 
     def record(self, memory: Memory) -> MemoryRecord:
         """The record of a memory."""
