@@ -155,9 +155,11 @@ class Edited:
         return self.before != self.after
 
 
-def edit(path: str, change: Edit, *, dry_run: bool = False, keep: bool = False) -> Edited:
-    """Apply a change to a file, which need not exist. If nothing is left it is removed, unless `keep`. If `change`
-    raises, nothing is written."""
+def edit(
+    path: str, change: Edit, *, dry_run: bool = False, keep: Callable[[], bool] = bool
+) -> Edited:
+    """Apply a change to a file, which need not exist. If nothing is left it is removed, unless `keep` says after the
+    change that an empty one stays. If `change` raises, nothing is written."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     before = read(real)
@@ -165,7 +167,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, keep: bool = False) 
     result = Edited(real, before, after)
     if dry_run or before == after:
         return result
-    if not after and not keep:
+    if not after and not keep():
         _remove(real, before)
         return result
 

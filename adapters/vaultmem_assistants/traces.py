@@ -52,8 +52,7 @@ def remove_part(path: str, parts: Sequence[Part], *, dry_run: bool) -> Edited:
             bare = bare[:at] + before + bare[at + length :]
         return bare
 
-    hooks.edit(path, change, dry_run=True)
-    edited = hooks.edit(path, change, dry_run=dry_run, keep=keep)
+    edited = hooks.edit(path, change, dry_run=dry_run, keep=lambda: keep)
     if edited.is_changed and not dry_run and not _holds_ours(edited.after, parts):
         _record(edited.path, None)
     return edited
