@@ -1,7 +1,7 @@
 """When a folder has lost too many files to be believed."""
 
 import os
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -95,3 +95,13 @@ def test_a_large_folder_whose_new_place_was_read_before_its_old_one_is_not_lost(
             (vault / "New" / f"and {at}.md").unlink()
         assert len(missing(indexer.differences())) == 25, "now they are nowhere"
         indexer.close()
+
+
+def test_only_notes_read_soon_after_a_change_are_looked_at_again(vault: Path) -> None:
+    (vault / "Settled.md").write_text("old")
+    os.utime(vault / "Settled.md", (1_700_000_000, 1_700_000_000))
+    (vault / "Fresh.md").write_text("new")
+    opened = Vault(str(vault))
+    with opened.state.lock(), closing(open_indexer(opened.state, opened.config)) as indexer:
+        indexer.run(Work(confirmed=False, progress=Silent()))
+        assert indexer.fresh_paths == {"Fresh.md"}
