@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_samples import Vectors, folder, keys, store, vector_of, vectors_of
 
 from tests.laws import examples
+from tests.vector_samples import Vectors, folder, keys, store, vector_of, vectors_of
 from vaultmem.notes.blocks import text_hash
 from vaultmem.vectors import exact
 from vaultmem.vectors.exact import nearest, row_numbers

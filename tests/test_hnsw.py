@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from vector_samples import (
+
+from tests.vector_samples import (
     DIMENSIONS,
     Vectors,
     folder,

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from obsidian_notes import note, rules
+
+from tests.obsidian_notes import note, rules
 
 
 def found(text: str) -> list[tuple[str, str, str | None, str | None]]:

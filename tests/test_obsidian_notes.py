@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from obsidian_notes import note, rules
 
 from tests.effort import takes_less
+from tests.obsidian_notes import note, rules
 
 
 @pytest.mark.parametrize(

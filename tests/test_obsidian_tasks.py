@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from obsidian_notes import note
+
+from tests.obsidian_notes import note
 
 
 def task(words: str, files: dict[str, Any] | None = None, mark: str = "- [ ]") -> dict[str, Any]:

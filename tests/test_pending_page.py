@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from obsidian_notes import note
 
 from tests.laws import examples
+from tests.obsidian_notes import note
 from vaultmem.memories.item_answers import item_id, item_ids
 from vaultmem.notes.frontmatter import split
 from vaultmem.reminders.items import FULL, SHOW_ALL, Item, render

@@ -15,7 +15,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_samples import (
+
+from tests.cli_run import started
+from tests.laws import examples
+from tests.vector_samples import (
     DIMENSIONS,
     assert_right,
     folder,
@@ -25,9 +28,6 @@ from vector_samples import (
     vector_of,
     vectors_of,
 )
-
-from tests.cli_run import started
-from tests.laws import examples
 from vaultmem.errors import StateError
 from vaultmem.vectors.exact import ExactIndex, RowFile
 from vaultmem.vectors.vectors import VectorStore
@@ -71,7 +71,7 @@ KILLED = """
 import sys, itertools
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from vector_samples import keys, vectors_of, DIMENSIONS
+from tests.vector_samples import keys, vectors_of, DIMENSIONS
 from vaultmem.vectors.vectors import VectorStore
 store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
 start = len(store)
@@ -88,7 +88,7 @@ def test_kill_at_any_moment_leaves_only_right_vectors(folder: Path) -> None:
     most = 0
     for _ in range(6):
         with started(
-            [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)],
+            [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parents[1])],
             stdout=subprocess.PIPE,
         ) as child:
             assert child.stdout is not None
@@ -255,7 +255,7 @@ ADDING = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from vector_samples import keys, vectors_of, DIMENSIONS
+from tests.vector_samples import keys, vectors_of, DIMENSIONS
 from vaultmem.vectors.vectors import VectorStore
 store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
 for number in range(0, 300, 10):
@@ -265,7 +265,7 @@ store.close()
 
 
 def test_processes_that_add_at_once_do_not_disturb_each_other(folder: Path) -> None:
-    command = [sys.executable, "-c", ADDING, str(folder), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", ADDING, str(folder), str(Path(__file__).parents[1])]
     started = [subprocess.Popen(command) for _ in range(3)]
     assert [process.wait(60) for process in started] == [0, 0, 0]
     with opened(folder) as store:
