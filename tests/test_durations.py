@@ -86,3 +86,13 @@ def test_any_text_is_a_schedule_or_a_clear_error(text: str) -> None:
     except ValueError as error:
         said = str(error)
     assert said.startswith(("a length of time", "a cron line"))
+
+
+@given(st.integers(-(10**12), 10**13))
+def test_a_fine_stamp_is_the_same_again(milliseconds: int) -> None:
+    """A float is not exactly a thousandth: cut off, some became the millisecond before."""
+    text = times.fine_stamp(milliseconds / 1000)
+    at = times.seconds(text)
+    assert at == milliseconds / 1000 == times.to_milliseconds(at)
+    assert times.fine_stamp(at) == text
+    assert times.to_milliseconds(at + 0.0004) == at

@@ -24,7 +24,7 @@ from vaultmem.memories.conversation import (
 from vaultmem.memories.memory_file import compact, readable_id
 from vaultmem.notes import pages
 from vaultmem.notes.places import ENTRIES, file_name, is_our_page
-from vaultmem.text.times import seconds
+from vaultmem.text.times import seconds, to_milliseconds
 from vaultmem.vault import files as vault
 from vaultmem.vault.conflicts import Places, conflicts
 from vaultmem.vault.walk import Entry as File
@@ -149,12 +149,12 @@ class ConversationFiles:
         if not conversation:
             reason = "it is of another conversation than its folder; rename the folder back"
             return _Read(stat, None, reason)
-        at = file.mtime_ns / 1e9
-        created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
+        created = seconds(properties.get("created_at"))
+        created = file.mtime_ns / 1e9 if created is None else created
+        updated = seconds(properties.get("updated_at"))
         entry = Entry(
             file.path, id_, conversation, role, page.content.strip("\n"),
-            at if created is None else created, at if updated is None else updated,
-            properties, is_away(inner),
+            to_milliseconds(created), created if updated is None else updated, properties, is_away(inner),
         )  # fmt: skip
         return _Read(stat, entry, "")
 

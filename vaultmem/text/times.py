@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
@@ -25,8 +26,13 @@ def fine_stamp(seconds: float) -> str:
     """The same to the millisecond, for events in quick succession."""
     from datetime import UTC, datetime
 
-    moment = datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)
+    moment = datetime.fromtimestamp(to_milliseconds(seconds), UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def to_milliseconds(seconds: float) -> float:
+    """The seconds without what is finer than a millisecond; those of a fine stamp stay the same."""
+    return math.floor(seconds * 1000 + 0.01) / 1000  # a float is off by less
 
 
 def seconds(stamp: object, zone: tzinfo | None = None) -> float | None:
