@@ -10,6 +10,7 @@ from tests.agent_run import agent_on, until
 from tests.cli_run import on, ran
 from vaultmem import Vault
 from vaultmem.now import use_zone
+from vaultmem_chat import memory_context, summarizer
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -217,6 +218,54 @@ def test_reminders_of_memory_cli_are_pending_at_once(
         "Call Anne tomorrow at 3pm": "2026-05-08T15:00",
         "每周一早上9点开会": "2026-05-11T09:00",
     }
+
+
+ENTRY = """---
+id: {own}
+role: {role}
+conversation_id: default
+created_at: 2026-11-03T{time}.123456+00:00
+---
+
+{content}
+"""
+SAID = "My wife is Anne, and we live in Porto near the river with our two cats and an old boat that we repair each spring."
+
+
+def context(vault: Vault) -> str:
+    limits = memory_context.limits_of(vault.config)
+    return memory_context.context_for(vault, "default", "Where do we live?", (), limits).text
+
+
+@pytest.mark.parametrize("summary", ["summary", "L3/final"])
+def test_the_entries_of_agent_cli_go_on_where_they_are_put(
+    vault: Path, opened: Vault, summary: str
+) -> None:
+    """Its folder `entries`, with the one summary of its first version or the levels of the second."""
+    folder = vault / "vaultmem" / "entries" / "default"
+    entries = (
+        ("turns/user/2026-11-03T09-00-00__u1", "u1", "user", SAID),
+        ("turns/assistant/2026-11-03T09-01-00__a1", "a1", "assistant", f"Nice! {3 * SAID}"),
+        ("facts/2026-11-03T09-02-00__f1", "f111", "memory", "The user's wife is named Anne"),
+        (f"summaries/{summary}", "default-summary", "summary", "They live in Porto."),
+    )
+    for minute, (place, own, role, content) in enumerate(entries):
+        path = folder / f"{place}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        time = f"09:0{minute}:00"
+        path.write_text(ENTRY.format(own=own, role=role, content=content, time=time))
+    opened.sync()
+    assert "[summary] They live in Porto." in context(opened)
+    (listed,) = json.loads(on(vault, "conversations", "--json").out)["conversations"]
+    assert (listed["turns"], listed["facts"]) == (2, 1)
+    assert listed["updated_at"].startswith("2026-11-03")
+    told = on(vault, "conversations", "forget", "f111", "--dry-run").out
+    assert "They live in Porto" in told, "it may tell what is forgotten"
+    assert summarizer.update(opened, "default", None)
+    only = opened.entries("default", kinds=["summaries"])
+    assert [one["path"] for one in only] == [f"vaultmem/entries/default/summaries/{summary}.md"]
+    assert "Anne" in str(only[0]["content"])
+    assert context(opened).count("[summary]") == 1
 
 
 def test_import_names_its_file_as_memory_cli_does(vault: Path, tmp_path: Path) -> None:

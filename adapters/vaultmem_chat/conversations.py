@@ -81,7 +81,7 @@ def _with_state(entry: Entry, every: Sequence[Entry]) -> JsonObject:
     if turn is not None:
         sentence, _ = sentence_in(turn.content, entry.content) or ("", 0)
         return {**record(entry), "of": turn.id, "sentence": sentence}
-    if entry.role != SUMMARY or not entry.path.endswith(f"/{talk.FINAL}.md"):
+    if not entry.is_final:
         return record(entry)
     return {**record(entry), "outdated": is_outdated(entry, every)}
 
@@ -196,11 +196,8 @@ def _summaries_with(session: Session, entry: Entry) -> list[Entry]:
 
 
 def _is_final_of(summary: Entry, entry: Entry) -> bool:
-    until = seconds(summary.properties.get("covers_until"))
-    is_final = summary.role == SUMMARY and summary.path.endswith(
-        f"/{talk.SUMMARIES}/{talk.FINAL}.md"
-    )
-    return is_final and until is not None and until >= entry.created
+    until = seconds(summary.properties.get("covers_until")) or summary.updated
+    return summary.is_final and until >= entry.created
 
 
 def _is_session_of(summary: Entry, link: str) -> bool:

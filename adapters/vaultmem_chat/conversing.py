@@ -192,8 +192,10 @@ class _Batch:
         living = [
             entry for entry in self._entries.values() if not entry.deleted and entry.role == SUMMARY
         ]
-        result = {entry.path: entry for entry in living}.get(place)
-        return result or next((entry for entry in living if entry.id == new.id), None)
+        is_whole = new.name == talk.FINAL
+        there = [one for one in living if one.path == place or (is_whole and one.is_final)]
+        there = there or [entry for entry in living if entry.id == new.id]
+        return there[-1] if there else None
 
     def _replace(self, before: Entry, new: _New, why: str) -> None:
         if is_edited(before):

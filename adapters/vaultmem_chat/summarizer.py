@@ -350,7 +350,8 @@ def _linked_entries(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
 
 def _name(entry: Entry) -> str:
     """The name of a summary, with its level: the last two parts of its path."""
-    return "/".join(entry.path.removesuffix(".md").rsplit("/", 2)[1:])
+    parts = entry.path.removesuffix(".md").rsplit("/", 2)[1:]
+    return talk.FINAL if entry.is_final else "/".join(parts)
 
 
 def _number_of(entry: Entry) -> int:

@@ -21,6 +21,8 @@ MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summ
 FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
 NAMESPACE = "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52"  # namespace of derived ids
 FINAL = "L3/final"  # the name of the overall summary
+# The second is that of agent-cli before it had levels (the "proxy" seed, section 2.1).
+_FINALS = (f"/{SUMMARIES}/{FINAL}.md", f"/{SUMMARIES}/summary.md")
 _PLAIN = lazy(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _MADE = lazy(r".*-[0-9a-f]{8}")  # the form of names from folder_of()
 _ID = lazy(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")
@@ -55,6 +57,11 @@ class Entry(NamedTuple):
     def is_of_session(self) -> bool:
         """Whether it is the summary of an old session, which is kept among the facts."""
         return self.properties.get("compression_source") is True
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is the summary of the whole conversation."""
+        return self.role == SUMMARY and self.path.endswith(_FINALS)
 
     @property
     def is_fact(self) -> bool:

@@ -16,7 +16,7 @@ from vaultmem.adapter import JsonObject, Value
 from vaultmem.dreams.summaries import is_outdated
 from vaultmem.light import NamedTuple
 from vaultmem.memories import conversation as talk
-from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.entries import Talk
 from vaultmem.memories.model import link_targets
@@ -111,11 +111,9 @@ def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
 
 
 def _summary(entries: Sequence[Entry]) -> Iterator[str]:
-    for entry in entries:
-        is_final = (
-            entry.role == SUMMARY and entry.path.endswith(f"/{talk.FINAL}.md") and not entry.deleted
-        )
-        if is_final and not entry.is_private and not is_outdated(entry, entries):
+    finals = [entry for entry in entries if entry.is_final and not entry.deleted]
+    for entry in finals[-1:]:
+        if not entry.is_private and not is_outdated(entry, entries):
             yield _quote(entry.content)
 
 
