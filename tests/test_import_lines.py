@@ -194,12 +194,15 @@ def test_the_shape_of_memories_comes_back(tmp_path: Path, kind: str) -> None:
 def test_what_a_search_of_memories_answers_is_read(tmp_path: Path) -> None:
     vault = made(tmp_path / "v", "obsidian")
     other = {**THEIRS, "id": "other", "content": "Another one.", "similarity": 0.87}
-    line_ = json.dumps({"results": [THEIRS, other, 5], "count": 3})
-    report = took(vault, line_, "--format", "memories", code=1)
-    assert (report["new"], report["failed"]) == (
-        2,
-        [{"line": 1, "reason": "one of its results is not a JSON object"}],
-    )
+    answer = {"results": [THEIRS, other, 5], "count": 3}
+    (refused,) = took(vault, json.dumps(answer), code=1)["failed"]
+    assert refused["reason"].endswith("; --format memories reads it")
+    for indent, new in ((None, 2), (2, 0)):  # on one line, or on many
+        report = took(vault, json.dumps(answer, indent=indent), "--format", "memories", code=1)
+        assert (report["new"], report["known"]) == (new, 2 - new)
+        assert report["failed"] == [
+            {"line": 1, "reason": "one of its results is not a JSON object"}
+        ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -194,7 +194,10 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_pa
     assert str(one["created_at"]) == "2026-05-07T10:00:00Z"
     again = on(vault, "import", "--from", str(store), "--format", "text")
     assert "2 there already" in again.out + again.err
-    assert on(vault, "import", "--from", str(tmp_path)).code == 1
+    (tmp_path / "memory_db" / "entries").mkdir(parents=True)
+    for folder, advice in ((tmp_path, False), (tmp_path / "memory_db", True)):
+        refused = on(vault, "import", "--from", str(folder))
+        assert (refused.code, "copy its folder entries" in refused.err) == (1, advice)
 
 
 def test_reminders_of_memory_cli_are_pending_at_once(

@@ -127,15 +127,14 @@ def memory(result: Json) -> Exchanged:
 
 def _advice(result: Json) -> str:
     """The hint "; --format … reads it" for a line in another program's shape, else ""."""
-    shapes = {MEMORIES: {*_MEMORIES_FIELDS}, MEMORY_CLI: {*_CLI_FIELDS, "ContentHash"}}
+    shapes = {MEMORIES: _MEMORIES_READ, MEMORY_CLI: {*_CLI_FIELDS, "ContentHash"}}
     fits = (shape for shape, fields in shapes.items() if result and result.keys() <= fields)
     return f"; --format {shape} reads it" if (shape := next(fits, "")) else ""
 
 
 def text_field(result: Json, name: str) -> str:
     """A text field of a line; "" if it is missing. Raises VaultmemError if it is not text."""
-    value = result.get(name)
-    if not isinstance(value, str | None):
+    if not isinstance(value := result.get(name), str | None):
         raise VaultmemError(f'"{name}" is not text')
     return value or ""
 
@@ -195,8 +194,7 @@ def checked_properties(raw: object) -> dict[str, Value]:
 
 
 def _file(result: Json) -> File | None:
-    raw = result.get("file")
-    if raw is None:
+    if (raw := result.get("file")) is None:
         return None
     if not isinstance(raw, dict) or raw.keys() != {"style", "base64"}:
         raise VaultmemError('"file" must have "style" and "base64"')
@@ -234,6 +232,8 @@ def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
             continue
         if number == 1:
             data = data.removeprefix(b"\xef\xbb\xbf")
+        if shape != JSONL and data.strip() == b"{":  # one object over many lines, as jq prints it
+            data += file.read(LONGEST)
         if data.strip():
             yield from _memories_of(number, data, shape)
 
@@ -271,6 +271,7 @@ _MEMORIES_FIELDS = (
     "id", "content", "agent", "personality", "project", "type", "global", "decay_policy", "confidence", "created_at",
     "last_reinforced_at", "deleted",
 )  # fmt: skip
+_MEMORIES_READ = {*_MEMORIES_FIELDS, "similarity", "results", "count"}
 # The fields of the struct Memory of **memory-cli** as Go writes them, and ours.
 _CLI_FIELDS = {
     "ID": "id", "Content": "content", "Phase": "phase", "Category": "category", "Scope": "scope", "Tags": "tags",
@@ -380,8 +381,7 @@ def _moments(result: Json, *names: str) -> dict[str, Value]:
 
 
 def _flag(result: Json, name: str) -> bool:
-    value = result.get(name)
-    if not isinstance(value, bool | None):
+    if not isinstance(value := result.get(name), bool | None):
         raise VaultmemError(f'"{name}" is not true or false')
     return value or False
 

@@ -198,7 +198,11 @@ def read_store(folder: str) -> Store:
     if not os.path.isdir(f"{root}/categories") and isinstance(elsewhere, str):
         root = os.path.expanduser(elsewhere)
     if not os.path.isdir(f"{root}/categories"):
-        raise VaultmemError(f"{folder} is not a store of memory-cli: it has no folder categories")
+        advice = "; copy its folder entries, of agent-cli, into the memory folder of your vault"
+        raise VaultmemError(
+            f"{folder} is not a store of memory-cli: it has no folder categories"
+            + (advice if os.path.isdir(f"{root}/entries") else "")
+        )
     lines: list[str] = []
     result: list[str] = []
     for source in Tree(f"{root}/categories").texts(_MEMORY.search):
