@@ -23,6 +23,8 @@ _OPENING = re.compile(
     r"""\{\s{0,9}(?:["'}]|\w{1,40}\s{0,9}:)|\[\s{0,9}(?:["'“\[{\]\d.+-]|(?:true|false|null)\b)"""
 )
 _WIDE_COMMA = re.compile(r"""(?<=["'”])\s{0,9}，\s{0,9}(?=["'“])""")
+# A string, up to a quote that can end it or the end of the text; or else a closing bracket.
+_STRING_OR_CLOSING = re.compile(r""""(?:\\.|[^"\\]|"(?!\s{0,9}[,:，：\]}]))*"?|[\]}]""", re.DOTALL)
 _ERROR_KEYS = ("error", "message", "detail")
 _DECLINED = ("refusal", "content_filter")  # reasons: what was written before is not an answer
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
@@ -66,11 +68,13 @@ def _values(text: str) -> Iterator[object]:
 
 
 def _repair(text: str) -> object:
-    """The repaired value of a text with mistakes; None for nothing. What follows its last bracket is unfinished."""
+    """The repaired value of a text with mistakes; None for nothing. What follows its last bracket outside a string is
+    unfinished."""
     from json_repair import loads  # imported only when a model has made a mistake
 
-    text = text[: max(text.rfind("]"), text.rfind("}")) + 1]
-    return loads(_WIDE_COMMA.sub(",", text), skip_json_loads=True) or None
+    text = _WIDE_COMMA.sub(",", text)
+    ends = (part.end() for part in _STRING_OR_CLOSING.finditer(text) if part[0] in "]}")
+    return loads(text[: max(ends, default=0)], skip_json_loads=True) or None
 
 
 def _fits(value: object, kind: object) -> bool:
