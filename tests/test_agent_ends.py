@@ -149,13 +149,16 @@ def test_the_first_notes_are_found_before_the_last_are_read(large: Path, own: Pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VAULTMEM_STATE", str(own / "first"))
         few = "from vaultmem.agent import reconciler; reconciler.FIRST_BATCH = 20"
+        unfinished = "the first indexing is not finished"
         with agent_on(large, few) as agent:
+            until(lambda: unfinished in agent.command("recall", "apple").err)
             early = until(
                 lambda: [one for one in [agent.command("search", "apple")] if one.data["results"]]
             )[0]
-            assert "the first indexing is not finished" in early.err
+            assert unfinished in early.err
             until(lambda: State(str(large)).is_complete())
             assert not agent.command("search", "apple").err
+            assert unfinished not in agent.command("recall", "apple").err
 
 
 def test_the_agent_restarts_when_its_settings_change(own: Path) -> None:

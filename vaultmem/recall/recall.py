@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 LONGEST = 20_000  # characters of a question
 Result = tuple[list[Candidate], str]  # the candidates, and what a step did
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
+UNFINISHED = "the first indexing is not finished; more will be found soon"
 
 _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
 _making = allocate_lock()
@@ -123,6 +124,8 @@ class Recaller:
         searcher, semantic = _searcher(reader, criteria)
         answers = lru_cache(store.answers)
         remarks = [f"keyword results only: {reader.trouble}"] if reader.trouble else []
+        if not store.state.is_complete():
+            remarks.append(UNFINISHED)
         trust = store.config.text("recall.trust")
         look = Look(searcher, semantic, answers, store.now(), remarks, criteria.viewer, trust)
         run = Run(self, look, criteria)
