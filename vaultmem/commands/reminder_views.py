@@ -225,9 +225,9 @@ def _consequence(report: AnswerReport, output: Output) -> str:
     """The effect of an answer, or a hint what to do next."""
     if report.get("asks") and not report.get("skipped"):
         command = f"vaultmem done {report['asks']}"
-        return f"; still open in its note: {command} ticks it there, as it will other tasks of that note from then on"
+        return f"; still open in its note: {command} ticks it there, and later tasks of that note at once"
     if report["state"] == "open" and report.get("gone"):
-        return "; it does not wait now: vaultmem history says who marked it done, vaultmem undo takes that back"
+        return "; it is not pending now: vaultmem history says who marked it done, vaultmem undo reverts that"
     if restored := report.get("restored"):
         return f"; back in {output.paint(restored, 'cyan')}"
     done = report.get("carried_out", ())
