@@ -67,7 +67,7 @@ def _show(args: Namespace, output: Output) -> None:
     entries = entries[-args.limit :] if args.limit else entries
     output.answer({"conversation_id": name, "entries": entries, "count": len(entries)})
     many = plural(len(entries), "entry", "entries")
-    advice = f"; vaultmem conversations list shows the conversations besides {name}"
+    advice = f"; vaultmem conversations lists those besides {name}"
     output.note(f"{many}{f' of {name}' if entries else advice}")
     for entry in entries:
         first, *more = entry["content"].split("\n")

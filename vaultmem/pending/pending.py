@@ -298,7 +298,7 @@ class Pending:
         return planned
 
     def wake_up(self, now: datetime) -> None:
-        """Tell other machines that this one is awake, and notifies if it can."""
+        """Tell other machines that this one is awake, if it can notify."""
         self.record.awake = stamp(now.timestamp()) if self.notifier.can_show() else ""
 
     def exchange(self, now: datetime) -> None:
