@@ -59,6 +59,18 @@ def test_what_is_appended_is_known_after_reopening(batches: list[list[int]]) -> 
             assert {store.hash_at(row) for row in range(len(store))} == expected
 
 
+def test_many_hashes_are_distinguished_even_if_they_begin_alike(folder: Path) -> None:
+    many = [bytes(8) + key[8:] if n % 50 < 3 else key for n, key in enumerate(keys(0, 5000))]
+    with opened(folder) as store:
+        store.append(many[:4500], vectors_of(many[:4500]))
+    with opened(folder) as store, opened(folder) as again:
+        again.append(many[4500:4900], vectors_of(many[4500:4900]))
+        for one in (store, again):
+            assert set(assert_right(one, many)) == set(many[:4900])
+            assert one.missing(many) == many[4900:]
+            assert one.known([]) == {}
+
+
 def test_vectors_of_another_shape_or_with_nan_are_refused(store: VectorStore) -> None:
     with pytest.raises(ValueError, match="shape"):
         store.append(keys(1000, 1002), vectors_of(keys(1000, 1001)))

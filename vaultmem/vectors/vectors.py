@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 HASH = 16  # bytes, see notes.blocks.text_hash
 HNSW_THRESHOLD = 50_000  # below it exact search takes a few milliseconds
 COPIED_AT_ONCE = 16_384  # rows
+SORTED_AT_ONCE = 4_096  # rows
 _graphs: WeakKeyDictionary[VectorStore, VectorIndex] = WeakKeyDictionary()
 _opening = threading.Lock()
 
@@ -62,6 +63,54 @@ class _Files:
         self.hashes.close()
 
 
+class _Rows:
+    """The row of each hash in a file, each of which has one.
+
+    Sorted numbers take a fifth of the memory of a dict and are read at once. Those of the newest rows are in a dict.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._newest: dict[bytes, int] = {}
+        self._sort(b"")
+
+    def _sort(self, hashes: bytes) -> None:
+        halves = np.frombuffer(hashes, dtype="<u8", count=len(hashes) // HASH * 2).reshape(-1, 2)
+        self._order = np.argsort(halves[:, 0])
+        self._first, self._second = halves[self._order].T.copy()
+
+    def extend(self, files: _Files, count: int) -> None:
+        """Add the rows up to `count`."""
+        if count - len(self._order) > SORTED_AT_ONCE:
+            self._sort(files.hashes.read(0, count))
+            self._newest = {}
+        else:
+            self._newest.update(
+                zip(files.listed(self.count, count), range(self.count, count), strict=False)
+            )
+        self.count = count
+
+    def known(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
+        """The rows of the hashes that have one."""
+        keys = list(hashes)
+        rows = self._sorted_rows(keys) if len(self._order) else dict[bytes, int]()
+        if self._newest:
+            rows |= {key: self._newest[key] for key in keys if key in self._newest}
+        return rows
+
+    def _sorted_rows(self, keys: list[bytes]) -> dict[bytes, int]:
+        first, second = np.frombuffer(b"".join(keys), dtype="<u8").reshape(-1, 2).T
+        least = np.searchsorted(self._first, first)
+        at = np.searchsorted(self._first, first, side="right") - 1
+        while True:  # two hashes may have the same first half
+            other = np.flatnonzero((at >= least) & (self._second[at] != second))
+            if not len(other):
+                break
+            at[other] -= 1
+        rows = np.where(at >= least, self._order[at], -1).tolist()
+        return {key: row for key, row in zip(keys, rows, strict=True) if row >= 0}
+
+
 class VectorStore:
     """The vectors under `folder`.
 
@@ -79,7 +128,7 @@ class VectorStore:
                 self._open(max(self._generations(), default=1))
 
     def __len__(self) -> int:
-        return self._count
+        return self._rows.count
 
     @property
     def path(self) -> Path:
@@ -90,7 +139,7 @@ class VectorStore:
         """The rows of the hashes whose vectors are stored, by hash."""
         with self._usable():
             self._look()
-            return {key: self._rows[key] for key in hashes if key in self._rows}
+            return self._rows.known(hashes)
 
     def missing(self, hashes: Iterable[bytes]) -> list[bytes]:
         """The hashes without a vector, each once, in their order."""
@@ -101,13 +150,13 @@ class VectorStore:
     def hash_at(self, row: int) -> bytes | None:
         """The hash of the text whose vector is in this row."""
         with self._usable():
-            is_counted = 0 <= row < self._count
+            is_counted = 0 <= row < len(self)
             return next(iter(self._files.listed(row, row + 1)), None) if is_counted else None
 
     def rows_from(self, row: int) -> dict[bytes, int]:
         """The hashes of this row and all after it, with their rows."""
         with self._usable():
-            return {key: n for n, key in enumerate(self._files.listed(row, self._count), row)}
+            return {key: n for n, key in enumerate(self._files.listed(row, len(self)), row)}
 
     def append(self, hashes: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
         """Store one vector per hash; a hash that is known already keeps the vector it has.
@@ -120,14 +169,15 @@ class VectorStore:
         if not np.isfinite(block).all():
             raise ValueError("a vector holds numbers that are not finite")
         with self._writing():
-            places = {key: place for place, key in enumerate(hashes) if key not in self._rows}
-            _write(self._files, self._count, [*places], block[list(places.values())])
+            known = self._rows.known(hashes)
+            places = {key: place for place, key in enumerate(hashes) if key not in known}
+            _write(self._files, len(self), [*places], block[list(places.values())])
             self._look()
 
     def matrix(self) -> NDArray[np.float32]:
         """All rows, read-only, mapped from the file. Call it before each use, see RowFile."""
         with self._lock:
-            return self._files.vectors.matrix(self._count)
+            return self._files.vectors.matrix(len(self))
 
     def compact(self, live: Iterable[bytes], seen: int | None = None) -> bool:
         """Keep only the vectors of the `live` texts, if these are less than half of all. Returns whether rows were
@@ -136,17 +186,17 @@ class VectorStore:
         with self._writing():
             if self.generation != before:
                 return True
-            rows = {key: self._rows[key] for key in digests if key in self._rows}
+            rows = self._rows.known(digests)
             if seen is not None:
                 rows |= self.rows_from(seen)
             target = self.folder / f"g{before + 1}"
-            if len(rows) * 2 >= self._count or target.exists():
+            if len(rows) * 2 >= len(self) or target.exists():
                 return False
             for left in self.folder.glob(".new-*"):  # left by a process that was killed here
                 shutil.rmtree(left, ignore_errors=True)
             fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self.folder))
             try:
-                self._copy(sorted(rows, key=rows.__getitem__), fresh)
+                self._copy(rows, fresh)
                 fresh.rename(target)
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
@@ -172,8 +222,7 @@ class VectorStore:
     def _open(self, generation: int) -> None:
         self._files = _Files(self.folder / f"g{generation}", self.dimensions)
         self.generation = generation
-        self._rows: dict[bytes, int] = {}
-        self._count = 0
+        self._rows = _Rows()
         self._look()
         for old in self._generations():
             if old < generation:
@@ -182,12 +231,9 @@ class VectorStore:
     def _look(self) -> None:
         """Take in the rows that another process has added; all of them again if some are gone."""
         count = self._files.count()
-        if count < self._count:
-            self._rows, self._count = {}, 0
-        self._rows.update(
-            zip(self._files.listed(self._count, count), range(self._count, count), strict=False)
-        )
-        self._count = count
+        if count < len(self):
+            self._rows = _Rows()
+        self._rows.extend(self._files, count)
 
     @contextmanager
     def _usable(self) -> Iterator[None]:
@@ -214,13 +260,14 @@ class VectorStore:
                 self._look()
                 yield
 
-    def _copy(self, keys: list[bytes], folder: Path) -> None:
-        """Write the vectors of these hashes into other files."""
-        matrix = self._files.vectors.matrix(self._count)
+    def _copy(self, rows: dict[bytes, int], folder: Path) -> None:
+        """Write the vectors in these rows into other files."""
+        keys = sorted(rows, key=rows.__getitem__)
+        matrix = self._files.vectors.matrix(len(self))
         with contextlib.closing(_Files(folder, self.dimensions)) as files:
             for first in range(0, len(keys), COPIED_AT_ONCE):
                 part = keys[first : first + COPIED_AT_ONCE]
-                _write(files, first, part, matrix[[self._rows[key] for key in part]])
+                _write(files, first, part, matrix[[rows[key] for key in part]])
         flush_names(folder)
 
 
