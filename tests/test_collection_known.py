@@ -53,6 +53,33 @@ def test_a_damaged_cache_is_made_anew(
     assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
 
 
+def test_of_a_change_only_the_file_is_written(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(40):
+        folder.memory(f"vaultmem/people/Tea {number}.md", f"{number:03}{ONE[3:]}")
+    folder.live()
+    before = folder.cache.read_bytes()
+    folder.memory("vaultmem/people/Tea 3.md", f"003{ONE[3:]}", "She drinks coffee now.")
+    (folder.root / "vaultmem/people/Tea 4.md").unlink()
+    folder.live()
+    after = folder.cache.read_bytes()
+    assert after.startswith(before + b"\n")
+    assert len(after) < len(before) * 1.2
+    assert opened_files(folder, monkeypatch) == 0
+    folder.cache.write_bytes(after[:-20])  # the last line is that of "Tea 4"
+    assert opened_files(folder, monkeypatch) == 0
+    folder.cache.write_bytes(after[: after.index(b"coffee now")])
+    folder.memory("vaultmem/people/Tea 5.md", f"005{ONE[3:]}", "Both, then.")
+    folder.live()
+    assert opened_files(folder, monkeypatch) == 1  # "Tea 3"
+    for number in range(20):
+        folder.memory("vaultmem/people/Tea 6.md", f"006{ONE[3:]}", f"{number} cups")
+        folder.live()
+    assert len(folder.cache.read_bytes()) < len(before) * 1.3
+    assert opened_files(folder, monkeypatch) == 0
+
+
 @pytest.fixture
 def filled(folder: Folder) -> Folder:
     folder.memory("vaultmem/people/Ann's tea.md", ONE)

@@ -125,7 +125,7 @@ class Collection:
         self._names = Names()
         self._files = self._names.files
         self._again: set[str] = set()  # paths to read again, whatever their stats
-        self._is_saved = True  # whether the cache has what was read
+        self._unsaved: set[str] = set()  # paths whose state the cache has not
         self._walked: list[Trouble] = []
         self._loaded = False
         self._now: Snapshot | None = None
@@ -333,7 +333,8 @@ class Collection:
         if stored == previous:
             return False
         self._names.put(entry.path, stored)
-        self._is_saved, self._now = False, None
+        self._unsaved.add(entry.path)
+        self._now = None
         return True
 
     def _titled(self, stored: Stored) -> Stored:
@@ -347,12 +348,13 @@ class Collection:
         self._again.discard(path)
         if not self._names.drop(path):
             return False
-        self._is_saved, self._now = False, None
+        self._unsaved.add(path)
+        self._now = None
         return True
 
     def _save(self) -> None:
         """Update the cache; leave out what may change unseen."""
-        if self._cache is not None and not self._is_saved:
-            again = self._again
-            self._cache.save(file for path, file in self._files.items() if path not in again)
-            self._is_saved = not again
+        ready = self._unsaved - self._again
+        if self._cache is not None and ready:
+            self._cache.save(self._files, sorted(ready), self._again)
+        self._unsaved -= ready

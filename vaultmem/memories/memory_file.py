@@ -7,7 +7,7 @@ import json
 import os
 import stat as modes
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import StateError
@@ -186,44 +186,81 @@ def tags_in(value: Value) -> tuple[str, ...]:
 
 # A cache of the parsed memory folder, so that the next process need not read it again.
 
-_FORMAT = 6  # raise it when files are parsed differently
+_FORMAT = 7  # raise it when files are parsed differently
+_MOST_ADDED = 4  # one part in this many of the file; then it is written again
 
 
 class MemoryCache:
-    """The cache of one memory folder; another folder counts as another format. Never raises."""
+    """The cache of one memory folder; another folder counts as another format. Never raises.
+
+    The first line has all files; each that follows has a file that changed later, or only the path of one that is gone.
+    """
 
     def __init__(self, path: str, folder: str) -> None:
         self._path, self._format = path, [_FORMAT, folder]
+        self._first = 0  # length of the first line
 
     def load(self) -> dict[str, Stored]:
         """All files as saved; {} if there is nothing usable."""
         try:
             with open(self._path, encoding="ascii") as file:
-                found, files = json.load(file)
-            return {row[0]: _stored(row) for row in files} if found == self._format else {}
+                first, *added = file.read().split("\n")
+            stored, rows = json.loads(first)
+            for line in added:
+                with contextlib.suppress(ValueError):  # half a line of a process that was killed
+                    rows.append(json.loads(line))
+            if stored != self._format:
+                return {}
+            files = {row[0]: row for row in rows}
+            results = {path: _stored(row) for path, row in files.items() if len(row) > 1}
         except (OSError, ValueError, TypeError, AttributeError, KeyError, IndexError):
             return {}  # there is none, or it is damaged
+        self._first = len(first)
+        return results
 
-    def save(self, files: Iterable[Stored]) -> None:
-        """Store the state of all files. If that fails, they are read again next time."""
-        text = json.dumps([self._format, [*files]], separators=(",", ":"), default=bytes.hex)
+    def save(
+        self, files: Mapping[str, Stored], changed: Collection[str], but: Container[str]
+    ) -> None:
+        """Store the state of the `changed` files, or of all `but` some. If that fails, they are read again next
+        time."""
+        are_few = len(changed) * _MOST_ADDED <= len(files)
+        lines = [_json(files.get(path, [path])) for path in changed] if are_few else []
         with contextlib.suppress(OSError, StateError):
-            make_private(os.path.dirname(self._path))
-            replace_private(self._path, text)
+            if not (are_few and self._add("\n".join(["", *lines]))):
+                every = [file for path, file in files.items() if path not in but]
+                text = _json([self._format, every])
+                make_private(os.path.dirname(self._path))
+                replace_private(self._path, text)
+                self._first = len(text)
+
+    def _add(self, text: str) -> bool:
+        """Append lines, if there are few compared with the first."""
+        try:
+            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        with open(handle, "a", encoding="ascii") as file:
+            is_little = (file.tell() + len(text) - self._first) * _MOST_ADDED <= self._first
+            if is_little:
+                file.write(text)
+        return is_little
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), default=bytes.hex)
 
 
 def _stored(row: Iterable[object]) -> Stored:
-    stored = Stored._make(row)
-    return stored._replace(
-        blob=bytes.fromhex(str(stored.blob)), style=sys.intern(stored.style),
-        memory=None if stored.memory is None else _memory(stored.memory),
-    )  # fmt: skip
+    *stat, blob, style, memory, trouble = row
+    known = _memory(memory) if isinstance(memory, list) else None
+    return Stored._make((*stat, bytes.fromhex(str(blob)), sys.intern(str(style)), known, trouble))
 
 
 def _memory(row: Iterable[object]) -> Memory:
     memory = Memory._make(row)
-    return memory._replace(
-        category=sys.intern(memory.category), phase=sys.intern(memory.phase), scope=sys.intern(memory.scope),
-        tags=tuple(memory.tags), properties=compact(memory.properties), sketch=bytes.fromhex(str(memory.sketch)),
-        links=tuple(memory.links),
-    )  # fmt: skip
+    changed = {
+        "category": sys.intern(memory.category), "phase": sys.intern(memory.phase), "scope": sys.intern(memory.scope),
+        "tags": tuple(memory.tags), "properties": compact(memory.properties),
+        "sketch": bytes.fromhex(str(memory.sketch)), "links": tuple(memory.links),
+    }  # fmt: skip
+    return Memory._make((memory._asdict() | changed).values())
