@@ -44,6 +44,40 @@ def test_a_proposal_for_a_note_that_was_renamed_waits_for_the_next_dream(
     assert after_the_next_dream(on) == []
 
 
+def test_a_rejection_goes_with_its_note(bench: Open, write: Write) -> None:
+    """Until it is taken back."""
+    on = after_a_dream(bench, write)
+    on.answer(question(on), DROPPED)
+    plan = on.folder / "Plan.md"
+    for name in ("Plans.md", "Later.md"):
+        plan = plan.rename(on.folder / name)
+        assert after_the_next_dream(on) == []
+    write("Other.md", "[[Tomatos]], too.\n")
+    assert after_the_next_dream(on) == ["Other.md"]
+    on.ask("undo", last=True)
+    assert after_the_next_dream(on) == ["Later.md", "Other.md"]
+
+
+@pytest.mark.parametrize("state", ["rejected", "accepted"])
+def test_decisions_that_earlier_versions_kept_with_the_proposals_hold(
+    bench: Open, write: Write, state: str
+) -> None:
+    on = after_a_dream(bench, write)
+    with on.store.ledger.writing(on.at.timestamp()) as db:
+        db.execute("UPDATE proposals SET state = ?", (state,))
+        db.execute("INSERT INTO proposals VALUES ('0123', 0, ?, '{}')", (state,))  # elsewhere
+    assert paths(on) == []
+    assert after_the_next_dream(on) == []
+
+
+def test_a_rejection_holds_if_an_earlier_version_made_other_ids(bench: Open, write: Write) -> None:
+    on = after_a_dream(bench, write)
+    with on.store.ledger.writing(on.at.timestamp()) as db:
+        db.execute("UPDATE proposals SET id = '0123', state = 'rejected'")
+    write("Other.md", "[[Tomatos]], too.\n")
+    assert after_the_next_dream(on) == ["Other.md"]
+
+
 def test_a_dream_records_what_it_made_by_a_rule_at_once(
     bench: Open, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -258,6 +258,7 @@ def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
 
 
 OPEN = "open"  # the person's decision is an answer, see item_answers.decision
+REJECTED = "rejected"  # of earlier versions, without an answer
 CONSULTED = "asked"  # a model was consulted, and had nothing to propose
 MODEL = "model"  # who proposed it; "" for dreams
 

@@ -18,7 +18,7 @@ from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.item_answers import is_decided
+from vaultmem.memories.item_answers import is_decided, proposal_id
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import quote_text
@@ -69,10 +69,14 @@ def open_rows(ledger: Ledger, answers: Answers) -> list[StoredProposal]:
     return [
         row
         for row in reads.all_proposals(ledger)
-        if row.state != reads.CONSULTED
-        and ruled.get(row.fields["kind"]) != reads.NEVER
-        and not is_decided(row.id, answers)
+        if is_open(row, answers) and ruled.get(row.fields["kind"]) != reads.NEVER
     ]
+
+
+def is_open(row: StoredProposal, answers: Answers) -> bool:
+    """Whether it waits for a decision. An earlier version kept decisions as states, without an answer."""
+    is_answered = proposal_id(row.id) in answers
+    return (row.state == reads.OPEN or is_answered) and not is_decided(row.id, answers)
 
 
 # The four kinds

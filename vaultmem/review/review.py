@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ALWAYS, ASK, MODEL
+from vaultmem.ledger.reads import ALWAYS, ASK, MODEL, REJECTED, StoredProposal
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
@@ -20,7 +20,6 @@ from vaultmem.memories.item_answers import (
     Answers,
     carried_out_id,
     history_answers,
-    is_decided,
     keep_as_entry,
     proposal_id,
 )
@@ -55,12 +54,39 @@ def propose(session: Session) -> tuple[int, PlanReport]:
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {proposal.id: to_row(proposal) for proposal in every if proposal.id in doable}
     ledger, answers = session.store.ledger, session.store.answers()
-    of_dreams = (row.id for row in reads.all_proposals(ledger) if not row.is_of_model)
-    gone = {id_ for id_ in of_dreams if id_ not in made and not is_decided(id_, answers)}
+    of_dreams = [row for row in reads.all_proposals(ledger) if not row.is_of_model]
+    gone = {row.id for row in of_dreams if row.id not in made and finder.is_open(row, answers)}
     reads.replace_proposals(ledger, made, gone, session.now)
+    _pass_on_rejections(session, made, of_dreams, answers)
     advice.forget_stale(session)
     made_by_rule = _follow_rules(session)
     return len(_doable_as_json(session, _open(session))), made_by_rule
+
+
+def _pass_on_rejections(
+    session: Session, made: Mapping[str, ProposalRow], of_dreams: Iterable[StoredProposal], answers: Answers
+) -> None:  # fmt: skip
+    """Reject what is new only by its id: its note has another name now, or an earlier version made other ids."""
+    known, rejected = set[str](), dict[tuple[str, ...], Answer]()
+    for row in of_dreams:
+        known.add(row.id)
+        answer = answers.get(proposal_id(row.id))
+        state = answer.state if answer else row.state
+        if state in (DROPPED, REJECTED) and row.fields and row.id not in made:
+            path = row.fields["path"]
+            place = path if session.view.exists(path) else ""
+            word = Answer("", DROPPED, stamp(session.now), YOU, "", f"proposal {row.id}")
+            rejected[place, *_what(row.fields)] = answer or word
+    same = []
+    for id_ in made.keys() - known:
+        places = ((path, *_what(made[id_])) for path in (made[id_]["path"], ""))
+        answer = next((rejected[place] for place in places if place in rejected), None)
+        same += [answer._replace(id=proposal_id(id_))] if answer else []
+    session.store.pending.record.keep(same, [], session.now)
+
+
+def _what(row: ProposalRow) -> tuple[str, ...]:
+    return row["kind"], row["old"], row["new"], *row["evidence"][:1]
 
 
 def proposals(session: Session, params: Arguments) -> JsonObject:
