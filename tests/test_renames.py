@@ -190,6 +190,22 @@ def test_a_kill_before_the_answers_are_recorded_costs_none(
     assert (moved.path, record.answers()[moved.id].state) == ("Two.md", DONE)
 
 
+def test_a_list_without_an_agent_knows_the_answers_of_renamed_notes_and_writes_nothing(
+    vault: Path, write: Write
+) -> None:
+    write("One.md", f"- [ ] sweep 📅 {DAY}\n- [ ] dust 📅 {DAY}\n")
+    record, dues = looked(vault)
+    [sweep] = (due for due in dues if due.text == "sweep")
+    record.add([Answer(sweep.id, DONE, AT)], [], NOW.timestamp())
+    looked(vault)
+    (vault / "One.md").rename(vault / "Two.md")
+    pending, catalog = in_process(vault)
+    before = pending.record.answers()
+    items = [item for item in pending.at(catalog, NOW).items() if item.section == "today"]
+    assert [(item.text, item.source) for item in items] == [("dust", "Two.md:2")]
+    assert pending.record.answers() == before
+
+
 def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_no_task() -> None:
     consent = said(DONE, completion_id("a.md"))
     in_folder, elsewhere = due("vm-old", path="x/a.md"), due("vm-new", path="b.md")

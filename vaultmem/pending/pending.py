@@ -114,7 +114,7 @@ class Pending:
 
     def at(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> Review:
         """The pending items, by answers that include the ticks of the page, or by these."""
-        current_answers = self.answers(now) if answers is None else answers
+        current_answers = self._followed(catalog, now) if answers is None else answers
         dues = self.dues(catalog, now, current_answers)
         return Review(self.context(catalog, now), dues, current_answers, self.vanished())
 
@@ -232,6 +232,20 @@ class Pending:
             self._renames.keep(dues, entries)  # last, so that after a kill they are moved again
             if not moved.answers:
                 return
+
+    def _followed(self, catalog: Catalog, now: datetime) -> Answers:
+        """The answers, including those of notes renamed since the last look, if that was another process's: without an
+        agent, nothing may have recorded them."""
+        answers = self.answers(now)
+        while not self._renames.has_looked:
+            entries = Entries(answers, {})
+            renames = Renames(self._state.path("pending.dues"))
+            dues = self.dues(catalog, now, answers)
+            moved = renames.follow(dues, entries, now.timestamp(), self._is_there).answers
+            if not moved:
+                break
+            answers = {**answers, **moved}
+        return answers
 
     def _is_there(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self.vault, path))

@@ -75,6 +75,11 @@ class Renames:
         self._there: dict[_Place, _Seen] = {}
         self._gone: dict[_Place, _Seen] = {}
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether this object knows what was due at the last look, and need not read it."""
+        return self._saved is not None
+
     def follow(self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere) -> Moved:
         """The entries to record for dues that are new since the last time, before `keep`."""
         if self._kept == (dues, entries):
