@@ -70,7 +70,7 @@ PLANTED = [
      "from __future__ import annotations\n",
      "from __future__ import annotations\n\nimport vaultmem.memories.model\n"),
     ("vaultmem/paths.py", "tests/test_server.py -k start_at_once",
-     "fcntl.flock(self._handle, fcntl.LOCK_EX)", "pass"),
+     "fcntl.flock(self._handle, fcntl.LOCK_EX | (0 if self._wait else fcntl.LOCK_NB))", "pass"),
     ("adapters/vaultmem_chat/llm/replies.py", "tests/test_proxy_responses.py -k official_client",
      'kind == "response.output_text.delta"', 'kind == "response.text.delta"'),
     ("vaultmem/api/toolbox.py", "tests/test_toolbox.py -k refused_call",

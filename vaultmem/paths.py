@@ -126,18 +126,23 @@ def make_private(folder: str) -> str:
 
 
 class FolderLock:
-    """While it is held, other processes and threads wait for the lock of the same folder: a file in it, since network
-    drives lock only what is open for writing. Raises OSError."""
+    """While it is held, other processes and threads wait for the lock of the same folder and name: a file in it, since
+    network drives lock only what is open for writing. Without `wait`, entering gives False while another one holds it.
+    Raises OSError."""
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, name: str = ".lock", *, wait: bool = True) -> None:
+        self._path, self._wait = f"{folder}/{name}", wait
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
         import fcntl  # not needed for a path
 
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._handle = os.open(f"{self._folder}/.lock", flags, 0o600)
-        fcntl.flock(self._handle, fcntl.LOCK_EX)
+        self._handle = os.open(self._path, flags, 0o600)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | (0 if self._wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            return False
+        return True
 
     def __exit__(self, *_: object) -> None:
         os.close(self._handle)

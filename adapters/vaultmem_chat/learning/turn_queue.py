@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -24,7 +23,7 @@ from vaultmem import now
 from vaultmem.adapter import JsonObject
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import ASSISTANT, USER, derived_id
-from vaultmem.paths import make_private, replace_private
+from vaultmem.paths import FolderLock, make_private, replace_private
 
 log = logging.getLogger("vaultmem.turns")
 
@@ -171,21 +170,14 @@ class Turns:
     @contextlib.contextmanager
     def _locked(self, name: str, *, wait: bool) -> Iterator[bool]:
         """Hold a lock during the block. Gives False if another process or thread holds it, unless `wait`."""
-        try:
-            make_private(self.folder)
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            handle = os.open(f"{self.folder}/{name}", flags, 0o600)
-        except OSError as error:
-            raise StateError(f"{self.folder}/{name} cannot be opened: {error.strerror}") from error
-        try:
+        with contextlib.ExitStack() as held:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-                is_ours = True
-            except OSError:
-                is_ours = False
+                lock = FolderLock(make_private(self.folder), name, wait=wait)
+                is_ours = held.enter_context(lock)
+            except OSError as error:
+                where = f"{self.folder}/{name}"
+                raise StateError(f"{where} cannot be locked: {error.strerror}") from error
             yield is_ours
-        finally:
-            os.close(handle)  # which also releases the lock
 
     def _is_changed(self, item: Item) -> bool:
         """Whether its file has changed since it was read. The caller holds the lock."""
