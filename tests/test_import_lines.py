@@ -167,12 +167,12 @@ THEIRS = {
 CLI = {
     "ID": "550e8400-e29b-41d4-a716-446655440000", "Content": "user prefers dark mode", "ContentHash": "", "Phase": "organized",
     "Category": "preferences", "Scope": "agent:claude", "Tags": ["preference", "ui"], "Source": "claude",
-    "CreatedAt": "2026-05-07T10:00:00Z", "UpdatedAt": "2026-05-08T10:00:00Z", "ExpiresAt": None, "AccessCount": 3,
+    "CreatedAt": "2026-05-07T10:00:00Z", "UpdatedAt": "2026-05-08T10:00:00Z", "ExpiresAt": "2090-01-01T00:00:00Z", "AccessCount": 3,
     "Links": ["7f8d9e00-0000-4000-8000-000000000002"], "Version": 1,
 }  # fmt: skip
 
 LINKED = {**CLI, "ID": "7f8d9e00-0000-4000-8000-000000000002", "Content": "the editor is Helix", "Links": [CLI["ID"]],
-          "Phase": "inbox", "Category": "inbox", "ExpiresAt": "2090-01-01T00:00:00Z"}  # fmt: skip
+          "Phase": "inbox", "Category": "inbox", "ExpiresAt": None}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -208,7 +208,9 @@ def test_what_a_search_of_memories_answers_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_shape_of_memory_cli_comes_back(tmp_path: Path, kind: str) -> None:
     vault = made(tmp_path / "v", kind)
-    lines = json.dumps(CLI) + "\n" + json.dumps(LINKED)
+    # Its inbox ends for everything, and no longer once that is filed; here a memory has an end of its own.
+    waiting = {**LINKED, "ExpiresAt": "2026-05-14T10:00:00Z"}
+    lines = json.dumps(CLI) + "\n" + json.dumps(waiting)
     assert took(vault, lines, "--format", "memory-cli")["new"] == 2
     out = exported(vault, "--format", "memory-cli")
     back = {each["ID"]: each for each in map(json.loads, out.splitlines())}

@@ -60,12 +60,9 @@ class Exchanged(NamedTuple):
 def line_of(memory: Exchanged) -> str:
     """The memory as a line in our shape, without a line end."""
     result: Json = {
-        "id": memory.id,
-        "path": memory.path,
-        "archived": memory.archived,
-        "properties": memory.properties,
+        "id": memory.id, "path": memory.path, "archived": memory.archived, "properties": memory.properties,
         "content": memory.content,
-    }
+    }  # fmt: skip
     if memory.file is not None:
         data = base64.b64encode(memory.file.data).decode()
         result["file"] = {"style": memory.file.style, "base64": data}
@@ -331,7 +328,8 @@ def from_memory_cli(result: Json) -> Exchanged:
         "tags": [_NO_TAG.sub("-", tag.strip().removeprefix("#")) for tag in _texts(fields, "tags")],
         "source": _short(fields, "source"),
         **{name: _count(fields, name) or None for name in ("access_count", "version")},
-        **_moments(fields, "created_at", "updated_at", "expires_at"),
+        # Everything in its inbox expires, and no longer once it is filed; here that would be its own end.
+        **_moments(fields, "created_at", "updated_at", "" if category == INBOX else "expires_at"),
     }
     links = tuple(checked_id(text) for text in _texts(fields, "links"))
     return Exchanged(id_, "", False, _with_id(id_, properties), content, links=links)
