@@ -23,6 +23,7 @@ def test_the_command_says_what_came_in_and_what_did_not(vault: Path, other: Path
     assert "Wifi.md (obsidian): 1 memory; redacted: password\n" in ended.out
     assert "left out: Empty.md: it is empty" in ended.err
     assert "of 5 new files, 1 known, 1 skipped, 1 secret taken out" in ended.err
+    assert "until you approve them: vaultmem approve --source obsidian" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,8 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
         totals.append(f"{plural(counts['redacted'], 'secret')} taken out")
     head = "dry run, nothing was done" if report["dry_run"] else "ingest"
     output.note(f"{head}: {', '.join(totals)}")
+    for name in sorted({file["source"] for file in report["files"] if file["result"] == "new"}):
+        output.note(f"held back until you approve them: vaultmem approve --source {name}")
     if report["left"]:
         begun = sum(file["rest"] > 0 for file in report["files"])
         more = f", {begun:,} of them begun" if begun else ""
