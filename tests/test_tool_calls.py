@@ -294,8 +294,11 @@ def test_a_note_is_private_before_the_index_knows_wherever_it_says_so(
     write("Long.md", text)
     opened.sync()
     assert call(box, opened, "memory_pending").data["count"] == 1
+    assert results(call(box, opened, "memory_search", query="call Ann"))
     write("Long.md", f"{text}- a secret\n  private:: true\n")
     assert call(box, opened, "memory_pending").data["count"] == 0
+    assert results(call(box, opened, "memory_search", query="call Ann")) == []
+    assert opened.search("call Ann")
     with pytest.raises(NoteNotFoundError):
         call(box, opened, "memory_related", id="Long")
 

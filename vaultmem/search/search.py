@@ -17,7 +17,7 @@ from vaultmem.search.cache import CatalogCache
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
 from vaultmem.search.query import Answer, Ask, Hit, Query, Term, misread_days, parse, wanted_text
 from vaultmem.search.snippet import NoteTexts, cut_lines
-from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
+from vaultmem.text.values import TYPE_CHECKING, says_private, without_editor_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +30,7 @@ CANDIDATES = 200
 MOST_TIED = 2_000  # tied blocks examined, as in a search by folder alone
 LOOKS = 5  # retries if the index changes meanwhile
 SHORT_WORD = 4  # letters of a stem
+_Hits = list[tuple[int, Hit]]  # with their blocks
 
 
 class _Blocks:
@@ -117,7 +118,7 @@ class Searcher:
         hits = [(ranked.block, self._hit(result.known, ranked, places[ranked.block], now))
                 for ranked in result.blocks if ranked.block in places]  # fmt: skip
         if texts:
-            self._read(result, hits, ask.viewer)
+            hits = self._read(result, hits, ask.viewer)
         words, forms = frozenset(result.words), frozenset(result.forms)
         answer = Answer([hit for _, hit in hits], result.remarks, words, forms)
         answer.remarks += misread_days(ask.text)
@@ -324,9 +325,11 @@ class Searcher:
             cached.uri(place.dialect, place.path, place.title),
         )  # fmt: skip
 
-    def _read(self, result: _Blocks, hits: list[tuple[int, Hit]], viewer: access.Viewer) -> None:
-        """Add the texts to hits, as the viewer may see them."""
+    def _read(self, result: _Blocks, hits: _Hits, viewer: access.Viewer) -> _Hits:
+        """The hits with their texts, as the viewer may see them."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
+        if viewer.name:  # a note may be private only since the last sync
+            hits = [pair for pair in hits if not says_private(texts[pair[1].raw or pair[1].path])]
         others = [other for block, _ in hits for other in result.others(block)]
         ranges = catalog_read.line_ranges(self.catalog, others)
         marker = snippet.Marker(result.forms, tokenize)
@@ -337,6 +340,7 @@ class Searcher:
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.headings = [self.with_references(heading, viewer) for heading in hit.headings]
             hit.more = [ranges[other] for other in result.others(block) if other in ranges]
+        return hits
 
     def with_references(self, text: str, viewer: access.Viewer) -> str:
         """The text with the blocks that it refers to, as far as the viewer may see them."""
