@@ -290,4 +290,4 @@ def test_why_says_what_is_hidden_and_for_what_reason(filled: Path) -> None:
     by = ("--by", "codex", "--vault", str(filled), "--format", "text")
     assert "hidden from codex: it is of another scope" in ran("why", "zebra", "user anne", *by).out
     explained = ran("recall", "zebra", "--explain", *by)
-    assert "memories and notes of global, agent:codex" in explained.err
+    assert "memories and notes of scope global, agent:codex" in explained.err

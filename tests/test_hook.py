@@ -205,6 +205,20 @@ def test_nothing_of_a_private_note_is_told_not_even_that_it_is_there(
     assert said == on(vault, "hook", "session-start", "--harness", "claude").out
 
 
+def test_a_task_whose_note_became_private_is_told_no_more_before_the_index_knows(
+    vault: Path, write: Write
+) -> None:
+    task = "- [ ] call the lawyer 📅 2026-11-20\n"
+    write("Divorce.md", task)
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    ways = (["hook", "session-start", "--harness", "claude"], ["pending", "--by", "claude"])
+    assert all("lawyer" in on(vault, *way).out for way in ways)
+    write("Divorce.md", f"---\nprivate: yes\n---\n{task}")
+    assert not any("lawyer" in on(vault, *way).out for way in ways)
+    assert "lawyer" in on(vault, "pending").out
+
+
 def facts_told(text: str) -> list[str]:
     block = text.partition("<memory>\n")[2].partition("\n</memory>")[0]
     return [line for line in block.splitlines() if line.startswith("[SEMANTIC]")]

@@ -174,8 +174,8 @@ class _Guide:
         with Vault(path) as vault:
             run_sync(vault, self._output)
             counts = vault.counts()
-            rows = listing.gather(vault.settled(), clock.seconds()).rows
-        sections = listing.by_section(rows, listing.DAYS, clock.seconds(), PERSON)
+            listed = listing.gather(vault.settled(), clock.seconds())
+        sections = listing.by_section(listed, listing.DAYS, clock.seconds(), PERSON)
         due = {name: len(rows) for name, rows in sections.items()}
         self._say(f"  {', '.join(plural(counts[name], what) for name, what in COUNTED.items())}")
         late = due["overdue"] + due["older"]

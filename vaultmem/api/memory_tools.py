@@ -35,6 +35,7 @@ from vaultmem.memories.access import Viewer, hidden
 from vaultmem.memories.conversation import is_talk
 from vaultmem.notes.places import in_conversation
 from vaultmem.pending.approving import attributions
+from vaultmem.pending.listing import note_of
 from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 from vaultmem.reminders.items import OLDER, WORDS
 from vaultmem.search.query import Ask, Filter, Hit, filters_of
@@ -227,7 +228,7 @@ def pending(vault: Vault, call: Call) -> Outcome:
     offset = call.number("offset")
     end = min(offset + MOST_PENDING, recent if offset < recent else len(every))
     listed = every[offset:end]  # notes are read for these alone
-    items = [item for item in listed if not is_hidden(vault, _note_of(item), call.viewer)]
+    items = [item for item in listed if not is_hidden(vault, note_of(item), call.viewer)]
     lines = [_pending_line(item) for item in items]
     if more := max(recent - end, 0):
         lines.append(f"- and {more:,} more (offset {end})")
@@ -238,13 +239,6 @@ def pending(vault: Vault, call: Call) -> Outcome:
     count = len(every) - len(listed) + len(items)
     nothing = f"no more, of {count:,} pending" if count else "nothing is pending"
     return Outcome(listing(f"{count:,} pending", lines, nothing), {"items": data, "count": count})
-
-
-def _note_of(item: Record) -> str:
-    """The note that contains an item."""
-    source = str(item.get("source") or "")
-    path, _, line = source.rpartition(":")
-    return path if line.isdigit() else source
 
 
 def _pending_line(item: Record) -> str:

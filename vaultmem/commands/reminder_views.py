@@ -92,8 +92,8 @@ def _date(task: dict[str, object]) -> str:
 def pending(args: Namespace, output: Output) -> int:
     """List what is pending, most urgent first. Only reads."""
     now = clock.seconds()
-    rows, to = _load_listing(args, output, now).rows, viewer(args.by or "")
-    sections = listing.by_section(rows, args.days, now, to)
+    to = viewer(args.by or "")
+    sections = listing.by_section(_load_listing(args, output, now), args.days, now, to)
     sections["review"] = [] if to.name else sections["review"]  # questions to the person
     count = sum(len(rows) for section, rows in sections.items() if section != "preferences")
     if output.as_json:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from vaultmem import __version__, client, config, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
 from vaultmem.memories.access import Viewer, reason
-from vaultmem.text.values import TYPE_CHECKING, json_object, value
+from vaultmem.text.values import TYPE_CHECKING, json_object, says_private, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,6 +68,7 @@ class Listed:
     warnings: list[str]
     facts: list[Fact]
     review: int = 0  # how many things vaultmem review lists
+    folder: str = ""  # the vault
 
 
 def remark(row: Row) -> str:
@@ -92,7 +93,9 @@ def read(named: str | None, now: float) -> Listed | None:
         until, stats = listing["until"], listing["files"]
         if (until and minute(now) >= until) or stats != _stats(stats):
             return None
-        return Listed(listing["items"], listing["warnings"], listing["facts"], listing["review"])
+        return Listed(
+            listing["items"], listing["warnings"], listing["facts"], listing["review"], folder
+        )
     except (KeyError, TypeError, AttributeError):  # another shape: collect it again
         return None
 
@@ -105,16 +108,33 @@ def vault_of(named: str | None) -> str:
         return config.choose_vault(named)
 
 
-def by_section(rows: list[Row], days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
+def by_section(listed: Listed, days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
     """The items that `to` may see, by section; future ones only within `days`."""
-    last = _days_later(now, days)
+    last, says_so = _days_later(now, days), lru_cache(None)(_says_private)
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
-    for row in rows:
+    for row in listed.rows:
         is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
-        is_hidden = reason(row["scope"], to, private=row["private"])
+        private = row["private"] or bool(to.name and says_so(listed.folder, note_of(row)))
+        is_hidden = reason(row["scope"], to, private=private)
         if row["section"] in sections and not (is_far or is_hidden):
             sections[row["section"]].append(row)
     return sections
+
+
+def note_of(row: Mapping[str, object]) -> str:
+    """The path of the note that contains an item."""
+    source = str(row.get("source") or "")
+    path, _, line = source.rpartition(":")
+    return path if line.isdigit() else source
+
+
+def _says_private(folder: str, path: str) -> bool:
+    """Whether a note is private as it is now, which the index may not know yet."""
+    try:
+        with open(os.path.join(folder, path), encoding="utf-8", errors="replace") as file:
+            return says_private(file.read(_MOST))
+    except OSError:  # it is gone, or there is none
+        return False
 
 
 def minute(now: float) -> str:
@@ -177,7 +197,7 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
     answer = vault.ask("pending", days=days, facts=True)
     rows = [to_row(item) for item in answer["items"]]
     warnings, facts = list(vault.config.warnings), answer.get("facts", [])
-    listed = Listed(rows, warnings, facts, answer["review"])
+    listed = Listed(rows, warnings, facts, answer["review"], vault.path)
     if keep and days == DAYS and _are_settled(before):
         listing = {
             "for": surroundings, "files": before, "until": answer.get("until") or "",
