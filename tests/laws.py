@@ -8,12 +8,12 @@ NEW = os.environ.get("VAULTMEM_LAWS") == "new"
 
 
 def examples(count: int) -> int:
-    """A third of this many, or all."""
-    return count if WHOLE else max(12, count // 3)
+    """A sixth of this many, or all."""
+    return count if WHOLE else max(12, count // 6)
 
 
 def some(count: int) -> int:
-    """The same for what takes longer: kills, each of which starts and heals something."""
+    """A third, for what takes longer: kills, each of which starts and heals something."""
     return count if WHOLE else -(-count // 3)
 
 

@@ -131,7 +131,7 @@ def test_planted_bug_is_caught(number: int, tree: Path, forks: Forks) -> None:
     command = ["-x", "-q", *plugins, *tests.split()]
     sources = os.pathsep.join((str(tree), str(tree / "adapters")))
     env = {"PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10",
-           "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "VAULTMEM_ANY_FAILURE": "1", "VAULTMEM_LAWS": "1"}  # fmt: skip
+           "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "VAULTMEM_ANY_FAILURE": "1"}  # fmt: skip
     with planted(tree / path, number, good, bad):
         done = forks.run(RUN, command, str(tree), **env)
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
