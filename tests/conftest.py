@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import gc
 import importlib
 import os
@@ -16,6 +17,7 @@ import tomllib
 from collections.abc import Callable, Generator, Iterator
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, settings
@@ -26,6 +28,8 @@ from tests.laws import NEW, examples
 from tests.real_llm import real_llm
 from tests.scripted_llm import scripted_llm
 from vaultmem import Vault
+from vaultmem.embedding import bert, embed, minilm
+from vaultmem.embedding.models import Model
 
 __all__ = ["real_llm", "scripted_llm"]  # fixtures of all tests
 
@@ -207,6 +211,28 @@ def memory_given_back() -> Iterator[None]:
     gc.freeze()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
+
+
+_load, _vector = embed._load, functools.lru_cache(20_000)(bert.RunningBert._mean)
+_loaded: dict[int, Any] = {}  # by number of threads
+
+
+def _load_once(model: Model, threads: int) -> Any:
+    if model.name != minilm.NAME:
+        return _load(model, threads)
+    if threads not in _loaded:
+        _loaded[threads] = _load(model, threads)
+    return _loaded[threads]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def each_text_embedded_once() -> Iterator[None]:
+    """Vaults opened in this process share the default model in memory, and its vector of each text. The module that
+    tests the model overrides this."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embed, "_load", _load_once)
+        patch.setattr(bert.RunningBert, "_mean", _vector)
+        yield
 
 
 @pytest.fixture(autouse=True)

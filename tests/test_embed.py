@@ -25,6 +25,11 @@ TEXTS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module", autouse=True)
+def each_text_embedded_once() -> None:
+    """Here it is loaded, and embeds, each time."""
+
+
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
