@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from vaultmem.text.values import EVERYBODY, TYPE_CHECKING, is_yes, lazy, value
 
@@ -85,6 +86,7 @@ def scope_of(properties: Properties, *, memory: bool) -> str:
     return scope if scope and (memory or SCOPE.fullmatch(scope)) else EVERYBODY
 
 
+@lru_cache(256)
 def canonical_name(name: str) -> str:
     """One name per assistant, however its program spells it: Claude Code says claude-code."""
     if name.startswith(_NAMED):
