@@ -66,5 +66,5 @@ def test_words_that_only_join_others_tell_nothing_in_their_language(tmp_path: Pa
     write(tmp_path / "de", {1: WRITTEN["german"][0], 2: ENGLISH})
     write(tmp_path / "en", {2: ENGLISH})
     here, elsewhere = (KeywordSearcher(str(tmp_path / name)).vocabulary for name in ("de", "en"))
-    assert here.telling("Wo war die Wohnung?") == {"wohnung"}
-    assert elsewhere.telling("Wo war die Wohnung?") == {"wo", "war", "die", "wohnung"}
+    assert here.content_words("Wo war die Wohnung?") == {"wohnung"}
+    assert elsewhere.content_words("Wo war die Wohnung?") == {"wo", "war", "die", "wohnung"}

@@ -331,8 +331,8 @@ def marked(text: str, parts: Iterable[str]) -> h.Node:
 def with_matches(text: str, query: str) -> h.Node:
     """A text in which the words of a query are marked, also with other endings; short ones where it has no others."""
     words = re.findall(r"\w+", query)
-    telling = [word for word in words if len(word) > 3 or max(word) >= _CJK]
-    return _marked(text, map(_form, telling or words))
+    long_words = [word for word in words if len(word) > 3 or max(word) >= _CJK]
+    return _marked(text, map(_form, long_words or words))
 
 
 def _form(word: str) -> str:

@@ -50,7 +50,7 @@ _KINDS: dict[int, type[VaultmemError]] = {WRONG_PARAMS: UsageError, NOT_FOUND: N
 
 WAIT = 60.0  # seconds that a writer waits for another process to end
 PAUSE = 0.02
-TELLING = 16  # words of a text that are searched
+MOST_WORDS = 16  # of a text that are searched
 LARGE = 65_536  # characters; longer content is checked before it is sent
 MOST_BATCHES = 50  # batches waiting for their place in the history
 
@@ -316,7 +316,7 @@ class Reader:
         opened = self.meaning() if self.warm_meaning() is not None else None
         searcher = opened[0] if opened else searcher
         try:
-            words = _telling(searcher, plain(text))
+            words = _rarest_words(searcher, plain(text))
             # The caller drops compressed memories: finding them here would mean reading all memories.
             notes, all_but = searcher.inside(folder)
             ask = Ask(
@@ -328,7 +328,7 @@ class Reader:
             return {}
 
 
-def _telling(searcher: Searcher, text: str) -> str:
+def _rarest_words(searcher: Searcher, text: str) -> str:
     """The rarest words of a text: searching for all of them would take long."""
     from vaultmem.index.keyword import tokenize
     from vaultmem.search.query import Term
@@ -339,4 +339,4 @@ def _telling(searcher: Searcher, text: str) -> str:
         if not keyword.is_weak(Term("word", word)):
             counts[word] = min(map(keyword.frequency, tokenize(word)), default=0)
     rarest = sorted((word for word, count in counts.items() if count), key=counts.__getitem__)
-    return " ".join(rarest[:TELLING]) or text
+    return " ".join(rarest[:MOST_WORDS]) or text

@@ -228,8 +228,8 @@ def _worth(entry: Entry) -> tuple[bool, int, float, str]:
     if entry.role == MEMORY:
         return False, 0, entry.created, entry.path
     # Only needed for conversations that are summed up.
-    from vaultmem.notes.blocks import telling_words
+    from vaultmem.notes.blocks import count_long_words
 
-    words = min(telling_words(entry.content), MOST_WORTH)
+    words = min(count_long_words(entry.content), MOST_WORTH)
     words -= ASKING if entry.content.rstrip().endswith(("?", "？")) else 0
     return entry.properties.get("compressed") is not True, words, entry.created, entry.path

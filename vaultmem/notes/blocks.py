@@ -301,13 +301,13 @@ def size(block: Block) -> tuple[int, bool]:
     text = re.split("[:：]", block.text, maxsplit=1)[-1] if block.label else block.text
     if len(text) > 40 * ENOUGH_WORDS:
         return ENOUGH_WORDS, False
-    words = telling_words(text)
+    words = count_long_words(text)
     if words >= ENOUGH_WORDS:
         return ENOUGH_WORDS, False
     return words, bool(block.label and _QUESTION_END.search(text))
 
 
-def telling_words(text: str) -> int:
+def count_long_words(text: str) -> int:
     """The number of words of four letters or more in a text; in CJK text, pairs of characters."""
     wide = 0 if text.isascii() else (len(text.encode("utf-8", "replace")) - len(text)) // 4
     return len(_LONG_WORD.findall(text)) + wide

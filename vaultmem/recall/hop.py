@@ -19,7 +19,7 @@ from vaultmem.recall.recall_candidate import Candidate, Criteria
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import plain
-from vaultmem.search.rank import telling
+from vaultmem.search.rank import content_words
 from vaultmem.text.values import plural
 
 BRIDGES = 5  # candidates whose names may be followed
@@ -80,12 +80,12 @@ def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
         tokens = {token for word in words for token in tokenize(word)}
         if not {*tokenize(first)} <= {*tokenize(question)}:  # a surname alone may be someone else's
             continue
-        pairs = ((word, telling(tokenize(word))) for word in question.split())
+        pairs = ((word, content_words(tokenize(word))) for word in question.split())
         rest = " ".join(
             word for word, name_tokens in pairs if not name_tokens or not name_tokens <= tokens
         )
         rest = rest.replace(name, " ")  # in scripts without blanks
-        if rest != " ".join(question.split()) and telling(tokenize(rest)) - _SELF:
+        if rest != " ".join(question.split()) and content_words(tokenize(rest)) - _SELF:
             return rest
     return ""
 
@@ -106,7 +106,7 @@ def _own_names(content: str) -> tuple[str, ...]:
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
     """The second round that the best candidates suggest; None if they name nothing."""
     question_words = {
-        token: word for word in question.split() for token in telling(tokenize(word)) - _SELF
+        token: word for word in question.split() for token in content_words(tokenize(word)) - _SELF
     }
     bridges: list[Bridge] = []
     lacking: set[str] = set()

@@ -38,7 +38,7 @@ from vaultmem.recall import archive
 from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Criteria
 from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
-from vaultmem.search.rank import telling
+from vaultmem.search.rank import content_words
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines
 from vaultmem.text.times import seconds
@@ -223,7 +223,7 @@ class Sources:
 
     def excerpts(self, criteria: Criteria, candidate: Candidate) -> Iterator[Candidate]:
         """Copies with less and less of its text around the words of the question, down to a few words."""
-        marker = Marker(telling(tokenize(plain(criteria.query))), tokenize)
+        marker = Marker(content_words(tokenize(plain(criteria.query))), tokenize)
         width = 8 * criteria.room
         while width >= FEW_WORDS:
             candidate = candidate._replace(content=marker.snippet(candidate.content, width).text)

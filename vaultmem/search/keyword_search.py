@@ -97,27 +97,27 @@ class KeywordSearcher:
     def sized(self, question: Question, limit: int) -> Sized:
         """The best blocks, with scores and sizes. Stop words only add points to blocks found otherwise, unless these
         are too few: examining all blocks with stop words takes most of the time in a large vault."""
-        telling, weak = self._by_weight(question.query.words)
-        result = self._best(question, limit, telling, weak)
+        strong, weak = self._by_weight(question.query.words)
+        result = self._best(question, limit, strong, weak)
         if weak and len(result[0]) < limit:
             result = self._best(question, limit, question.query.words)
         return result
 
     def _best(
-        self, question: Question, limit: int, telling: list[Term], weak: Sequence[Term] = ()
+        self, question: Question, limit: int, strong: list[Term], weak: Sequence[Term] = ()
     ) -> Sized:
         """The best blocks of the notes searched. The engine needs longer to tell a thousand notes apart than for all
         else. If most notes are searched, it does that only if too few of the best blocks are theirs."""
         notes, all_but = question.notes, question.all_but
         if notes and (all_but or len(notes) > self.block_count() // MOST):
             everywhere = Question(question.text, question.query, None)
-            query = self._whole(everywhere, rank.FIELDS, telling, weak)
+            query = self._whole(everywhere, rank.FIELDS, strong, weak)
             for count in (limit + limit // 4, 3 * limit):
                 scores, sizes = self._run(query, count)
                 best = [block for block in scores if (block >> ORD_BITS in notes) is not all_but]
                 if len(best) >= limit or len(scores) < count:
                     return {block: scores[block] for block in best[:limit]}, sizes
-        return self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
+        return self._run(self._whole(question, rank.FIELDS, strong, weak), limit)
 
     @keyword_errors()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
@@ -144,12 +144,12 @@ class KeywordSearcher:
         self,
         question: Question,
         fields: Collection[str],
-        telling: list[Term],
+        strong: list[Term],
         weak: Sequence[Term] = (),
         extras: bool = True,
     ) -> tantivy.Query:
         query = question.query
-        clauses = [(_SHOULD, q) for term in telling for q in self._term(term, fields)]
+        clauses = [(_SHOULD, q) for term in strong for q in self._term(term, fields)]
         required = [[term] for term in query.must] + query.groups
         for group in required:
             either = [q for term in group for q in self._term(term, fields, strict=extras)]

@@ -95,7 +95,7 @@ def word_weight(token: str) -> float:
     return STOP_WEIGHT if token in STOP_WORDS else 1.0
 
 
-def telling(tokens: Iterable[str]) -> set[str]:
+def content_words(tokens: Iterable[str]) -> set[str]:
     """The tokens without stop words."""
     return {token for token in tokens if word_weight(token) == 1.0}
 

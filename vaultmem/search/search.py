@@ -154,7 +154,7 @@ class Searcher:
             query = self._correct_spelling(query, corrected)
         question = self._question(ask, query, cached)
         if query.words or query.must or query.groups:
-            result = _Blocks(cached, self._telling_words(query), corrected)
+            result = _Blocks(cached, self._content_words(query), corrected)
             for word in query.words:
                 result.forms |= self.keyword.vocabulary.inflected(word.text).keys()
             self._best(ask, question, result)
@@ -206,11 +206,11 @@ class Searcher:
         if not unknown:
             return query
         words = list(query.words)
-        telling = sum(not self.keyword.is_weak(word) for word in words)
-        nothing_else = len(unknown) == telling and not (query.must or query.groups)
+        strong = sum(not self.keyword.is_weak(word) for word in words)
+        nothing_else = len(unknown) == strong and not (query.must or query.groups)
         typed = {token: word.text for word in query.words for token in tokenize(word.text)}
         for word in unknown:
-            if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
+            if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < strong):
                 continue  # the rest of the query finds enough, and similar is not the same
             if near := self.keyword.vocabulary.corrected(word):
                 words += [Term("word", spelling) for spelling in near]
@@ -348,11 +348,13 @@ class Searcher:
             return text
         return snippet.with_referenced_texts(self, text, viewer)
 
-    def _telling_words(self, query: Query) -> set[str]:
+    def _content_words(self, query: Query) -> set[str]:
         """The content tokens of the query, without stop words."""
         terms = query.sought()
-        telling = {token for term in terms for token in self.keyword.vocabulary.telling(term.text)}
-        return telling or {token for term in terms for token in tokenize(term.text)}
+        words = {
+            token for term in terms for token in self.keyword.vocabulary.content_words(term.text)
+        }
+        return words or {token for term in terms for token in tokenize(term.text)}
 
 
 def _candidates(ask: Ask) -> int:

@@ -65,10 +65,10 @@ class Vocabulary:
     def _stops(self) -> list[tantivy.TextAnalyzer]:
         return list(filter(None, map(without_stop_words, self._languages)))
 
-    def telling(self, text: str) -> set[str]:
+    def content_words(self, text: str) -> set[str]:
         """The words of a text, as indexed, without stop words of the notes' languages."""
         every = words(text).lower().split() if self._stops else [text]
-        return rank.telling(
+        return rank.content_words(
             token for word in every if not self._joins(word) for token in tokenize(word)
         )
 
