@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from vaultmem.exchange.gathering import IngestReport
     from vaultmem.exchange.importing import ImportReport
     from vaultmem.index.compare import Report as SyncReport
-    from vaultmem.memories.reports import PlanReport
+    from vaultmem.memories.reports import AnswerReport, PlanReport
     from vaultmem.memories.store import MemoryStore
-    from vaultmem.operations.leaving import AnswerReport
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning, Second

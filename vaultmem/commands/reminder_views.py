@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import JsonObject
     from vaultmem.commands.rendering import Answer
-    from vaultmem.operations.leaving import AnswerReport
+    from vaultmem.memories.reports import AnswerReport
     from vaultmem.pending.listing import Listed, Row
 
 MOST_ROWS = 20

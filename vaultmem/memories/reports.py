@@ -1,4 +1,4 @@
-"""Reports of plans and batches as JSON; and who requested them."""
+"""Reports of plans, batches and answers to pending items as JSON; and who requested them."""
 
 from __future__ import annotations
 
@@ -166,3 +166,54 @@ def diff_of(path: str | None, target: str, old: bytes, new: bytes) -> str:
     before, after = (decode(data)[0].splitlines() for data in (old, new))
     lines = difflib.unified_diff(before, after, path or "(new)", target, lineterm="")
     return "\n".join(lines) + "\n"
+
+
+# --- Answers to pending items
+
+
+class ItemReport(TypedDict):
+    """The result of an answer."""
+
+    due: NotRequired[str]  # the item
+    id: NotRequired[str]  # "" for a task named by its line
+    path: str
+    text: NotRequired[str]
+    action: NotRequired[str]  # what was carried out
+    next: NotRequired[str]  # its next occurrence
+    reason: NotRequired[str]  # why nothing was carried out
+
+
+class AnswerReport(TypedDict):
+    """The changes, or would-be changes, of an answer to an item."""
+
+    id: str
+    state: str
+    text: str
+    until: str | None
+    was: str  # its state before
+    changed: bool
+    carried_out: NotRequired[list[ItemReport]]
+    skipped: NotRequired[list[ItemReport]]
+    asks: NotRequired[str | None]  # the id of the question whether to tick it in its note, too
+    restored: NotRequired[str | None]  # the path of a restored reminder
+    gone: NotRequired[bool]  # reopened, but no longer due
+    dry_run: NotRequired[bool]
+    changes: NotRequired[list[ChangeReport]]
+
+
+class Settled:
+    """The results of the answers, for a report."""
+
+    def __init__(self) -> None:
+        self.done: list[ItemReport] = []
+        self.reopened: list[ItemReport] = []
+        self.skipped: list[ItemReport] = []
+        self.changes: list[ChangeReport] = []  # in a dry run
+
+    def skip(self, id_: str, path: str, reason: str) -> None:
+        """Record a change that could not be made."""
+        self.skipped.append({"due": id_, "path": path, "reason": reason})
+
+    def add_changes(self, id_: str, report: PlanReport) -> None:
+        """Record the changes of a dry run."""
+        self.changes += [{**change, "due": id_} for change in report["changes"]]

@@ -10,70 +10,21 @@ from collections.abc import Iterable, Mapping
 
 from vaultmem.dreams.classify import file_all
 from vaultmem.ledger import reads
-from vaultmem.light import NotRequired, TypedDict
 from vaultmem.memories.draft import LEAVING, NOTICE, Finding, Plan
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, is_asleep, leaving_id
 from vaultmem.memories.model import INBOX, Memory
-from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
+from vaultmem.memories.reports import Settled, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.vault.batch_record import Header
 
 _NOT_NOW = "9999-12-31"
 
 
-class ItemReport(TypedDict):
-    """The result of an answer."""
-
-    due: NotRequired[str]  # the item
-    id: NotRequired[str]  # "" for a task named by its line
-    path: str
-    text: NotRequired[str]
-    action: NotRequired[str]  # what was carried out
-    next: NotRequired[str]  # its next occurrence
-    reason: NotRequired[str]  # why nothing was carried out
-
-
-class AnswerReport(TypedDict):
-    """The changes, or would-be changes, of an answer to an item."""
-
-    id: str
-    state: str
-    text: str
-    until: str | None
-    was: str  # its state before
-    changed: bool
-    carried_out: NotRequired[list[ItemReport]]
-    skipped: NotRequired[list[ItemReport]]
-    asks: NotRequired[str | None]  # the id of the question whether to tick it in its note, too
-    restored: NotRequired[str | None]  # the path of a restored reminder
-    gone: NotRequired[bool]  # reopened, but no longer due
-    dry_run: NotRequired[bool]
-    changes: NotRequired[list[ChangeReport]]
-
-
-class Settled:
-    """The results of the answers, for a report."""
-
-    def __init__(self) -> None:
-        self.done: list[ItemReport] = []
-        self.reopened: list[ItemReport] = []
-        self.skipped: list[ItemReport] = []
-        self.changes: list[ChangeReport] = []  # in a dry run
-
-    def skip(self, id_: str, path: str, reason: str) -> None:
-        """The changes that could not be made."""
-        self.skipped.append({"due": id_, "path": path, "reason": reason})
-
-    def add_changes(self, id_: str, report: PlanReport) -> None:
-        """The changes of a dry run."""
-        self.changes += [{**change, "due": id_} for change in report["changes"]]
-
-
 def notices(session: Session) -> dict[str, str]:
     """The notices in force: the day of archiving, by id. Ticked ones are handled first."""
     now = session.local_time
     answers = session.store.pending.answers(now)
-    keep(session, answers, Settled())
+    keep_ticked(session, answers, Settled())
     results: dict[str, str] = {}
     for row in reads.findings(session.store.ledger, *LEAVING):
         answer = answers.get(leaving_id(row))
@@ -85,7 +36,9 @@ def notices(session: Session) -> dict[str, str]:
     return results
 
 
-def give(session: Session, job: str, values: Mapping[str, str], items: Iterable[Finding]) -> None:
+def announce(
+    session: Session, job: str, values: Mapping[str, str], items: Iterable[Finding]
+) -> None:
     """Record notices of memories that a job will archive soon, and drop past ones."""
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # also takes their steps
     if not kinds:
@@ -101,7 +54,7 @@ def give(session: Session, job: str, values: Mapping[str, str], items: Iterable[
     reads.keep_findings(session.store.ledger, kinds, rows, session.now)
 
 
-def keep(
+def keep_ticked(
     session: Session, answers: Mapping[str, Answer], settled: Settled, *, dry_run: bool = False
 ) -> None:
     """Keep the memories whose notice was ticked."""

@@ -27,7 +27,7 @@ from vaultmem.vault.files import decode, digest
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from vaultmem.operations.leaving import AnswerReport
+    from vaultmem.memories.reports import AnswerReport
 
 _PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
 _MOST_NAMED = 5

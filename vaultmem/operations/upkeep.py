@@ -188,7 +188,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> PlanRepo
     outcome = session.carry_out(plan, header)
     report = report_done(plan, outcome)
     if notices is not None:
-        leaving.give(session, name, notices, report["findings"])
+        leaving.announce(session, name, notices, report["findings"])
     overviews.keep_changes(session)
     overviews.keep_index(session)
     return {**report, "aside": len(draft.at_work)}

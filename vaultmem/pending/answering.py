@@ -37,7 +37,7 @@ from vaultmem.vault.batch_record import Header
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
-    from vaultmem.operations.leaving import AnswerReport, ItemReport
+    from vaultmem.memories.reports import AnswerReport, ItemReport
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 _DAY = 86_400  # seconds

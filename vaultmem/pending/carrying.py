@@ -27,10 +27,9 @@ from vaultmem.memories.item_answers import (
     state_of,
 )
 from vaultmem.memories.model import Memory
-from vaultmem.memories.reports import ChangeReport, report_planned
+from vaultmem.memories.reports import ChangeReport, ItemReport, Settled, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.operations import leaving, own_notes
-from vaultmem.operations.leaving import ItemReport, Settled
 from vaultmem.pending.person_facts import Learned
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
 from vaultmem.reminders.items import words_of
@@ -81,7 +80,7 @@ def settle(
     work = _Work(session, answers, entries, dry_run=dry_run)
     work.carry_out_dues()
     work.move_on()
-    leaving.keep(session, answers, work.settled, dry_run=dry_run)
+    leaving.keep_ticked(session, answers, work.settled, dry_run=dry_run)
     work.promote_facts()
     work.accept_proposals()
     led_to = {report["due"] for report in work.settled.done}  # entries of their own
