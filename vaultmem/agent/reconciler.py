@@ -44,14 +44,16 @@ FRESH_WAIT = SETTLED_NS / 1e9 + 0.1
 class Reconciler(threading.Thread):
     """Owns the index for writing. The caller holds the lock of the state folder."""
 
-    def __init__(self, state: State, config: Config, gate: Throttle, listeners: Listeners) -> None:
+    def __init__(
+        self, state: State, config: Config, throttle: Throttle, listeners: Listeners
+    ) -> None:
         super().__init__(name="reconciler", daemon=True)
         self.stage = StageProgress()
         self.last_edit = 0.0  # monotonic
         self.has_looked = False  # compare everything once
         self.writes = Writes(self._wake, state)
         self._state, self._config = state, config
-        self._throttle, self._listeners = gate, listeners
+        self._throttle, self._listeners = throttle, listeners
         self._indexer: Indexer | None = None
         self._debounce = Debounce()
         self._guard = VanishGuard(state.vault)
