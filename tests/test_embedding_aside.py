@@ -55,7 +55,8 @@ def embed(opened: Vault, meaning: Meaning, **how: object) -> int:
 def whole(opened: Vault, meaning: Meaning, **how: object) -> Done:
     rules = open_rulebook(store_vault.Root(opened.path), "auto")
     catalog = opened.searcher().catalog
-    return meaning.embed_pending(catalog, rules, Silent(), **how)  # type: ignore[arg-type] # tests
+    pending = meaning.pending(catalog, how.pop("notes", None))  # type: ignore[arg-type] # tests
+    return meaning.embed_pending(pending, rules, Silent(), **how)  # type: ignore[arg-type] # tests
 
 
 def texts(meaning: Meaning) -> list[str]:
@@ -79,7 +80,7 @@ def test_stopping_keeps_what_is_done(opened: Vault, meaning: Meaning, after: int
 
     done, left = whole(opened, meaning, aside=aside)
     catalog = opened.searcher().catalog
-    assert left == [one.note for one in meaning.pending(catalog)]
+    assert left == meaning.pending(catalog)
     assert done == len(texts(meaning)) == len(meaning.store)
     assert done == max(0, min(6, after - 6))
     assert calls == min(after, 12), "asked between all pieces, never again after a no"

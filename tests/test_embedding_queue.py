@@ -1,7 +1,7 @@
 """The embedding thread: what a failure costs, who is told, when the model is unloaded, what is checked again."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.events import Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
+from vaultmem.index.catalog import Catalog
 from vaultmem.index.sync import rules_of
 from vaultmem.search import semantic
 from vaultmem.search.semantic import Meaning
@@ -194,6 +195,33 @@ def test_without_a_model_nobody_waits_and_with_one_all_is_caught_up(
     queue.add([ids(opened)["n0.md"]])
     until(lambda: len(meaning.store) == NOTES)
     until(queue.is_done)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_after_newer_notes_it_goes_on_without_looking_at_all_notes_again(
+    queue: EmbeddingQueue,
+    opened: Vault,
+    meaning: Meaning,
+    model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[object] = []
+    real = Meaning.pending
+
+    def pending(self: Meaning, catalog: Catalog, notes: Iterable[int] | None = None) -> object:
+        looks.append(notes)
+        return real(self, catalog, notes)
+
+    monkeypatch.setattr(Meaning, "pending", pending)
+    saved = iter([ids(opened)["n0.md"]] * 4)
+    model.between = lambda: queue.add([note] if (note := next(saved, None)) else [])
+    queue.start()
+    assert queue.wait(PATIENCE)
+    assert queue.is_done()
+    assert sorted(model.texts) == sorted(set(model.texts))
+    assert len(meaning.store) == len(model.texts) == NOTES
+    assert looks.count(None) == 2, "at the start, and once more at the end"
+    assert len(looks) == 6
 
 
 # --- the model

@@ -15,10 +15,13 @@ from vaultmem.embedding.embed import first_line
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
 from vaultmem.index.catalog import Catalog, catalog_errors
 from vaultmem.index.state import State
-from vaultmem.light import TypedDict
+from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.text.values import plural
+
+if TYPE_CHECKING:
+    from vaultmem.search.semantic import Meaning, Pending
 
 log = logging.getLogger("vaultmem.search.semantic")
 
@@ -50,6 +53,7 @@ class EmbeddingQueue(threading.Thread):
         self._state, self._pool, self._throttle, self._rules = state, pool, gate, rules
         self._notes: set[int] = set()  # saved since the last round
         self._everything = True
+        self._left: list[Pending] = []  # notes that rounds had to leave for newer ones
         self._due = self._first = self._last_use = time.monotonic()
         self._working = self._stopping = False
         self._cold = True  # whether the next search by meaning would have to read all blocks
@@ -78,6 +82,7 @@ class EmbeddingQueue(threading.Thread):
         """Queue all notes."""
         with self._something:
             self._everything = self._cold = True
+            self._left = []
             self._due = min(self._due, time.monotonic())
             self._something.notify_all()
 
@@ -220,20 +225,18 @@ class EmbeddingQueue(threading.Thread):
             return
         serving = self._pool.shared.get()
         meaning = serving.successor or serving
-        if not notes:
-            self._generation = meaning.generations()
+        left = [] if notes else self._take_left(meaning)
         started = time.monotonic()
         with catalog_errors():
             catalog = self._opened(generation)
             if catalog is None:
                 return
             with closing(catalog):
-                done = meaning.embed_pending(
-                    catalog, self._rules(), self.stage, notes=notes or None, aside=self._aside
-                )
+                pending = left or meaning.pending(catalog, notes or None)
+                done = meaning.embed_pending(pending, self._rules(), self.stage, self._aside)
                 is_shared = meaning.publish(catalog, notes)
                 is_behind = meaning.pending(catalog) if serving.successor else notes
-                is_complete = not (done.left or is_behind)
+                is_complete = not (left or done.left or is_behind)
         self._again = None if is_shared else time.monotonic() + RETRY_AFTER
         self._logged = None
         self.embedded += done.blocks
@@ -241,8 +244,9 @@ class EmbeddingQueue(threading.Thread):
         self._wanted = False
         with self._something:
             # Or some were discarded meanwhile.
-            if done.left or self._generation != meaning.generations():
+            if left or done.left or self._generation != meaning.generations():
                 self._everything = True
+            self._left = done.left + [one for one in self._left if one.note not in notes]
         if is_complete:
             meaning.serve()
             if serving.successor:
@@ -251,6 +255,13 @@ class EmbeddingQueue(threading.Thread):
         if done.blocks:
             spent = time.monotonic() - started
             log.info("%s embedded in %.1f s", plural(done.blocks, "block"), spent)
+
+    def _take_left(self, meaning: Meaning) -> list[Pending]:
+        """Where to go on among all notes: looking at all of them again takes seconds in a very large vault. [] to look
+        at all, as at the end, or when vectors were discarded."""
+        before, self._generation = self._generation, meaning.generations()
+        left, self._left = self._left, []
+        return left if before == self._generation else []
 
     def _opened(self, generation: str) -> Catalog | None:
         """The catalog; None if it was just swept away and add_all() is about to report a new one."""

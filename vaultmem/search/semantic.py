@@ -59,7 +59,7 @@ class Done(NamedTuple):
     """The result of embed_pending."""
 
     blocks: int  # newly embedded
-    left: list[int]  # notes not reached before it had to stop
+    left: list[Pending]  # notes not reached before it had to stop
 
 
 class Meaning(ModelVectors):
@@ -212,14 +212,14 @@ class Meaning(ModelVectors):
             return set(self.store.missing(hashes[0] + hashes[1]))
         return {*self.store.missing(hashes[0]), *self.others.store.missing(hashes[1])}
 
-    def embed_pending(self, catalog: Catalog, rules: Rulebook, progress: Progress, *,
-                      notes: Iterable[int] | None = None, aside: Callable[[], bool] | None = None) -> Done:  # fmt: skip
-        """Embed what is missing (of `notes` only, if given), newest notes first.
+    def embed_pending(
+        self, pending: list[Pending], rules: Rulebook, progress: Progress, aside: Callable[[], bool] | None = None
+    ) -> Done:  # fmt: skip
+        """Embed what these notes lack, in their order.
 
         After any interruption, the next call continues. `aside` is called between two pieces of work, so that others
         can go first; if it returns False, finished work is stored and no more is begun.
         """
-        pending = self.pending(catalog, notes)
         progress.stage("embedding", sum(len(note.hashes) for note in pending))
         ended = False
 
@@ -237,7 +237,8 @@ class Meaning(ModelVectors):
                     stored |= part.embed(of_one, progress, goes_on)
             if ended:
                 break
-        left = [note.note for note in pending if note.hashes - stored] if ended else []
+        rest = ((note, note.hashes - stored) for note in pending if ended)
+        left = [Pending(note.note, note.path, note.raw, hashes) for note, hashes in rest if hashes]
         return Done(len(stored), left)
 
     def _portions(
@@ -369,7 +370,9 @@ def embed(
     meaning = serving.successor or serving
     rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
     try:
-        done = meaning.embed_pending(searcher.catalog, rules, progress or Silent()).blocks
+        done = meaning.embed_pending(
+            meaning.pending(searcher.catalog), rules, progress or Silent()
+        ).blocks
     except ModelError as error:
         return 0, meaning.model.name, str(error)
     meaning.serve()
