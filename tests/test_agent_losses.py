@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import datetime
 from pathlib import Path
 
 from tests.agent_run import agent_on, until
@@ -38,6 +39,23 @@ def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None
         (own / "kept").rename(vault / "most")
         until(lambda: not agent.status()["vanished"])
         agent.settles(scratch)
+
+
+def test_the_page_stops_saying_that_notes_are_gone_when_they_are_back(own: Path) -> None:
+    vault = fill(own / "returning", 50)
+    put(vault / "Due.md", f"- [ ] call Anne 📅 {datetime.now().astimezone():%Y-%m-%d}\n")
+    page = vault / "vaultmem" / "pending.md"
+    later = "from vaultmem.agent import reconciler; reconciler.GONE_RETRY = 4.0"
+    with agent_on(vault, later) as agent:
+        agent.watches()
+        until(page.exists)
+        for part in ("base0", "base1"):
+            (vault / part).rename(own / f"lent {part}")
+        until(lambda: "are gone from" in page.read_text())
+        for part in ("base0", "base1"):
+            (own / f"lent {part}").rename(vault / part)
+        until(lambda: not agent.status()["vanished"])
+        until(lambda: "are gone from" not in page.read_text(), 10)
 
 
 SOON_GONE = "from vaultmem.agent import reconciler; from vaultmem.agent import debounce as pace; pace.GONE_WAIT, reconciler.GONE_RETRY = 0.4, 2.0"

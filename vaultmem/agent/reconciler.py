@@ -242,8 +242,10 @@ class Reconciler(threading.Thread):
 
     def _after_look(self, started: float, work: Work) -> None:
         """Record a successful comparison of everything."""
-        self.has_looked = True
+        self.has_looked, was_vanished = True, self.vanished is not None
         self._guard.end(time.monotonic(), confirmed=work.confirmed)
+        if was_vanished:  # even if no note has changed, what is pending has
+            self._listeners.committed(())
         identity.remember(self._state.vault, self._config.text("memory_folder"))
         with self._something:
             self._debounce.clear(started)
