@@ -10,6 +10,7 @@ import pytest
 from tests.answered import HOW, Bench, Open, bench
 from tests.conftest import Write
 from tests.index_dump import synced
+from vaultmem import Vault
 from vaultmem.errors import UsageError
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, completion_id
 from vaultmem.now import use_zone
@@ -202,6 +203,20 @@ def test_an_answer_is_one_entry_of_the_history_and_is_taken_back_with_its_files(
     assert on.answer(water, OPEN)["was"] == state
     assert files() == before
     assert on.ask("undo", last=True)["undone"][0]["why"] == "write Anne likes tea"
+
+
+def test_an_answer_that_an_undo_brought_back_is_taken_back_and_nothing_else(opened: Vault) -> None:
+    opened.remind("call Anne", at="tomorrow at 9")
+    opened.sync()
+    (item,) = opened.pending()
+    opened.snooze(item["id"], until="in 3 days")
+    opened.done(item["id"])
+    opened.undo(last=True)
+    opened.sync()
+    taken_back = opened.reopen(item["id"])
+    opened.sync()
+    assert (taken_back["was"], taken_back["state"]) == (SNOOZED, OPEN)
+    assert [row["id"] for row in opened.pending()] == [item["id"]]
 
 
 def test_the_30th_of_each_month_is_the_last_day_of_a_shorter_one(bench: Open) -> None:

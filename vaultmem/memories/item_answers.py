@@ -264,12 +264,14 @@ def keep_as_entry(session: Session, who: Header, answers: Sequence[Answer]) -> N
 
 
 def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
-    """The entry that last gave an item this answer, if it is in effect and there is a history."""
+    """The entry that last gave an item this answer, if it is in effect and there is a history. An entry that took back
+    a later answer is none: to undo it would give that answer again."""
     if session.store.history.trouble():
         return None
     session.store.remember()
     for entry in holding(session.store.history.log(limit=MOST))[0]:
-        if any((answer.id, answer.after) == (id_, state) for answer in entry.answers):
+        has_it = any((answer.id, answer.after) == (id_, state) for answer in entry.answers)
+        if has_it and not entry.undoes:
             return entry.commit
     return None
 
