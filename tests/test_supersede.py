@@ -1,6 +1,9 @@
 """What is newer wins: a new statement replaces the older one it contradicts, and no other."""
 
+import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -244,6 +247,33 @@ def test_old_memories_are_compared_when_they_are_imported() -> None:
     imported = {path: file._replace(mtime=NOW.timestamp()) for path, file in files.items()}
     plan, _ = StandInView(imported).run(supersede)
     assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
+
+
+def test_what_a_dream_has_compared_is_not_compared_again_for_the_time_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restore or a clone all files are new."""
+    (tmp_path / ".obsidian").mkdir()
+    compared: list[str] = []
+
+    def counted(new: str, *others: Any) -> Any:
+        compared.append(new.strip())
+        return relations(new, *others)
+
+    with Vault(str(tmp_path)) as vault:
+        monkeypatch.setenv("VAULTMEM_NOW", f"{time.time() - 60 * 86_400:.0f}")
+        texts = [f"The {name} API listens on port 80{name}." for name in ("10", "20", "30")]
+        files = [vault.write(text, category="project")["path"] for text in texts]
+        monkeypatch.delenv("VAULTMEM_NOW")
+        vault.dream(2)  # files of now, which may still be written
+        for file in files:
+            os.utime(tmp_path / file, (time.time() - 3_600,) * 2)
+        monkeypatch.setattr("vaultmem.dreams.supersede.relations", counted)
+        vault.dream(2)
+        assert compared == []
+        os.utime(tmp_path / files[1])
+        vault.dream(2)
+        assert compared == texts[1:2]
 
 
 def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:

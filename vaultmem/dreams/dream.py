@@ -48,6 +48,7 @@ class Options(NamedTuple):
     facts: bool = False  # whether facts expire and decay, too
     trust: str = CONNECTED  # whose words assistants are given
     sessions: Means | None = None  # how old sessions are summed up; None: they are not
+    compared: float = 0.0  # when all files were last compared
 
 
 DEFAULT = Options()
@@ -61,7 +62,8 @@ def dream(draft: Draft, level: int, options: Options) -> None:
     adopt(draft, options.seen)
     steps: list[Step] = [file_inbox]
     if level >= MEDIUM:
-        steps += [supersede, partial(merge, trust=options.trust), resolve]
+        steps.append(partial(supersede, compared=options.compared))
+        steps += [partial(merge, trust=options.trust), resolve]
     _until_settled(draft, steps)
     if level >= DEEP:
         # Reminders first, in the original words, before relative days get their date.

@@ -278,10 +278,10 @@ MOST = 40  # older memories compared with one
 NEAR = 0.6  # cosine
 
 
-def supersede(draft: Draft) -> None:
+def supersede(draft: Draft, compared: float = 0.0) -> None:
     """Archive memories that a newer one replaces, and find "contradiction" where one only may: it comes from elsewhere,
-    or no rule of the language says so."""
-    for old, new, relation in _compared(draft):
+    or no rule of the language says so. `compared` is when all files were last compared."""
+    for old, new, relation in _compared(draft, compared):
         if draft.see(old).archived:
             continue
         is_short = max(old.size, new.size) <= CAP
@@ -297,7 +297,7 @@ def supersede(draft: Draft) -> None:
             draft.find(CONTRADICTION, text, new, old)
 
 
-def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
+def _compared(draft: Draft, before: float) -> Iterator[tuple[Memory, Memory, Relation]]:
     """Each recent memory with older ones that may speak of the same."""
     done = {memory.text("replaced_by") for memory in draft.view.archived()}
     since = draft.view.now.timestamp() - RECENT
@@ -310,8 +310,9 @@ def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
         for stem in stems(texts[memory.path]):
             having[stem].append(memory)
     for new in track("comparing", sorted(stated, key=lambda memory: (memory.created, memory.path))):
-        # By the time of its file, too: what is imported may be old.
-        if max(new.created, new.updated, new.mtime) < since or new.id in done:
+        # By the time of its file, too: what is imported may be old. After a restore, all files are new.
+        is_recent = max(new.created, new.updated) >= since or new.mtime >= max(since, before)
+        if new.id in done or not is_recent:
             continue
         olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])
         compared = _relate(draft, new, texts[new.path], [texts[old.path] for old in olds], olds)

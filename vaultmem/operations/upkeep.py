@@ -57,6 +57,8 @@ def dream(session: Session, params: Arguments) -> PlanReport:
     report = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     if not dry_run:
         _keep_findings(session, level, report["findings"])
+        if level > LIGHT and not report["left"]:
+            store.compared = session.now - steps.QUIET  # newer files may have been left out
         if level == DEEP:
             report["proposals"], made = review.propose(session)
             report["changes"] += made["changes"]
@@ -159,6 +161,7 @@ def _options(session: Session, params: Arguments) -> Options:
         session.store.seen(), config.seconds("memories.inbox_ttl"),
         config.seconds("memories.decay_after"), config.number("memories.upgrade_reads"),
         config.text("memories.forget") == "all", config.text("recall.trust"), _means(session, params),
+        session.store.compared,
     )  # fmt: skip
 
 
