@@ -28,6 +28,27 @@ def begun(name: str, at: float) -> Run:
     return Run(name, at, None, at, False, CUT_SHORT)
 
 
+def test_only_a_file_that_others_changed_is_checked(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connects: list[str] = []
+    connect = sqlite3.connect
+
+    def counted(path: str, **options: object) -> sqlite3.Connection:
+        connects.append(path)
+        return connect(path, **options)  # type: ignore[call-overload, no-any-return]
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    ledger.write_runs([Run("a", NOW)], NOW)
+    connects.clear()
+    ledger.write_runs([Run("b", NOW)], NOW)
+    assert len(connects) == 1
+    Path(ledger.path).write_bytes(Path(ledger.path).read_bytes()[:5_000] + bytes(20_000))
+    ledger.write_runs([Run("c", NOW)], NOW)
+    assert ledger.runs() == {"c": Run("c", NOW)}
+    assert "damaged" in ledger.notices()[0][1]
+
+
 def test_a_run_from_its_first_plan_to_its_end(ledger: Ledger) -> None:
     clock = [NOW]
     runs = Runs(ledger, lambda: clock[0])

@@ -99,6 +99,7 @@ class Ledger:
     def __init__(self, path: str) -> None:
         self.path = path
         self._known: dict[str, tuple[object, list[tuple[object, ...]]]] = {}  # by question
+        self._intact: object = None  # the version that our last transaction left
 
     def runs(self) -> dict[str, Run]:
         """The last runs by job name. Creates no file."""
@@ -161,20 +162,27 @@ class Ledger:
     @contextmanager
     def writing(self, now: float) -> Iterator[sqlite3.Connection]:
         """A transaction, in a new file if the existing one is damaged."""
-        make_private(os.path.dirname(self.path))
-        try:
-            self._prepare()
-        except DamagedError as error:
-            self._put_aside()
-            self._prepare()
-            notice = f"the list of job runs was damaged and starts over ({error})"
-            with self._open() as db, db:
-                db.execute("INSERT INTO notices VALUES (?, ?)", (now, notice[:MAX_NOTICE]))
+        version = self.version()
+        if version is None or version != self._intact:
+            self._prepare(now)
         with self._open() as db, db:
             db.execute("BEGIN IMMEDIATE")
             yield db
+        self._intact = self.version()
 
-    def _prepare(self) -> None:
+    def _prepare(self, now: float) -> None:
+        make_private(os.path.dirname(self.path))
+        try:
+            self._complete()
+        except DamagedError as error:
+            self._put_aside()
+            self._complete()
+            notice = f"the list of job runs was damaged and starts over ({error})"
+            with self._open() as db, db:
+                db.execute("INSERT INTO notices VALUES (?, ?)", (now, notice[:MAX_NOTICE]))
+
+    def _complete(self) -> None:
+        """Make the file and its tables, where they are missing; check the runs."""
         keep_private(self.path)
         with self._open() as db:
             db.executescript(_SCHEMA)
