@@ -35,13 +35,16 @@ class Bench:
         self.vault = vault
         for number in range(notes):
             self.write(f"folder/Note {number}.md", f"apple {number}")
-        self.replaced = 0
-        listeners = Listeners(lambda _: None, self._heard, lambda _: None)
+        self.replaced = self.commits = 0
+        listeners = Listeners(self._committed, self._heard, lambda _: None)
         self.reconciler = Reconciler(State(str(vault)), Config({}), Throttle(), listeners)
         self.full()
 
     def _heard(self) -> None:
         self.replaced += 1
+
+    def _committed(self, _notes: object) -> None:
+        self.commits += 1
 
     def write(self, path: str, text: str, *, fresh: bool = False) -> None:
         file = self.vault / path
@@ -243,6 +246,23 @@ def test_a_save_needs_no_look_at_all_copies(bench: Bench) -> None:
     bench.write("Plan 3.md", text)
     bench.look("Plan 3.md")
     assert reconciler._settle_due is not None
+
+
+def test_what_only_a_look_at_everything_shows_is_announced(bench: Bench) -> None:
+    """Conflict copies and unreadable files are listed on pending.md, which would keep the former ones."""
+    text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 9
+    for path in ("Plan.md", "Plan 2.md"):
+        bench.write(path, text)
+        bench.look(path)
+    for is_new in (True, False):
+        before = bench.commits
+        bench.full()
+        assert (bench.commits > before) is is_new
+    assert catalog_dump(bench.vault)["conflicts"] == [("Plan 2.md", "Plan.md")]
+    (bench.vault / os.fsdecode(b"\xff.md")).write_text("no name")
+    before = bench.commits
+    bench.full()
+    assert bench.commits > before
 
 
 def test_a_note_that_moves_as_it_is_looked_at_again_stays(

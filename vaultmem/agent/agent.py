@@ -246,6 +246,7 @@ class Agent:
     def _on_replace(self) -> None:
         self._pool.replaced()
         self.embedding.add_all()
+        self._reminders.changed()
 
     # Used by requests
 

@@ -372,7 +372,6 @@ class Reconciler(threading.Thread):
             if self._indexer:  # otherwise the next full comparison settles it
                 with catalog_errors():
                     self._indexer.settle()
-                self._listeners.committed(())
         if self._rest_due is not None and self._rest_due <= now:
             self._rest_due = None
             if self._indexer:

@@ -46,8 +46,8 @@ class Indexer:
     """The open catalog and keyword index, and the rules to read by. For one thread, under the lock.
 
     A caller that keeps it open may set `breathe`, called between two notes; `committed`, called with the changed
-    notes as soon as searches can see them; `check`, which refuses differences too great to be believed; `reads_on`,
-    with which only the deletions are then refused; and `batch_notes`.
+    notes as soon as searches can see them, and with none if conflict copies or troubles changed; `check`, which refuses
+    differences too great to be believed; `reads_on`, with which only the deletions are then refused; and `batch_notes`.
     """
 
     def __init__(self, folder: str, generation: str, rulebook: Rulebook, config: Config) -> None:
@@ -362,6 +362,7 @@ class Indexer:
         judged = self.copies.judged(self.breathe)
         with self.catalog.transaction() as db:
             self._settle(judged)
+            walked = dict(db.execute("SELECT path, reason FROM troubles WHERE walked = 1"))
             db.execute("DELETE FROM troubles WHERE walked = 1")
             db.executemany("INSERT INTO troubles VALUES (?, 1, ?)", list(diff.troubles.items()))
             for dialect, template in self.rules.uri_templates().items():
@@ -376,6 +377,8 @@ class Indexer:
                 self.catalog.set_meta("synced", str(int(clock.seconds())))
         self.reread = False
         self.copies.know(judged)
+        if judged or walked != diff.troubles:
+            self.committed(())
 
     def settle(self) -> None:
         """After single changes, update what depends on the whole vault: which notes are conflict copies."""
@@ -383,6 +386,7 @@ class Indexer:
         with self.catalog.transaction():
             self._settle(judged)
         self.copies.know(judged)
+        self.committed(())
 
     def _settle(self, judged: Judged | None) -> None:
         if judged:
