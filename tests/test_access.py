@@ -20,6 +20,7 @@ from vaultmem.memories import access
 from vaultmem.memories.access import ALL, CONNECTED, OWN, viewer
 from vaultmem.search.query import Ask
 from vaultmem.settings import SETTINGS
+from vaultmem.text.values import scope_in
 from vaultmem_assistants.anthropic_memory import MemoryFiles
 from vaultmem_assistants.programs import HARNESSES
 
@@ -291,3 +292,40 @@ def test_why_says_what_is_hidden_and_for_what_reason(filled: Path) -> None:
     assert "hidden from codex: it is of another scope" in ran("why", "zebra", "user anne", *by).out
     explained = ran("recall", "zebra", "--explain", *by)
     assert "memories and notes of scope global, agent:codex" in explained.err
+
+
+@pytest.mark.parametrize(
+    ("mark", "why"), [("private: true", access.PRIVATE), ("scope: agent:claude", access.OTHER_SCOPE)]
+)  # fmt: skip
+def test_what_was_hidden_by_hand_is_hidden_before_the_index_knows(
+    vault: Vault, mark: str, why: str
+) -> None:
+    opened, folder = vault, Path(vault.path)
+    memory = opened.write("zebra pasture", category="knowledge")["path"]
+    (folder / "Zoo.md").write_text("zebra in the zoo\n")
+    opened.sync()
+    doors = [search, recalled, tool("memory_search", query="zebra", limit=50)]
+    assert all(word in door(opened, "codex", "") for door in doors for word in ("pasture", "zoo"))
+    note = (folder / memory).read_text()
+    (folder / memory).write_text(note.replace("---\n", f"---\n{mark}\n", 1))
+    (folder / "Zoo.md").write_text(f"---\n{mark}\n---\nzebra in the zoo\n")
+    for door in doors:
+        assert not any(word in door(opened, "codex", "") for word in ("pasture", "zoo"))
+    for name in (memory, "Zoo"):
+        told_why = opened.why("zebra", name, by="codex")
+        assert told_why.remarks == [f"hidden from codex: it is {why}"]
+        assert not told_why.fields
+        assert opened.why("zebra", name).fields
+    assert bool(search(opened, "claude", "")) is (why == access.OTHER_SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("text", "scope"),
+    [
+        ("---\nid: x\nscope: 'agent:me' # mine\n---\n", "agent:me"), ("Scope:: user:a\n\n- x", "user:a"), ("---\na:\n  scope: x\n---\n", ""),
+        ("---\nid: x\n---\nscope: y\n", ""), ("- x\n  scope:: y\n", ""), ("---\nscope:\n---\n", ""), ("text\n\nscope: y\n", ""), ("", ""),
+        ("\ufeff---\n\"scope\": \"global\"\n---\n", "global"), ("#+scope: agent:me\n", "agent:me"),
+    ],
+)  # fmt: skip
+def test_the_scope_in_the_text_of_a_note(text: str, scope: str) -> None:
+    assert scope_in(text) == scope

@@ -308,3 +308,24 @@ def test_where_assistants_are_trusted_with_their_own_words_only_nobody_else_is_t
 
 def test_a_hook_of_an_earlier_version_still_tells(vault: Path) -> None:
     assert asked(vault, "--was", "hooks").data == asked(vault).data != {}
+
+
+@pytest.mark.parametrize("mark", ["private: true", "scope: agent:codex"])
+def test_a_preference_or_fact_hidden_by_hand_is_told_no_more_before_the_index_knows(
+    vault: Path, mark: str
+) -> None:
+    with Vault(str(vault)) as opened:
+        paths = [opened.write("I prefer green tea", category="preferences")["path"]]
+        paths.append(opened.write("The user's sister is Anne", category="people")["path"])
+    synced(vault)
+    asked(vault)
+    aged(vault)
+    said = told(vault)
+    assert listing.read(str(vault), NOW)
+    assert "green tea" in said
+    assert "Anne" in said
+    for path in (vault / one for one in paths):
+        path.write_text(path.read_text().replace("---\n", f"---\n{mark}\n", 1))
+    said = told(vault)
+    assert "green tea" not in said
+    assert "Anne" not in said

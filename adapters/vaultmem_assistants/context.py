@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from vaultmem import paths
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.access import Origin, Viewer, attribution
-from vaultmem.pending.listing import remark
+from vaultmem.pending.listing import is_hidden_now, remark
 from vaultmem.text.values import SOON, TYPE_CHECKING, file_text
 from vaultmem_assistants.programs import HARNESSES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from vaultmem.api import Vault
-    from vaultmem.pending.listing import Fact, Row
+    from vaultmem.pending.listing import Fact, Listed, Row
 
 
 MOST = 9_000  # characters in JSON; harnesses cut at 10,000
@@ -62,10 +62,14 @@ def context(
     return "\n".join([INTRODUCTION, *lines, advice])
 
 
-def holding(facts: Iterable[Fact], projects: Collection[str], to: Viewer, now: str) -> list[Fact]:
+def holding(listed: Listed, projects: Collection[str], to: Viewer, now: str) -> list[Fact]:
     """The valid facts about the person and the session's project that its assistant may see."""
-    lasting = (fact for fact in facts if not fact["ends"] or fact["ends"] > now)
-    visible = [fact for fact in lasting if to.sees(fact["scope"])]
+    lasting = (fact for fact in listed.facts if not fact["ends"] or fact["ends"] > now)
+    visible = [
+        fact
+        for fact in lasting
+        if to.sees(fact["scope"]) and not is_hidden_now(listed, fact["source"], to, memory=True)
+    ]
     person = [fact for fact in visible if not fact["project"]]
     named = {name.casefold() for name in projects}
     project = [fact for fact in visible if fact["project"].casefold() in named]

@@ -76,7 +76,7 @@ class _Context:
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
         sections = listing.by_section(listed, SOON, self._now, self._viewer)
         projects = {name for one in self._folders() for name in paths.project_names(one)}
-        facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
+        facts = holding(listed, projects, self._viewer, listing.minute(self._now))
         memories = {fact["id"]: fact_line(fact, self._viewer) for fact in facts}
         if vault is not None and self._args.prompt:  # what fits it
             shown_ids = frozenset((*(row["id"] for row in sections["preferences"]), *memories))

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from vaultmem.text.values import EVERYBODY, TYPE_CHECKING, is_yes, lazy, value
+from vaultmem.text.values import (
+    EVERYBODY,
+    TYPE_CHECKING,
+    is_yes,
+    lazy,
+    says_private,
+    scope_in,
+    value,
+)
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Properties
@@ -68,6 +76,15 @@ def hidden(properties: Properties, to: Viewer, *, memory: bool) -> str:
         return ""
 
     return reason(scope_of(properties, memory=memory), to, private=is_private(properties))
+
+
+def hidden_now(text: str, to: Viewer, *, memory: bool) -> str:
+    """Like hidden(), from the text of a note as it is now, which the index may not know yet without an agent."""
+    if not to.name:
+        return ""
+    scope = scope_in(text)
+    scope = scope_of({"scope": scope}, memory=memory) if scope else EVERYBODY
+    return reason(scope, to, private=says_private(text))
 
 
 def reason(scope: str, to: Viewer, *, private: bool) -> str:

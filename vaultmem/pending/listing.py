@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from vaultmem import __version__, client, config, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
-from vaultmem.memories.access import Viewer, reason
-from vaultmem.text.values import TYPE_CHECKING, json_object, says_private, value
+from vaultmem.memories.access import Viewer, hidden_now, reason
+from vaultmem.text.values import TYPE_CHECKING, json_object, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         scope: str  # who may see it
         project: str  # "" for the person
         ends: str
+        source: str  # its note
 
 
 NAME = "pending.json"
@@ -110,12 +111,14 @@ def vault_of(named: str | None) -> str:
 
 def by_section(listed: Listed, days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
     """The items that `to` may see, by section; future ones only within `days`."""
-    last, says_so = _days_later(now, days), lru_cache(None)(_says_private)
+    last = _days_later(now, days)
+    hidden_at = lru_cache(None)(lambda path, memory: is_hidden_now(listed, path, to, memory=memory))
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in listed.rows:
         is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
-        private = row["private"] or bool(to.name and says_so(listed.folder, note_of(row)))
-        is_hidden = reason(row["scope"], to, private=private)
+        is_hidden = reason(row["scope"], to, private=row["private"]) or hidden_at(
+            note_of(row), bool(row["memory"])
+        )
         if row["section"] in sections and not (is_far or is_hidden):
             sections[row["section"]].append(row)
     return sections
@@ -128,11 +131,13 @@ def note_of(row: Mapping[str, object]) -> str:
     return path if line.isdigit() else source
 
 
-def _says_private(folder: str, path: str) -> bool:
-    """Whether a note is private as it is now, which the index may not know yet."""
+def is_hidden_now(listed: Listed, path: str, to: Viewer, *, memory: bool) -> bool:
+    """Whether `to` may not see a note as it is now, which the index may not know yet."""
+    if not to.name:
+        return False
     try:
-        with open(os.path.join(folder, path), encoding="utf-8", errors="replace") as file:
-            return says_private(file.read(_MOST))
+        with open(os.path.join(listed.folder, path), encoding="utf-8", errors="replace") as file:
+            return bool(hidden_now(file.read(_MOST), to, memory=memory))
     except OSError:  # it is gone, or there is none
         return False
 

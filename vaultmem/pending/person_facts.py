@@ -217,7 +217,7 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     return {
         "id": id_, "text": title, "day": local_day(context, properties),
         "author": "" if approved else origin.writer, "scope": access.scope_of(properties, memory=True),
-        "project": project, "ends": "" if ends is None else _local(context, ends),
+        "project": project, "ends": "" if ends is None else _local(context, ends), "source": note.path,
     }  # fmt: skip
 
 

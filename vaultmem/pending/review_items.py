@@ -182,7 +182,7 @@ class Review:
         pairs = [pair for pair in pairs if pair in listed]
         return [
             Item(
-                _preference_id(memory), "preferences", text, rank=number, author=author,
+                _preference_id(memory), "preferences", text, source=memory.path, rank=number, author=author,
                 memory=memory.id, known=person_facts.local_day(self.context, memory.own),
                 scope=person_facts.scope_for(scope_of(memory.own, memory=True), author, self.context.trust),
             )

@@ -42,7 +42,7 @@ from vaultmem.search.rank import content_words
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines
 from vaultmem.text.times import seconds
-from vaultmem.text.values import lazy, says_private, without_editor_lines
+from vaultmem.text.values import lazy, says_private, scope_in, without_editor_lines
 
 if TYPE_CHECKING:
     from vaultmem.memories.item_answers import Answer
@@ -320,9 +320,12 @@ class Sources:
             place.path, place.line, place.end_line, content,
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
-            scope=access.scope_of(fields, memory=place.path.startswith(f"{self.folder}/")),
+            scope=access.scope_of(
+                {**fields, "scope": scope_in(text) or fields.get("scope")},
+                memory=place.path.startswith(f"{self.folder}/"),
+            ),
             created=self._mtime(place.path) if day is None else day,
-            private=is_private(fields) or says_private(text),  # perhaps only since the last sync
+            private=is_private(fields) or says_private(text),  # perhaps, as the scope, only since the last sync
             vouched=not (outside or origin.writer),
             writer=origin.writer,
             outside=outside,

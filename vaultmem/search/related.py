@@ -243,10 +243,12 @@ def why(
     place = next((n for n, result in enumerate(answer.results) if result.path == path), None)
     result = answer.results[place] if place is not None else None
     note = catalog_read.note_id(searcher.catalog, path)
-    remarks = [*answer.remarks, *_reasons_against(searcher, text, path, result, to)]
+    hidden = _hidden(searcher, path, to)
+    against = [hidden] if hidden else _reasons_against(searcher, text, path, result)
+    remarks = [*answer.remarks, *against]
     if result and (name := _second_model(searcher, note, result)):
         remarks.append(f"its meaning is judged by {name}, the model for other scripts than Latin")
-    fields = _fields(searcher, text, note, result)
+    fields = {} if hidden else _fields(searcher, text, note, result)
     return Why(
         path=path,
         title=catalog_read.note_heads(searcher.catalog, [note])[note].title,
@@ -261,6 +263,13 @@ def why(
         confidence=result.confidence if result else None,
         remarks=remarks,
     )
+
+
+def _hidden(searcher: Searcher, path: str, to: Viewer) -> str:
+    """Why `to` may not see the note at `path`, as the index or its text says; "" if it may."""
+    text = searcher.texts.read([path])[path] if to.name else ""
+    reason = searcher.hidden_from(to).get(path) or searcher.hidden_now(path, text, to)
+    return f"hidden from {to.name}: it is {reason}" if reason else ""
 
 
 def _second_model(searcher: Searcher, note: int, result: Hit) -> str | None:
@@ -292,15 +301,11 @@ def _words_by_field(
     return places
 
 
-def _reasons_against(
-    searcher: Searcher, text: str, path: str, result: Hit | None, to: Viewer
-) -> list[str]:
+def _reasons_against(searcher: Searcher, text: str, path: str, result: Hit | None) -> list[str]:
     if result:
         return [f"it is a sync conflict copy of {result.original}"] if result.original else []
     if catalog_read.is_excluded(searcher.catalog, path):
         return ["the vault's settings exclude it from search"]
-    if reason := searcher.hidden_from(to).get(path):
-        return [f"hidden from {to.name}: it is {reason}"]
     note = catalog_read.note_id(searcher.catalog, path)
     against = [
         f"{'-' if filter_.negated else ''}{filter_.field}:{filter_.value} leaves it out"

@@ -17,7 +17,7 @@ from vaultmem.search.cache import CatalogCache
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
 from vaultmem.search.query import Answer, Ask, Hit, Query, Term, misread_days, parse, wanted_text
 from vaultmem.search.snippet import NoteTexts, cut_lines
-from vaultmem.text.values import TYPE_CHECKING, says_private, without_editor_lines
+from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,6 +166,11 @@ class Searcher:
     def hidden_from(self, viewer: access.Viewer) -> dict[str, str]:
         """The paths of notes that a viewer may not see, with the reasons."""
         return dict(self.cache().hidden_from(viewer).values() if viewer.name else ())
+
+    def hidden_now(self, path: str, text: str, viewer: access.Viewer) -> str:
+        """Why a viewer may not see a note with this text, which may be newer than the index; "" if it may."""
+        is_memory = path.startswith(f"{self.config.text('memory_folder')}/")
+        return access.hidden_now(text, viewer, memory=is_memory)
 
     def cache(self) -> CatalogCache:
         """The cache for the present state of the catalog."""
@@ -328,8 +333,10 @@ class Searcher:
     def _read(self, result: _Blocks, hits: _Hits, viewer: access.Viewer) -> _Hits:
         """The hits with their texts, as the viewer may see them."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
-        if viewer.name:  # a note may be private only since the last sync
-            hits = [pair for pair in hits if not says_private(texts[pair[1].raw or pair[1].path])]
+        hits = [
+            (block, hit) for block, hit in hits
+            if not self.hidden_now(hit.path, texts[hit.raw or hit.path], viewer)
+        ]  # fmt: skip
         others = [other for block, _ in hits for other in result.others(block)]
         ranges = catalog_read.line_ranges(self.catalog, others)
         marker = snippet.Marker(result.forms, tokenize)

@@ -16,7 +16,6 @@ from vaultmem.text.values import (
     BLOCK_ID,
     TYPE_CHECKING,
     lazy,
-    says_private,
     without_editor_lines,
 )
 from vaultmem.vault import files
@@ -333,7 +332,7 @@ class _Blocks:
     def _page(self, path: str) -> tuple[str, str]:
         if path not in self._pages:
             text = "" if path in self._hidden else self._searcher.texts.read([path])[path]
-            if self._viewer.name and says_private(text):  # perhaps only since the last sync
+            if self._searcher.hidden_now(path, text, self._viewer):
                 text = ""
             low = text.lower()
             self._pages[path] = text, low if len(low) == len(text) else text
