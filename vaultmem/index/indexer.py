@@ -68,9 +68,8 @@ class Indexer:
         self._kw_folder = f"{generation}/kw"
         self._keyword: KeywordWriter | None = None
         self.batch = rows.Batch(self.catalog)
-        settings = "|".join(
-            str(config[key]) for key in ("index.max_note_bytes", "memory_folder", "pending.path")
-        )
+        names = ("index.max_note_bytes", "memory_folder", "pending.path")
+        settings = "|".join(str(config[name]) for name in names)
         self.fingerprint = f"{READER}|{rulebook.fingerprint}|{settings}"
         self.reread = self.catalog.meta("reader") != self.fingerprint
         self.copies = Copies(self.catalog, self._text)
@@ -286,9 +285,8 @@ class Indexer:
         if file is not None:
             self.catalog.db.execute("DELETE FROM troubles WHERE path = ?", (entry.path,))
         if read.trouble:
-            self.catalog.db.execute(
-                "INSERT OR REPLACE INTO troubles VALUES (?, 0, ?)", (entry.path, read.trouble)
-            )
+            row_of = (entry.path, read.trouble)
+            self.catalog.db.execute("INSERT OR REPLACE INTO troubles VALUES (?, 0, ?)", row_of)
         if file is not None and not self._differs(file, content):
             rows.update_file(self.catalog, row, file)
             return None
@@ -368,10 +366,8 @@ class Indexer:
             for dialect, template in self.rules.uri_templates().items():
                 self.catalog.set_meta(f"uri {dialect}", template)
             if self.reread:  # when they are back, they are read by the current rules
-                db.executemany(
-                    "UPDATE files SET size = -1, hash = NULL WHERE id = ?",
-                    [(file,) for file in held],
-                )
+                ids = [(file,) for file in held]
+                db.executemany("UPDATE files SET size = -1, hash = NULL WHERE id = ?", ids)
             self.catalog.set_meta("reader", self.fingerprint)
             if not held:
                 self.catalog.set_meta("synced", str(int(clock.seconds())))
