@@ -203,6 +203,18 @@ def test_an_answer_that_cannot_be_written(indexed: Path) -> None:
     assert "cannot be written" in one_line(Ran(1, "", ended.stderr))
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_an_answer_of_this_process_that_cannot_be_written(indexed: Path) -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "vaultmem", "tasks", "--format", "json", "--vault", str(indexed)],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=buffered,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert "the answer cannot be written" in one_line(Ran(1, "", ended.stderr))
+
+
 def test_closed_streams(indexed: Path) -> None:
     with agent_for(indexed) as host:
         for closed in (">&-", "2>&-", "<&-", ">&- 2>&- <&-"):

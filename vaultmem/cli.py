@@ -234,6 +234,7 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:  # a last resort: users must never see a traceback
+        sys.stdout.flush()  # if that is what failed, main() says so
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
         output.error(
