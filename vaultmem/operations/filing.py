@@ -75,7 +75,7 @@ def edit(session: Session, params: Arguments) -> JsonObject:
     if by and session.is_approved(memory):
         raise VaultmemError(f"{memory.title!r} was approved by a person; write another memory")
     before = session.view.content(memory)
-    content = session.in_its_style(params.needed("content"))
+    content = session.in_its_style(params.content())
     content, times = _with_its_time(session, memory, before, content)
     draft = session.draft()
     draft.rewrite(memory, content, "text changed")
