@@ -67,6 +67,7 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
         (["add", "x", "--conversation", "y" * 10_000], b"", "10,000 characters"),
         (["add", "x", "--conversation", "a\nb"], b"", "invisible characters"),
         (["conversations", "show"], b"", "name a conversation"),
+        (["conversations", "show", "nope"], b"", "no conversation has the id 'nope'"),
         (["conversations", "promote"], b"", "name an entry"),
         (["conversations", "promote", "nobody"], b"", "no entry"),
         (["conversations", "list", "x"], b"", "takes no ID"),

@@ -17,7 +17,7 @@ from vaultmem.commands.rendering import (
     show_report,
     vault_of,
 )
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.conversation import FACTS, SUMMARIES, TURNS
 from vaultmem.output import Output, table
 from vaultmem.text.values import plural
@@ -63,12 +63,14 @@ def _show(args: Namespace, output: Output) -> None:
     kinds = {FACTS: args.facts, TURNS: args.turns, SUMMARIES: args.summary}
     with vault_of(args, output) as vault:
         every = vault.entries(name, [*filter(kinds.get, kinds)] or None, deleted=args.deleted)
+        if not every and not vault.entries(name, deleted=True):
+            advice = "vaultmem conversations lists those that there are"
+            raise NoteNotFoundError(f"no conversation has the id {name!r}; {advice}")
     entries = [entry for entry in every if entry["deleted"] == args.deleted]
     entries = entries[-args.limit :] if args.limit else entries
     output.answer({"conversation_id": name, "entries": entries, "count": len(entries)})
     many = plural(len(entries), "entry", "entries")
-    advice = f"; vaultmem conversations lists those besides {name}"
-    output.note(f"{many}{f' of {name}' if entries else advice}")
+    output.note(f"{many} of {name}")
     for entry in entries:
         first, *more = entry["content"].split("\n")
         is_session = entry["properties"].get("compression_source") is True
