@@ -23,8 +23,8 @@ _OPENING = re.compile(
     r"""\{\s{0,9}(?:["'}]|\w{1,40}\s{0,9}:)|\[\s{0,9}(?:["'“\[{\]\d.+-]|(?:true|false|null)\b)"""
 )
 _WIDE_COMMA = re.compile(r"""(?<=["'”])\s{0,9}，\s{0,9}(?=["'“])""")
-# A string, up to a quote that can end it or the end of the text; or else a closing bracket.
-_STRING_OR_CLOSING = re.compile(r""""(?:\\.|[^"\\]|"(?!\s{0,9}[,:，：\]}]))*"?|[\]}]""", re.DOTALL)
+# A string, up to a quote that can end it, also before a comment, or the end of the text; or else a closing bracket.
+_STRING_OR_CLOSING = re.compile(r""""(?:\\.|[^"\\]|"(?!\s*+[,:;/#，：\]}]))*"?|[\]}]""", re.DOTALL)
 _ERROR_KEYS = ("error", "message", "detail")
 _DECLINED = ("refusal", "content_filter")  # reasons: what was written before is not an answer
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
