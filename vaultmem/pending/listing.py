@@ -116,10 +116,10 @@ def by_section(listed: Listed, days: int, now: float, to: Viewer) -> dict[str, l
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in listed.rows:
         is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
-        is_hidden = reason(row["scope"], to, private=row["private"]) or hidden_at(
-            note_of(row), bool(row["memory"])
-        )
-        if row["section"] in sections and not (is_far or is_hidden):
+        if is_far or row["section"] not in sections:
+            continue
+        is_hidden = reason(row["scope"], to, private=row["private"])
+        if not (is_hidden or hidden_at(note_of(row), bool(row["memory"]))):
             sections[row["section"]].append(row)
     return sections
 
@@ -136,10 +136,20 @@ def is_hidden_now(listed: Listed, path: str, to: Viewer, *, memory: bool) -> boo
     if not to.name:
         return False
     try:
-        with open(os.path.join(listed.folder, path), encoding="utf-8", errors="replace") as file:
-            return bool(hidden_now(file.read(_MOST), to, memory=memory))
-    except OSError:  # it is gone, or there is none
+        with open(os.path.join(listed.folder, path), "rb", buffering=0) as file:
+            data = file.read(_MOST)
+    except FileNotFoundError:  # it is gone, or macOS has written its name
+        from vaultmem.vault.files import on_disk  # rarely needed
+
+        raw = None if path.isascii() else on_disk(listed.folder, path)
+        return raw not in (None, path) and is_hidden_now(listed, str(raw), to, memory=memory)
+    except OSError:  # there is no note
         return False
+    low = data.lower()
+    if b"private" not in low and b"scope" not in low:  # most notes, and decoding takes longer
+        return False
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    return bool(hidden_now(text, to, memory=memory))
 
 
 def minute(now: float) -> str:
