@@ -67,6 +67,9 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
     assert "vaultmem start" in ended.err
     assert "agent" not in batch.err, "a batch is searched in its own process"
     assert "remarks" not in batch.out
+    opening = ran("search", "two-wheeler", "--open", *where)
+    assert opening.err.count("searched by words only") == 1
+    assert "agent" not in opening.err, "so is one that opens its first result"
     assert ran("search", "--keyword", "--semantic", "x", *where).code == 2
 
 

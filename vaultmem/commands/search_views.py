@@ -71,9 +71,11 @@ def search(args: Namespace, output: Output) -> int:
         )  # fmt: skip
         if ask.semantic and vault is not args.vault:  # the agent embeds on its own
             embed_first(vault, output)
-        if args.batch:
-            if ask.semantic is None and vault.config.text("embedding.model") != OFF:
+        if ask.semantic is None and (args.batch or args.open):  # here, even beside an agent
+            if vault.config.text("embedding.model") != OFF:
                 output.remark(WORDS_ALONE)
+            ask = ask.but(semantic=False)
+        if args.batch:
             return _batch(lambda line: _search_line(vault, ask, line), output)
         answer = vault.answer(ask)
         for remark in answer.remarks:
