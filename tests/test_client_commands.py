@@ -20,6 +20,7 @@ from tests.stand_in_agent import agent_for
 from tests.tables import each_case
 from vaultmem import client
 from vaultmem.index.state import State
+from vaultmem.output import Output
 
 __all__ = ["indexed"]  # fixtures
 
@@ -280,3 +281,19 @@ def test_colours_and_order_on_a_terminal(indexed: Path) -> None:
             assert at_terminal(*words, "--vault", str(indexed)) == alone
             assert host.opened == 1
     assert process("links", "Note", "--vault", str(indexed)).code == 0
+
+
+def test_only_work_that_can_be_resumed_says_so_when_interrupted(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_name: object, _args: object, output: Output) -> int:
+        if has_progress:
+            output.bar()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vaultmem.commands.rendering.run", interrupted)
+    for has_progress in (True, False):
+        ended = ran("tasks", "--vault", str(indexed), "--format", "text")
+        assert ended.code == 130
+        assert ("progress is saved" in ended.err) is has_progress
+        assert "interrupted" in ended.err

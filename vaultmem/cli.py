@@ -229,7 +229,7 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
             return 0
         return error.exit_code
     except KeyboardInterrupt:
-        output.error(_INTERRUPTED)
+        output.error(_INTERRUPTED if output.has_progress else "interrupted")
         return 130
     except BrokenPipeError:
         raise

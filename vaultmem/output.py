@@ -77,6 +77,7 @@ class Output:
         self.columns = self._streams.columns
         self._has_links = self.colour and self._streams.links
         self.root = ""  # the folder of the vault, for links to its files
+        self.has_progress = False  # whether the command does long work, which it can resume
 
     @property
     def is_terminal(self) -> bool:
@@ -186,6 +187,7 @@ class Output:
 
     def bar(self) -> Bar:
         """A progress bar for a person at this terminal; a command that runs for a client has none."""
+        self.has_progress = True
         return Bar(visible=self._is_own)
 
 
@@ -200,6 +202,7 @@ class Paged(Output):
 
     def bar(self) -> Bar:
         """A progress bar, which is not collected."""
+        self.has_progress = True
         return Bar()
 
     def close(self) -> None:
