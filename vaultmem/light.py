@@ -60,7 +60,10 @@ else:
             return cls(*fields)
 
         def _replace(self, **named):
-            return type(self)(**{**self._asdict(), **named})
+            values = [*self]
+            for name, value in named.items():
+                values[self._fields.index(name)] = value
+            return tuple.__new__(type(self), values)
 
         def _asdict(self):
             return dict(zip(self._fields, self, strict=True))

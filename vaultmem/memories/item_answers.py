@@ -7,9 +7,9 @@ depends on these answers, so this module is below search and reminders.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cache
 
 from vaultmem.adapter import Properties
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,8 @@ from vaultmem.memories import access
 from vaultmem.notes.places import key_of, with_our_keys
 
 if TYPE_CHECKING:
+    import hashlib
+
     from vaultmem.history.commits import Commit
     from vaultmem.memories.draft import Finding
     from vaultmem.memories.reports import Skipped
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 YOU = "you"
 _SHORTEST_ID = 6
+_LETTERS = 16  # of a digest
 
 
 class Answer(NamedTuple):
@@ -62,10 +65,9 @@ def is_asleep(answer: Answer | None, now: str) -> bool:
 # --- Ids
 
 
-@lru_cache(16_384)  # all due items are looked up each time
 def item_id(source: str, key: str) -> str:
     """The id of the thing that `key` names in `source`: the first base32 letters of a SHA-256."""
-    return f"vm-{_digest(source, key)[:_SHORTEST_ID]}"
+    return f"vm-{_digest(source, key, _SHORTEST_ID)}"
 
 
 def carried_out_id(id_: str) -> str:
@@ -92,12 +94,21 @@ def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
     return [f"vm-{by_digest[digest]}" for digest in digests]
 
 
-def _digest(source: str, key: str) -> str:
-    from base64 import b32encode  # start-up hooks import this module but make no ids
-    from hashlib import sha256
-
+def _digest(source: str, key: str, letters: int = _LETTERS) -> str:
+    """Its first letters, an even number of them. Every due item has several ids, so this takes two at a time."""
+    new, pairs = _hashing()
     data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
-    return b32encode(sha256(data).digest()[:10]).decode("ascii").lower()
+    bits = int.from_bytes(new(data).digest()[:10], "big")
+    least = 5 * (_LETTERS - letters)
+    return "".join([pairs[bits >> at & 1023] for at in range(70, least - 1, -10)])
+
+
+@cache
+def _hashing() -> tuple[Callable[[bytes], hashlib._Hash], list[str]]:
+    from hashlib import sha256  # start-up hooks import this module but make no ids
+
+    letters = "abcdefghijklmnopqrstuvwxyz234567"
+    return sha256, [one + other for one in letters for other in letters]
 
 
 def approval_id(id_: str) -> str:
