@@ -86,6 +86,16 @@ def test_what_was_gathered_is_read_again(stand: Stand) -> None:
     assert not list(Path(stand.state.folder).glob("*.tmp"))
 
 
+def test_the_words_of_an_item_are_made_safe_once_however_many_there_are(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent is asked at the start of each session, and tens of thousands of items may be overdue."""
+    stand.items = [{**ITEM, "id": f"vm-{n}", "text": f"call {n}"} for n in range(17_000)]
+    before = gather(stand, NOW).rows
+    monkeypatch.delattr("vaultmem.text.sanitize._step")
+    assert gather(stand, NOW).rows == before
+
+
 def test_the_vault_that_is_meant_is_found_as_any_command_finds_it(
     stand: Stand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

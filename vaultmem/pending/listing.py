@@ -10,15 +10,15 @@ import json
 import os
 import time
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache
 
 from vaultmem import __version__, client, config, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
 from vaultmem.memories.access import Viewer, hidden_now, reason
-from vaultmem.text.values import TYPE_CHECKING, json_object, value
+from vaultmem.text.values import TYPE_CHECKING, json_object, remembers_each, value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypedDict
 
     from vaultmem.adapter import JsonObject
@@ -112,7 +112,7 @@ def vault_of(named: str | None) -> str:
 def by_section(listed: Listed, days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
     """The items that `to` may see, by section; future ones only within `days`."""
     last = _days_later(now, days)
-    hidden_at = lru_cache(None)(lambda path, memory: is_hidden_now(listed, path, to, memory=memory))
+    hidden_at = cache(lambda path, memory: is_hidden_now(listed, path, to, memory=memory))
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in listed.rows:
         is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
@@ -137,7 +137,8 @@ def is_hidden_now(listed: Listed, path: str, to: Viewer, *, memory: bool) -> boo
         return False
     try:
         with open(os.path.join(listed.folder, path), "rb", buffering=0) as file:
-            data = file.read(_MOST)
+            # To read gets memory for as many bytes as it may read.
+            data = file.read(min(os.fstat(file.fileno()).st_size, _MOST))
     except FileNotFoundError:  # it is gone, or macOS has written its name
         from vaultmem.vault.files import on_disk  # rarely needed
 
@@ -210,7 +211,7 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
     before = _stats(_files(vault)) if keep else {}
     surroundings = _surroundings(vault.path, now)
     answer = vault.ask("pending", days=days, facts=True)
-    rows = [to_row(item) for item in answer["items"]]
+    rows = _rows(answer["items"])
     warnings, facts = list(vault.config.warnings), answer.get("facts", [])
     listed = Listed(rows, warnings, facts, answer["review"], vault.path)
     if keep and days == DAYS and _are_settled(before):
@@ -224,37 +225,30 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
 
 def to_row(item: Mapping[str, Any]) -> Row:
     """An item that anyone may see."""
-    from vaultmem.reminders.items import PRIVATE
-
+    hidden, words, line = _cleaning()
     repeat = item.get("repeat")
     return {
-        "id": item["id"], "section": item["section"], "text": _words(item["text"]),
+        "id": item["id"], "section": item["section"], "text": words(item["text"]),
         "due": item.get("due") or None, "source": item.get("source") or "",
-        "place": "" if item["text"] == PRIVATE else _line(item.get("source") or ""),
-        "title": _line(item.get("title") or ""), "scope": item.get("scope") or "global",
-        "private": bool(item.get("private")), "repeat": _line(repeat, _SHORT) if repeat else None,
-        "author": _line(item.get("author") or "", _SHORT), "memory": item.get("memory") or "",
+        "place": "" if item["text"] == hidden else line(item.get("source") or ""),
+        "title": line(item.get("title") or ""), "scope": item.get("scope") or "global",
+        "private": bool(item.get("private")), "repeat": line(repeat, _SHORT) if repeat else None,
+        "author": line(item.get("author") or "", _SHORT), "memory": item.get("memory") or "",
         "known": item.get("known") or "",
     }  # fmt: skip
 
 
-_REMEMBERED = 16_384  # each request lists all that is overdue: thousands of items in a large vault
+_rows = remembers_each(to_row)
 
 
-@lru_cache(_REMEMBERED)
-def _words(text: str) -> str:
-    from vaultmem.reminders.items import WORDS
-    from vaultmem.text.sanitize import one_line_or_placeholder
+@cache
+def _cleaning() -> tuple[str, Callable[[str], str], Callable[..., str]]:
+    """The mark of private words, and what makes a text, and a name, safe to show: a start-up hook needs none of it."""
+    from vaultmem.reminders.items import PRIVATE, WORDS
+    from vaultmem.text.sanitize import one_line, one_line_or_placeholder
     from vaultmem.text.secrets import redact
 
-    return one_line_or_placeholder(redact(text).text, WORDS)
-
-
-@lru_cache(_REMEMBERED)
-def _line(text: str, *most: int) -> str:
-    from vaultmem.text.sanitize import one_line
-
-    return one_line(text, *most)
+    return PRIVATE, lambda text: one_line_or_placeholder(redact(text).text, WORDS), one_line
 
 
 def _files(vault: MemoryVault) -> list[str]:

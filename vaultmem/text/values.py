@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass as value
     from typing import Any, TypeVar
 
+    R = TypeVar("R", bound=Mapping[str, object])
     T = TypeVar("T")
 else:
 
@@ -98,6 +99,24 @@ def remembers_last(function: Callable[..., T]) -> Callable[..., T]:
         return known[1]
 
     return remembered
+
+
+def remembers_each(function: Callable[[R], T]) -> Callable[[Iterable[R]], list[T]]:
+    """A pure function of a record, for many: one of the last call has its result again. Nobody may change that."""
+    last: dict[object, T] = {}
+
+    def each(records: Iterable[R]) -> list[T]:
+        nonlocal last
+        known, results = last, []  # another thread may replace it meanwhile
+        used: dict[object, T] = {}
+        for record in records:
+            key = tuple(record.values())
+            used[key] = result = known[key] if key in known else function(record)
+            results.append(result)
+        last = used
+        return results
+
+    return each
 
 
 def without_editor_lines(text: str) -> str:
