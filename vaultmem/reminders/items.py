@@ -265,9 +265,10 @@ def extent(answers: Answers, now: datetime) -> Extent:
 
 def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = SHORT) -> str:
     """The page, within its limit; if the person's notes are long, our part gets a quarter of it."""
-    every = sorted(items, key=lambda item: (*urgency(item), item.text, item.id))
+    every = [*items]
     single = [item for item in every if extent.shows_older or item.section != OLDER]
     older = len(every) - len(single)
+    single.sort(key=lambda item: (*urgency(item), item.text, item.id))
     room = max(extent.characters - len(notes), extent.characters // _LEAST_ROOM)
     sections = {name: [item for item in single if item.section == name] for name in LISTED}
     for count in range(min(extent.items, len(single)), -1, -1):
