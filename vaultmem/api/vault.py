@@ -299,15 +299,16 @@ class Vault(MemoryVault):
 
     def _embedded(self) -> tuple[int, int, str | None]:
         searcher = self.searcher()
-        blocks = "SELECT DISTINCT hash, other FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
-        db = searcher.catalog.db
+        blocks = (
+            "SELECT hash, other FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
+        )
+        # SQLite would sort them to leave out doubles.
+        every = {*searcher.catalog.db.execute(blocks)}
         try:
             meaning = searcher.meaning()
-            every = db.execute(blocks).fetchall()
             missing = (meaning.successor or meaning).missing(every)
         except (ModelError, StateError) as error:
-            [count] = db.execute(f"SELECT count(*) FROM ({blocks})").fetchone()  # noqa: S608 - own text
-            return 0, int(count), str(error)
+            return 0, len(every), str(error)
         return len(every) - len(missing), len(every), None
 
     def shared_index(self) -> Health | None:
