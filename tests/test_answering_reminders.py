@@ -219,6 +219,19 @@ def test_an_answer_that_an_undo_brought_back_is_taken_back_and_nothing_else(open
     assert [row["id"] for row in opened.pending()] == [item["id"]]
 
 
+def test_an_answer_that_a_redo_gave_again_is_taken_back(opened: Vault) -> None:
+    opened.remind("call Anne", at="tomorrow at 9")
+    opened.sync()
+    (item,) = opened.pending()
+    opened.snooze(item["id"], until="in 3 days")
+    opened.done(item["id"])
+    for redo in (False, True):
+        opened.undo(last=not redo, redo=redo)
+        opened.sync()
+    taken_back = opened.reopen(item["id"])
+    assert (taken_back["was"], taken_back["restored"]) == (DONE, "vaultmem/reminders/call Anne.md")
+
+
 def test_the_30th_of_each_month_is_the_last_day_of_a_shorter_one(bench: Open) -> None:
     on = bench()
     rule = "every month on the 30th"

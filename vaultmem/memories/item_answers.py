@@ -275,16 +275,26 @@ def keep_as_entry(session: Session, who: Header, answers: Sequence[Answer]) -> N
 
 
 def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
-    """The entry that last gave an item this answer, if it is in effect and there is a history. An entry that took back
-    a later answer is none: to undo it would give that answer again."""
+    """The entry that last gave an item this answer, also as a redo, if it is in effect and there is a history. An undo
+    of a later answer is none: to undo it would give that answer again."""
     if session.store.history.trouble():
         return None
     session.store.remember()
-    for entry in holding(session.store.history.log(limit=MOST))[0]:
+    done = session.store.history.log(limit=MOST)
+    levels = levels_of(done)
+    for entry in holding(done)[0]:
         has_it = any((answer.id, answer.after) == (id_, state) for answer in entry.answers)
-        if has_it and not entry.undoes:
+        if has_it and not levels[entry.commit] % 2:
             return entry.commit
     return None
+
+
+def levels_of(done: Sequence[Commit]) -> dict[str, int]:
+    """0 for an entry that is a change, odd for an undo, even for a redo; they come newest first."""
+    levels: dict[str, int] = {}
+    for entry in reversed(done):
+        levels[entry.commit] = 1 + max((levels.get(each, 0) for each in entry.undoes), default=-1)
+    return levels
 
 
 def holding(done: Iterable[Commit]) -> tuple[list[Commit], set[str]]:

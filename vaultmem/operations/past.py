@@ -261,9 +261,7 @@ def _effects(session: Session, one: Commit) -> list[Commit]:
 
 def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Commit]]:
     """The changes in effect, newest first; or the undos in effect, to redo what they reverted."""
-    levels: dict[str, int] = {}  # 0 for a change, odd for an undo, even for a redo
-    for entry in reversed(done):
-        levels[entry.commit] = 1 + max((levels.get(each, 0) for each in entry.undoes), default=-1)
+    levels = item_answers.levels_of(done)
     holding, taken_back = item_answers.holding(done)
     if redo:
         return [[entry] for entry in holding if levels[entry.commit] % 2]
