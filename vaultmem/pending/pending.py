@@ -114,9 +114,11 @@ class Pending:
 
     def at(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> Review:
         """The pending items, by answers that include the ticks of the page, or by these."""
-        current_answers = self._followed(catalog, now) if answers is None else answers
-        dues = self.dues(catalog, now, current_answers)
-        return Review(self.context(catalog, now), dues, current_answers, self.vanished())
+        if answers is None:
+            answers, dues = self._followed(catalog, now)
+        else:
+            dues = self.dues(catalog, now, answers)
+        return Review(self.context(catalog, now), dues, answers, self.vanished())
 
     def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
         """The facts of conversations that the person wants to be remembered."""
@@ -233,19 +235,19 @@ class Pending:
             if not moved.answers:
                 return
 
-    def _followed(self, catalog: Catalog, now: datetime) -> Answers:
-        """The answers, including those of notes renamed since the last look, if that was another process's: without an
-        agent, nothing may have recorded them."""
+    def _followed(self, catalog: Catalog, now: datetime) -> tuple[Answers, Sequence[Due]]:
+        """The answers and the items by them, including answers of notes renamed since the last look, if that was
+        another process's: without an agent, nothing may have recorded them."""
         answers = self.answers(now)
-        while not self._renames.has_looked:
-            entries = Entries(answers, {})
-            renames = Renames(self._state.path("pending.dues"))
+        while True:
             dues = self.dues(catalog, now, answers)
+            if self._renames.has_looked:
+                return answers, dues
+            renames, entries = Renames(self._state.path("pending.dues")), Entries(answers, {})
             moved = renames.follow(dues, entries, now.timestamp(), self._is_there).answers
             if not moved:
-                break
+                return answers, dues
             answers = {**answers, **moved}
-        return answers
 
     def _is_there(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self.vault, path))
