@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 YOU = "you"
 _SHORTEST_ID = 6
-_LETTERS = 16  # of a digest
 
 
 class Answer(NamedTuple):
@@ -67,7 +66,7 @@ def is_asleep(answer: Answer | None, now: str) -> bool:
 
 def item_id(source: str, key: str) -> str:
     """The id of the thing that `key` names in `source`: the first base32 letters of a SHA-256."""
-    return f"vm-{_digest(source, key, _SHORTEST_ID)}"
+    return f"vm-{_digest(source, key)[:_SHORTEST_ID]}"
 
 
 def carried_out_id(id_: str) -> str:
@@ -94,21 +93,19 @@ def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
     return [f"vm-{by_digest[digest]}" for digest in digests]
 
 
-def _digest(source: str, key: str, letters: int = _LETTERS) -> str:
-    """Its first letters, an even number of them. Every due item has several ids, so this takes two at a time."""
-    new, pairs = _hashing()
+def _digest(source: str, key: str) -> str:
+    sha256, b32encode = _hashing()
     data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
-    bits = int.from_bytes(new(data).digest()[:10], "big")
-    least = 5 * (_LETTERS - letters)
-    return "".join([pairs[bits >> at & 1023] for at in range(70, least - 1, -10)])
+    return b32encode(sha256(data).digest()[:10]).decode("ascii").lower()
 
 
 @cache
-def _hashing() -> tuple[Callable[[bytes], hashlib._Hash], list[str]]:
-    from hashlib import sha256  # start-up hooks import this module but make no ids
+def _hashing() -> tuple[Callable[[bytes], hashlib._Hash], Callable[[bytes], bytes]]:
+    """What makes an id. Start-up hooks import this module but make none; every due item has several."""
+    from base64 import b32encode
+    from hashlib import sha256
 
-    letters = "abcdefghijklmnopqrstuvwxyz234567"
-    return sha256, [one + other for one in letters for other in letters]
+    return sha256, b32encode
 
 
 def approval_id(id_: str) -> str:
