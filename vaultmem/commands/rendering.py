@@ -277,12 +277,12 @@ def _left_alone(skipped: Iterable[Skipped]) -> Iterator[str]:
         yield f"left alone: {', '.join(some[:MOST_NAMED])}{more}: {reason}"
 
 
-def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 3) -> None:
+def show_words(ahead: str, text: str, output: Output, *styles: str) -> None:
     """Print text after some words: on a terminal wrapped with a hanging indent, in a few lines; else on one line."""
     if not output.columns:
         output.line(ahead + output.paint(text, *styles))
         return
-    lines = screen.wrap([(word, word) for word in text.split()], output.room(4), most)
+    lines = screen.wrap([(word, word) for word in text.split()], output.room(4), 3)
     head = output.width_of(ahead)
     if lines and head + screen.columns(lines[0]) > output.columns:
         output.line(ahead.rstrip())

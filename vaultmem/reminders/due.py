@@ -38,7 +38,6 @@ class Due(NamedTuple):
     lapses: bool = False  # ends with its day, done or not: a note's date is no work
     foreign: bool = False  # outside content, not to be trusted until approved
     memory: str = ""  # the id of the memory, of a REMINDER
-    own_id: str = ""  # the editor's own id of the task, if any
     scope: str = "global"  # who may see it
     private: bool = False  # hidden from assistants by the person
     author: str = ""  # the assistant that wrote it; "" for the person

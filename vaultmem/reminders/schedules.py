@@ -136,7 +136,7 @@ class Place(NamedTuple):
         """An item in that place, without a time yet."""
         source = own_id or self.written.stem
         return Due(
-            "", kind, text, "", "", self.path, line, self.title, foreign=self.foreign, own_id=own_id, source=source
+            "", kind, text, "", "", self.path, line, self.title, foreign=self.foreign, source=source
         )  # fmt: skip
 
 
