@@ -1,16 +1,26 @@
 """The archive is the last tier of a search: marked, below every live hit, and only for those who may see it."""
 
 import json
+import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.cli_run import on, ran
 from vaultmem import Vault
 from vaultmem.memories.access import viewer
-from vaultmem.search.query import Ask, Filter, Hit
+from vaultmem.recall import archive
+from vaultmem.search import snippet
+from vaultmem.search.keyword_search import KeywordSearcher
+from vaultmem.search.query import Ask, Filter, Hit, parse
+from vaultmem.search.search import Searcher
 
 Write = Callable[..., Path]
 KEPT, NOTE, FADED, OLD = "Kept", "Saffron", "Saffron faded", "Saffron is dear"
@@ -99,6 +109,40 @@ def test_who_may_not_see_it_is_not_told(kept: Path) -> None:
     seen = {name: {*titles(asked(kept, "pantry", viewer=viewer(name)))} for name in ("", "codex")}
     assert seen[""] == {FADED, OLD, "Saffron of codex", "Saffron of mine"}
     assert seen["codex"] == {FADED, OLD, "Saffron of codex"}
+
+
+WORDS = st.lists(
+    st.sampled_from("ride riding rode 桥 計画 計画表 ✨ naïve NAIVE foo_bar a-b …".split()),
+    max_size=5,
+)
+
+
+@example(["✨"], "", ["✨"])
+@given(WORDS, st.sampled_from([*"+-", ""]), WORDS)
+def test_texts_without_the_words_need_no_analysis(
+    asked: list[str], sign: str, had: list[str]
+) -> None:
+    keyword = SimpleNamespace(
+        terms=partial(KeywordSearcher.terms, cast("KeywordSearcher", None)),
+        is_weak=lambda _: False,
+    )
+    question = archive.Question(
+        cast("Searcher", SimpleNamespace(keyword=keyword)), parse(f"{sign}{' '.join(asked)}")
+    )
+    quick = question.share(" ".join(had))
+    with patch.object(snippet.Marker, "spans", return_value=[(0, 1)]):
+        assert question.share(" ".join(had)) == quick
+
+
+def test_what_is_archived_later_is_found(kept: Path, write: Write) -> None:
+    """The list of archived files is read again when their folder changes."""
+    folder = kept / "vaultmem/archive"
+    os.utime(folder, (1_700_000_000, 1_700_000_000))
+    with Vault(str(kept)) as opened:
+        for number in range(2):
+            assert len([one for one in opened.search("saffron") if one.archived]) == 4 + number
+            fields = page(id=f"9{number:07}-94bd", created_at="2026-07-01T10:00:00Z", by="decay")
+            write(f"vaultmem/archive/Late {number}.md", f"---\n{fields}---\nSaffron, late\n")
 
 
 def test_every_door_marks_what_it_tells_last(kept: Path) -> None:

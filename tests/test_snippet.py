@@ -47,9 +47,9 @@ def test_laws(text: str, wanted: set[str], width: int) -> None:
 
 ANALYZER = analyzer()
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
+WORD = re.compile(rf"[{CJK}✨]|[^\W{CJK}]+")
 ENDINGS = "s es ies ed ing y ational ization fulness iveness ivity bility bly ency ably ally ical ment li".split()
-ALPHABET = "aA sS_eé ñßİıſ中のが한ヿゟ゛Ωя-…\u0301１ｗ①Ⅳǅyingd\n "
+ALPHABET = "✨aA sS_eé ñßİıſ中のが한ヿゟ゛Ωя-…\u0301１ｗ①Ⅳǅyingd\n "
 
 
 def tokens(word: str) -> list[str]:

@@ -3,8 +3,11 @@ have."""
 
 from __future__ import annotations
 
+import heapq
 import os
+import time
 from functools import lru_cache
+from itertools import chain
 
 from vaultmem import now as clock
 from vaultmem.index.keyword import tokenize
@@ -15,9 +18,10 @@ from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.cache import filter_notes
 from vaultmem.search.query import Ask, Hit
+from vaultmem.vault import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from vaultmem.adapter import Properties
     from vaultmem.notes.dialects import Rulebook
@@ -39,16 +43,22 @@ class Question:
         ] or query.words
         self._excluded = query.excluded
         self._needed = [*([term] for term in query.must), *query.groups]
+        every = (*self.words, *self._excluded, *chain.from_iterable(self._needed))
+        self._tokens = {term: set(self._terms(term.text)) for term in every if term.kind == "word"}
+        wanted = {token for term in self._tokens for token in tokenize(term.text)}
+        self._marker = snippet.Marker(wanted, tokenize)
 
     def share(self, text: str) -> float:
         """The share of the query that a text contains, from 0 to 1."""
-        low, terms = text.casefold(), set(self._terms(text))
+        low = text.casefold()
+        # Most texts have none of the words, and need not be analyzed.
+        terms = set(self._terms(text)) if self._marker.spans(text) else set()
 
         def has(term: Term) -> float:
             if term.kind != "word":
                 return float(term.text.casefold() in low)
-            term_tokens = set(self._terms(term.text))
-            return len(term_tokens & terms) / len(term_tokens) if term_tokens else 0.0
+            tokens = self._tokens[term]
+            return len(tokens & terms) / len(tokens) if tokens else 0.0
 
         if any(map(has, self._excluded)):
             return 0.0
@@ -82,19 +92,28 @@ def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
     return [hit for number, hit in enumerate(hits) if number in fits]
 
 
-def newest(searcher: Searcher) -> list[str]:
+def newest(searcher: Searcher) -> Sequence[str]:
     """The paths of the most recently archived files; none if the archive cannot be read."""
     try:
-        with os.scandir(searcher.archive) as entries:
-            files = [
-                (entry.stat(follow_symlinks=False).st_mtime, entry.name)
-                for entry in entries
-                if entry.name.endswith(".md")
-            ]
+        changed = os.stat(searcher.archive).st_mtime_ns
+        settled = time.time_ns() - changed > files.SETTLED_NS
+        names = (_newest if settled else _newest.__wrapped__)(searcher.archive, changed)
     except OSError:  # it does not exist, or a file is just being restored
         return []
     inner = searcher.archive.removeprefix(f"{searcher.folder}/")
-    return [f"{inner}/{name}" for _, name in sorted(files, reverse=True)[:MOST]]
+    return [f"{inner}/{name}" for name in names]
+
+
+@lru_cache(maxsize=8)
+def _newest(folder: str, changed: int) -> list[str]:  # noqa: ARG001 - part of the cache key
+    """The names of the newest files of a folder, which changed last at this time."""
+    with os.scandir(folder) as entries:
+        dated = [
+            (entry.stat(follow_symlinks=False).st_mtime, entry.name)
+            for entry in entries
+            if entry.name.endswith(".md")
+        ]
+    return [name for _, name in heapq.nlargest(MOST, dated)]
 
 
 def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) -> Hit | None:
@@ -139,6 +158,5 @@ def _mark(fields: Properties) -> str:
 @lru_cache(maxsize=8)
 def _rules(folder: str, dialect: str) -> Rulebook:
     from vaultmem.notes.dialects import open_rulebook
-    from vaultmem.vault import files as vault
 
-    return open_rulebook(vault.Root(folder), dialect)
+    return open_rulebook(files.Root(folder), dialect)

@@ -65,15 +65,19 @@ class Marker:
 
     def snippet(self, text: str, width: int = 240) -> Snippet:
         """The window of at most `width` characters with most of the wanted tokens."""
-        flat, matches = " ".join(text.split()), self._known
-        marks = []
+        flat = " ".join(text.split())
+        return _window(flat, _merge_spans(self.spans(flat)), width)
+
+    def spans(self, flat: str) -> list[tuple[int, int]]:
+        """The positions of the words of a text that have a wanted token."""
+        matches, spans = self._known, []
         for start, end in sorted(self._likely(flat)):
             word = flat[start:end].lower()
             if word not in matches:
                 matches[word] = not self._wanted.isdisjoint(self._stem(word))
             if matches[word]:
-                marks.append((start, end))
-        return _window(flat, _merge_spans(marks), width)
+                spans.append((start, end))
+        return spans
 
     def _likely(self, flat: str) -> set[tuple[int, int]]:
         """The positions of words that may have a wanted token; others are skipped quickly."""
@@ -122,8 +126,9 @@ def _starting(flat: str, low: str, beginnings: set[str]) -> set[tuple[int, int]]
         place = low.find(start)
         while place >= 0:
             end = place + 1
-            before = flat[place - 1 : place]
-            if not (before.isalnum() or before == "_") and (match := _WORD.match(flat, place)):
+            if not _in_word(start[0]):  # a token of one character, such as an emoji
+                spans.add((place, end))
+            elif not _in_word(flat[place - 1 : place]) and (match := _WORD.match(flat, place)):
                 end = match.end()
                 spans.add((place, end))
             place = low.find(start, end)
