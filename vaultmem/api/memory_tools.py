@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import threading
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -31,7 +30,7 @@ from vaultmem.api.tool import (
 )
 from vaultmem.api.verbs import Verb, every
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.memories.access import Viewer, hidden
+from vaultmem.memories.access import Viewer, hidden_now
 from vaultmem.memories.conversation import is_talk
 from vaultmem.notes.places import in_conversation
 from vaultmem.pending.approving import attributions
@@ -60,7 +59,6 @@ MOST_PENDING = 50  # items, all of which an assistant must read
 _SPARE = 10  # extra results, to replace hidden ones
 MOST_RESULTS = 1_000  # whatever the limit: more do not fit into an answer
 _INDEXING = threading.Lock()
-_MAYBE_HIDDEN = re.compile(r"(?i)(?:private|scope)[\"']?\s*:(?!\s*global\s)")
 
 
 # --- notes: only indexed ones that the viewer may see
@@ -92,10 +90,7 @@ def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
     if in_conversation(path, folder):
         return True
     text = files.read(vault.path, path, vault.config.number("index.max_note_bytes")).text
-    if not _MAYBE_HIDDEN.search(text):
-        return False  # nearly all notes; parsing takes much longer
-    properties = vault.note(path).properties
-    return bool(hidden(properties, to, memory=path.startswith(f"{folder}/")))
+    return bool(hidden_now(text, to, memory=path.startswith(f"{folder}/")))
 
 
 # --- memories

@@ -11,8 +11,6 @@ from vaultmem.text.values import (
     TYPE_CHECKING,
     is_yes,
     lazy,
-    says_private,
-    scope_in,
     value,
 )
 
@@ -80,11 +78,35 @@ def hidden(properties: Properties, to: Viewer, *, memory: bool) -> str:
 
 def hidden_now(text: str, to: Viewer, *, memory: bool) -> str:
     """Like hidden(), from the text of a note as it is now, which the index may not know yet without an agent."""
-    if not to.name:
-        return ""
-    scope = scope_in(text)
-    scope = scope_of({"scope": scope}, memory=memory) if scope else EVERYBODY
-    return reason(scope, to, private=says_private(text))
+    return hidden(marks(text), to, memory=memory) if to.name else ""
+
+
+# A mark in any form, and those that vaultmem writes into front matter, which need no parser.
+_MARKED = lazy(r"(?i)(?:private|scope)[\s\"']*[:=]")
+_FRONT = lazy(r"---\n(?:(?!---)[^\n]*\n)*---\n")
+_WRITTEN = lazy(r"(?m)^(scope|private): (global|(?:agent|conversation|user):[\w-]+|true|false)\n")
+_ORG = lazy(r"(?im)^(?:#\+|[ \t]*:)scope:[ \t]+(\S+)")
+
+
+def marks(text: str) -> Properties:
+    """The scope and privacy of a note, from its text. Only one with other marks than vaultmem writes is parsed: a
+    start-up hook has no time for that."""
+    low = text.lower()
+    if "scope" not in low and "private" not in low:
+        return {}
+    front = _FRONT.match(text)
+    end = front.end() if front else 0
+    if not _MARKED.search(_WRITTEN.sub("", text[:end]) + text[end:]):
+        return dict(_WRITTEN.findall(text, 0, end))
+    from vaultmem.notes import pages
+    from vaultmem.notes.places import OUTLINE
+
+    plain = text.removeprefix("\ufeff")
+    readings = [pages.read(style, plain).properties for style in ("", OUTLINE)]
+    readings += [{"scope": str(scope)} for scope in _ORG.findall(plain)]
+    scopes = {scope_of(one, memory=True) for one in readings} - {EVERYBODY}
+    is_clear = len(scopes) < 2 and not any(map(is_private, readings))
+    return {"scope": min(scopes, default=EVERYBODY), "private": not is_clear}
 
 
 def reason(scope: str, to: Viewer, *, private: bool) -> str:

@@ -3,7 +3,6 @@ have."""
 
 from __future__ import annotations
 
-import heapq
 import os
 import time
 from functools import lru_cache
@@ -113,7 +112,7 @@ def _newest(folder: str, changed: int) -> list[str]:  # noqa: ARG001 - part of t
             for entry in entries
             if entry.name.endswith(".md")
         ]
-    return [name for _, name in heapq.nlargest(MOST, dated)]
+    return [name for _, name in sorted(dated, reverse=True)[:MOST]]
 
 
 def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) -> Hit | None:

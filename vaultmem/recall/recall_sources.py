@@ -42,7 +42,7 @@ from vaultmem.search.rank import content_words
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines
 from vaultmem.text.times import seconds
-from vaultmem.text.values import lazy, says_private, scope_in, without_editor_lines
+from vaultmem.text.values import lazy, without_editor_lines
 
 if TYPE_CHECKING:
     from vaultmem.memories.item_answers import Answer
@@ -311,6 +311,7 @@ class Sources:
     def _block(self, look: Look, place: Hit, text: str) -> Candidate:
         fields = with_our_keys(place.properties)
         day = seconds(place.day) if place.day else None
+        now = access.marks(text)  # perhaps only since the last sync
         origin = access.origin(fields)
         rest = {key: value for key, value in fields.items() if key not in ("agent", "source")}
         outside = origin.outside or is_foreign(place.path, rest, self.folder)
@@ -321,11 +322,11 @@ class Sources:
             title=place.title,
             memory_type="episodic" if place.day else "semantic",
             scope=access.scope_of(
-                {**fields, "scope": scope_in(text) or fields.get("scope")},
+                {**fields, **now},
                 memory=place.path.startswith(f"{self.folder}/"),
             ),
             created=self._mtime(place.path) if day is None else day,
-            private=is_private(fields) or says_private(text),  # perhaps, as the scope, only since the last sync
+            private=is_private(fields) or is_private(now),
             vouched=not (outside or origin.writer),
             writer=origin.writer,
             outside=outside,

@@ -201,17 +201,6 @@ _SCOPED = lazy(
     rf"(?i)\ufeff?---\n(?:(?={_FRAMED}id[ \t\"']*:){_SCOPE}(?!global\b)|{_SCOPE}(?:agent|conversation|user):)"
 )
 
-_SCOPE_NOW = lazy(
-    r"(?im)\A\ufeff?(?:---\n(?:(?!---)[^\n]*\n)*?|(?!---)(?:(?![-*+] )[^\n]+\n)*?(?:#\+)?)"
-    r"[\"']?scope[ \t\"']*+::?(?P<scope>[^\n]*)"
-)
-
-
-def scope_in(text: str) -> str:
-    """The scope in the properties of a note's text, without parsing them; "" for none."""
-    match = _SCOPE_NOW.match(text) if "scope" in text.lower() else None
-    return match["scope"].partition(" #")[0].strip(" \t\"'") if match else ""
-
 
 def with_privacy(properties: Mapping[str, T], text: str) -> Mapping[str, T | bool]:
     """The properties of a note, private if its text says so, or if its scope cannot be read."""
