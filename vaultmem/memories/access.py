@@ -96,8 +96,11 @@ def marks(text: str) -> Properties:
         return {}
     front = _FRONT.match(text)
     end = front.end() if front else 0
-    if not _MARKED.search(_WRITTEN.sub("", text[:end]) + text[end:]):
-        return dict(_WRITTEN.findall(text, 0, end))
+    written = _WRITTEN.findall(text, 0, end)
+    properties: Properties = dict(written)
+    is_twice = len(properties) < len(written)  # no parser accepts that
+    if not is_twice and not _MARKED.search(_WRITTEN.sub("", text[:end]) + text[end:]):
+        return properties
     from vaultmem.notes import pages
     from vaultmem.notes.places import OUTLINE
 
