@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
@@ -14,6 +14,7 @@ from vaultmem.dreams.memory_links import retarget_links
 from vaultmem.dreams.merge import merge
 from vaultmem.dreams.same import unite_texts
 from vaultmem.text.similarity import content_hash
+from vaultmem.text.values import code_blocks
 
 LONG = (
     "The backup of the billing database runs every night on the small server in the cellar, and it is kept"
@@ -293,6 +294,7 @@ texts = st.lists(
 
 
 @settings(max_examples=examples(150))
+@example("```\ncode", "a line")
 @given(texts, texts)
 def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
     both = unite_texts(one, other)
@@ -301,6 +303,8 @@ def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
     assert both.startswith(one.rstrip())
     assert unite_texts(both, other) == both
     assert unite_texts(one, one) == one
+    if both != one:  # what is added to code that is never closed is no code
+        assert code_blocks(both)[1] == code_blocks(other)[1]
 
 
 @settings(max_examples=examples(100))

@@ -18,7 +18,7 @@ from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.text.similarity import bands, jaccard, resemblance
-from vaultmem.text.values import lazy
+from vaultmem.text.values import code_blocks, lazy
 
 ALIKE_AFTER_OPENING = 0.5  # required similarity if the first 100 characters are the same
 ALIKE = 0.8  # share of common shingles
@@ -49,8 +49,10 @@ def unite_texts(first: str, second: str) -> str:
             extra.append(line)
     from textwrap import dedent  # not needed to compare
 
-    below = dedent("\n".join(extra)).rstrip()
-    return f"{first.rstrip()}\n\n{below}" + ("\n" if first.endswith("\n") else "")
+    above, below = first.rstrip(), dedent("\n".join(extra)).rstrip()
+    if unclosed := code_blocks(above)[1]:
+        above = f"{above}\n{unclosed}"
+    return f"{above}\n\n{below}" + ("\n" if first.endswith("\n") else "")
 
 
 def _fold(line: str) -> str:

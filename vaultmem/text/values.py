@@ -181,16 +181,22 @@ def says_private(text: str, *, is_read: bool = True) -> bool:
     )
 
 
-def _without_code(text: str) -> str:
-    """The text without its closed code blocks."""
-    parts, since, mark, begin = list[str](), 0, "", 0
+def code_blocks(text: str) -> tuple[list[tuple[int, int]], str]:
+    """The positions of closed code blocks, and the mark of one that is never closed."""
+    spans, mark, begin = list[tuple[int, int]](), "", 0
     for fence in _FENCES.finditer(text):
         if not mark:
             mark, begin = fence["mark"], fence.start()
         elif fence["mark"].startswith(mark) and not fence["info"].strip():
-            parts.append(text[since:begin])
-            mark, since = "", fence.end()
-    return "".join([*parts, text[since:]])
+            spans.append((begin, fence.end()))
+            mark = ""
+    return spans, mark
+
+
+def _without_code(text: str) -> str:
+    """The text without its closed code blocks."""
+    ends = [0, *(end for block in code_blocks(text)[0] for end in block), len(text)]
+    return "".join(text[begin:end] for begin, end in zip(ends[::2], ends[1::2], strict=True))
 
 
 # A scope in front matter that cannot be read: any but that of everybody in a memory, else one that limits a note.
