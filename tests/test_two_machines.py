@@ -179,6 +179,72 @@ def test_of_two_files_with_one_id_all_machines_let_the_same_one_keep_it(pair: Pa
     assert kept == [texts[0]] * 2
 
 
+def carry_out(machine: Machine) -> list[str]:
+    """As the agent does on a change; returns the open items."""
+    with machine.opened() as vault:
+        vault.sync()
+        vault.notify()
+        vault.settle()
+        return [item["id"] for item in vault.pending()]
+
+
+def reminded(pair: Pair) -> str:
+    """The id of a reminder that both know."""
+    with pair.laptop.opened() as vault:
+        vault.remind("water the plants", at="tomorrow at 9")
+    pair.agree()
+    ids = [carry_out(machine) for machine in pair.machines]
+    assert ids[0] == ids[1]
+    time.sleep(1.1)  # answers have the second in which they were given
+    return ids[0][0]
+
+
+def test_what_one_machine_has_archived_is_done_though_its_note_arrives_later(pair: Pair) -> None:
+    """Sync programs transfer files in any order, and the page says first that it was carried out."""
+    item = reminded(pair)
+    with pair.laptop.opened() as vault:
+        archived = vault.done(item)["carried_out"][0]["path"]
+    page = pair.laptop.page
+    pair.syncing.put(pair.desktop.vault / "vaultmem/sync" / page.name, page.read_bytes())
+    assert carry_out(pair.desktop) == []
+    pair.agree()
+    for machine in pair.machines:
+        assert carry_out(machine) == []
+        assert (machine.vault / archived).exists()
+        with machine.record() as record:
+            assert record.answers()[item].state == DONE
+
+
+@pytest.mark.parametrize("is_later", [True, False])
+def test_of_done_on_one_machine_and_snoozed_on_another_the_later_counts(
+    pair: Pair, is_later: bool
+) -> None:
+    item = reminded(pair)
+    machines = [pair.laptop, pair.desktop]
+    for machine in machines if is_later else reversed(machines):
+        with machine.opened() as vault:
+            if machine is pair.laptop:
+                archived = vault.done(item)["carried_out"][0]["path"]
+            else:
+                vault.snooze(item, until="in 3 days")
+        time.sleep(1.1)
+    pair.agree()
+    for _ in range(2):
+        for machine in pair.machines:
+            carry_out(machine)
+        pair.agree()
+    names = [
+        {path.relative_to(machine.vault).as_posix() for path in machine.vault.rglob("water*.md")}
+        for machine in pair.machines
+    ]
+    assert names == [{"vaultmem/reminders/water the plants.md" if is_later else archived}] * 2
+    with pair.laptop.opened() as vault:
+        vault.done(item)
+    pair.agree()
+    assert carry_out(pair.desktop) == []
+    assert (pair.desktop.vault / archived).exists()
+
+
 # --- What sync programs do to a page
 
 

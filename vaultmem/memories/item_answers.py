@@ -131,6 +131,12 @@ def is_carried_out(answer: Answer, mark: str, answers: Answers) -> bool:
     return mark in answers and answers[mark].at >= answer.at
 
 
+def snoozed_since(answers: Answers) -> list[Answer]:
+    """The snoozes of items whose earlier answer, from another machine, was carried out."""
+    snoozes = (answer for answer in answers.values() if answer.state == SNOOZED)
+    return [answer for answer in snoozes if carried_out_id(answer.id) in answers]
+
+
 def completion_id(path: str) -> str:
     """The id of the question, one per note, whether to tick its done tasks in the note, too."""
     return item_id(path, "complete")

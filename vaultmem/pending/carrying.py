@@ -3,6 +3,7 @@ conversation becomes a memory; and restores what was archived when an answer is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
@@ -24,6 +25,7 @@ from vaultmem.memories.item_answers import (
     is_carried_out,
     is_closed,
     proposal_id,
+    snoozed_since,
     state_of,
 )
 from vaultmem.memories.model import Memory
@@ -78,6 +80,7 @@ def settle(
     answers = pending.record.answers()
     answers = {**answers, **{answer.id: answer for answer in more}}
     work = _Work(session, answers, entries, dry_run=dry_run)
+    work.restore_snoozed()
     work.carry_out_dues()
     work.move_on()
     leaving.keep_ticked(session, answers, work.settled, dry_run=dry_run)
@@ -111,6 +114,31 @@ class _Work:
             yield
         except VaultmemError as error:
             self.settled.skip(id_, path, str(error))
+
+    def restore_snoozed(self) -> None:
+        """Bring back reminders that one machine archived before another, which did not know that yet, snoozed them."""
+        snoozed = snoozed_since(self._answers)
+        archived = answered_reminders(self._session) if snoozed else {}
+        for answer in snoozed:
+            memory = archived.get(answer.id)
+            if memory is None or is_closed(self._answers, series_id(memory.id)):
+                continue
+            if answer.at > memory.text("deleted_at"):
+                with self._or_skip(answer.id, memory.path):
+                    self._restore(memory, answer)
+
+    def _restore(self, memory: Memory, answer: Answer) -> None:
+        # Every machine may do this, so it must give the same bytes on all of them.
+        sets: dict[str, Value] = {ANSWERED: None, "updated_at": answer.at}
+        plan = Plan("restore", (restored(self._session.view, memory, "snoozed since", **sets),))
+        if self._dry_run:
+            self.settled.add_changes(answer.id, report_planned(self._session, plan))
+            return
+        words = one_line(answer.text)
+        who = Header(YOU, "person", f"snoozed: {words}"[:200], self._session.now)
+        self._session.make(plan, who)
+        path = plan.changes[0].target
+        self.settled.reopened.append({"due": answer.id, "text": words, "path": path})
 
     def carry_out_dues(self) -> None:
         """Archive reminders, and tick tasks."""
@@ -197,6 +225,8 @@ class _Work:
 
     def _do(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
         if is_carried_out(answer, carried_out_id(due.id), self._answers):
+            if not self._came_back(carried_out_id(due.id), due.path):
+                return
             ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
             self._reopen(due.id, ids, one_line(words_of(due)), due.path)
         elif self._dry_run:
@@ -260,10 +290,9 @@ class _Work:
 
     def _promote(self, fact: Learned) -> None:
         words, answer = one_line(fact.content), self._answers[fact.question]
-        if is_carried_out(
-            answer, carried_out_id(fact.id), self._answers
-        ):  # an undo has brought the fact back
-            self._reopen(fact.question, [fact.question], words, fact.path)
+        if is_carried_out(answer, carried_out_id(fact.id), self._answers):
+            if self._came_back(carried_out_id(fact.id), fact.path):
+                self._reopen(fact.question, [fact.question], words, fact.path)
             return
         verb = plugins.load("vaultmem.verbs", "promote-fact")["promote-fact"]
         promote: Callable[..., Any] = plugins.resolve(verb.run)
@@ -275,6 +304,15 @@ class _Work:
             "due": fact.question, "text": words, "path": made["path"], "action": "remember",
         })  # fmt: skip
         self._record(fact.id, answer, YOU, words)
+
+    def _came_back(self, mark: str, path: str) -> bool:
+        """Whether a note was written after its item was carried out. If not, it is still to arrive from the machine
+        which did that. Not the time of its content: sync programs set that to the time of the other machine."""
+        try:
+            changed = os.stat(f"{self._session.store.vault}/{path}").st_ctime
+        except OSError:
+            return False
+        return changed >= (seconds(self._answers[mark].at) or 0.0)
 
     def _reopen(self, id_: str, ids: Iterable[str], words: str, path: str) -> None:
         self.settled.reopened.append({"due": id_, "text": words, "path": path})

@@ -19,6 +19,7 @@ from vaultmem.memories.item_answers import (
     carried_out_id,
     halted_id,
     history_answers,
+    snoozed_since,
     state_of,
 )
 from vaultmem.notes.places import page_path
@@ -253,13 +254,15 @@ class Pending:
         return os.path.lexists(os.path.join(self.vault, path))
 
     def _notice_reopened(self, catalog: Catalog, now: datetime) -> None:
-        """Reopen items that were carried out and are open again, in their note or by an undo."""
+        """Reopen items that were carried out and are open again: in their note, by an undo, or by another machine."""
         answers = self.record.answers()
         dues = self.dues(catalog, now, answers)
         over = (due for due in dues if items.is_over(due, answers))
+        snoozed = {answer.id for answer in snoozed_since(answers)}
         self.unsettled = (
             self.unsettled
             or any(carried_out_id(due.id) in answers for due in over)
+            or not snoozed.issubset(due.id for due in dues)
             or bool(self.facts_to_promote(catalog, now, answers))
         )
 
