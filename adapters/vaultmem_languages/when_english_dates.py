@@ -251,5 +251,5 @@ CLOCKS = rules(
      rf"(?!:?\d|[%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
     (rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})", _beside_a_day),
     (rf"(noon|midday|midnight){END}", _named_day),
-    (rf"(?:in\sthe\s)?(morning|afternoon|evening|night){END}", _part),
+    (rf"(?:in\sthe\s|(?<!good\s))(morning|afternoon|evening|night){END}", _part),
 )  # fmt: skip
