@@ -123,13 +123,14 @@ class MemoryVault(Methods):
             if self.state.holds_lock():
                 raise
             self.close()
-            if generation == self.state.generation():  # otherwise another process just did
+            is_in_force = generation == self.state.generation()  # otherwise another just rebuilt it
+            if is_in_force:
                 import logging
 
                 # Shown to a person, or in a program's log.
                 log = logging.getLogger("vaultmem.index")
                 log.warning("vaultmem: %s; rebuilding it", str(error).partition(" (")[0])
-                self.sync(rebuild=True)
+            self.sync(rebuild=is_in_force)
             return work()
 
     def _index_writes(self) -> None:
