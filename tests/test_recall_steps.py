@@ -304,9 +304,12 @@ def test_preferences_compete_for_places_and_then_stand_first() -> None:
     assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
 
-def test_a_preference_that_meaning_finds_far_from_the_question_does_not_come_first() -> None:
-    fact = Candidate("f.md", 1, 1, "x", score=1.0, parts={"similarity": 0.7})
-    wish = Candidate("p.md", 1, 1, "x", memory_type="procedural", parts={"similarity": 0.4})
+@pytest.mark.parametrize("parts", [{}, {"similarity": 0.4}])
+def test_a_preference_that_is_far_from_the_question_does_not_come_first(
+    parts: dict[str, float],
+) -> None:
+    fact = Candidate("f.md", 1, 1, "x", score=1.0, parts=parts)
+    wish = Candidate("p.md", 1, 1, "x", memory_type="procedural", parts=parts)
     for score, order in ((0.2, [fact, wish]), (0.6, [wish, fact])):
         pair = [fact, wish._replace(score=score)]
         chosen = recall_candidate.within(pair, 4, 1_000, counted)
@@ -344,6 +347,15 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     assert told[-1][0].note  # a note has its own place
     assert ("port 8000", "port 9000") in asked  # the older one first
     assert ("port 9000", "port 8000") not in asked
+
+
+def test_a_newer_text_does_not_come_before_a_far_better_answer() -> None:
+    old = Candidate("old.md", 1, 1, "port 8000", score=0.9, created=1)
+    for score, order in ((0.2, ["old.md", "new.md"]), (0.6, ["new.md", "old.md"])):
+        new = Candidate("new.md", 1, 1, "moved", score=score, created=2)
+        chosen = recall_candidate.within([old, new], 4, 1_000, counted)
+        told = recall_candidate.arrange(chosen, lambda _old, _new: True).items
+        assert [one.path for one, _ in told] == order
 
 
 @given(ranked)

@@ -15,7 +15,7 @@ from vaultmem.text import values
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
 TIMES_K = 4  # candidates per result
-PINNED = 0.5  # share of the best score above which a preference comes first
+PINNED = 0.5  # share of a better score above which a preference or a newer text comes first
 STEPS = tuple("meaning filters hop fit rerank recency confidence mmr preferences budget".split())
 
 
@@ -64,10 +64,6 @@ class Candidate(NamedTuple):
     def is_preference(self) -> bool:
         """Whether it is a preference or procedure of the person."""
         return not self.note and self.vouched and self.memory_type == "procedural"
-
-    def comes_first(self, least: float) -> bool:
-        """Whether it is a preference and, if ranked by meaning, answers the question well enough."""
-        return self.is_preference and (self.score >= least or "similarity" not in self.parts)
 
     @property
     def is_page(self) -> bool:
@@ -325,10 +321,12 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
 
 
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
-    """The same with preferences first, unless meaning finds a far better answer, and with possible contradictions
-    side by side, newest first: `clash` of an older and a newer text."""
+    """The same with preferences first, unless there is a far better answer, and with possible contradictions side by
+    side, newest first, unless the older one answers far better: `clash` of an older and a newer text."""
     least = PINNED * max((item.score for item, _ in chosen.items), default=0.0)
-    first = sorted(chosen.items, key=lambda pair: not pair[0].comes_first(least))
+    first = sorted(
+        chosen.items, key=lambda pair: not (pair[0].is_preference and pair[0].score >= least)
+    )
     results: list[tuple[Candidate, int]] = []
     for item, tokens in first:
         at = next((at for at, (other, _) in enumerate(results) if _clash(other, item, clash)), None)
@@ -346,10 +344,12 @@ def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
 
 
 def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:
-    if one.note or other.note:
-        return False
     old, new = sorted((one, other), key=lambda item: item.created)
-    return clash(old.content, new.content)
+    before, after = (
+        item.parts.get("search", item.score) - item.parts.get("length", 0.0) for item in (old, new)
+    )
+    is_apart = one.note or other.note or after < PINNED * before
+    return not is_apart and clash(old.content, new.content)
 
 
 # How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence.
