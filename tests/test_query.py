@@ -16,6 +16,7 @@ from vaultmem.search.query import (
     day_filter,
     misread_days,
     parse,
+    plain,
 )
 from vaultmem.text.times import day_range
 from vaultmem.text.values import normalize_text
@@ -113,6 +114,21 @@ CASES = {
     "": Query([], [], [], [], []),
     "tag:": Query(words("tag:"), [], [], [], []),
 }
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Who is my dentist?", "Who is dentist?"),
+        ("Who is the user's dentist?", "Who is dentist?"),
+        ("What car do we have?", "What car do have?"),
+        ("the US office, I/O, my-repo", "the US office, I/O, my-repo"),
+        ("who am I", "who am"),
+        ("we", "we"),
+    ],
+)
+def test_words_for_the_person_are_not_what_a_question_is_about(question: str, words: str) -> None:
+    assert " ".join(plain(question).split()) == words
 
 
 @pytest.mark.parametrize("text", CASES)

@@ -244,8 +244,11 @@ def wanted_text(text: str, query: Query) -> str:
 _FIELD = lazy(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
 _EXCLUDED = lazy(r"(?<!\S)-+(?=\S)")
 _PREFIX = lazy(r"\*+(?=\s|$)")
-# Assistants write "the user" for the person, so the word does not say what is asked.
-_ASKER = lazy(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
+# A question is about the person whether it says "my", "we" or "the user", so these words do not say what is asked.
+_ASKER = lazy(
+    r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?|(?<![\w-])(?:my|our|we|(?-i:I|me|us))(?![\w'’/-])",
+    re.IGNORECASE,
+)
 _OR = lazy(r"(?<!\S)OR(?!\S)")
 
 
