@@ -152,7 +152,8 @@ def _name() -> str:
 
 
 _SIGN = (
-    r"(?:[ \t]{0,4}(?:=>|:=|[:=：＝])[ \t]{0,4}\*{0,2}[ \t]?|[ \t]{1,3}(?:is|ist|lautet)[ \t]{1,3}"
+    r"(?:[ \t]{0,4}(?:=>|:=|[:=：＝])[ \t]{0,4}\*{0,2}[ \t]?"
+    r"|(?:[ \t]{1,3}[\w-]{1,20}){0,4}?[ \t]{1,3}(?:is|ist|lautet)[ \t]{1,3}"  # … of the router is …
     r"|[ \t]?[是为為][ \t]?)"
 )
 _VALUE_CHARS = r"(?:(?!&\w{1,40}=)[!#-&*-+\--:=?-Z^_a-z~]){6,400}"  # ASCII without quotes, brackets, commas, bars
