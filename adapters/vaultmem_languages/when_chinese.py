@@ -7,6 +7,7 @@ from datetime import datetime
 
 from vaultmem.text.times import LAST, calendar_day, day_after, month_after
 from vaultmem.text.values import lazy
+from vaultmem_languages import words
 from vaultmem_languages.when_parts import (
     Grain,
     Repeat,
@@ -24,6 +25,7 @@ from vaultmem_languages.when_words import han_number
 
 DIGITS = "零〇一二两三四五六七八九十"
 _N = rf"(?:\d{{1,3}}|[{DIGITS}]{{1,3}})"
+_TITLES = tuple(title for title in words("notions", "titles").split("|") if len(title) > 1)
 _WEEK = "(?:周|星期|礼拜)"
 _DAY = "[一二三四五六日天]"
 # Characters after which a weekday is part of another word: 周一次, 周日程, 周天气, 下周一周.
@@ -134,7 +136,8 @@ def _near_day(match: re.Match[str], now: datetime) -> Sense | None:
 def _week(match: re.Match[str], now: datetime) -> Sense | None:
     """下周, 下周五, 本周末."""
     start = monday(now.date(), _WHICH_STEP[match["which"]])
-    if not start:
+    named = match[0] == "上周" and match.string.startswith(_TITLES, match.end())  # 不上周老师的课
+    if not start or named:
         return None
     if match["day"]:
         return Sense(day=day_after(start, _weekday(match["day"])), relative=True)
