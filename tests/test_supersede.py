@@ -45,6 +45,10 @@ KNOWN = [
         ("The alarm of hive 4 is loud.", None),
         ("Anne lives near the river in Ghent.", None),
         ("Moved the sofa to the attic yesterday.", None),
+        ("Heron's API now listens on port 9090 instead of 8080.", "The Heron API listens on port 8080."),
+        ("Correction: the threshold of the gauge alarm is 3.4 m, not 3.2 m.", "The alarm threshold of the gauge is 3.2 m."),
+        ("Heron moved from Render to Fly.", None),
+        ("Tom lives from home on Tuesdays.", None),
         ("Session: moved the port of Heron around", None),
     ],
 )  # fmt: skip

@@ -6,7 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.short_texts import CAP, CUES, WORD, facts_of_both, form, read, stems, subject
+from vaultmem.dreams.short_texts import (
+    CAP,
+    CUES,
+    WORD,
+    ends_other,
+    facts_of_both,
+    form,
+    read,
+    stems,
+    subject,
+)
 from vaultmem.text.values import lazy
 
 _WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
@@ -27,7 +37,9 @@ def may_be_ended(old: str, new: str, looks: Mapping[str, float]) -> bool:
 
 def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
     tests = (_is_about_the_value, _states_something_else, _is_about_another)
-    return any(test(old, new) for test in tests) or _is_one_more(old, new, looks)
+    if ends_other(new, old) or any(test(old, new) for test in tests):
+        return True
+    return _is_one_more(old, new, looks)
 
 
 def _is_about_the_value(old: str, new: str) -> bool:

@@ -42,6 +42,7 @@ _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
+_ENDED = form("ended")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -117,6 +118,24 @@ def plain(text: str) -> str:
     """A text without outline markers, and without words that only introduce a correction: "Sorry, …"."""
     text = without_editor_lines(text)
     return _CORRECTS.sub("", text, count=1) or text
+
+
+def without_ended(new: str, old: str) -> str:
+    """The newer text without what it says is no longer so, if the older text states that: "It is on Monday now" for
+    "It is on Monday, not Friday" beside "It is on Friday"."""
+    stated = stems(_ENDED.sub(" ", old[:CAP]))
+
+    def kept(match: re.Match[str]) -> str:
+        ended = _stems(match[match.lastgroup or 0])
+        return " now" if ended and ended <= stated else match[0]
+
+    return _ENDED.sub(kept, new) if len(new) <= CAP else new
+
+
+def ends_other(new: str, old: str) -> bool:
+    """Whether the newer text says what is no longer so, and the older one states nothing of it."""
+    ended = [_stems(match[match.lastgroup or 0]) for match in _ENDED.finditer(new[:CAP])]
+    return any(ended) and stems(old).isdisjoint(frozenset().union(*ended))
 
 
 def clauses(text: str) -> list[str]:

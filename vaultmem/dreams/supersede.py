@@ -51,7 +51,8 @@ class Relation:
         from vaultmem.dreams.asides import is_aside, may_be_ended  # only needed to compare
 
         self._texts = old, new, similarity
-        may_replace = looks["contradicts"] or not is_aside(old, new, looks)
+        is_ended = short_texts.without_ended(new, old) != new
+        may_replace = looks["contradicts"] or is_ended or not is_aside(old, new, looks)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER  # log odds
         is_change = looks["cue"] or not looks["contradicts"]
         self._may_contradict = not is_change and _speaks_otherwise(old, new)
@@ -118,10 +119,15 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
         for old, relation in zip(olds, cosines, strict=True)
     ]
     nearest = max(near)
-    pairs = [
-        Relation(old, new, similarity, features(old, new, similarity, shared, is_nearest=close == nearest))
-        for old, similarity, close in zip(olds, cosines, near, strict=True)
-    ]  # fmt: skip
+    pairs: list[Relation] = []
+    for old, similarity, close in zip(olds, cosines, near, strict=True):
+        is_nearest = close == nearest
+        looks = features(old, new, similarity, shared, is_nearest=is_nearest)
+        if (rest := short_texts.without_ended(new, old)) != new:
+            other = features(old, rest, similarity, shared, is_nearest=is_nearest)
+            other["contradicts"] = other["contradicts"] or _is_taken_back(old, new, rest)
+            looks = max(looks, other, key=lambda one: replacing(one, _REPLACES))
+        pairs.append(Relation(old, new, similarity, looks))
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
     best, replaced = pairs[at], olds[at]
     # Without a second text the margin proves nothing: the replacement must be likely on its own.
@@ -136,6 +142,13 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
             or (pair.is_likelier and (pair.contradicts or paraphrase.is_same(old, replaced)))
         )
     return pairs
+
+
+def _is_taken_back(old: str, new: str, rest: str) -> bool:
+    """Whether the older text is about what the rest of the newer one names, and ends with what that one ends."""
+    about, last = short_texts.subject(old[:CAP]), read(old[:CAP]).tokens[-1:]
+    ended = {token.stem for token in short_texts.tokens_of(new)} - stems(rest)
+    return bool(about) and about <= stems(rest) and all(token.stem in ended for token in last)
 
 
 def states_more(old: str, new: str) -> bool:
