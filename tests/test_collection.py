@@ -85,11 +85,12 @@ def test_blobs_are_named_as_git_names_them(folder: Folder) -> None:
         assert git.stdout.strip() == folder.known.blobs()["vaultmem/inbox/a.md"]
 
 
-def test_of_two_files_with_one_id_the_older_in_its_folder_keeps_it(folder: Folder) -> None:
+def test_of_two_files_with_one_id_the_same_keeps_it_on_every_machine(folder: Folder) -> None:
+    """The one in its category's folder, and else the one whose name the copy's begins with; never by file times."""
     folder.memory("vaultmem/people/Tea.md", ONE, category="people")
     folder.memory("vaultmem/inbox/Tea 7.md", ONE, "Something else", category="people")
     folder.memory("vaultmem/people/A copy.md", ONE, "A third thing", category="people")
-    os.utime(folder.root / "vaultmem/people/A copy.md", (OLD + 9, OLD + 9))
+    os.utime(folder.root / "vaultmem/people/A copy.md", (OLD - 9, OLD - 9))
     found = {memory.title: memory for memory in folder.live()}
     assert found["Tea"].id == ONE
     assert [found[title].adopted for title in ("Tea", "Tea 7", "A copy")] == [True, False, False]

@@ -141,7 +141,7 @@ def _is_copy(one: Memory, other: Memory) -> bool:
 
 
 def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:
-    """By id, the memory that keeps it: of several files the one in its category's folder, then the oldest."""
+    """By id, the memory that keeps it: of several files the one in its category's folder, then the oldest one."""
     owners: dict[str, Memory] = {}
     for memory in memories:
         if memory.adopted:
@@ -150,10 +150,11 @@ def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:
     return owners
 
 
-def _seniority(memory: Memory) -> tuple[bool, float, float, float, str]:
-    """Sort key by the files' content first: file times differ between machines if Git brought the files."""
+def _seniority(memory: Memory) -> tuple[bool, float, float, int, str]:
+    """Sort key, the same on all machines: by what the file says, then by its name, which a copy's begins with. File
+    times differ between machines if Git brought the files."""
     is_elsewhere = memory.text("category") != memory.path.split("/")[-2]
-    return is_elsewhere, memory.created, memory.updated, memory.mtime, memory.path
+    return is_elsewhere, memory.created, memory.updated, len(memory.path), memory.path
 
 
 def _with_own_id(memory: Memory, used: set[str]) -> Memory:
