@@ -150,11 +150,12 @@ def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:
     return owners
 
 
-def _seniority(memory: Memory) -> tuple[bool, float, float, int, str]:
+def _seniority(memory: Memory) -> tuple[bool, str, str, int, str]:
     """Sort key, the same on all machines: by what the file says, then by its name, which a copy's begins with. File
     times differ between machines if Git brought the files."""
     is_elsewhere = memory.text("category") != memory.path.split("/")[-2]
-    return is_elsewhere, memory.created, memory.updated, len(memory.path), memory.path
+    dates = memory.text("created_at"), memory.text("updated_at")
+    return is_elsewhere, *dates, len(memory.path), memory.path
 
 
 def _with_own_id(memory: Memory, used: set[str]) -> Memory:
