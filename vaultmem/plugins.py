@@ -37,24 +37,26 @@ def _search(path: tuple[str, ...]) -> dict[str, dict[str, str]]:
     seen: set[str] = set()
     for folder in path:
         try:
-            names = os.listdir(folder or ".")
+            root = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
         except OSError:  # a zip file, or nothing at all
             continue
-        for name in names:
+        for name in os.listdir(root):
             if not name.endswith(_METADATA) or (project := name.partition("-")[0].lower()) in seen:
                 continue
             seen.add(project)
-            _read(os.path.join(folder, name, "entry_points.txt"), groups)
+            _read(root, f"{name}/entry_points.txt", groups)
+        os.close(root)
     return {group: dict(sorted(points.items())) for group, points in groups.items()}
 
 
-def _read(path: str, groups: dict[str, dict[str, str]]) -> None:
-    """Add the entry points of one distribution."""
+def _read(root: int, path: str, groups: dict[str, dict[str, str]]) -> None:
+    """Add the entry points of one distribution. File objects, and paths from the root, would take twice as long."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            data = file.read()
+        handle = os.open(path, os.O_RDONLY, dir_fd=root)
     except OSError:  # it has no entry points
         return
+    data = os.read(handle, os.fstat(handle).st_size)
+    os.close(handle)
     if b"[%b" % _GROUPS.encode() not in data:
         return
     group = ""
