@@ -5,7 +5,7 @@ import pytest
 from tests.stand_in_files import Files
 from vaultmem.adapter import FrontMatter, Note
 from vaultmem.notes.frontmatter import split
-from vaultmem.text.sanitize import editor_uri
+from vaultmem.notes.places import editor_uri
 from vaultmem_logseq import dialect
 from vaultmem_logseq.config_edn import Settings
 from vaultmem_logseq.graph_rules import LogseqRules

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from tests.effort import takes_less
 from tests.laws import examples
 from vaultmem.adapter import Dialect, Note, Rules, Value
-from vaultmem.notes import frontmatter, pages
+from vaultmem.notes import frontmatter, pages, places
 from vaultmem.notes.dialects import MENTION_EDGES, Rulebook, installed
-from vaultmem.text import sanitize
 from vaultmem.vault.files import decode
 
 DIALECTS = {dialect.name: dialect for dialect in installed()}
@@ -257,7 +256,7 @@ def test_a_choice_is_one_of_the_candidates_whatever_their_order(
 
 @every_dialect
 def test_the_editor_link_holds_up_with_any_name(dialect: Dialect) -> None:
-    link = sanitize.editor_uri(
+    link = places.editor_uri(
         opened(dialect).uri_template, "/my notes/Tom & Jerry", "a b/c#d?e&笔.md", "c#d {x}"
     )
     assert re.match(r"[a-z][a-z0-9+.-]*:/", link)

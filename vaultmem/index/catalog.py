@@ -12,12 +12,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
-from vaultmem.paths import keep_private, stamp
+from vaultmem.paths import blake2b, keep_private, stamp
 from vaultmem.text.values import TYPE_CHECKING, OnError
 
 if TYPE_CHECKING:
@@ -62,7 +61,8 @@ CREATE INDEX IF NOT EXISTS names_file ON names (file);
 CREATE INDEX IF NOT EXISTS tags_note ON tags (note);
 CREATE INDEX IF NOT EXISTS aliases_note ON aliases (note);
 """
-FORMAT = zlib.crc32((_SCHEMA + _INDEXES).encode()) >> 1  # another schema means another format
+# Another schema means another format, which SQLite keeps as a number of 31 bits.
+FORMAT = int.from_bytes(blake2b((_SCHEMA + _INDEXES).encode(), digest_size=4).digest()) >> 1
 _NOTE_TABLES = (("notes", "id"), ("blocks", "note"), ("links", "source"), ("tags", "note"),
                 ("aliases", "note"), ("tasks", "note"), ("names", "file"), ("conflicts", "copy"))  # fmt: skip
 # The notes below a folder, for queries, without sync conflict copies.

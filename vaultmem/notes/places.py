@@ -1,9 +1,10 @@
-"""The layout of the memory folder: categories, archive, conversations, generated pages."""
+"""The layout of the memory folder: categories, archive, conversations, generated pages; links that open a note."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from vaultmem.text import values
 from vaultmem.text.values import TYPE_CHECKING, lazy
@@ -204,3 +205,30 @@ def key_of(written: str) -> str:
 def with_our_keys(properties: Mapping[str, _V]) -> dict[str, _V]:
     """Properties with keys in our spelling."""
     return {key_of(key): value for key, value in properties.items()}
+
+
+# Links that open a note in its editor.
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+MOST_ENCODED = 4096  # cached paths: each search result has one
+_ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
+
+
+def editor_uri(template: str, vault: str, path: str, title: str) -> str:
+    """The link that opens a note; `vault` is the path of the vault's folder."""
+    folder = vault.replace("\\", "/").rstrip("/")
+    name = folder.rpartition("/")[2]
+    parts = {"{vault}": name, "{path}": path, "{title}": title}
+    for field, text in parts.items():
+        if field in template:
+            template = template.replace(field, percent_encode(text))
+    if "{abs}" not in template:
+        return template
+    whole = "/".join(map(percent_encode, f"{folder}/{path}".split("/")))
+    return template.replace("{abs}", whole)
+
+
+@lru_cache(MOST_ENCODED)
+def percent_encode(text: str) -> str:
+    """Like urllib.parse.quote(text, safe=""), whose import takes half a Python start."""
+    return "".join(map(_ENCODED.__getitem__, text.encode("utf-8", "replace")))

@@ -18,11 +18,11 @@ from functools import cache, cached_property
 from vaultmem.errors import NotificationError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_believed
-from vaultmem.notes.places import page_path
+from vaultmem.notes.places import editor_uri, page_path
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import is_over
 from vaultmem.synclog.log_entries import ALONE, BASELINE, Notified, Turn
-from vaultmem.text.sanitize import MOST, NO_WORDS, editor_uri, one_line
+from vaultmem.text.sanitize import MOST, NO_WORDS, one_line
 from vaultmem.text.times import DURATION_UNITS, duration_seconds, format_duration, seconds, stamp
 from vaultmem.text.values import lazy
 

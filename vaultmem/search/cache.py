@@ -12,7 +12,7 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, among, below, like
 from vaultmem.index.catalog_read import ids
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.memories import access, model
-from vaultmem.notes.places import CHAT, ENTRIES, RECORDS
+from vaultmem.notes.places import CHAT, ENTRIES, RECORDS, editor_uri
 from vaultmem.search.query import Filter, Hit
 from vaultmem.text.times import day_range
 from vaultmem.text.values import normalize_text
@@ -318,8 +318,6 @@ class CatalogCache:
         return self.once(("uri", dialect), lambda: self._links(dialect))(path, title)
 
     def _links(self, dialect: str) -> Callable[[str, str], str]:
-        from vaultmem.text.sanitize import editor_uri  # not needed if a search finds nothing
-
         return partial(editor_uri, self._catalog.meta(f"uri {dialect}") or "", self._folder)
 
     def notes_that_fit(self, requested: Iterable[Filter]) -> set[int] | None:

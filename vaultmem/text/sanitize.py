@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 
 from vaultmem.text.values import lazy, without_editor_lines
 
@@ -265,30 +264,3 @@ def not_run(text: str) -> str:
     text = _SPACED.sub(lambda match: match["code"] or f"{match[0]} ", text)
     text = _QUERY.sub(lambda match: match["pairs"] or f"{match[0]}text ", text)
     return _BLOCK.sub(lambda match: f"{match[0]}text ", text)
-
-
-# Links that open a note in its editor.
-
-_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-MOST_ENCODED = 4096  # cached paths: each search result has one
-_ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
-
-
-def editor_uri(template: str, vault: str, path: str, title: str) -> str:
-    """The link that opens a note; `vault` is the path of the vault's folder."""
-    folder = vault.replace("\\", "/").rstrip("/")
-    name = folder.rpartition("/")[2]
-    parts = {"{vault}": name, "{path}": path, "{title}": title}
-    for field, text in parts.items():
-        if field in template:
-            template = template.replace(field, percent_encode(text))
-    if "{abs}" not in template:
-        return template
-    whole = "/".join(map(percent_encode, f"{folder}/{path}".split("/")))
-    return template.replace("{abs}", whole)
-
-
-@lru_cache(MOST_ENCODED)
-def percent_encode(text: str) -> str:
-    """Like urllib.parse.quote(text, safe=""), whose import takes half a Python start."""
-    return "".join(map(_ENCODED.__getitem__, text.encode("utf-8", "replace")))
