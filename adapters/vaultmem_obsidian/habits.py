@@ -181,7 +181,7 @@ def _object(root: Folder, path: str) -> dict[str, Value]:
 
 def _json(root: Folder, path: str) -> Value:
     try:
-        value: Value = json.loads((root.read(path) or b"").decode("utf-8-sig"))
+        value: Value = json.loads((root.read(path) or b"").removeprefix(b"\xef\xbb\xbf").decode())
     except (ValueError, RecursionError):
         return None
     return value
@@ -211,15 +211,14 @@ def _day_formats(root: Folder) -> tuple[re.Pattern[str], ...]:
 _LONGEST = 200
 _MOST = 50
 _MOST_WAYS = 4 * COMPARED * COMPARED  # about a millisecond for one path, at the very worst
-_ONE = re.compile(
-    r"\\[^1-9k]|\[(?!\]|\^\])(?>(?:\\.|[^\]\\])*)\]"
-)  # an escape or a set: one character
+# As few vaults have any, these patterns are texts, which re compiles when they are first needed.
+_ONE = r"\\[^1-9k]|\[(?!\]|\^\])(?>(?:\\.|[^\]\\])*)\]"  # an escape or a set: one character
 # A repeated group, what Python reads otherwise than JavaScript, lookarounds, references, and a repeat of a repeat.
-_UNUSABLE = re.compile(r"[\[\\]|\)(?:[*+?]|\{[0-9,])|\(\?(?!:|<[A-Za-z_])|(?:^|[|(*+?}])[*+]")
-_REPEAT = re.compile(r"[*+]|\{[0-9]*,[0-9]*\}")
-_CHOICE = re.compile(r"(?<!\()\?|\|")
+_UNUSABLE = r"[\[\\]|\)(?:[*+?]|\{[0-9,])|\(\?(?!:|<[A-Za-z_])|(?:^|[|(*+?}])[*+]"
+_REPEAT = r"[*+]|\{[0-9]*,[0-9]*\}"
+_CHOICE = r"(?<!\()\?|\|"
 # Leading and trailing wildcards change no result, but multiply the ways to match.
-_ANY_AROUND = re.compile(r"\A\^?\.\*\??|(?<!\\)\.\*\??\$?\Z")
+_ANY_AROUND = r"\A\^?\.\*\??|(?<!\\)\.\*\??\$?\Z"
 
 
 def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
@@ -231,7 +230,7 @@ def path_patterns(texts: list[str]) -> tuple[re.Pattern[str], ...]:
 def _alternatives(source: str) -> list[str]:
     """The expressions of which one has to match: those between bars that are in no group."""
     parts, depth, start = [], 0, 0
-    for at, letter in enumerate(_ONE.sub(lambda one: "x" * len(one[0]), source)):
+    for at, letter in enumerate(re.sub(_ONE, lambda one: "x" * len(one[0]), source)):
         depth += (letter == "(") - (letter == ")")
         if letter == "|" and not depth:
             parts.append(source[start:at])
@@ -241,13 +240,13 @@ def _alternatives(source: str) -> list[str]:
 
 def _pattern(source: str) -> re.Pattern[str] | None:
     """A JavaScript expression; None if Python cannot read it or would take too long with it."""
-    import warnings  # few vaults have any
+    import warnings
 
-    source = _ANY_AROUND.sub("", source)
-    text = _ONE.sub("x", source)
-    ways = COMPARED ** (len(_REPEAT.findall(text)) + (not text.startswith("^")))
-    ways *= 2 ** len(_CHOICE.findall(text)) * (1 + len(source) // 40)
-    if len(source) > _LONGEST or _UNUSABLE.search(text) or ways > _MOST_WAYS:
+    source = re.sub(_ANY_AROUND, "", source)
+    text = re.sub(_ONE, "x", source)
+    ways = COMPARED ** (len(re.findall(_REPEAT, text)) + (not text.startswith("^")))
+    ways *= 2 ** len(re.findall(_CHOICE, text)) * (1 + len(source) // 40)
+    if len(source) > _LONGEST or re.search(_UNUSABLE, text) or ways > _MOST_WAYS:
         return None
     try:
         with warnings.catch_warnings():  # about "[[", which means the same in both languages

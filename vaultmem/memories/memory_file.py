@@ -203,7 +203,7 @@ class MemoryCache:
     def load(self) -> dict[str, Stored]:
         """All files as saved; {} if there is nothing usable."""
         try:
-            with open(self._path, encoding="ascii") as file:
+            with open(self._path, encoding="utf-8") as file:
                 first, *added = file.read().split("\n")
             stored, rows = json.loads(first)
             for line in added:
@@ -239,7 +239,7 @@ class MemoryCache:
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
-        with open(handle, "a", encoding="ascii") as file:
+        with open(handle, "a", encoding="utf-8") as file:
             is_little = (file.tell() + len(text) - self._first) * _MOST_ADDED <= self._first
             if is_little:
                 file.write(text)
