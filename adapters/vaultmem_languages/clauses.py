@@ -37,8 +37,8 @@ def clauses(text: str) -> Iterator[Clause]:
     under = ""
     at = 0
     for line in text.split("\n"):
-        heading = _HEADING.match(line)
-        if heading:
+        may_be_heading = "#" in line or line.rstrip().endswith((":", "："))
+        if may_be_heading and (heading := _HEADING.match(line)):
             under = heading[1] or heading[2]
         else:
             yield from _of_line(line, at, under)
@@ -142,7 +142,7 @@ def _read(clause: str) -> list[Fact]:
     for result, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
         if result and (facts := read(result)):
             return facts
-    keyed = _KEYED.match(clause)
+    keyed = _KEYED.match(clause) if any(sign in clause for sign in ":：=") else None
     return _slot_fact(keyed["subject"], keyed["value"]) if keyed else []
 
 

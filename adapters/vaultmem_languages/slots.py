@@ -267,8 +267,11 @@ _FILLING = pattern("slots", "filling")
 
 
 def fixed_fact(clause: str) -> Fact | None:
-    """The fact of a clause that has one of these forms."""
-    return _rhythm(clause) or _floor(clause) or _residence(clause)
+    """The fact of a clause that has one of these forms. Each is tried only where one of its signs stands in the clause,
+    which is cheap to find."""
+    low = clause.lower()
+    found = (form(clause) for form, signs in _FORMS if any(sign in low for sign in signs))
+    return next(filter(None, found), None)
 
 
 def _rhythm(clause: str) -> Fact | None:
@@ -324,6 +327,12 @@ def _residence(clause: str) -> Fact | None:
     if not match or not is_home or _OPEN.search(match["subject"]):
         return None
     return Fact(match["subject"], "lives in", match["value"])
+
+
+_FORMS = (
+    (_rhythm, ("every", "每")), (_floor, ("floor", "楼", "层")),
+    (_residence, ("moved", "relocated", "搬", "wohn", "leb", "gezogen")),
+)  # fmt: skip
 
 
 def is_no_place(name: str) -> bool:

@@ -322,7 +322,8 @@ def importance(novelty: float, salience: float) -> float:
 
 def has_preference(text: str) -> bool:
     """Whether it states someone's preference: "I prefer", "my favorite", "讨厌"."""
-    return bool(_PREFERENCE.search(text) or _HAN_PREFERENCE.search(text))
+    is_stated = _PREFERENCE.search(text) is not None
+    return is_stated or (not text.isascii() and _HAN_PREFERENCE.search(text) is not None)
 
 
 def memory_type(text: str) -> str:

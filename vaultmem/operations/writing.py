@@ -108,6 +108,8 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
 
 def _without_call(content: str) -> str:
     """Without "remember: " or "merk dir, dass ", which addresses us."""
+    if not any(end in content.lower() for end in _CALL_ENDS):
+        return content
     match = _CALL.match(content)
     is_call = match is not None and match[0].rstrip().lower().endswith(_CALL_ENDS)
     return (content[match.end() :] if match and is_call else "") or content
