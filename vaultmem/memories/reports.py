@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import VaultmemError
 from vaultmem.light import NotRequired, TypedDict
@@ -161,11 +161,24 @@ def diff(session: Session, change: Change) -> str:
 
 def diff_of(path: str | None, target: str, old: bytes, new: bytes) -> str:
     """The unified diff of two versions of a file."""
-    import difflib  # only previews need it
-
     before, after = (decode(data)[0].splitlines() for data in (old, new))
-    lines = difflib.unified_diff(before, after, path or "(new)", target, lineterm="")
+    lines = _unified_diff(before, after, path or "(new)", target)
     return "\n".join(lines) + "\n"
+
+
+def _unified_diff(before: list[str], after: list[str], path: str, target: str) -> Iterable[str]:
+    """As difflib has it, which is not needed for a new file and takes long to import."""
+    if after and not before:
+        count = f",{len(after)}" if after[1:] else ""
+        return [
+            f"--- {path}",
+            f"+++ {target}",
+            f"@@ -0,0 +1{count} @@",
+            *(f"+{line}" for line in after),
+        ]
+    from difflib import unified_diff
+
+    return unified_diff(before, after, path, target, lineterm="")
 
 
 # --- Answers to pending items

@@ -12,7 +12,6 @@ import errno
 import fcntl
 import itertools
 import os
-import signal
 import stat as modes
 import sys
 import time
@@ -65,6 +64,8 @@ def _is_free(handle: int) -> bool | None:
     """
     if not _LEASES:
         return None
+    import signal  # takes as long as a small write, and only a change of a note needs it
+
     try:
         fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)
         fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
