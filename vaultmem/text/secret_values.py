@@ -218,23 +218,21 @@ class Form(NamedTuple):
     kind: str
     sign: str
     pattern: re.Pattern[str]
-    is_random: bool
 
 
 @cache
 def forms(name: str) -> tuple[Form, ...]:
     """The "forms" in which providers issue their keys, or the "places" where secrets occur."""
     alone = r"(?<![A-Za-z0-9_-])%s(?![A-Za-z0-9_])"
+    table = toml_table("vaultmem.text", "secrets")
+    rows = (row.split(" | ", 2) for row in table[name].splitlines())
     return tuple(
         Form(
-            form["kind"],
-            form["sign"],
-            lazy(
-                form["pattern"] if name == "places" or "within" in form else alone % form["pattern"]
-            ),
-            "random" in form,
+            kind,
+            sign,
+            lazy(alone % pattern if name == "forms" and pattern[:4] != "(?<=" else pattern),
         )
-        for form in toml_table("vaultmem.text", "secrets")[name]
+        for kind, sign, pattern in rows
     )
 
 
@@ -249,4 +247,5 @@ def redact_in_places(text: str, kinds: list[str]) -> str:
 
 def _kind_there(form: Form, match: re.Match[str]) -> str:
     value = match["value"]
-    return form.kind if (is_token(value) if form.is_random else not is_placeholder(value)) else ""
+    is_secret = not is_placeholder(value) if form.kind == "password" else is_token(value)
+    return form.kind if is_secret else ""

@@ -65,11 +65,30 @@ _tables: dict[tuple[str, str], dict[str, Any]] = {}
 
 def toml_table(package: str, name: str) -> dict[str, Any]:
     """The contents of the file `name`.toml of a package, read once."""
-    import tomllib
-
     if (package, name) not in _tables:
-        _tables[package, name] = tomllib.loads(file_text(package, f"{name}.toml"))
+        text = file_text(package, f"{name}.toml")
+        table = simple_toml(text)
+        if table is None:
+            import tomllib
+
+            table = tomllib.loads(text)
+        _tables[package, name] = table
     return _tables[package, name]
+
+
+def simple_toml(text: str) -> dict[str, Any] | None:
+    """What tomllib would read, in a tenth of the time; None unless all is sections of literal strings."""
+    table: dict[str, Any] = {}
+    section, at = table, 0
+    while match := _TOML.match(text, at):
+        at = match.end()
+        if match["section"]:
+            section = table
+            for part in match["section"].split("."):
+                section = section.setdefault(part, {})
+        elif match["name"]:
+            section[match["name"]] = match["line"] or match["lines"] or ""
+    return table if at == len(text) else None
 
 
 def file_text(package: str, name: str) -> str:
@@ -147,6 +166,10 @@ class _Lazy:
 
 
 _EDITOR_LINE = lazy(f"(?im){EDITOR_LINE}")
+_TOML = lazy(
+    r"(?:#.*)?\n|\[(?P<section>[a-z_.]+)\]\n|[\"']?(?P<name>[a-z][a-z _-]*)[\"']? = "
+    r"(?:'(?!'')(?P<line>[^'\n]*)'|'{3}\n?(?P<lines>[^']*(?:'(?!'')[^']*)*)'{3})\n"
+)
 
 
 # The mark of a private note: in front matter, even if unreadable; in an outline or as an inline field, in
