@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import cache
 
 from vaultmem.text.times import LAST, calendar_day, day_after, month_after
 from vaultmem.text.values import lazy
@@ -25,7 +26,6 @@ from vaultmem_languages.when_words import han_number
 
 DIGITS = "零〇一二两三四五六七八九十"
 _N = rf"(?:\d{{1,3}}|[{DIGITS}]{{1,3}})"
-_TITLES = tuple(title for title in words("notions", "titles").split("|") if len(title) > 1)
 _WEEK = "(?:周|星期|礼拜)"
 _DAY = "[一二三四五六日天]"
 # Characters after which a weekday is part of another word: 周一次, 周日程, 周天气, 下周一周.
@@ -133,10 +133,15 @@ def _near_day(match: re.Match[str], now: datetime) -> Sense | None:
     return Sense(day=day, part=spoken, relative=True) if day else None
 
 
+@cache
+def _titles() -> tuple[str, ...]:
+    return tuple(title for title in words("notions", "titles").split("|") if len(title) > 1)
+
+
 def _week(match: re.Match[str], now: datetime) -> Sense | None:
     """下周, 下周五, 本周末."""
     start = monday(now.date(), _WHICH_STEP[match["which"]])
-    named = match[0] == "上周" and match.string.startswith(_TITLES, match.end())  # 不上周老师的课
+    named = match[0] == "上周" and match.string.startswith(_titles(), match.end())  # 不上周老师的课
     if not start or named:
         return None
     if match["day"]:
