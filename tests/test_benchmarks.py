@@ -65,7 +65,9 @@ def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vaul
     before = fingerprint(vault)
     words = ["--saves", "2", "--storm", "30", "--pairs", "1", "--repeats", "1"]
     words += ["--questions", "20", "--rest", "0", "--idle", "0.2", "--folder", str(vault)]
-    assert len(run("agent.py", *words).splitlines()) == 11
+    rows = run("agent.py", *words).splitlines()
+    assert len(rows) == 11
+    assert next(row for row in rows if "each once" in row).endswith("× bare Python")
     assert fingerprint(vault) == before
 
 
