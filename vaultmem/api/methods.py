@@ -27,11 +27,10 @@ class Methods:
 
 
 def _method(name, verb):
-    places = [param for param in verb.of(PYTHON) if param.place or param.leads]
-    lists = {param.name for param in verb.params if param.kind in LISTS}
-    key = verb.gives.partition(":")[0] if ":" in verb.gives else ""
-
     def method(self, *args, **named):
+        places = [param for param in verb.of(PYTHON) if param.place or param.leads]
+        lists = {param.name for param in verb.params if param.kind in LISTS}
+        key = verb.gives.partition(":")[0] if ":" in verb.gives else ""
         for place, value in zip(places, args, strict=False):
             named[place.name] = value
         rest = args[len(places) - 1 :]

@@ -38,8 +38,9 @@ class State:
     def manifest(self) -> dict[str, object]:
         """The manifest; {} if there is none, or it is damaged or of another version."""
         try:
-            with open(self.path("manifest.json"), encoding="utf-8") as file:
-                result = json.load(file)
+            # Read several times by each command; as text this would take twice as long.
+            with open(self.path("manifest.json"), "rb", buffering=0) as file:
+                result = json.loads(file.read())
         except (OSError, ValueError):
             return {}
         if not isinstance(result, dict) or not isinstance(result.get("generation"), int):
