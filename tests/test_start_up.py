@@ -303,8 +303,9 @@ def test_importing_languages_and_memories_compiles_none_of_their_patterns() -> N
         "import vaultmem_languages.facts, vaultmem_languages.reminder_phrase, vaultmem.text.secrets\n"
         "import vaultmem_languages.statements, vaultmem.text.recurrence, vaultmem.text.titles\n"
         "import vaultmem.operations.filing, vaultmem.operations.writing, vaultmem.recall.recall_text\n"
+        "import vaultmem.api.toolbox, vaultmem.dreams.note_names, vaultmem.dreams.summaries, vaultmem.recall.recall\n"
         "print([one for one in compiled if '/vaultmem' in one and '/vaultmem_obsidian/' not in one\n"
-        "       and '/vaultmem_logseq/' not in one])\n"
+        "       and '/vaultmem_logseq/' not in one and '/adapter/' not in one])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -29,6 +29,7 @@ from vaultmem.api.tool import (
 from vaultmem.api.verbs import JSON
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
+from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
     from queue import Queue
@@ -45,8 +46,8 @@ log = logging.getLogger("vaultmem.tools")
 GROUP = "vaultmem.tools"  # entry points: a Tool, or a function that takes the toolbox
 MOST = 1_000_000  # characters of arguments, and of an answer
 MOST_TEXT = 100_000  # characters of text given to a model at once
-_END = re.compile(r"^(?:`{3,}|</\w+>)$", re.MULTILINE)  # of quoted text
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_END = lazy(r"^(?:`{3,}|</\w+>)$", re.MULTILINE)  # of quoted text
+_NAME = lazy(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
 class Toolbox:
@@ -287,7 +288,7 @@ class Limiter:
 
 # --- messages
 
-_TYPED = re.compile(r"\bvaultmem [a-z]")
+_TYPED = lazy(r"\bvaultmem [a-z]")
 
 
 def for_tools(message: str) -> str:

@@ -12,10 +12,11 @@ from vaultmem.adapter.scan import hidden_spans
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import Memory, link_targets
 from vaultmem.notes.places import file_name
+from vaultmem.text.values import lazy
 
 # What a [[name]] refers to: a living memory, the successor of an archived one, something else, or nothing.
 
-_WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})([|#][^\[\]\n]{0,500})?\]\]")
+_WIKILINK = lazy(r"\[\[([^\[\]|#\n]{1,500})([|#][^\[\]\n]{0,500})?\]\]")
 _STEPS = 20  # longest chain of replacements followed
 
 

@@ -13,6 +13,7 @@ from vaultmem.dreams.short_texts import form, words
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
 from vaultmem.text.similarity import edits
+from vaultmem.text.values import lazy
 
 # Where in a note a link may be put.
 
@@ -33,9 +34,9 @@ _TAKEN = r"""
     | \b\w+://\S+ | (?<![!-~])[!-~]*[/\\@][!-\[\]-{}~]+ | (?<!\w)\#[^\s\#]+       # addresses, paths, tags
 """
 _FLAGS = re.MULTILINE | re.VERBOSE | re.IGNORECASE
-_METADATA = re.compile(_APART, _FLAGS)
-_NO_LINK = re.compile(_APART + _TAKEN, _FLAGS)
-_VISIBLE = re.compile(r"[^\n]")
+_METADATA = lazy(_APART, _FLAGS)
+_NO_LINK = lazy(_APART + _TAKEN, _FLAGS)
+_VISIBLE = lazy(r"[^\n]")
 
 
 class Note(NamedTuple):
@@ -84,13 +85,13 @@ MOST_WORDS = 6
 SHORTEST_CJK, LONGEST_CJK = 4, 12  # shorter ones are mostly ordinary words or parts of longer ones
 SINGLE = 6  # letters of a one-word title; shorter ones are mostly ordinary words
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-_RUN = re.compile(rf"[{_CJK}]{{2,}}")
-_WORD = re.compile(rf"[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
-_OPENS = re.compile(
+_RUN = lazy(rf"[{_CJK}]{{2,}}")
+_WORD = lazy(rf"[^\W_{_CJK}]+(?:['’-][^\W_{_CJK}]+)*")
+_OPENS = lazy(
     r"(?:^|[.!?:;|。！？：；])[\s\"'“”‘’(*_>#=~-]*(?:\d+[.)]\s+)?(?:\[.\]\s+)?[\s*_=~\"'“”‘’]*$"
 )
-_LABEL = re.compile(r"[*_ ]*[:：]")
-_DATE = re.compile(r"[\d\s.:/_-]+")
+_LABEL = lazy(r"[*_ ]*[:：]")
+_DATE = lazy(r"[\d\s.:/_-]+")
 
 
 class Name(NamedTuple):
@@ -176,15 +177,15 @@ def _is_meant(line: str, start: int, end: int, title: str) -> bool:
 
 # Whether a name is a misspelling of another; when in doubt, no.
 
-_HAN = re.compile(f"[{_CJK}]")
-_LEFT_OUT = re.compile(r"[^\w+#]|_")  # C, C++ and C# are three things
-_DIGITS = re.compile(r"\d+")
-_LETTERS = re.compile(r"[^\W_]+")
-_ENDING = re.compile(r"\.[A-Za-z]\w{1,4}$")  # of a file that is not a note
+_HAN = lazy(f"[{_CJK}]")
+_LEFT_OUT = lazy(r"[^\w+#]|_")  # C, C++ and C# are three things
+_DIGITS = lazy(r"\d+")
+_LETTERS = lazy(r"[^\W_]+")
+_ENDING = lazy(r"\.[A-Za-z]\w{1,4}$")  # of a file that is not a note
 _FILLED_IN = ("{{", "<%", "{%")  # to be filled in by a template
 _DAY_PART = form("day_part")
-_BETWEEN = re.compile(r"[\W_年月日号號]+")
-_PICTURE = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
+_BETWEEN = lazy(r"[\W_年月日号號]+")
+_PICTURE = lazy("[\u2600-\u27bf\U0001f300-\U0001faff]")
 SHORT = 5  # letters: in a name this short, any other letter makes another name
 LETTERS_PER_SLIP = 6
 SHORT_WORD = 3  # letters: "Team A" is not "Team B"

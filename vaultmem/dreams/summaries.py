@@ -3,7 +3,6 @@ sessions among the memories (the "logic" seed, section 3)."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
@@ -23,7 +22,7 @@ from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_title
-from vaultmem.text.values import TEXT_PROPERTIES, plural
+from vaultmem.text.values import TEXT_PROPERTIES, lazy, plural
 from vaultmem.vault.walk import without_records
 
 _OPEN, _CLOSE = "<<<", ">>>"
@@ -68,8 +67,8 @@ def question(task: str, pieces: Sequence[tuple[str, str]], most: int) -> Questio
 CAP = 60_000  # characters read
 MOST = 600  # sentences weighed
 LONGEST = 600  # longest sentence, in characters
-_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n+")
-_WORDS = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
+_ENDS = lazy(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n+")
+_WORDS = lazy(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
 _QUESTION, _CHAT = form("question"), form("chat")
 
 
@@ -219,7 +218,7 @@ LONGEST_SUMMARY = 4_000  # characters of one summary
 MOST_SENT_OF_ONE = 2_000  # characters of a memory sent to a model,
 MOST_SENT = 24_000  # and of a session
 FILED = "knowledge"
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROL = lazy("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # A summary names the author of its sources, so that it is trusted no more than they are; authors are never mixed.
 _COPIED = (*TEXT_PROPERTIES, "url", "global", "conversation_id")
 _NO_EVENTS = ("preferences", REMINDERS)  # in whatever session

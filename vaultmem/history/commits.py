@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from vaultmem.history.objects import BLOB, COMMIT, SHORT, Objects, Tree, blob_id, object_id
 from vaultmem.light import NamedTuple
+from vaultmem.text.values import lazy
 from vaultmem.vault.batch_record import AnswerChange, Batch, Step
 
 YOU, PERSON = "you", "person"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_CONTROL = lazy(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _LONGEST = 500  # characters of a line in a message
 
 

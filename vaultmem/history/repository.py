@@ -20,10 +20,11 @@ from vaultmem.errors import StateError
 from vaultmem.history import objects
 from vaultmem.history.commits import Chain
 from vaultmem.paths import make_private, replace_private
+from vaultmem.text.values import lazy
 
 BRANCH, DAMAGED = "refs/heads/main", ".damaged-"
 NO_GIT = "git is not installed, so there is no history and no undo; install git to have both"
-_TIP = re.compile(rf"^([0-9a-f]{{40}})(?: {BRANCH})?$", re.MULTILINE)
+_TIP = lazy(rf"^([0-9a-f]{{40}})(?: {BRANCH})?$", re.MULTILINE)
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _OURS = {
     "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",

@@ -4,7 +4,6 @@ lines that a person can read and edit; the ledger knows which failed the last ch
 from __future__ import annotations
 
 import contextlib
-import re
 
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.ledger import reads
@@ -17,6 +16,7 @@ from vaultmem.notes import pages
 from vaultmem.notes.places import EXPECTATIONS as NAME
 from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import quote_text
+from vaultmem.text.values import lazy
 from vaultmem.vault.files import decode, digest
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 MOST = 500
 _HEAD = "What a question has to find, one a line: `- question → words`. `vaultmem expect --run` checks it."
 _ARROW = " → "
-_LINE = re.compile(
-    r"[ \t]*[-*+][ \t]+(?P<question>\S.*?)[ \t]+(?:→|->)[ \t]+(?P<answer>\S.*?)[ \t]*"
-)
-_LINK = re.compile(r"\[\[([^]|#\n]+)[^]\n]*\]\]")
+_LINE = lazy(r"[ \t]*[-*+][ \t]+(?P<question>\S.*?)[ \t]+(?:→|->)[ \t]+(?P<answer>\S.*?)[ \t]*")
+_LINK = lazy(r"\[\[([^]|#\n]+)[^]\n]*\]\]")
 
 
 class Expectation(NamedTuple):

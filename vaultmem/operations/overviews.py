@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -25,7 +24,7 @@ from vaultmem.operations import generated, transcript
 from vaultmem.operations.past import is_by_conversation
 from vaultmem.text.sanitize import one_line, quote_text
 from vaultmem.text.times import stamp
-from vaultmem.text.values import plural
+from vaultmem.text.values import lazy, plural
 from vaultmem.vault import write
 
 if TYPE_CHECKING:
@@ -42,9 +41,9 @@ _HEADINGS = {
 }  # fmt: skip
 _ORDER = {action: number for number, action in enumerate(_HEADINGS)}
 # Properties that only dreams and decay need.
-_SILENT = re.compile(r"read [\d,.]+ times?|judged: .*|reinforced")
+_SILENT = lazy(r"read [\d,.]+ times?|judged: .*|reinforced")
 _SAYS_NOTHING = frozenset(["", "written"])
-_SCORES = re.compile(r"\s*\([01]\.\d+\)|\s[+-]\d+(?:\.\d+)?(?=[,;.\s]|$)")
+_SCORES = lazy(r"\s*\([01]\.\d+\)|\s[+-]\d+(?:\.\d+)?(?=[,;.\s]|$)")
 _PLAIN = str.maketrans({"`": "'", "#": "＃", "<": "‹"})
 _ABOUT_CHANGES = (
     "vaultmem writes this page after its jobs; changes made here are lost. `vaultmem undo` takes any of it back, and"

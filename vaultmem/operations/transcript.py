@@ -27,16 +27,16 @@ from vaultmem.operations import generated
 from vaultmem.text.sanitize import not_run, quote_text
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
-from vaultmem.text.values import json_object
+from vaultmem.text.values import json_object, lazy
 from vaultmem.vault.batch_record import Header
 
 MOST = 1_000  # newest turns on a page
 MOST_CHARACTERS = 1_000_000
 PRIVATE = "(private)"
 _NAMES = {USER: "You", ASSISTANT: "Assistant"}
-_NO_NAME = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that means nothing to a person
+_NO_NAME = lazy(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that means nothing to a person
 _SHORT = 8  # characters of such an id
-_MARKS = re.compile(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
+_MARKS = lazy(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
 _KEYS = ("id", "role", "created_at", "hash")  # of each line
 _HASH = 12  # digits that identify a line's words
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>[]#"})

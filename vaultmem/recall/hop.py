@@ -7,7 +7,6 @@ themselves, people say "I".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -20,7 +19,7 @@ from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import plain
 from vaultmem.search.rank import content_words
-from vaultmem.text.values import plural
+from vaultmem.text.values import lazy, plural
 
 BRIDGES = 5  # candidates whose names may be followed
 MOST_NAMED = 3  # names per candidate
@@ -30,9 +29,9 @@ SHARE = 0.85  # share of the naming line's score for the best result of the seco
 NEARER = 0.35  # least cosine of a block with the name but no other word of the question
 LEAST = 0.6  # share of the second round's best score
 SHORT = 200  # characters of a memory that gives the person's name
-_LINK = re.compile(r"\[\[([^\]|#^\n]+)")
+_LINK = lazy(r"\[\[([^\]|#^\n]+)")
 # Capitalized words not at the start of a sentence.
-_NAME = re.compile(r"(?<![.!?:] )(?<=[\w,;] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*")
+_NAME = lazy(r"(?<![.!?:] )(?<=[\w,;] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*")
 _SELF = frozenset(("i", "my", "me", "we", "our", "us", "mine"))
 
 

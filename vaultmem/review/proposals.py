@@ -23,7 +23,7 @@ from vaultmem.memories.store import Session
 from vaultmem.notes.places import OUTLINE
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
-from vaultmem.text.values import json_object, plural
+from vaultmem.text.values import json_object, lazy, plural
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -188,11 +188,11 @@ _TEMPLATES = (  # editor settings: a file, and a key in it
 )
 _ATTACHMENTS = (".obsidian/app.json", "attachmentFolderPath")
 _DAILY = (".obsidian/daily-notes.json", "template")
-_FILLED_IN = re.compile(
+_FILLED_IN = lazy(
     r"<%[*_-]?\s|\{\{(?:date|time|title|name|content|value|VALUE|author)\b[^{}\n]{0,60}\}\}"
 )
-_DRAWN = re.compile(r"^(?:excalidraw-plugin|kanban-plugin)\s*:", re.MULTILINE)
-_LOGSEQ = re.compile(r"^\s*(?:[-*]\s+)?template::", re.MULTILINE)
+_DRAWN = lazy(r"^(?:excalidraw-plugin|kanban-plugin)\s*:", re.MULTILINE)
+_LOGSEQ = lazy(r"^\s*(?:[-*]\s+)?template::", re.MULTILINE)
 
 
 def _folders(path: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 
 from vaultmem.errors import ModelError
@@ -17,7 +16,7 @@ from vaultmem.search.cache import filter_notes
 from vaultmem.search.keyword_search import Question
 from vaultmem.search.query import Ask, Hit, Query, Term, parse
 from vaultmem.search.search import Searcher
-from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.text.values import TYPE_CHECKING, lazy, value
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
 
 
 Points = dict[int, tuple[float, str]]  # note -> points and the reason
-_WORD = re.compile(r"\w+")
+_WORD = lazy(r"\w+")
 
 
 def _by_meaning(searcher: Searcher, note: int) -> Points:
