@@ -185,10 +185,10 @@ def test_without_an_agent_memories_import_what_they_need(
     assert len(modules) <= most, (len(modules), sorted(modules))
 
 
-def test_a_hook_without_an_agent_loads_no_model_and_no_git(
+def test_a_hook_without_an_agent_loads_no_model_no_git_and_no_history(
     indexed: Path, remembering: Path
 ) -> None:
-    heavy = MODEL_AND_GIT | {"subprocess"}
+    heavy = MODEL_AND_GIT | {"subprocess", "logging", "tempfile", "typing", "vaultmem.history"}
     for vault in (indexed, remembering):
         modules = loaded("hook", "session-start", "--harness", "claude", "--vault", str(vault))
         assert not modules & heavy

@@ -1,4 +1,4 @@
-"""How a long job reports its progress."""
+"""How a long job reports its progress, and where a problem is logged."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from _contextvars import ContextVar  # what contextvars provides, without import
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from vaultmem.light import TYPE_CHECKING, Protocol
+from vaultmem.light import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
+    from logging import Logger
     from typing import TypeVar
 
     _T = TypeVar("_T")
@@ -61,3 +62,23 @@ def track(name: str, items: Sequence[_T]) -> Iterator[_T]:
     for item in items:
         yield item
         heard.advance()
+
+
+# What went wrong, or was done, in the log.
+
+
+class _Late:
+    """A logger that is looked up when something is logged."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, method: str) -> object:
+        from logging import getLogger
+
+        return getattr(getLogger(self._name), method)
+
+
+def logger(name: str) -> Logger:
+    """Like logging.getLogger(); logging, which imports a dozen modules, is imported when something is logged."""
+    return cast("Logger", _Late(name))

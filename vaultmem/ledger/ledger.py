@@ -21,12 +21,14 @@ from vaultmem.errors import DamagedError, StateError, UnconfirmedError, Vaultmem
 from vaultmem.index.catalog import as_state_error
 from vaultmem.light import TYPE_CHECKING, NamedTuple, allocate_lock
 from vaultmem.paths import keep_private, make_private
+from vaultmem.progress import logger
 
 if TYPE_CHECKING:
-    import logging
     from typing import TypeVar
 
     T = TypeVar("T")
+log = logger("vaultmem.agent.jobs")
+
 CUT_SHORT = "did not end: vaultmem or the computer was stopped"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, seen REAL NOT NULL, waiting REAL, last_run REAL,
@@ -315,7 +317,7 @@ class Runs:
         took, last_ok = time.monotonic() - ticks, started if ok else before.last_ok
         run = begun._replace(ok=ok, result=_plain(result), seconds=took, last_ok=last_ok)
         self._keep(run, f"how {name} ended")
-        _log().info("%s: %s", name, run.result)
+        log.info("%s: %s", name, run.result)
         return run
 
     def _keep(self, run: Run, what: str) -> None:
@@ -328,15 +330,9 @@ class Runs:
         try:
             self._ledger.write_runs(runs, self._now())
         except StateError as error:
-            _log().warning("%s cannot be written down: %s", what, error)
+            log.warning("%s cannot be written down: %s", what, error)
             return str(error)
         return ""
-
-
-def _log() -> logging.Logger:
-    import logging  # readers of the ledger ignore this
-
-    return logging.getLogger("vaultmem.agent.jobs")
 
 
 def _outcome(name: str, work: Callable[[], str]) -> tuple[bool | None, str]:
@@ -349,7 +345,6 @@ def _outcome(name: str, work: Callable[[], str]) -> tuple[bool | None, str]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        log = _log()
         log.error("the job %s failed", name, exc_info=True)
         return False, f"{type(error).__name__} {error}".strip()
 

@@ -22,6 +22,7 @@ from vaultmem.memories.model import Memory, MemoryRecord, new_id
 from vaultmem.memories.records import Known
 from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.places import OUTLINE, file_name, is_recorded
+from vaultmem.progress import Silent, logger
 from vaultmem.vault import identity
 from vaultmem.vault.batch_record import DOING, PlannedWrite
 from vaultmem.vault.files import Root, content
@@ -42,15 +43,11 @@ if TYPE_CHECKING:
     from vaultmem.vault.batches import Batches
 
 
+log = logger("vaultmem.memories")
+
 YOU = "you"
 WHOLE = 1 << 40  # most bytes read of a file
 ALL = None  # paths that may have changed
-
-
-def _warn(line: str) -> None:
-    import logging  # a quarter of what a list needs
-
-    logging.getLogger("vaultmem.memories").warning("%s", line)
 
 
 class MemoryStore:
@@ -165,7 +162,7 @@ class MemoryStore:
             identity.check(self.vault)
             messages = self.batches.heal()
             for line in messages:
-                _warn(line)
+                log.warning("%s", line)
             self._is_healed = True
             if messages:
                 self._touched = ALL
@@ -224,7 +221,6 @@ class MemoryStore:
         from vaultmem.index import sync
         from vaultmem.index.catalog import catalog_errors
         from vaultmem.index.compare import Place, Work
-        from vaultmem.progress import Silent
 
         try:
             with catalog_errors(), sync.open_indexer(self.state, self.config) as indexer:
@@ -233,7 +229,7 @@ class MemoryStore:
         except (VaultmemError, OSError) as error:
             self.state.fall_behind()
             why = str(error).partition(" (")[0]
-            _warn(f"vaultmem: {why}; what was written is indexed by the next search")
+            log.warning("vaultmem: %s; what was written is indexed by the next search", why)
 
     def remember(self) -> int:
         """Commit finished batches and people's edits to the history. Returns the number of commits."""

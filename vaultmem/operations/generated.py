@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -13,6 +12,7 @@ from vaultmem.memories.store import MemoryStore
 from vaultmem.notes import pages
 from vaultmem.notes.places import OUTLINE
 from vaultmem.paths import replace_private
+from vaultmem.progress import logger
 from vaultmem.text.values import json_object
 from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.files import decode
@@ -22,7 +22,7 @@ BY = "vaultmem"  # the property `generated` of notes that are never read back
 ABOUT = "vaultmem writes this page; changes made here are lost."
 _STATE_FILE = "pages.json"  # in the state folder
 _LONGEST_COPY = 10_000_000  # bytes
-log = logging.getLogger("vaultmem.memories")
+log = logger("vaultmem.memories")
 
 
 def head(style: str) -> str:

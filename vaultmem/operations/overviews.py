@@ -3,7 +3,6 @@ weeks, Memory.md lists them by category. Written after jobs, and only with new c
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from vaultmem.notes.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.notes.places import GENERATED, OUTLINE, file_name
 from vaultmem.operations import generated, transcript
 from vaultmem.operations.past import is_by_conversation
+from vaultmem.progress import logger
 from vaultmem.text.sanitize import one_line, quote_text
 from vaultmem.text.times import stamp
 from vaultmem.text.values import lazy, plural
@@ -50,7 +50,7 @@ _ABOUT_CHANGES = (
     " `vaultmem history` knows more."
 )
 _ITEM, _WEEK, _ACTION = "-", "##", "###"  # line prefixes of the page
-log = logging.getLogger("vaultmem.memories")
+log = logger("vaultmem.memories")
 
 
 def _page(title: str, lines: Iterable[tuple[str, str]], style: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Mapping
 
 from vaultmem.adapter import JsonObject, Value
@@ -30,6 +29,7 @@ from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import ARCHIVE
 from vaultmem.operations.reading import find_removed
+from vaultmem.progress import logger
 from vaultmem.text.times import stamp
 from vaultmem.vault.batch_record import AnswerChange, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.reports import ChangeReport, CommitReport, Skipped, UndoReport
     from vaultmem.synclog.log_entries import Written
 
-log = logging.getLogger("vaultmem.memories")
+log = logger("vaultmem.memories")
 
 MOST = 1_000
 ALL = 10_000  # commits searched

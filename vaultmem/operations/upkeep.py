@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,6 +31,7 @@ from vaultmem.memories.reports import (
 )
 from vaultmem.memories.store import Session
 from vaultmem.operations import leaving, overviews
+from vaultmem.progress import logger
 from vaultmem.review import advice, review
 from vaultmem.review.advice import Doubt
 from vaultmem.schedule import next_time
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.api.memory_vault import MemoryVault
 
-log = logging.getLogger("vaultmem.memories")
+log = logger("vaultmem.memories")
 
 Step = Callable[[Draft, Options], None]
 

@@ -25,7 +25,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.memories.reports import ChangeReport, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
-from vaultmem.operations import own_notes, past
+from vaultmem.operations import own_notes
 from vaultmem.pending import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import Item, days_later, is_listable, is_over, words_of
@@ -188,6 +188,8 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
 
 def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> JsonObject:
     """Undo an answer and all its effects, by its entry in the history."""
+    from vaultmem.operations import past  # brings the history, which due items do not need
+
     by, dry_run = params.text("by"), params.flag("dry_run")
     what = {"commit": commit, "by": by, "dry_run": dry_run, "effects": True}
     undone = past.undo(session, Arguments(what))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
-from vaultmem.light import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
@@ -72,11 +71,11 @@ class Pending:
         # Answers may not have been carried out, as a kill may have interrupted that.
         self.unsettled = True
         self.ticked: list[AnswerChange] = []  # answers taken from the page, for the history
-        self._writing = threading.Lock()
+        self._writing = allocate_lock()
         self._planned: tuple[object, datetime, alarms.Planned] = (
             None, datetime.min.replace(tzinfo=UTC), alarms.Planned([], [], None),
         )  # fmt: skip
-        self._notifying = threading.Lock()  # separate from the other lock: a desktop may be slow
+        self._notifying = allocate_lock()  # separate from the other lock: a desktop may be slow
         self._forgot: float | None = None  # when obsolete entries were last dropped
 
     @cached_property

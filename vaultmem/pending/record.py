@@ -3,16 +3,15 @@ folder, where other machines see it. All are read as one; of two entries for one
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger.ledger import Ledger
+from vaultmem.light import TYPE_CHECKING, RLock
 from vaultmem.memories.item_answers import Answer, Answers
 from vaultmem.notes.places import SYNC
+from vaultmem.progress import logger
 from vaultmem.synclog import log_entries, log_folder
 from vaultmem.synclog.log_entries import Key, Notified, Page, Turn, Written
 from vaultmem.text.times import seconds, stamp
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from vaultmem.index.state import State
     from vaultmem.notes.dialects import Rulebook
 
-log = logging.getLogger("vaultmem.reminders")
+log = logger("vaultmem.reminders")
 
 DAY = 86_400.0  # seconds
 KEEP_FOR = 60 * DAY  # how long answers to missing items are kept, for other machines
@@ -40,7 +39,7 @@ class Record:
         self.problem = ""
         self.ledger_only = False  # the vault may not be there
         self.awake = ""  # since when this machine is awake, set by the agent
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._ledger, self._pages = ledger, pages
         self._silent: dict[str, str] = {}  # other machines and their last sign of life
         # All entries, by the version of the ledger and pages that they come from.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
@@ -17,7 +15,7 @@ from vaultmem.index import catalog_read
 from vaultmem.index.catalog import COPIED, Catalog
 from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
 from vaultmem.ledger.ledger import Ledger
-from vaultmem.light import NamedTuple
+from vaultmem.light import NamedTuple, allocate_lock
 from vaultmem.memories.access import is_private, scope_of
 from vaultmem.memories.item_answers import (
     SNOOZED,
@@ -29,12 +27,13 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.notes import blocks
 from vaultmem.notes.places import REMINDERS, folded_name, in_conversation
+from vaultmem.progress import logger
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import Due, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Written
 from vaultmem.text.values import EVERYBODY
 
-log = logging.getLogger("vaultmem.reminders")
+log = logger("vaultmem.reminders")
 
 
 # --- Times in notes at which something is due
@@ -121,7 +120,7 @@ class Agenda:
     def __init__(self, ledger: Ledger, folder: str) -> None:
         self._ledger = ledger
         self._folder = folder  # the memory folder
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._index: tuple[str, int] | None = None
         self._seq: int | None = None
         self._notes: dict[int, _OfNote] = {}

@@ -8,7 +8,6 @@ fails unexpectedly stays recorded: pending.md has it, and the person is not noti
 
 from __future__ import annotations
 
-import logging
 import os
 import time as timer
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from vaultmem.errors import NotificationError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_believed
 from vaultmem.notes.places import editor_uri, page_path
+from vaultmem.progress import logger
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import is_over
 from vaultmem.synclog.log_entries import ALONE, BASELINE, Notified, Turn
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from vaultmem.notes.dialects import Rulebook
     from vaultmem.reminders.desktop import Desktop
 
-log = logging.getLogger("vaultmem.reminders")
+log = logger("vaultmem.reminders")
 
 MOST_AGAIN = 3  # repeated notifications of an overdue item
 MOST_SINGLE = 3  # alarms at one moment; more become one

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -228,7 +227,7 @@ def machine_name(ledger: Ledger) -> str:
     if names := ledger.rows("SELECT name FROM machine", _name):
         return names[0]
     host = re.sub(r"[^a-z0-9]+", "-", os.uname().nodename.partition(".")[0].lower()).strip("-")
-    name = f"{host[:24].strip('-') or 'machine'}-{secrets.token_hex(3)}"
+    name = f"{host[:24].strip('-') or 'machine'}-{os.urandom(3).hex()}"
     with ledger.writing(clock.seconds()) as db:
         db.execute("INSERT OR IGNORE INTO machine VALUES (1, ?)", (name,))
         return _name(db.execute("SELECT name FROM machine").fetchone())  # of the faster process
