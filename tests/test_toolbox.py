@@ -216,6 +216,9 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
         g = not_there_at_all:tool
         """)
     )
+    for odd in ("a-1.dist-info/entry_points.txt", "b-1.dist-info"):  # neither can be read
+        (folder / odd).mkdir(parents=True)
+    (folder / "c-1.egg-info").write_text("")
     monkeypatch.syspath_prepend(str(folder))
     box = Toolbox()
     assert [tool.name for tool in box.tools()] == [*OURS, "echo_it"]

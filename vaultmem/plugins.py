@@ -53,10 +53,12 @@ def _read(root: int, path: str, groups: dict[str, dict[str, str]]) -> None:
     """Add the entry points of one distribution. File objects, and paths from the root, would take twice as long."""
     try:
         handle = os.open(path, os.O_RDONLY, dir_fd=root)
+        try:
+            data = os.read(handle, os.fstat(handle).st_size)
+        finally:
+            os.close(handle)
     except OSError:  # it has no entry points
         return
-    data = os.read(handle, os.fstat(handle).st_size)
-    os.close(handle)
     if b"[%b" % _GROUPS.encode() not in data:
         return
     group = ""
