@@ -123,3 +123,20 @@ def test_a_file_system_that_cannot_keep_names_takes_files_all_the_same(
     monkeypatch.setattr(os, "fsync", fsync)
     paths.replace_private(f"{tmp_path}/tokens.json", "{}", sync=True)
     assert (tmp_path / "tokens.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[1]", b'"text"', b'{"a": 1', b"\xff\xfe{}", b"[" * 100_000, b'{"a":' * 100_000],
+    ids=["empty", "list", "text", "cut", "not UTF-8", "deep list", "deep object"],
+)
+def test_a_state_file_that_holds_anything_else_counts_as_missing(
+    data: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "state.json"
+    assert paths.read_json(file) == {}
+    file.write_bytes(data)
+    assert paths.read_json(file) == {}
+    assert paths.read_json(tmp_path) == {}
+    file.write_text('{"é": [1, null]}', "utf-8")
+    assert paths.read_json(str(file)) == {"é": [1, None]}

@@ -15,6 +15,7 @@ from vaultmem.errors import StateError, VaultNotFoundError
 TYPE_CHECKING = False  # as in text.values, without importing another file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Any
 
 try:  # the same function; hashlib would also load OpenSSL, a quarter of a bare Python start
     from _blake2 import blake2b as blake2b  # noqa: PLC0414 - for others, too
@@ -182,6 +183,18 @@ def replace_private(
         if os.path.lexists(fresh):
             os.unlink(fresh)
         raise
+
+
+def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The JSON object in a file; {} if the file is missing, unreadable or damaged, or holds another value."""
+    from vaultmem.text.values import json_object  # not needed for a path
+
+    try:
+        # As text, and through a buffer, this would take twice as long.
+        with open(path, "rb", buffering=0) as file:
+            return json_object(file.read())
+    except OSError:
+        return {}
 
 
 def flush_names(folder: str | os.PathLike[str]) -> None:

@@ -96,13 +96,11 @@ def _file() -> str:
 
 def _recorded() -> dict[str, tuple[str, list[Gap]]]:
     try:
-        with open(_file(), encoding="utf-8") as file:
-            rows = json.load(file)
         return {
             path: (str(text), [(int(at), int(length), str(before)) for at, length, before in gaps])
-            for path, (text, gaps) in rows.items()
+            for path, (text, gaps) in paths.read_json(_file()).items()
         }
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError):
         return {}
 
 

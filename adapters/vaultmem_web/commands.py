@@ -3,7 +3,6 @@ the plugin that shows the page in a vault."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import webbrowser
@@ -127,8 +126,5 @@ def _remove(files: list[Path]) -> None:
 
 
 def _is_ours(folder: Path) -> bool:
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return not any(folder.glob("*.json"))
-    return isinstance(manifest, dict) and manifest.get("author") == "vaultmem"
+    manifest = paths.read_json(folder / "manifest.json")
+    return manifest.get("author") == "vaultmem" if manifest else not any(folder.glob("*.json"))

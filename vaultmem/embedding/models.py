@@ -14,7 +14,7 @@ from vaultmem.embedding.embed import Embedder, TextEmbedder, as_model_error, qui
 from vaultmem.errors import ModelError
 from vaultmem.index import refuse_if_off
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
-from vaultmem.paths import replace_private, sha256_of
+from vaultmem.paths import read_json, replace_private, sha256_of
 from vaultmem.text.values import file_text
 
 if TYPE_CHECKING:
@@ -176,12 +176,7 @@ def _inspect(folder: Path, weights: str) -> Model:
 
 def _pooling(folder: Path) -> str:
     """The pooling: mean, as for most models, unless the folder says to use the first token."""
-    try:
-        settings = json.loads((folder / POOLING).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return "mean"
-    wants_first = isinstance(settings, dict) and settings.get("pooling_mode_cls_token") is True
-    return "cls" if wants_first else "mean"
+    return "cls" if read_json(folder / POOLING).get("pooling_mode_cls_token") is True else "mean"
 
 
 def _fingerprint(folder: Path, names: tuple[str, ...]) -> str:
@@ -198,8 +193,8 @@ def _fingerprint(folder: Path, names: tuple[str, ...]) -> str:
 
 def _read_record(record: Path) -> Model | None:
     try:
-        return Model(**json.loads(record.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        return Model(**read_json(record))
+    except TypeError:  # there is none, or of an earlier form
         return None
 
 

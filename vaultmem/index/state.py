@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from vaultmem.errors import LockedError, StateError
 from vaultmem.index import ANALYZER, catalog
-from vaultmem.paths import make_private, replace_private, state_folder
+from vaultmem.paths import make_private, read_json, replace_private, state_folder
 
 FORMAT = 1
 _VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": ANALYZER}
@@ -37,15 +37,9 @@ class State:
 
     def manifest(self) -> dict[str, object]:
         """The manifest; {} if there is none, or it is damaged or of another version."""
-        try:
-            # Read several times by each command; as text this would take twice as long.
-            with open(self.path("manifest.json"), "rb", buffering=0) as file:
-                result = json.loads(file.read())
-        except (OSError, ValueError):
-            return {}
-        if not isinstance(result, dict) or not isinstance(result.get("generation"), int):
-            return {}
-        return result if all(result.get(k) == v for k, v in _VERSIONS.items()) else {}
+        result = read_json(self.path("manifest.json"))
+        is_ours = all(result.get(name) == version for name, version in _VERSIONS.items())
+        return result if is_ours and isinstance(result.get("generation"), int) else {}
 
     def generation(self) -> str | None:
         """The folder of the generation in force, if its parts exist."""

@@ -11,9 +11,8 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
 from vaultmem.notes import pages
 from vaultmem.notes.places import OUTLINE
-from vaultmem.paths import replace_private
+from vaultmem.paths import read_json, replace_private
 from vaultmem.progress import logger
-from vaultmem.text.values import json_object
 from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.files import decode
 from vaultmem.vault.walk import Entry as File
@@ -49,7 +48,7 @@ def is_taken(store: MemoryStore, path: str) -> bool:
 
 def of_others(store: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, str, float]]:
     """Generated pages whose content differs from what this machine wrote: path, content, and since when."""
-    last = _last_texts(store)
+    last = read_json(store.state.path(_STATE_FILE))
     for file in every:
         data = store.bytes_of(file.raw, _LONGEST_COPY)
         if data and last.get(file.path) != files.digest(data) and is_generated(data):
@@ -60,7 +59,7 @@ def of_others(store: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, 
 def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
     """Write pages where there is nothing, or over generated ones, if this machine has something new to say or a merge
     left both versions of one. Returns how many."""
-    last = _last_texts(store)
+    last = read_json(store.state.path(_STATE_FILE))
     before, written = dict(last), 0
     try:
         for path, text in texts.items():
@@ -75,14 +74,6 @@ def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
             with contextlib.suppress(OSError):  # then a page is rewritten once more than needed
                 replace_private(store.state.path(_STATE_FILE), json.dumps(last))
     return written
-
-
-def _last_texts(store: MemoryStore) -> dict[str, str]:
-    try:
-        with open(store.state.path(_STATE_FILE), encoding="utf-8") as file:
-            return json_object(file.read())
-    except (OSError, ValueError):
-        return {}
 
 
 def _replace_generated(path: str, data: bytes) -> Callable[[bytes | None], bytes]:

@@ -17,7 +17,7 @@ import os
 
 from vaultmem.errors import VaultGoneError, VaultmemError
 from vaultmem.light import NamedTuple
-from vaultmem.paths import replace_private, state_folder, vault_id
+from vaultmem.paths import read_json, replace_private, state_folder, vault_id
 from vaultmem.text.values import lazy
 from vaultmem.vault.files import Root
 from vaultmem.vault.walk import identity
@@ -73,11 +73,7 @@ def follow(vault: str) -> None:
 
 def _path_of(state: str) -> str:
     """The former path of a state folder's vault; "" if unknown."""
-    try:
-        with open(f"{state}/manifest.json", encoding="utf-8") as file:
-            return str(json.load(file)["vault"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    return str(read_json(f"{state}/manifest.json").get("vault", ""))
 
 
 def remember(vault: str, memory_folder: str) -> None:
@@ -117,13 +113,12 @@ def _read_marker(vault: str) -> _Known | None:
 
 
 def _read_record(folder: str) -> _Known | None:
+    record = read_json(f"{folder}/{RECORD}")
     try:
-        with open(f"{folder}/{RECORD}", encoding="utf-8") as file:
-            record = json.load(file)
         return _Known(
             int(record["device"]), int(record["inode"]), str(record["marker"]), str(record["id"])
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 

@@ -23,7 +23,7 @@ from vaultmem import now
 from vaultmem.adapter import JsonObject
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import ASSISTANT, USER, derived_id
-from vaultmem.paths import FolderLock, make_private, replace_private
+from vaultmem.paths import FolderLock, make_private, read_json, replace_private
 
 log = logging.getLogger("vaultmem.turns")
 
@@ -319,9 +319,8 @@ class ChatCounts:
 
 def read_counts(folder: str) -> dict[str, int] | None:
     """The counts of the latest proxy; None if there was none."""
+    result = read_json(f"{folder}/{COUNTS}")
     try:
-        with open(f"{folder}/{COUNTS}", encoding="ascii") as file:
-            result = json.load(file)
         return {name: int(result[name]) for name in ("since", *OUTCOMES)}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None

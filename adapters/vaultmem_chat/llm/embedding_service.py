@@ -20,7 +20,7 @@ from vaultmem.credentials import Key
 from vaultmem.embedding.embed import TextEmbedder, normalize_rows, vector_of
 from vaultmem.embedding.models import DEFAULT, Model, model_key
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
-from vaultmem.paths import replace_private
+from vaultmem.paths import read_json, replace_private
 from vaultmem.text import secrets, times, urls
 from vaultmem.text.values import in_batches
 from vaultmem_chat.llm.llm import Patience, lasting_reply, refusal
@@ -188,10 +188,7 @@ class ServiceEmbedder(TextEmbedder):
         return len(row)
 
     def _read_record(self) -> int | None:
-        try:
-            result = json.loads(self._record.read_text(encoding="ascii"))["dimensions"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
+        result = read_json(self._record).get("dimensions")
         return result if isinstance(result, int) and result > 0 else None
 
 
