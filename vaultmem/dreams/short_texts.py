@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from vaultmem.adapter import Statement
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
-from vaultmem.text.values import lazy, without_editor_lines
+from vaultmem.text.values import lazy, remembers_last, without_editor_lines
 
 CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"
@@ -120,6 +120,7 @@ def plain(text: str) -> str:
     return _CORRECTS.sub("", text, count=1) or text
 
 
+@remembers_last
 def without_ended(new: str, old: str) -> str:
     """The newer text without what it says is no longer so, if the older text states that: "It is on Monday now" for
     "It is on Monday, not Friday" beside "It is on Friday"."""

@@ -129,8 +129,7 @@ class _Work:
 
     def _restore(self, memory: Memory, answer: Answer) -> None:
         # Every machine may do this, so it must give the same bytes on all of them.
-        sets: dict[str, Value] = {ANSWERED: None, "updated_at": answer.at}
-        plan = Plan("restore", (restored(self._session.view, memory, "snoozed since", **sets),))
+        plan = _restoring(self._session, memory, "snoozed since", updated_at=answer.at)
         if self._dry_run:
             self.settled.add_changes(answer.id, report_planned(self._session, plan))
             return
@@ -366,7 +365,11 @@ def restore_plan(session: Session, id_: str) -> Plan | None:
     memory = answered_reminders(session).get(id_)
     if memory is None:
         return None
-    change = restored(session.view, memory, "its answer was taken back", **{ANSWERED: None})
+    return _restoring(session, memory, "its answer was taken back")
+
+
+def _restoring(session: Session, memory: Memory, why: str, **sets: Value) -> Plan:
+    change = restored(session.view, memory, why, **{ANSWERED: None, **sets})
     return Plan("restore", (change,))
 
 
