@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent_run import _dies_with_us, until
+from tests.agent_run import DYING, until
 from vaultmem.config import Config
 from vaultmem.vectors.shared_index import ACCEPT, ANSWER, Mirror, Place, Setup
 from vaultmem.vectors.vectors import VectorStore
@@ -42,8 +42,8 @@ class Server:
     def start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._process = subprocess.Popen(
-            [PROGRAM, "run", "--path", str(self._folder), "--port", str(self.port)],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self._folder, preexec_fn=_dies_with_us,  # noqa: PLW1509 - as in agent_run
+            [*DYING, PROGRAM, "run", "--path", str(self._folder), "--port", str(self.port)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self._folder,
             env={**os.environ, "ANONYMIZED_TELEMETRY": "False"},
         )  # fmt: skip
         until(self._answers, 60)

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from tests import tables
+from tests import kill_points, tables
 from tests.index_dump import synced
 from tests.laws import NEW, examples
 from tests.real_llm import real_llm
@@ -92,9 +92,10 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    """Order the selected tests: long files first, rows of a table together."""
+    """Order the selected tests: files that fork and long files first, rows of a table together."""
     yield
     rank = {name: float(number) for number, name in enumerate(LONG)}
+    rank |= {item.path.stem: -1.0 for item in items if _forks(item)}
     if not config.getoption("rows"):
         items[:] = tables.joined(items)
     if seed := config.getoption("shuffle"):
@@ -102,6 +103,14 @@ def pytest_collection_modifyitems(
         chance.shuffle(items)
         rank = {name: chance.random() for name in sorted({item.path.stem for item in items})}
     items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))
+
+
+def _forks(item: pytest.Item) -> bool:
+    """Whether its file forks the test process dozens of times. That takes longer the more memory the process has: at
+    the end of all tests ten times as long as at the beginning."""
+    module = item.getparent(pytest.Module)
+    names = vars(module.obj).values() if module else ()
+    return any(getattr(one, "__module__", "") == kill_points.__name__ for one in names)
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

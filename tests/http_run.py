@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.agent_run import PATIENCE, _dies_with_us, until
+from tests.agent_run import DYING, PATIENCE, until
 from tests.cli_run import started
 from vaultmem import paths
 from vaultmem_server.tokens import ADMIN, READ, WRITE, TokenStore
@@ -119,9 +119,9 @@ def opened(folder: Path, *more: str) -> Iterator[Door]:
 @contextmanager
 def serving(words: list[str]) -> Iterator[int]:
     """A `vaultmem serve` with these words, until the end of the test; gives the port where it answers."""
-    command = [sys.executable, "-m", "vaultmem", "serve", *words]
+    command = [*DYING, sys.executable, "-m", "vaultmem", "serve", *words]
     environ = {**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off"}
-    with started(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us, env=environ) as process:
+    with started(command, stderr=subprocess.PIPE, env=environ) as process:
         assert process.stderr
         line = process.stderr.readline().decode()
         port = int(re.findall(r":(\d+)/mcp", line)[0])

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent_run import _dies_with_us, until
+from tests.agent_run import DYING, until
 from tests.cli_run import one_line, process, ran
 from tests.index_dump import synced
 from tests.lazy import Lazy
@@ -36,9 +36,8 @@ class Process:
         self._lines: list[str] = []
         self.clients: list[openai.OpenAI] = []  # to be closed
         self.child = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "vaultmem", "proxy", "--port", "0", "--vault", str(vault), *words],
+            [*DYING, sys.executable, "-W", "error", "-m", "vaultmem", "proxy", "--port", "0", "--vault", str(vault), *words],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ},
-            preexec_fn=_dies_with_us,  # noqa: PLW1509 - nothing is done there but one call of the system
         )  # fmt: skip
         self._reading = threading.Thread(target=self._read)
         self._reading.start()
