@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, lru_cache
 
 from vaultmem.adapter import Properties
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 YOU = "you"
+MOST_REMEMBERED = 5000  # ids: an agent asks again for those of every due item whenever it looks what rings
 _SHORTEST_ID = 6
 
 
@@ -93,6 +94,7 @@ def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
     return [f"vm-{by_digest[digest]}" for digest in digests]
 
 
+@lru_cache(MOST_REMEMBERED)
 def _digest(source: str, key: str) -> str:
     sha256, b32encode = _hashing()
     data = f"{source}\0{key}".encode("utf-8", "surrogatepass")
