@@ -42,7 +42,7 @@ def put(file: Path, text: str | bytes) -> Path:
 @pytest.fixture(scope="module")
 def live(own: Path) -> Iterator[Agent]:
     """One agent for everything that people and editors do to notes."""
-    with agent_on(fill(own / "vault", 400)) as agent:  # a few may be deleted without confirmation
+    with agent_on(fill(own / "vault", 150)) as agent:  # 30 may be deleted without confirmation
         yield agent.watches()
 
 
