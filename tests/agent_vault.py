@@ -65,7 +65,7 @@ class Reader(threading.Thread):
     def run(self) -> None:
         while not self.ending.is_set():
             try:
-                said = self.agent.call("search", query=self.words, limit=100)
+                said = self.agent.call("search", query=self.words, limit=20)
                 self.seen.append(frozenset(one["path"] for one in said["results"]))
                 self.remarks.update(said.get("remarks") or [])
             except Exception as error:  # noqa: BLE001 - whatever it is, the test shall say it
