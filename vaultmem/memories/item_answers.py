@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 YOU = "you"
-MOST_REMEMBERED = 5000  # ids: an agent asks again for those of every due item whenever it looks what rings
+MOST_REMEMBERED = 5000  # ids: an agent looks for what rings again and again
 _SHORTEST_ID = 6
 
 
