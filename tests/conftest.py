@@ -122,9 +122,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what lives until the end from garbage collection."""
+    """Exempt what lives until the end from garbage collection, and collect the rest less often than by default: 5 % of
+    the work of the tests."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
     gc.enable()
 
 
