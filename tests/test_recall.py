@@ -38,6 +38,14 @@ def test_notes_are_in_unless_they_are_unwanted(knowing: Path) -> None:
     assert "Ketley" not in ran(*words, "--no-notes").out
 
 
+def test_a_line_that_is_split_into_blocks_is_told_once(vault: Path, write: Write) -> None:
+    long = " ".join(f"The boiler hums in way {number}." for number in range(120))
+    write("Hums.md", f"# Boiler\n\nIt hums.\n\n{long}\n")
+    synced(vault)
+    told = ran("recall", "boiler hums", "--vault", str(vault), "--format", "text").out
+    assert (told.count("in way 5."), told.count("It hums.")) == (1, 1)
+
+
 def test_the_person_hears_which_scopes_were_left_out_and_how_to_see_them(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         opened.write("The boiler of Reto is old", scope="user:reto smith", title="Reto")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
@@ -74,6 +75,20 @@ class Candidate(NamedTuple):
         """Whether it resembles a question in these words but answers nothing: a question, a model's words, its own."""
         asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
         return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= words)
+
+    def after(self, other: Candidate) -> Candidate:
+        """The block without lines that another of the same note has: the parts of a long line both have all of it."""
+        if not (self.note and other.note and self.path == other.path):
+            return self
+        first, last = max(self.line, other.line), min(self.end_line, other.end_line)
+        lines, start = self.content.split("\n"), first - self.line
+        shared = lines[start : last + 1 - self.line]
+        is_same = shared == other.content.split("\n")[first - other.line : last + 1 - other.line]
+        if not (first <= last and is_same) or (start and last < self.end_line):
+            return self
+        kept = lines[:start] if start else lines[len(shared) :]
+        line = self.line if start else last + 1
+        return self._replace(line=line, end_line=line + len(kept) - 1, content="\n".join(kept))
 
     def scored(self, score: float, **parts: float) -> Candidate:
         """A copy with another score and its parts."""
@@ -307,17 +322,20 @@ def _words(text: str) -> frozenset[str]:
 
 
 def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
-    """The best candidates within the limits. A candidate that exceeds the budget is skipped, not cut."""
+    """The best candidates within the limits, no line twice. What exceeds the budget is skipped, not cut."""
     chosen: list[tuple[Candidate, int]] = []
-    left = budget
-    for item in ranked:
+    left, repeated = budget, 0
+    for whole in ranked:
         if len(chosen) == top_k:
             break
+        item = reduce(Candidate.after, (other for other, _ in chosen), whole)
         tokens = count(item)
-        if tokens <= left:
+        if item is not whole and not item.content.strip():
+            repeated += 1
+        elif tokens <= left:
             chosen.append((item, tokens))
             left -= tokens
-    return Chosen(chosen, budget - left, len(ranked) - len(chosen))
+    return Chosen(chosen, budget - left, len(ranked) - len(chosen) - repeated)
 
 
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
