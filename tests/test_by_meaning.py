@@ -10,6 +10,7 @@ from vaultmem import Filter, Vault
 from vaultmem.search import at_once
 
 QUESTION = "python CLI preferences"
+NO_WORDS = "no note has these words; the results are the nearest in meaning"
 OF_FOO = {"Deploys wait for Thursday after lunch", "The user likes Typer more than Click"}
 
 
@@ -52,6 +53,12 @@ def test_of_what_filters_leave_the_best_are_found_however_far(projects: Path) ->
         assert far not in [
             one.similarity for one in opened.search(QUESTION, limit=100, semantic=True)
         ]
+
+
+def test_results_without_a_word_of_the_query_are_named_so(projects: Path) -> None:
+    where = ("--semantic", "--path", "Home", "--vault", str(projects))
+    said = {words: ran("search", words, *where).err for words in ("two-wheeler", "bicycle")}
+    assert (NO_WORDS in said["two-wheeler"], NO_WORDS in said["bicycle"]) == (True, False)
 
 
 def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> None:
@@ -108,7 +115,7 @@ def test_with_an_agent_every_door_searches_by_meaning_soon(
         assert "Home.md" in paths(semantic=True)
         ended = on(projects, "search", "two-wheeler", "--format", "json")
         assert "Home.md" in ended.out
-        assert ended.err == ""
+        assert ended.err == f"vaultmem: {NO_WORDS}\n"
         tool = agent.call("memory_search", query="two-wheeler")
         assert "Home.md:1: " in tool["text"]
         why = agent.call("why", query="two-wheeler", note="Home.md")
