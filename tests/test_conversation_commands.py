@@ -120,7 +120,7 @@ def talked(vault: Path) -> dict[str, str]:
 
 
 def test_history_and_undo_name_what_conversations_did(here: Path) -> None:
-    assert text("history").err == "vaultmem: the history holds nothing of it\n"
+    assert text("history").err == "vaultmem: the history has no such entries\n"
     assert "conversations" not in one_line(text("undo", "--last"))
     talked(here)
     plain = text("history")

@@ -134,6 +134,8 @@ def test_a_dream_names_the_notes_that_it_may_not_change_by_a_rule(make: Make) ->
     for other in others:
         other.write_text(f"- {other.stem} rides a [[Bicycel]], too.\n")
         other.chmod(0o444)
+    would = said(vault, "review", "--always", "broken-link", "--dry-run")
+    assert would.out == "would set always: broken-link\n"
     said(vault, "review", "--always", "broken-link")
     heard = said(vault, "dream", "--level", "3").err
     names = ", ".join(str(other.relative_to(vault)) for other in others[:5])

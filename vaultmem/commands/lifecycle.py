@@ -228,6 +228,7 @@ def _uninstall(args: Namespace, output: Output) -> int:
     services.uninstall(unit)
     life.stop(vault)  # when the system could not be asked to
     _show_service(unit, "uninstalled", output)
+    output.remark("the agent is stopped; vaultmem start starts it")
     return 0
 
 

@@ -144,6 +144,8 @@ def _show_review(vault: Vault, args: Namespace, output: Output) -> None:
             output.line(_proposal_line(proposal, output))
     else:
         _go_through(vault, proposals, args, output)
+    if chores:
+        output.remark("vaultmem done ID or drop ID answers an item whose id begins with vm-")
     for chore in chores:
         text = one_line_or_placeholder(chore["text"], WORDS)
         source = output.paint(one_line(chore["source"]), "dim")
@@ -152,7 +154,7 @@ def _show_review(vault: Vault, args: Namespace, output: Output) -> None:
 
 def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -> None:
     """Set rules, or end them."""
-    would = would_be(dry_run=args.dry_run)
+    would = "would set " if args.dry_run else ""
     for says, kind in made.items():
         report = vault.rule(kind, says, by=args.by, dry_run=args.dry_run)
         output.result({**report, "dry_run": args.dry_run}, f"{would}{says}: {kind}")
@@ -240,10 +242,8 @@ def _key() -> str:
 def show_history(answer: Answer, _args: Namespace, output: Output) -> None:
     """history: print one entry per line."""
     if not answer["history"]:
-        but = (
-            " but what conversations did, which --conversations shows" if answer["left_out"] else ""
-        )
-        output.remark(f"the history holds nothing of it{but}")
+        but = "; --conversations shows what conversations did" if answer["left_out"] else ""
+        output.remark(f"the history has no such entries{but}")
     for one in answer["history"]:
         output.line(_entry_line(one, output))
 

@@ -259,4 +259,5 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
     elif total > done and not trouble:
         what = f"{total - done} of {total} blocks have no vector yet"
         exception = "; private notes get none (embedding.private)" if service else ""
-        yield Finding("note", what, f"run {SYNC}{exception}", [], SYNC)
+        advice = f"a running agent computes them in the background, {SYNC} at once{exception}"
+        yield Finding("note", what, advice, [], SYNC)

@@ -166,7 +166,7 @@ class Chatting:
         how, many = "the model" if learned.by_model else "rules", ", ".join(counts)
         log.info("learned by %s in conversation %r: %s", how, learned.conversation, many)
         if learned.trouble:
-            log.warning("the model was not of use: %s", learned.trouble)
+            log.warning("learned without the model: %s", learned.trouble)
         self._unindexed += 1
         if self._worker.turns.count() and self._unindexed < AT_ONCE:
             return
