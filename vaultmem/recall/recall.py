@@ -17,15 +17,15 @@ from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.store import MemoryStore
-from vaultmem.recall import hop, recall_candidate
+from vaultmem.recall import hop, recall_candidate, recall_choice
 from vaultmem.recall.recall_candidate import (
     NEAR,
     NEAR_OF_PAGES,
     Candidate,
-    Chosen,
     Criteria,
     best_first,
 )
+from vaultmem.recall.recall_choice import Chosen
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.recall.recall_text import held_back_json, to_json
 from vaultmem.search.query import plain
@@ -350,12 +350,10 @@ class Run:
 
     def _budget(self, candidates: list[Candidate]) -> None:
         candidates = self._shorten_best(candidates)
-        chosen = recall_candidate.within(
-            candidates, self.criteria.top_k, self.criteria.room, _count
-        )
+        chosen = recall_choice.within(candidates, self.criteria.top_k, self.criteria.room, _count)
         items = [item for item, _ in chosen.items]
         if self._wants("preferences"):
-            chosen = recall_candidate.arrange(chosen, _may_contradict)
+            chosen = recall_choice.arrange(chosen, _may_contradict)
             pinned = [item for item in items if item.is_preference]
             did = "listed first; possible contradictions side by side, newest first"
             self._say("preferences", did, pinned)

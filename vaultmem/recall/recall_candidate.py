@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
@@ -16,7 +15,6 @@ from vaultmem.text import values
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
 TIMES_K = 4  # candidates per result
-PINNED = 0.5  # share of a better score above which a preference or a newer text comes first
 STEPS = tuple("meaning filters hop fit rerank recency confidence mmr preferences budget".split())
 
 
@@ -75,20 +73,6 @@ class Candidate(NamedTuple):
         """Whether it resembles a question in these words but answers nothing: a question, a model's words, its own."""
         asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
         return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= words)
-
-    def after(self, other: Candidate) -> Candidate:
-        """The block without lines that another of the same note has: the parts of a long line both have all of it."""
-        if not (self.note and other.note and self.path == other.path):
-            return self
-        first, last = max(self.line, other.line), min(self.end_line, other.end_line)
-        lines, start = self.content.split("\n"), first - self.line
-        shared = lines[start : last + 1 - self.line]
-        is_same = shared == other.content.split("\n")[first - other.line : last + 1 - other.line]
-        if not (first <= last and is_same) or (start and last < self.end_line):
-            return self
-        kept = lines[:start] if start else lines[len(shared) :]
-        line = self.line if start else last + 1
-        return self._replace(line=line, end_line=line + len(kept) - 1, content="\n".join(kept))
 
     def scored(self, score: float, **parts: float) -> Candidate:
         """A copy with another score and its parts."""
@@ -252,21 +236,12 @@ def _is_near(item: Candidate) -> bool:
     return item.parts.get("similarity", -1.0) >= (NEAR_OF_PAGES if item.is_page else NEAR)
 
 
-# Choosing the answer: the best candidates that are not too similar, within the budget of tokens.
+# Similarity: candidates that repeat an earlier one come later.
 
 _WORDS = values.lazy(r"[^\W\d_]{2,}|\d+")
 _HAN = values.lazy(r"[\u3400-\u9fff]")
 
-Count = Callable[[Candidate], int]
 Similarities = Sequence[Sequence[float]]  # of each candidate to each, in order
-
-
-class Chosen(NamedTuple):
-    """The answer in order, each item with its tokens."""
-
-    items: list[tuple[Candidate, int]]
-    tokens: int
-    skipped: int = 0  # further answers without room
 
 
 def diverse(
@@ -319,55 +294,6 @@ def _words(text: str) -> frozenset[str]:
     folded = text.lower()
     han = _HAN.findall(folded) if max(folded, default="") >= "\u3400" else ()
     return frozenset((*_WORDS.findall(_HAN.sub(" ", folded) if han else folded), *han))
-
-
-def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
-    """The best candidates within the limits, no line twice. What exceeds the budget is skipped, not cut."""
-    chosen: list[tuple[Candidate, int]] = []
-    left, repeated = budget, 0
-    for whole in ranked:
-        if len(chosen) == top_k:
-            break
-        item = reduce(Candidate.after, (other for other, _ in chosen), whole)
-        tokens = count(item)
-        if item is not whole and not item.content.strip():
-            repeated += 1
-        elif tokens <= left:
-            chosen.append((item, tokens))
-            left -= tokens
-    return Chosen(chosen, budget - left, len(ranked) - len(chosen) - repeated)
-
-
-def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
-    """The same with preferences first, unless there is a far better answer, and with possible contradictions side by
-    side, newest first, unless the older one answers far better: `clash` of an older and a newer text."""
-    least = PINNED * max((item.score for item, _ in chosen.items), default=0.0)
-    first = sorted(
-        chosen.items, key=lambda pair: not (pair[0].is_preference and pair[0].score >= least)
-    )
-    results: list[tuple[Candidate, int]] = []
-    for item, tokens in first:
-        at = next((at for at, (other, _) in enumerate(results) if _clash(other, item, clash)), None)
-        if at is None:
-            results.append((item, tokens))
-            continue
-        while (
-            at < len(results)
-            and results[at][0].created >= item.created
-            and _clash(results[at][0], item, clash)
-        ):
-            at += 1
-        results.insert(at, (item, tokens))
-    return chosen._replace(items=results)
-
-
-def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:
-    old, new = sorted((one, other), key=lambda item: item.created)
-    before, after = (
-        item.parts.get("search", item.score) - item.parts.get("length", 0.0) for item in (old, new)
-    )
-    is_apart = one.note or other.note or after < PINNED * before
-    return not is_apart and clash(old.content, new.content)
 
 
 # How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence.
