@@ -13,7 +13,7 @@ from tests.vector_samples import DIMENSIONS, vectors_of
 from vaultmem import Vault
 from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.vectors.live_rows import LiveRows
+from vaultmem.search.model_vectors import LiveRows
 from vaultmem.vectors.vectors import VectorStore
 
 NOTES = 12
