@@ -24,7 +24,7 @@ from tests.conftest import Write
 from tests.vector_samples import keys, opened, vectors_of
 from vaultmem.config import load
 from vaultmem.embedding.models import open_embedder
-from vaultmem.vectors.exact import ExactIndex
+from vaultmem.vectors.exact import VectorIndex
 from vaultmem.vectors.shared_index import Health, Mirror
 from vaultmem.vectors.vectors import VectorStore
 from vaultmem_chroma.remote import Remote, open_server
@@ -82,7 +82,7 @@ def hexes(some: list[bytes]) -> set[str]:
 
 
 def assert_searches_as_alone(index: Mirror, store: VectorStore) -> None:
-    exact = ExactIndex(store)
+    exact = VectorIndex(store)
     for query in vectors_of(keys(5_000, 5_010)):
         mine, right = index.search(query, 10), exact.search(query, 10)
         assert [row for row, _ in mine] == [row for row, _ in right]
@@ -104,7 +104,7 @@ def test_the_server_is_asked_and_gives_what_comparing_all_gives(
     assert len(asked) == 10
     half = np.arange(0, ROWS, 2)
     for query in vectors_of(keys(6_000, 6_010)):
-        mine, right = index.search(query, 10, half), ExactIndex(store).search(query, 10, half)
+        mine, right = index.search(query, 10, half), VectorIndex(store).search(query, 10, half)
         assert [row for row, _ in mine] == [row for row, _ in right]
     assert len(asked) >= 20
 

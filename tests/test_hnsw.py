@@ -28,7 +28,7 @@ from tests.vector_samples import (
 if sys.version_info >= (3, 13):  # there is no wheel for it
     pytest.importorskip("hnswlib")
 from vaultmem.vectors import exact, hnsw
-from vaultmem.vectors.exact import ExactIndex, nearest
+from vaultmem.vectors.exact import VectorIndex, nearest
 from vaultmem.vectors.hnsw import HnswIndex
 from vaultmem.vectors.vectors import VectorStore, hnsw_missing, open_index
 
@@ -83,10 +83,10 @@ def test_a_wide_filter_acts_inside_and_gives_as_many(
 def test_a_filter_of_far_rows_still_gives_as_many(crowded: VectorStore) -> None:
     """The rows nearest to the query are all excluded."""
     query = np.array(crowded.matrix()[7])
-    order = [row for row, _ in ExactIndex(crowded).search(query, 4000)]
+    order = [row for row, _ in VectorIndex(crowded).search(query, 4000)]
     allowed = np.array(order[2500:])
     found = HnswIndex(crowded, narrow=100).search(query, 10, allowed)
-    assert found == ExactIndex(crowded).search(query, 10, allowed)
+    assert found == VectorIndex(crowded).search(query, 10, allowed)
 
 
 def test_rows_that_came_later_are_found_exactly(crowded: VectorStore, no_exact: list[int]) -> None:
@@ -199,7 +199,7 @@ def test_without_hnswlib_search_is_exact_and_says_what_to_install(
     store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "hnswlib", None)
-    assert isinstance(open_index(store, 1), ExactIndex)
+    assert type(open_index(store, 1)) is VectorIndex
     message = hnsw_missing()
     assert message is not None
     assert "pip install 'vaultmem[hnsw]'" in message

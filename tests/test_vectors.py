@@ -29,7 +29,7 @@ from tests.vector_samples import (
     vectors_of,
 )
 from vaultmem.errors import StateError
-from vaultmem.vectors.exact import ExactIndex, RowFile
+from vaultmem.vectors.exact import RowFile, VectorIndex
 from vaultmem.vectors.vectors import VectorStore
 
 __all__ = ["folder", "store"]  # fixtures
@@ -182,7 +182,7 @@ def test_hashes_that_were_garbled_are_known_no_more(folder: Path, store: VectorS
 def test_a_file_cut_off_while_it_is_open_does_not_end_the_process(
     folder: Path, store: VectorStore
 ) -> None:
-    index = ExactIndex(store)
+    index = VectorIndex(store)
     assert index.search(vector_of(keys(9, 10)[0]), 1)[0][0] == 9
     os.truncate(folder / "g1" / "vectors.f32", 100 * 64 + 5)
     assert index.search(vector_of(keys(9, 10)[0]), 1000)[0][0] == 9
@@ -336,7 +336,7 @@ def test_compacting_keeps_what_lives_when_most_is_dead(live: set[int], count: in
 def test_whoever_reads_while_another_compacts_keeps_a_consistent_view(
     folder: Path, store: VectorStore
 ) -> None:
-    index = ExactIndex(store)
+    index = VectorIndex(store)
     with opened(folder) as other:
         assert other.compact(keys(900, 950))
         assert len(assert_right(other, keys(0, 1000))) == 50

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vaultmem.notes.blocks import text_hash
-from vaultmem.vectors.exact import ExactIndex
+from vaultmem.vectors.exact import VectorIndex
 from vaultmem.vectors.vectors import VectorStore
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def store(folder: Path) -> Iterator[VectorStore]:
 
 
 def recall(index: HnswIndex, store: VectorStore, allowed: exact.Allowed | None = None) -> float:
-    sure, hits = ExactIndex(store), 0
+    sure, hits = VectorIndex(store), 0
     queries = np.random.default_rng(2).standard_normal((50, DIMENSIONS)).astype(np.float32)
     for query in queries / np.linalg.norm(queries, axis=1, keepdims=True):
         expected = {row for row, _ in sure.search(query, 10, allowed)}

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.chroma_run import PLACE, Server, chroma, needs_chroma, shared
-from vaultmem.vectors.exact import ExactIndex, VectorIndex
+from vaultmem.vectors.exact import VectorIndex
 
 if sys.version_info >= (3, 13):  # hnswlib has no wheel there
     pytest.importorskip("hnswlib")
@@ -25,7 +25,10 @@ DIMENSIONS, ROWS = 24, 3000
 __all__ = ["chroma"]  # a fixture
 NUMBERS = itertools.count()
 Make = Callable[[VectorStore], VectorIndex]
-INDEXES: dict[str, Make] = {"exact": ExactIndex, "graph": lambda store: HnswIndex(store, narrow=50)}
+INDEXES: dict[str, Make] = {
+    "exact": VectorIndex,
+    "graph": lambda store: HnswIndex(store, narrow=50),
+}
 
 
 def normalised(seed: int, count: int) -> NDArray[np.float32]:

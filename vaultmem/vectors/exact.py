@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.light import TYPE_CHECKING, Protocol
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.paths import flush_names
 
 if TYPE_CHECKING:
@@ -29,8 +29,12 @@ WORTH_PICKING = 4  # reading a single row costs about four times as much as read
 MOST_MAPPED = 64 << 20  # bytes of the file that may count as memory of this process
 
 
-class VectorIndex(Protocol):
-    """A way to find the rows nearest to a vector."""
+class VectorIndex:
+    """Finds the rows nearest to a vector. This one compares every allowed row, which is always right, and fastest up to
+    some ten thousand rows; others extend it."""
+
+    def __init__(self, store: VectorStore) -> None:
+        self._store = store
 
     def search(self, query: NDArray[np.float32], k: int, allowed: Allowed | None = None) -> Hits:
         """The `k` nearest of the allowed rows and their cosines, nearest first, ties by row.
@@ -38,25 +42,12 @@ class VectorIndex(Protocol):
         `query` is normalised. `allowed` is row numbers, or one boolean per row; None is all rows.
         Rows that do not exist are ignored.
         """
-
-    def prepare(self) -> None:
-        """Do the slow work that makes later searches fast. May take minutes; searches from other threads go on
-        meanwhile."""
-
-
-class ExactIndex:
-    """Compares every allowed row: always right, and fastest up to some ten thousand rows."""
-
-    def __init__(self, store: VectorStore) -> None:
-        self._store = store
-
-    def search(self, query: NDArray[np.float32], k: int, allowed: Allowed | None = None) -> Hits:
-        """See VectorIndex."""
         matrix = self._store.matrix()
         return nearest(matrix, query, k, row_numbers(allowed, len(matrix)))
 
     def prepare(self) -> None:
-        """Does nothing: the search needs only the file."""
+        """Do the slow work, if any, that makes later searches fast. May take minutes; searches from other threads go on
+        meanwhile."""
 
 
 def nearest(

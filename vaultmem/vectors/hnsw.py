@@ -17,7 +17,7 @@ import numpy as np
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
 from vaultmem.paths import flush, flush_names, sha256_of
-from vaultmem.vectors.exact import nearest, row_numbers
+from vaultmem.vectors.exact import VectorIndex, nearest, row_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class Built(NamedTuple):
     generation: int
 
 
-class HnswIndex:
+class HnswIndex(VectorIndex):
     """Nearly exact, and much faster above some ten thousand rows. Thread-safe.
 
     Without a graph yet (see `prepare`), with a narrow filter, and for rows that came after the
@@ -65,7 +65,9 @@ class HnswIndex:
     """
 
     def __init__(self, store: VectorStore, narrow: int = NARROW) -> None:
-        self._store = weakref.proxy(store)  # the store may keep its index, which would be a cycle
+        super().__init__(
+            weakref.proxy(store)
+        )  # the store may keep its index, which would be a cycle
         self._narrow = narrow
         self._preparing = threading.Lock()
         self._built = _load(store, len(store))

@@ -24,7 +24,7 @@ from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index import LOCAL
 from vaultmem.light import NamedTuple, Protocol
-from vaultmem.vectors.exact import Allowed, Hits, nearest, row_numbers
+from vaultmem.vectors.exact import Allowed, Hits, VectorIndex, nearest, row_numbers
 from vaultmem.vectors.vectors import VectorStore
 
 log = logging.getLogger("vaultmem.search.shared")
@@ -140,15 +140,15 @@ SILENCE = 20.0  # seconds during which searches skip a server that did not answe
 MOST = 4_000  # hits in one request
 
 
-class Mirror:
-    """A VectorIndex whose rows are also stored on a server, which only proposes rows: their cosines come from the
+class Mirror(VectorIndex):
+    """An index whose rows are also stored on a server, which only proposes rows: their cosines come from the
     vault's own file, and rows that the server lacks (private notes, unwritten rows) are compared here; all of them
     while it is unavailable. Thread-safe; no method raises because of that."""
 
     def __init__(self, setup: Setup, server: Server, writer: Server, narrow: int = NARROW) -> None:
         """`writer` is the same server, for writes: they may take longer than a search waits."""
         self._setup, self._server, self._writer, self._narrow = setup, server, writer, narrow
-        self._store = weakref.proxy(setup.store)
+        super().__init__(weakref.proxy(setup.store))
         self._published = Published(setup.store, server.place)
         self._writing = threading.Lock()
         # Whether the seals were compared with the server's list since it was last unavailable.

@@ -21,7 +21,7 @@ import numpy as np
 
 from vaultmem.errors import StateError
 from vaultmem.paths import FolderLock, flush_names, make_private
-from vaultmem.vectors.exact import FLOAT, ExactIndex, RowFile, VectorIndex
+from vaultmem.vectors.exact import FLOAT, RowFile, VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -283,7 +283,7 @@ def open_index(store: VectorStore, threshold: int = HNSW_THRESHOLD) -> VectorInd
     installed. Call `prepare` on it where time does not matter. A graph is read once per store, so opening again is
     free."""
     if len(store) < threshold or hnsw_missing():
-        return ExactIndex(store)
+        return VectorIndex(store)
     from vaultmem.vectors.hnsw import HnswIndex
 
     with _opening:
