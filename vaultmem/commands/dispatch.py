@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.agent.agent import Agent
     from vaultmem.api.toolbox import Toolbox, ToolService
+    from vaultmem.search.search import Searcher
 
 Answer = Callable[[Request], object]
 Texts = list[tuple[str, str]]  # the name of a stream, and a text
@@ -246,8 +247,9 @@ class OpenVault(Vault):
     def __exit__(self, *_error: object) -> None:
         """Do nothing: the next request needs the index, too."""
 
-    def _index_writes(self) -> None:
-        pass
+    def searcher(self) -> Searcher:
+        """The open index; answer() rebuilds it if it is damaged."""
+        return self._refresh()
 
 
 def reply(vault: Vault, line: bytes) -> str:
