@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from vaultmem.light import NamedTuple, allocate_lock
+from vaultmem.light import NamedTuple
 from vaultmem.memories.conversation import (
     ASSISTANT,
     MEMORY,
@@ -37,7 +37,7 @@ _NO_ID = (
 
 
 class _Read(NamedTuple):
-    stat: tuple[int, int, int]
+    stat: tuple[int, int, int] | None  # None: just written, and may change unseen
     entry: Entry | None
     trouble: str
 
@@ -58,8 +58,7 @@ class ConversationFiles:
         self._root = root.rstrip("/")
         self.place = f"{folder}/{ENTRIES}"
         self._style = style
-        self._known: dict[str, _Read] = {}  # by path
-        self._lock = allocate_lock()
+        self._known: dict[str, dict[str, _Read]] = {}  # by folder and path
 
     def entries(self, conversation: str) -> list[Entry]:
         """All entries of one conversation, oldest first, including deleted ones."""
@@ -101,17 +100,19 @@ class ConversationFiles:
         return [trouble for talk in self.talks() for trouble in talk.troubles]
 
     def _talk(self, name: str, every: Iterable[File], passed: Iterable[Trouble]) -> Talk:
-        place, start = f"{self.place}/{name}", len(self.place) - len(ENTRIES)
+        start = len(self.place) - len(ENTRIES)
         files, pages = list[File](), list[File]()
         for one in every:
             if one.path.lower().endswith(".md"):
                 (pages if is_our_page(one.path[start:]) else files).append(one)
         copies = conflicts(Places(file.path for file in files))
-        with self._lock:
-            below = {path for path in self._known if path.startswith(f"{place}/")}
-            for path in below - {file.path for file in files}:
-                del self._known[path]
-            read = {file.path: self._look(file) for file in files if file.path not in copies}
+        before = self._known.get(name, {})
+        read = {
+            file.path: self._look(file, before.get(file.path))
+            for file in files
+            if file.path not in copies
+        }
+        self._known[name] = read
         troubles = [(path, file.trouble) for path, file in read.items() if file.trouble]
         troubles += [(skipped.path, skipped.reason) for skipped in passed]
         entries, twice = _unique(file.entry for file in read.values() if file.entry is not None)
@@ -123,32 +124,31 @@ class ConversationFiles:
             list(walk(self._root, troubles, raw)) if FileLookup(self._root).has_folder(raw) else []
         )
 
-    def _look(self, file: File) -> _Read:
+    def _look(self, file: File, before: _Read | None) -> _Read:
         stat = (file.size, file.mtime_ns, file.inode)
-        before = self._known.pop(file.path, None)
-        read = before if before and before.stat == stat else self._read(file, stat)
-        if read is before or abs(time.time_ns() - file.mtime_ns) > vault.TICK_NS:
-            self._known[file.path] = read
-        return read
+        if before and before.stat == stat:
+            return before
+        is_settled = abs(time.time_ns() - file.mtime_ns) > vault.TICK_NS
+        return _Read(stat if is_settled else None, *self._read(file))
 
-    def _read(self, file: File, stat: tuple[int, int, int]) -> _Read:
+    def _read(self, file: File) -> tuple[Entry | None, str]:
         if file.size > vault.CAP:
-            return _Read(stat, None, f"{file.size / 1e6:.1f} MB long, too much for an entry")
+            return None, f"{file.size / 1e6:.1f} MB long, too much for an entry"
         text = vault.read(self._root, file.raw)
         page = pages.read(self._style(file.path), text.text)
         if not text.hash or page.error:
-            return _Read(stat, None, text.trouble or page.error or "cannot be read")
+            return None, text.trouble or page.error or "cannot be read"
         properties = compact(page.properties)
         inner = file.path[len(self.place) - len(ENTRIES) :]
         conversation, role = entry_of(inner, properties)
         id_ = readable_id(properties.get("id"))
         if not id_:
-            return _Read(stat, None, _NO_ID)
+            return None, _NO_ID
         if not role:
-            return _Read(stat, None, "it lies in no folder of turns, facts or summaries")
+            return None, "it lies in no folder of turns, facts or summaries"
         if not conversation:
             reason = "it is of another conversation than its folder; rename the folder back"
-            return _Read(stat, None, reason)
+            return None, reason
         created = seconds(properties.get("created_at"))
         created = file.mtime_ns / 1e9 if created is None else created
         updated = seconds(properties.get("updated_at"))
@@ -156,7 +156,7 @@ class ConversationFiles:
             file.path, id_, conversation, role, page.content.strip("\n"),
             to_milliseconds(created), created if updated is None else updated, properties, is_away(inner),
         )  # fmt: skip
-        return _Read(stat, entry, "")
+        return entry, ""
 
 
 def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:
