@@ -12,14 +12,18 @@ VaultMemoryTool needs the package anthropic. MemoryFiles has the same commands a
 from __future__ import annotations
 
 import json
+from functools import cache
 
 from vaultmem.api import Vault
+from vaultmem.errors import VaultmemError
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from vaultmem_assistants.anthropic_memory.sdk_tool import VaultMemoryTool
+    from anthropic.lib.tools import BetaAbstractMemoryTool
+
+    VaultMemoryTool: Callable[..., BetaAbstractMemoryTool]
 
 __all__ = ["MemoryFiles", "VaultMemoryTool"]
 
@@ -70,13 +74,36 @@ class MemoryFiles:
 
 
 def __getattr__(name: str) -> object:
-    """Import the tool at first use: the SDK is slow to load, and may be missing."""
+    """Make the tool at first use: the SDK is slow to load, and may be missing."""
     if name != "VaultMemoryTool":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _tool_class()
+
+
+@cache
+def _tool_class() -> type[BetaAbstractMemoryTool]:
     try:
-        from vaultmem_assistants.anthropic_memory.sdk_tool import VaultMemoryTool
+        from anthropic import BaseModel
+        from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
     except ModuleNotFoundError as error:
         raise ImportError(
             "VaultMemoryTool needs the package anthropic (pip install 'vaultmem[anthropic]'); MemoryFiles works without"
         ) from error
+
+    class VaultMemoryTool(BetaAbstractMemoryTool):
+        """Anthropic's memory tool on the memories of a vault; see MemoryFiles."""
+
+        def __init__(self, vault: Vault | str | None = None, *, by: str = "claude") -> None:
+            super().__init__()
+            self.files = MemoryFiles(vault, by=by)
+
+        def _call(self, command: BaseModel) -> str:
+            """Run a command of any kind."""
+            try:
+                return self.files.call(command.model_dump())
+            except VaultmemError as error:
+                raise ToolError(str(error)) from error
+
+        view = create = str_replace = insert = delete = rename = _call
+
     return VaultMemoryTool
