@@ -331,7 +331,7 @@ def test_the_scope_in_the_text_of_a_note(text: str, scope: str) -> None:
     assert access.scope_of(access.marks(text), memory=True) == (scope or access.EVERYBODY)
 
 
-KEY = st.sampled_from(["scope", "Scope", "'private'", "private ", "vaultmem", "? scope\n", "a"])
+KEY = st.sampled_from(["scope", "Scope", "'private'", "private ", "vaultmem", "? scope\n", "a", r'"sc\u006fpe"', '"priv\\\nate"', "? private # c\n", "a: &k private\n*k "])  # fmt: skip
 SIGN = st.sampled_from([": ", ":: ", ":\n  ", "=", ": >-\n  ", ": !!str "])
 VALUE = st.sampled_from(
     [
@@ -361,6 +361,10 @@ OPENING, END = (
 @example("---\n", "scope: global\nscope: agent:claude", "\n---\n", False)
 @example("", "a:: 1\n\nscope:: agent:claude", "", False)
 @example("---\n", "a:\n  private: true", "\n---\n", False)
+@example("---\n", r'"sc\u006fpe": agent:claude', "\n---\n", False)
+@example("\ufeff---\r\n", r'"priv\x61te": true', "\r\n---\r\n", False)
+@example("---\n", "? private # c\n: true", "\n---\n", False)
+@example("---\n", "a: &k private\n*k : true", "\n---\n", False)
 @given(OPENING, LINES.map("\n".join), END, st.booleans())
 def test_marks_are_read_from_a_text_as_by_its_parser(
     opening: str, lines: str, end: str, memory: bool

@@ -81,9 +81,11 @@ def hidden_now(text: str, to: Viewer, *, memory: bool) -> str:
     return hidden(marks(text), to, memory=memory) if to.name else ""
 
 
-# A mark in any form, and those that vaultmem writes into front matter, which need no parser.
+# A mark outside front matter, and those that vaultmem writes into it, which need no parser. Front matter with one of
+# these words elsewhere, or with an escape, which may spell one, needs it: `? private # mine`, `"priv\u0061te"`.
 _MARKED = lazy(r"(?i)(?:private|scope)[\s\"']*[:=]")
-_FRONT = lazy(r"---\n(?:(?!---)[^\n]*\n)*---\n")
+_WORD = lazy(r"(?i)private|scope|\\")
+_FRONT = lazy(r"(?ms)\ufeff?---[ \t]*\r?\n.*?^---[ \t]*\r?$")
 _WRITTEN = lazy(r"(?m)^(scope|private): (global|(?:agent|conversation|user):[\w-]+|true|false)\n")
 _ORG = lazy(r"(?im)^(?:#\+|[ \t]*:)scope:[ \t]+(\S+)")
 
@@ -91,15 +93,15 @@ _ORG = lazy(r"(?im)^(?:#\+|[ \t]*:)scope:[ \t]+(\S+)")
 def marks(text: str) -> Properties:
     """The scope and privacy of a note, from its text. Only one with other marks than vaultmem writes is parsed: a
     start-up hook has no time for that."""
-    low = text.lower()
-    if "scope" not in low and "private" not in low:
+    front = _FRONT.match(text) if text.startswith(("---", "\ufeff---")) else None
+    end, low = front.end() if front else 0, text.lower()
+    if not ("scope" in low or "private" in low or "\\" in text[:end]):
         return {}
-    front = _FRONT.match(text)
-    end = front.end() if front else 0
     written = _WRITTEN.findall(text, 0, end)
     properties: Properties = dict(written)
     is_twice = len(properties) < len(written)  # no parser accepts that
-    if not is_twice and not _MARKED.search(_WRITTEN.sub("", text[:end]) + text[end:]):
+    rest = _WRITTEN.sub("", text[:end])
+    if not (is_twice or _WORD.search(rest) or _MARKED.search(text, end)):
         return properties
     from vaultmem.notes import pages
     from vaultmem.notes.places import OUTLINE
