@@ -153,6 +153,23 @@ def test_comments_in_our_table_stay_where_they_are() -> None:
     assert servers.add_server(away, codex, codex.servers.entry(COMMAND)).count("# Slow disk.") == 1
 
 
+def test_comments_and_subtables_of_our_table_stay() -> None:
+    before = """[mcp_servers.vaultmem] # mine
+  "command" = "/old/vaultmem" # a # b
+args = ["mcp", "#"] # "c"
+
+[mcp_servers.vaultmem.env]
+command = "x" # d
+args = "y"
+"""
+    moved = servers.add_server(
+        before, HARNESSES["codex"], {"command": "#", "args": ["mcp"], "a": 1}
+    )
+    assert moved == before.replace("/old/vaultmem", "#").replace(', "#"', "").replace(
+        "# mine\n", "# mine\na = 1\n"
+    )
+
+
 EMPTY = {
     "codex": ["", "\n\n", "# mine\n"],
     "gemini": ['{"mcpServers": {}}\n', '{"hooks": {}, "key": "secret", "mcpServers": {}}', '{\n  "mcpServers": {\n  }\n}\n', "{}"],

@@ -134,22 +134,40 @@ def _take_json(text: str, key: str) -> str:
 
 # --- TOML
 
-_FIELD = re.compile(r"(\w+)[ \t]*=")
+_FIELD = re.compile(r"[ \t]*[\"']?(\w+)[\"']?[ \t]*=")
 
 
 def _put_toml(text: str, key: str, entry: Json) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    fields = {name: f"{name} = {_as_toml(value)}{newline}" for name, value in entry.items()}
     start, end, lines = _table(text, key)
     if start == end:
-        table = f"[{key}.{NAME}]{newline}{''.join(fields.values())}"
-        return text + (newline if text else "") + table
-    body: list[str] = []
-    for line in lines[start + 1 : end]:  # comments stay
-        name = _FIELD.match(line)
-        field = fields.pop(name[1], "") if name else line
-        body.append(line if tomllib.loads(line) == tomllib.loads(field) else field)
-    return "".join([*lines[: start + 1], *fields.values(), *body, *lines[end:]])
+        text += newline if text else ""
+        start, end, lines = 0, 1, [f"{text}[{key}.{NAME}]{newline}"]
+    fields, body = dict(entry), list[str]()
+    at = start + 1
+    while at < end and not lines[at].startswith("["):
+        line, at = lines[at], at + 1
+        if name := _FIELD.match(line):
+            value = fields.pop(name[1], None)
+            if value is None:
+                continue
+            if tomllib.loads(line) != {name[1]: value}:
+                line = f"{name[0]} {_as_toml(value)}{_comment(line)}{newline}"
+        body.append(line)
+    for line in lines[at:end]:  # subtables stay
+        if name := re.match(rf"\[{key}\.{NAME}\.(\w+)", line):
+            fields.pop(name[1], None)
+    new = (f"{name} = {_as_toml(value)}{newline}" for name, value in fields.items())
+    return "".join([*lines[: start + 1], *new, *body, *lines[at:]])
+
+
+def _comment(line: str) -> str:
+    """The comment after a field, with a blank before it."""
+    for mark in re.finditer("#", line):
+        with contextlib.suppress(ValueError):
+            tomllib.loads(line[: mark.start()])
+            return f" {line[mark.start() :].rstrip()}"
+    return ""
 
 
 def _take_toml(text: str, key: str) -> str:
