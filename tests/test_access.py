@@ -15,7 +15,7 @@ from vaultmem import Vault
 from vaultmem.api.mcp import Protocol, Settled
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox, ToolService
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.memories import access
 from vaultmem.memories.access import ALL, CONNECTED, OWN, viewer
 from vaultmem.notes import pages
@@ -311,12 +311,40 @@ def test_what_was_hidden_by_hand_is_hidden_before_the_index_knows(
     (folder / "Zoo.md").write_text(f"---\n{mark}\n---\nzebra in the zoo\n")
     for door in doors:
         assert not any(word in door(opened, "codex", "") for word in ("pasture", "zoo"))
+    for name in ("Zoo", "Zo", "zoo in"):
+        for door in (tool("memory_read", id=name), tool("memory_related", id=name)):
+            with pytest.raises(NoteNotFoundError, match=r"is called '[^']*'\Z"):
+                door(opened, "codex", "")
     for name in (memory, "Zoo"):
         told_why = opened.why("zebra", name, by="codex")
         assert told_why.remarks == [f"hidden from codex: it is {why}"]
         assert not told_why.fields
         assert opened.why("zebra", name).fields
     assert bool(search(opened, "claude", "")) is (why == access.OTHER_SCOPE)
+
+
+def test_a_word_that_only_hidden_notes_have_corrects_no_spelling_of_others(vault: Vault) -> None:
+    folder = Path(vault.path)
+    (folder / "Zoo.md").write_text("---\nprivate: true\n---\nThe pangolin is ill.\n")
+    (folder / "Trip.md").write_text("The wombat is well.\n")
+    vault.sync()
+    for door in (tool("memory_recall", query="pangolyn"), tool("memory_search", query="pangolyn")):
+        assert "pangolin" not in door(vault, "codex", "")
+    assert vault.answer(Ask("pangolyn")).remarks == ['no note has "pangolyn"; searched pangolin']
+    for name in ("memory_recall", "memory_search"):
+        assert "wombat is" in tool(name, query="wombet", notes=True)(vault, "codex", "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("mark", ["private: true", r'"priv\u0061te": true'])
+def test_a_task_is_hidden_before_the_index_knows(vault: Vault, mark: str, encoding: str) -> None:
+    note = Path(vault.path, "Zoo.md")
+    note.write_text("- [ ] feed the okapi 📅 2026-01-01\n")
+    vault.sync()
+    asked = ("pending", "--all", "--by", "codex", "--vault", vault.path)
+    assert "okapi" in ran(*asked).out
+    note.write_text(f"---\n{mark}\n---\n- [ ] feed the okapi 📅 2026-01-01\n", encoding=encoding)
+    assert "okapi" not in ran(*asked).out
 
 
 @pytest.mark.parametrize(

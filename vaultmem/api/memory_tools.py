@@ -79,13 +79,12 @@ def note_path(vault: Vault, name: str, to: Viewer) -> str:
         advice = "memory_search finds notes by their words"
         raise NoteNotFoundError(f"no note is called {name[:60]!r}; {advice}")
     but = frozenset(ensure_indexed(vault).searcher().hidden_from(to))
-    while is_hidden(vault, path := vault.find_note(name, but=but), to):
-        but |= {path}  # not indexed yet, or part of a conversation
-    return path
+    return vault.find_note(name, but=but, is_hidden=lambda path: is_hidden(vault, path, to))
 
 
 def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
-    """Whether the viewer may not see the note as it is now, or it belongs to a conversation."""
+    """Whether the viewer may not see the note as it is now, which the index may not know yet, or it belongs to a
+    conversation."""
     folder = vault.config.text("memory_folder")
     if in_conversation(path, folder):
         return True

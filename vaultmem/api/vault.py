@@ -182,9 +182,15 @@ class Vault(MemoryVault):
         path = self.find_note(note)
         return self.mended(lambda: related(self.searcher(), path, limit))
 
-    def find_note(self, name: str, *, but: frozenset[str] = frozenset()) -> str:
+    def find_note(
+        self,
+        name: str,
+        *,
+        but: frozenset[str] = frozenset(),
+        is_hidden: Callable[[str], bool] = lambda _path: False,
+    ) -> str:
         """The path of the note meant by a path, title, file name or alias; failing that, by a link, or a memory's id
-        or its beginning. Files at the paths in `but` are ignored.
+        or its beginning. Files at the paths in `but`, and those that are hidden, are ignored.
 
         Raises NoteNotFoundError if there is none, or if several have the name.
         """
@@ -195,8 +201,12 @@ class Vault(MemoryVault):
 
             return open_rulebook(Root(self.path), self.config.text("dialect"))
 
-        paths = self._read(lambda catalog: catalog_read.find_notes(catalog, name, but, rules))
-        paths = paths or [path for path in self._with_id(name) if path not in but]
+        def find() -> list[str]:
+            paths = self._read(lambda catalog: catalog_read.find_notes(catalog, name, but, rules))
+            return paths or [path for path in self._with_id(name) if path not in but]
+
+        while hidden := frozenset(filter(is_hidden, paths := find())):
+            but |= hidden
         if len(paths) == 1:
             return paths[0]
         if paths:
@@ -204,8 +214,11 @@ class Vault(MemoryVault):
             raise NoteNotFoundError(
                 f"several notes are called {name!r}: {some}; name one by its path"
             )
-        near = " or ".join(catalog_read.similar_titles(self.searcher().catalog, name, but))
-        advice = f"did you mean {near}?" if near else "vaultmem search finds notes by their words"
+        near = catalog_read.similar_titles(self.searcher().catalog, name, but)
+        visible = " or ".join(path for path in near if not is_hidden(path))
+        advice = (
+            f"did you mean {visible}?" if visible else "vaultmem search finds notes by their words"
+        )
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
     def _with_id(self, start: str) -> list[str]:

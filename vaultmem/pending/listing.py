@@ -147,9 +147,15 @@ def is_hidden_now(listed: Listed, path: str, to: Viewer, *, memory: bool) -> boo
     except OSError:  # there is no note
         return False
     low = data.lower()
-    if b"private" not in low and b"scope" not in low:  # most notes, and decoding takes longer
+    # Most notes have no mark, no escape that may spell one, and are UTF-8; decoding takes longer.
+    if not any(part in low for part in (b"private", b"scope", b"\\", b"\0")):
         return False
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    if b"\0" in data:
+        from vaultmem.vault.files import decode  # rarely needed
+
+        text, _ = decode(data)
+    else:
+        text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     return bool(hidden_now(text, to, memory=memory))
 
 

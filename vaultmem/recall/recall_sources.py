@@ -219,6 +219,7 @@ class Sources:
             sure,
             notes,
             all_but=criteria.notes,
+            viewer=look.viewer,
         )
 
     def excerpts(self, criteria: Criteria, candidate: Candidate) -> Iterator[Candidate]:

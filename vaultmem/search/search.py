@@ -123,8 +123,10 @@ class Searcher:
         answer = Answer([hit for _, hit in hits], result.remarks, words, forms)
         answer.remarks += misread_days(ask.text)
         for typed, near in result.corrected.items():
-            searched = snippet.written(near, answer.results, tokenize) or near
-            answer.remarks.append(f'no note has "{typed}"; searched {", ".join(searched)}')
+            searched = snippet.written(near, answer.results, tokenize)
+            if ask.viewer.name and not searched:
+                continue  # perhaps only hidden notes have it
+            answer.remarks.append(f'no note has "{typed}"; searched {", ".join(searched or near)}')
         return answer
 
     @catalog_errors()
