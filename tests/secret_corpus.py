@@ -165,7 +165,8 @@ SECRETS = [
     ("**Password:** hunter22", "hunter22"),
     ("the wifi password is Tr0mbone-77", "Tr0mbone"),
     ("The Wi-Fi password at home is Tr0mbone-Delft-77!", "Tr0mbone"), ("Das Passwort vom Router ist Tr0mbone-77", "Tr0mbone"),
-    ("DB_PASSWORD=correct7horse", "correct7"),
+    ("DB_PASSWORD=correct7horse", "correct7"), ("the wifi password is tulip-anvil-river-candle, ok", "tulip"),
+    ("mein passwort für den rechner ist tulpe-amboss-fluss-kerze bitte merken", "amboss"),
     ("export DB_PASS='b4ttery staple'".replace(" staple", ""), "b4ttery"),
     ('"password": "P@ssword!x"', "P@ss"),
     ('{\\"password\\":\\"hunter2x\\"}', "hunter2x"),
@@ -192,6 +193,7 @@ SECRETS = [
 
 PLAIN = [
     *NEAR_MISSES,
+    "password: see-the-vault", "db_password: prod-db-user-password-name",
     "Anne prefers trains to planes.", "The password must have at least 12 characters.",
     "password: ask Anne", "Password: required", "password: string;", "password: str = ''", "password = getpass()",
     "password = config.database.password", 'password=os.environ["DB_PASSWORD"]', "password: {{ vault_password1 }}",

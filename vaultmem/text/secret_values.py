@@ -25,6 +25,7 @@ _MAIL = lazy(r"[\w.+-]+@[\w-]+\.[\w.-]+$")
 _VERSION_OR_DAY = lazy(r"[vV]?\d{1,4}(?:[.:/-]\d{1,4}){1,4}[a-z]?$")
 _ALGORITHM = lazy(lambda: _words("algorithm"), re.IGNORECASE)
 _NUMBERED = lazy(r"(?:[A-Za-z]{1,4}\d{1,3}|\d{1,3}[a-z]{1,2})$")
+_PASSPHRASE = lazy(r"[A-Za-z]{3,12}([-_.])[A-Za-z]{3,12}(?:\1[A-Za-z]{3,12}){2,8}[.,:;!?]?$")
 _OWN_NAME = lazy(r"pass(?:word|wd|phrase)|secret|token|pwd|key$", re.IGNORECASE)
 _NUMBERED_WORD = lazy(r"[a-z]+\d{2,8}[!?.]?$")
 _LETTERS_AND_NUMBER = lazy(r"[a-z]+\d{4,}[a-z\d]*$")
@@ -62,7 +63,9 @@ def _jumps(value: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Whether it could be a password chosen by a person: a single word counts as prose."""
+    """Whether it could be a password chosen by a person: a single word counts as prose, four joined ones do not."""
+    if _PASSPHRASE.match(value):
+        return not (is_placeholder(value) or _CODE.match(value) or _OWN_NAME.search(value))
     if len(value) < 6 or _speaks_of_something(value) or _MAIL.match(value):
         return False
     if value.isdigit():
