@@ -69,6 +69,7 @@ _ANNOUNCED = pattern("sentences", "announced")
 _SUPPOSED = pattern("sentences", "supposed")
 _WORKED_ON = pattern("sentences", "worked_on")
 _REMEMBER = pattern("sentences", "remember")
+_TAKEN_BACK = pattern("clauses", "taken_back")
 _POINTS_ONLY = pattern("sentences", "points_only")
 _TAG = pattern("sentences", "tag")
 _TAIL = pattern("sentences", "tail")
@@ -130,7 +131,7 @@ def _lasting(sentence: _Sentence) -> str:
     rules = _rules("chinese" if _HAN.search(text) else german)
     lead = rules.lead.match(text)
     text = text[lead.end() :] if lead else text
-    if sentence.is_request:
+    if sentence.is_request or _denies(text):
         return "" if _POINTS_ONLY.match(text) or _is_short(text) else text
     if rules.voids.search(text):
         return ""
@@ -143,6 +144,13 @@ def _lasting(sentence: _Sentence) -> str:
     texts = (_TAIL.sub("", text[run[0][0] : run[-1][1]]).strip(" ,;:，；：!") for run in runs)
     stated = [one for one in texts if rules.first_person.search(one) and not _is_short(one)]
     return max(stated, key=len, default="")
+
+
+def _denies(text: str) -> bool:
+    """Whether it takes back a statement: "I never said that I like tea"."""
+    from vaultmem_languages.statements import statements  # rarely needed here
+
+    return _TAKEN_BACK.match(text) is not None and bool(statements(text))
 
 
 def _split(sentence: str) -> list[str]:
