@@ -15,9 +15,10 @@ from vaultmem_languages.when_words import han_number
 _LONGEST = 240  # characters of a clause; longer ones are skipped
 _SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
 _CUT = lazy(
-    r"[，,](?!\d)|\s(?=(?:but|because|while|although|though|whereas|since|so)\s)|\s[-–—]{1,3}\s|(?=但是|因为|所以|不过(?!敏)|而且)"
+    r"[，,](?!\d)|\s(?=(?:but|because|while|although|though|whereas|since|so|please)\s)|\s[-–—]{1,3}\s|(?=但是|因为|所以|不过(?!敏)|而且)"
 )
 _UNSURE = pattern("clauses", "unsure")
+_TAKEN_BACK = pattern("clauses", "taken_back")
 _LEAD = pattern("clauses", "lead")
 _HEADING = lazy(r"\s*(?:#{1,6}\s+(.+?)|([^\s:：][^:：\n]{0,60})[:：])\s*$")
 
@@ -30,6 +31,7 @@ class Clause(NamedTuple):
     end: int
     under: str = ""
     opens: bool = True  # begins its line: only there may the subject be omitted ("Prefers tea")
+    denied: bool = False  # what it states was never said: "I never said that I like tea"
 
 
 def clauses(text: str) -> Iterator[Clause]:
@@ -48,11 +50,12 @@ def clauses(text: str) -> Iterator[Clause]:
 def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
     opens = True
     for sentence in _SENTENCE.finditer(line):
-        if _UNSURE.search(without_recency(sentence[0])):
+        taken_back = _TAKEN_BACK.match(sentence[0])
+        start = taken_back.end() if taken_back else 0
+        if _UNSURE.search(without_recency(sentence[0][start:])):
             opens = False
             continue
-        start = 0
-        cuts = [(m.start(), m.end()) for m in _CUT.finditer(sentence[0])]
+        cuts = [(m.start(), m.end()) for m in _CUT.finditer(sentence[0], start)]
         for end, resume in [*cuts, (len(sentence[0]), len(sentence[0]))]:
             piece = sentence[0][start:end]
             if piece.strip() and len(piece) <= _LONGEST:
@@ -61,7 +64,9 @@ def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
                 stated = piece[skipped:].rstrip(" .!。！\t")
                 begin = at + sentence.start() + start + skipped
                 if stated:
-                    yield Clause(stated, begin, begin + len(stated), under, opens)
+                    yield Clause(
+                        stated, begin, begin + len(stated), under, opens, taken_back is not None
+                    )
                     opens = False
             start = resume
 
@@ -124,7 +129,8 @@ def facts(clause: Clause) -> list[Fact]:
         if fact.subject or clause.opens:
             names = _LISTED.split(fact.subject)  # "Ben and Clara": true of each
             names = names if all(_NAMED.fullmatch(name) for name in names) else [fact.subject]
-            result += [fact._replace(subject=name) for name in names]
+            negated = fact.negated != clause.denied
+            result += [fact._replace(subject=name, negated=negated) for name in names]
     return result
 
 

@@ -101,7 +101,7 @@ def _day(month: str, day: str) -> str:
 
 def differ(one: str, other: str) -> bool:
     """Whether two folded values cannot mean the same thing."""
-    if one == other or not one or not other or _other_script(one, other):
+    if one == other or not one or not other or is_other_script(one, other):
         return False
     if bool(_DAY_TOKENS.search(one)) != bool(_DAY_TOKENS.search(other)):
         return False  # "next week" and "3 May" may be the same day
@@ -127,7 +127,7 @@ def rivals(one: str, other: str) -> bool:
     return any(a != b for a, b in pairs)
 
 
-def _other_script(one: str, other: str) -> bool:
+def is_other_script(one: str, other: str) -> bool:
     """Whether two values are in different scripts: 里斯本 and "Lisbon" may be the same."""
     if (one + other).isascii() or bool(_HAN.search(one)) == bool(_HAN.search(other)):
         return False
@@ -258,8 +258,11 @@ _COMPOUND = lazy(
 )
 _HAN_MOVED = pattern("slots", "han_moved")
 _GERMAN_HOME = pattern("slots", "german_home", 0, place=_NAME)
-# Someone who moved recently still lives there; "last month" alone is past.
-_MOVES = lazy(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
+# Someone who moved recently still lives there, and who left does not return; "last month" alone is past.
+_MOVES = lazy(
+    r"\b(?:moved|relocated)\b.*\bto\b|\b(?:quit|left|resigned|fired|laid off)\b|搬(?:家)?[到去来回]|[离辞]职",
+    re.IGNORECASE,
+)
 _LATELY = pattern("slots", "lately")
 _HAN_NO_PLACE = pattern("slots", "han_no_place")
 _OPEN = pattern("slots", "open")  # negated, or about somebody who is not named: no statement
@@ -329,9 +332,26 @@ def _residence(clause: str) -> Fact | None:
     return Fact(match["subject"], "lives in", match["value"])
 
 
+_JOBS = tuple(
+    (pattern("slots", name, 0), name != "german_works")
+    for name in ("german_works", "german_left", "left", "han_left")
+)
+
+
+def _job(clause: str) -> Fact | None:
+    """Where somebody works, in German, or no longer does."""
+    clause = _LATELY.sub("", clause).strip()
+    for form, is_over in _JOBS:
+        match = form.match(clause)
+        if match and not _OPEN.search(match["subject"]):
+            return Fact(match["subject"], "works at", match["value"], is_over)
+    return None
+
+
 _FORMS = (
     (_rhythm, ("every", "每")), (_floor, ("floor", "楼", "层")),
     (_residence, ("moved", "relocated", "搬", "wohn", "leb", "gezogen")),
+    (_job, ("quit", "left", "resigned", "fired", "sacked", "dismissed", "laid off", "arbeite", "gekündigt", "职")),
 )  # fmt: skip
 
 

@@ -7,12 +7,14 @@ two statements contradict each other only if a subject has one value at a time o
 from __future__ import annotations
 
 from vaultmem.adapter import CAP, Statement
+from vaultmem.text.values import lazy
 from vaultmem_languages.clauses import clauses, facts
 from vaultmem_languages.slots import (
     Fact,
     canonical_subject,
     differ,
     fold,
+    is_other_script,
     is_pronoun,
     opposite,
     rivals,
@@ -23,10 +25,12 @@ from vaultmem_languages.slots import (
 _LONGEST = 80  # most characters of a value or a subject
 _BESIDE = 12  # characters around a statement that are not context: "Note: ", a bullet
 _MOST_PRINTED = 80  # characters of a statement in a reason
+_OF_PEOPLE = ("lives in", "works at", "married to", "born in")
+_RELATION = lazy(r"(?i:my|our) [a-z-]+ (?=[A-Z][\w-]+$)")  # My sister Anne is Anne
 _HAVE_OPPOSITES = ("prefers", "is", "uses", "wants")
 _SETTINGS = ("mode", "theme", "answers", "replies", "模式", "主题", "界面", "回答", "回复")
 _SINGLE_VERBS = (
-    *("lives in", "works at", "married to", "born in", "floor"),
+    *(*_OF_PEOPLE, "floor"),
     *(f"every so many {unit}" for unit in ("minutes", "days", "months")),
 )
 
@@ -44,7 +48,8 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     fact = fact if fact.subject else fact._replace(subject="user")
     if len(fact.subject) > _LONGEST or not 0 < len(fact.value) <= _LONGEST:
         return []
-    subject, kind, single = canonical_subject(fact.subject), fact.property, False
+    subject, kind, single = fact.subject, fact.property, False
+    subject = canonical_subject(_RELATION.sub("", subject) if kind in _OF_PEOPLE else subject)
     if kind == "is" and (named := slot(fact.subject)):  # its last noun is a slot
         subject, kind, single = named.owner.replace("'s", ""), named.name, not fact.plural
     single = single or fact.property in _SINGLE_VERBS
@@ -59,17 +64,18 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     return [Statement(subject, kind, value, fact.negated, span, single, where, over, fact.language)]
 
 
-def contradicts(one: Statement, other: Statement) -> bool:
-    """Whether both cannot be true of the same subject at the same time."""
+def contradicts(one: Statement, other: Statement, *, is_change: bool = False) -> bool:
+    """Whether both cannot be true of the same subject at the same time. 里斯本 may be Lisbon, but where one speaks of a
+    change, it holds in either case."""
     if (one.subject, one.property) != (other.subject, other.property) or not _meet(one, other):
         return False
-    if one.negated and other.negated:
-        return False
     if one.negated or other.negated:
-        return one.value == other.value
+        return one.negated != other.negated and one.value == other.value
     if one.over or other.over:
         return _against(one, other) or _against(other, one)
     if one.single and other.single:
+        if is_change and is_other_script(one.value, other.value):
+            return True
         return (rivals if one.property == "uses" else differ)(one.value, other.value)
     return _is_opposed(one, other)
 

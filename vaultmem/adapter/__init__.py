@@ -325,7 +325,7 @@ class Language(Protocol):
     def statements(self, text: str) -> list[Statement]:
         """The facts in the first CAP characters, in order."""
 
-    def contradicts(self, one: Statement, other: Statement) -> bool:
+    def contradicts(self, one: Statement, other: Statement, *, is_change: bool = False) -> bool:
         """Whether both cannot be true of the same subject at the same time."""
 
     def contradiction(self, one: str, other: str) -> str | None:

@@ -42,7 +42,7 @@ _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
-_ENDED = form("ended")
+_ENDED, _OVER = form("ended"), form("over")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -139,6 +139,18 @@ def ends_other(new: str, old: str) -> bool:
     return any(ended) and stems(old).isdisjoint(frozenset().union(*ended))
 
 
+def is_over(old: str, new: str) -> bool:
+    """Whether the newer text says that something is over, sold or cancelled, and the older one states it of the same
+    subject: "We cancelled the trip to Rome" after "We plan a trip to Rome"."""
+    about, stated = subject(old[:CAP]), stems(old)
+    for match in _OVER.finditer(new[:CAP]):
+        who = subject(new[:CAP]) if match["what"] and not match["own"] else frozenset()
+        ended = _stems(match[match.lastgroup or 0])
+        if ended and ended | who <= stated and about <= ended | who:
+            return not (is_event(old) or DENIAL.search(old) or _OVER.search(old[:CAP]))
+    return False
+
+
 def clauses(text: str) -> list[str]:
     """The parts of a text that each state something."""
     return [part for part in _NEXT_CLAUSE.split(text) if _STATES.search(part)]
@@ -205,7 +217,7 @@ def stem(word: str) -> str:
 
 # Asked for each title at start-up, so it reads no table.
 ABOUT_PERSON = lazy(
-    r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|my(?!\w)|ich(?!\w)|mein(?:e[nmrs]?)?(?!\w)|用户|我(?!们)|本人)",
+    r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|(?-i:im)(?!\w)|my(?!\w)|ich(?!\w)|mein(?:e[nmrs]?)?(?!\w)|用户|我(?!们)|本人)",
     re.IGNORECASE,
 )
 

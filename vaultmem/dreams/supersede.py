@@ -123,6 +123,7 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     for old, similarity, close in zip(olds, cosines, near, strict=True):
         is_nearest = close == nearest
         looks = features(old, new, similarity, shared, is_nearest=is_nearest)
+        looks["contradicts"] = looks["contradicts"] or short_texts.is_over(old, new)
         if (rest := short_texts.without_ended(new, old)) != new:
             other = features(old, rest, similarity, shared, is_nearest=is_nearest)
             other["contradicts"] = other["contradicts"] or _is_taken_back(old, new, rest)
@@ -159,19 +160,21 @@ def states_more(old: str, new: str) -> bool:
 def _speaks_otherwise(old: str, new: str) -> bool:
     """Whether the contradicting statements are in two languages, which may name one place differently: Vienna, Wien."""
     news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
-    return all(
+    apart = [
         fact.language != other.language
         for fact in news
         for other in stated
         if language().contradicts(fact, other)
-    )
+    ]
+    return bool(apart) and all(apart)
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
     """How likely one text replaces the other, by these features; a text that denies nothing does not."""
     if not (features["shared"] or features["contradicts"] or features["meaning"] > _USUAL):
         return _NEVER
-    if not (features["lost"] and features["gained"]) and not features["denied in one"]:
+    is_other = features["denied in one"] or features["contradicts"]
+    if not (features["lost"] and features["gained"]) and not is_other:
         return _NEVER
     return max(_NEVER, paraphrase.weighted_sum(weights, features))
 
@@ -213,6 +216,11 @@ def properties(text: str) -> str:
     return " ".join(dict.fromkeys(fact.property for fact in facts(text[:CAP])))
 
 
+def topics(text: str) -> frozenset[str]:
+    """The stems of a text, and of the words for what it states."""
+    return stems(text) | stems(properties(text))
+
+
 def features(
     old: str,
     new: str,
@@ -241,7 +249,7 @@ def features(
         "numbers same": bool(a.numbers & b.numbers), "number in one": bool(a.numbers) != bool(b.numbers),
         "cue": b.cue, "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0, "cue before": a.cue,
         "denied in one": a.denied != b.denied,
-        "contradicts": any(language().contradicts(one, other) for one in news for other in stated),
+        "contradicts": any(language().contradicts(one, other, is_change=b.cue) for one in news for other in stated),
         "other subject": bool(topics) and bool(others) and topics.isdisjoint(others),
         "one value": is_value and not (several or a.event or elsewhen), "several": several, "event": a.event,
         "meaning": _USUAL if similarity is None else similarity,
@@ -320,14 +328,16 @@ def _compared(draft: Draft, before: float) -> Iterator[tuple[Memory, Memory, Rel
     texts = {memory.path: draft.content(memory)[:CAP] for memory in stated}
     having: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in stated:
-        for stem in stems(texts[memory.path]):
+        text = texts[memory.path]
+        # In another script, only the property may be common: "lives in" for 住在.
+        for stem in stems(text) if text.isascii() else topics(text):
             having[stem].append(memory)
     for new in track("comparing", sorted(stated, key=lambda memory: (memory.created, memory.path))):
         # By the time of its file, too: what is imported may be old. After a restore, all files are new.
         is_recent = max(new.created, new.updated) >= since or new.mtime >= max(since, before)
         if new.id in done or not is_recent:
             continue
-        olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])
+        olds = _older(draft, new, [having[stem] for stem in topics(texts[new.path])])
         compared = _relate(draft, new, texts[new.path], [texts[old.path] for old in olds], olds)
         yield from ((old, new, relation) for old, relation in zip(olds, compared, strict=True))
 

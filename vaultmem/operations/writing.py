@@ -262,7 +262,7 @@ def _against(
 ) -> tuple[list[Against], list[Memory]]:
     """Older memories that the text may replace, surest first; and paraphrases."""
     collection, close = session.store.collection, _near(session, content)
-    words = short_texts.stems(content) | short_texts.stems(supersede.properties(content))
+    words = supersede.topics(content)
     indexed, recent = {*like, *close}, session.store.recent[:ABOUT]
     olds: list[tuple[Memory, str]] = []
     for path in dict.fromkeys([*like, *close, *recent]):
@@ -272,7 +272,7 @@ def _against(
         with contextlib.suppress(NoteNotFoundError):  # it is being moved or removed
             text = collection.text(memory)
             # Recent writes may not be indexed yet: add those that share a word.
-            if path in indexed or not words.isdisjoint(short_texts.stems(text)):
+            if path in indexed or not words.isdisjoint(supersede.topics(text)):
                 olds.append((memory, text))
     cosines = [close.get(memory.path) for memory, _ in olds]
     texts = supersede.relations(content, [text for _, text in olds], cosines)

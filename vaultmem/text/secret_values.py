@@ -73,9 +73,7 @@ def is_password(value: str) -> bool:
     inner = value.rstrip(".,:;!?")
     if not _LETTER.search(inner):
         return False
-    if _ODD.search(inner):
-        return True
-    if _NUMBERED_WORD.match(value):
+    if _ODD.search(inner) or _NUMBERED_WORD.match(value):
         return True  # secret123 is a common password, userPassword2 is a name
     return any(map(str.isdigit, inner)) and not _OWN_NAME.search(inner)
 
