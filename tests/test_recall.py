@@ -38,6 +38,19 @@ def test_notes_are_in_unless_they_are_unwanted(knowing: Path) -> None:
     assert "Ketley" not in ran(*words, "--no-notes").out
 
 
+def test_a_reminder_is_told_with_the_time_it_is_for(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        made = opened.remind("water the orchids every friday at 9")
+        due = f"reminds on {made['remind'].replace('T', ' ')}, every week on Friday"
+        opened.sync()
+        (told,) = opened.recall("orchids", **WORDS)["memories"]  # type: ignore[misc]
+        assert told["repeat"] == "every week on Friday"
+        assert f", {due}) water the orchids" in ran("recall", "orchids", "--vault", str(vault)).out
+        opened.delete(made["id"])
+        gone = ran("recall", "orchids", "--vault", str(vault)).out
+        assert "reminds on" not in gone
+
+
 def test_a_line_that_is_split_into_blocks_is_told_once(vault: Path, write: Write) -> None:
     long = " ".join(f"The boiler hums in way {number}." for number in range(120))
     write("Hums.md", f"# Boiler\n\nIt hums.\n\n{long}\n")

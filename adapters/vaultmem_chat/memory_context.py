@@ -18,6 +18,7 @@ from vaultmem.recall.recall_text import CLOSE, OPEN, Recalled, inert, place, wit
 from vaultmem.text import urls
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
+from vaultmem.text.times import reminds_on
 
 log = logging.getLogger("vaultmem.conversations")
 
@@ -110,8 +111,8 @@ def _role(memory: Recalled) -> str:
     role = memory.get("role") or "memory"
     if memory.get("kind") == "note":
         role = f"note {one_line(place(memory))}"
-    if memory.get("attribution"):
-        role = f"{role} {memory['attribution']}"
+    for note in filter(None, (memory.get("attribution"), reminds_on(memory))):
+        role = f"{role} {note}"
     return role.replace("]", ")")
 
 

@@ -146,7 +146,9 @@ class Vault(MemoryVault):
         if not answer.results and (age := clock.seconds() - (self.synced() or 0)) >= CURRENT:
             from vaultmem.text.times import format_duration
 
-            answer.remarks.append(f"the index is {format_duration(age)} old; vaultmem sync updates it")
+            answer.remarks.append(
+                f"the index is {format_duration(age)} old; vaultmem sync updates it"
+            )
         return answer
 
     def _read(self, read: Callable[[Catalog], T]) -> T:

@@ -20,6 +20,7 @@ from vaultmem.commands.rendering import (
 from vaultmem.errors import UsageError
 from vaultmem.output import Output, json_text, table
 from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import reminds_on
 from vaultmem.text.titles import safe_title, title_of
 from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, plural
 
@@ -126,7 +127,7 @@ def _title(memory: Answer) -> str:
     is_else = not memory["title"].lower().startswith(safe_title(says).lower())
     title = f"{memory['title']}: {says}" if says and is_else else memory["title"]
     whose = [f"({memory['attribution']})"] if "attribution" in memory else []
-    reminds = (f"({when})" for when in _reminds(memory))
+    reminds = [f"({when})"] if (when := reminds_on(memory)) else []
     return " ".join([title, *(f"#{tag}" for tag in memory["tags"]), *reminds, *whose])
 
 
@@ -137,16 +138,8 @@ def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
 
 def show_edited(answer: Answer, _args: Namespace, output: Output) -> None:
     """edit: print the memory."""
-    says = ["changed" if answer["changed"] else "as it was", *_reminds(answer)]
-    output.line(f"{place(answer, output)}: {'; '.join(says)}")
-
-
-def _reminds(memory: Answer) -> list[str]:
-    """When a reminder is due, and how often."""
-    when = ", ".join(
-        filter(None, (memory.get("remind", "").replace("T", " "), memory.get("repeat")))
-    )
-    return [f"reminds on {when}"] if when else []
+    says = "changed" if answer["changed"] else "as it was", reminds_on(answer)
+    output.line(f"{place(answer, output)}: {'; '.join(filter(None, says))}")
 
 
 def show_tags(answer: Answer, _args: Namespace, output: Output) -> None:

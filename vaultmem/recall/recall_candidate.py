@@ -50,6 +50,8 @@ class Candidate(NamedTuple):
     shares: bool = True  # shares a content word with the question; not checked if it is near
     lacks: bool = False  # shares the question's only content word, and is not very near
     stored_reads: int = 0
+    remind: str = ""  # when a reminder is due
+    repeat: str = ""
     block: int = 0  # where the matching block begins
     score: float = 0.0
     parts: Mapping[str, float] = {}

@@ -281,6 +281,7 @@ class Sources:
             writer=origin.writer,
             outside=origin.outside,
             stored_reads=model.stored_reads(fields),
+            remind=str(fields.get("remind") or ""), repeat=str(fields.get("repeat") or ""),
         )  # fmt: skip
         aging, ends = model.aging(fields), seconds(fields.get("expires_at"))
         read = _Read(

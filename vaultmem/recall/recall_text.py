@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict
 from vaultmem.memories.model import TYPES
+from vaultmem.text.times import reminds_on
 from vaultmem.text.values import lazy, plural
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ Recalled = TypedDict("Recalled", {
     "id": "str | None", "path": str, "line": int, "end_line": int, "title": str, "content": str, "memory_type": str,
     "category": "str | None", "scope": str, "confidence": float, "importance": "float | None", "created_at": str,
     "archived": bool, "until": "str | None", "attribution": "str | None", "trusted": bool, "vouched": bool, "kind": str,
-    "role": str, "score": float, "tokens": int, "parts": dict[str, float],
+    "role": str, "score": float, "tokens": int, "parts": dict[str, float], "remind": str, "repeat": str,
 }, total=False)  # fmt: skip
 """A memory, or a block of a note, as a recall tells it; a shared index knows less of it."""
 HeldBack = TypedDict("HeldBack", {"id": "str | None", "by": "str | None", "note": bool})
@@ -96,12 +97,13 @@ def to_json(item: Candidate, number: int, to: Viewer) -> Recalled:
         "kind": "note" if item.note else "memory", "role": item.role,
         "score": round(item.score, 4), "tokens": number,
         "parts": {name: round(part, 4) for name, part in item.parts.items()},
+        **({"remind": item.remind, "repeat": item.repeat} if item.remind and not item.archived else {}),
     }  # fmt: skip
 
 
 def entry(memory: Recalled) -> tuple[str, str]:
     """Type and content of a recalled item, for block(). A block of a note begins with its place, a memory with its
-    day; both name their author if that is not the asker."""
+    day, and when it reminds; both name their author if that is not the asker."""
     content = memory["content"]
     whose = memory.get("attribution")
     notes = [whose] if whose else []
@@ -113,6 +115,8 @@ def entry(memory: Recalled) -> tuple[str, str]:
         notes.append(f"until {until[:10]}")
     elif memory.get("archived"):
         notes.append("from the archive")
+    if when := reminds_on(memory):
+        notes.append(when)
     return memory["memory_type"], f"({', '.join(notes)}) {content}"
 
 

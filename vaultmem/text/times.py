@@ -113,6 +113,15 @@ def duration_seconds(text: str) -> int:
     return total
 
 
+def reminds_on(memory: Mapping[str, object]) -> str:
+    """When a reminder is due, and how often; "" for another memory."""
+    from vaultmem.text.sanitize import one_line
+
+    due, repeat = (one_line(str(memory.get(key) or "")) for key in ("remind", "repeat"))
+    when = ", ".join(filter(None, (due.replace("T", " "), repeat)))
+    return f"reminds on {when}" if when else ""
+
+
 def format_duration(span: float) -> str:
     """A duration in words, by its two largest units: "1 hour 30 minutes". Weeks only if nothing is left over."""
     left = round(span)
