@@ -272,30 +272,21 @@ def ids(catalog: Catalog, statement: str, values: Sequence[str | float] = ()) ->
 
 # Either spelling: Logseq uses dashes. Read in SQLite, because most memories never fade.
 _AGING = ", ".join(
-    f"'$.{key}', '$.\"{key.replace('_', '-')}\"'"
+    f"coalesce(json_extract(n.properties, '$.{key}'), json_extract(n.properties, '$.\"{key.replace('_', '-')}\"'))"
     for key in ("id", "decay_policy", "created_at", "last_reinforced_at", "updated_at")
 )
 
 
-def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, list[Value]]]:
-    """The notes of the memory folder with an id and their own decay policy: number, category, and the properties id,
-    decay_policy, created_at, last_reinforced_at and updated_at."""
-    rows = _one_answer(
+def aging_memories(catalog: Catalog, folder: str) -> list[list[Any]]:
+    """The notes of the memory folder with their own decay policy: number, id (None for none), decay_policy, created_at,
+    last_reinforced_at and updated_at."""
+    rows: list[list[Any]] = _one_answer(
         catalog,
-        f"SELECT json_group_array(json_array(n.id, n.category, json(json_extract(n.properties, {_AGING}))))"  # noqa: S608 - own text
-        " FROM files f JOIN notes n ON n.id = f.id"
+        f"SELECT json_group_array(json_array(n.id, {_AGING})) FROM files f JOIN notes n ON n.id = f.id"  # noqa: S608 - own text
         " WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%decay_policy%'",
         *below(folder),
     )
-    results = []
-    for note, category, pairs in rows:
-        values = [
-            one if one is not None else other
-            for one, other in zip(pairs[::2], pairs[1::2], strict=True)
-        ]
-        if values[0] is not None:
-            results.append((int(note), category, values))
-    return results
+    return rows
 
 
 def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | None]:

@@ -304,7 +304,8 @@ class CatalogCache:
         rows = catalog_read.aging_memories(self._catalog, self._memory_folder)
         agings = (
             (note, model.aging_of(model.policy(policy), own_id, *times))
-            for note, category, (own_id, policy, *times) in rows
+            for note, own_id, policy, *times in rows
+            if own_id is not None
         )
         return [aging for aging in agings if aging[1].policy != "stable"]
 
