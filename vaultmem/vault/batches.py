@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 from collections.abc import Sequence
 
@@ -355,10 +356,7 @@ class Recovery:
             with contextlib.suppress(NoteNotFoundError):
                 folders.add(os.path.dirname(existing_path(self._vault, path)))
             for folder in folders:
-                with contextlib.suppress(OSError):
-                    for name in os.listdir(folder):
-                        if name.startswith(temps) and name.endswith(".tmp"):
-                            os.unlink(f"{folder}/{name}")
+                sweep(folder, temps, older=-math.inf)
 
 
 def is_torn(data: bytes, old: bytes, new: bytes) -> bool:

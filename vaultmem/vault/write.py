@@ -89,12 +89,12 @@ def own_temps() -> str:
     return f"{TEMP_PREFIX}{os.getpid()}-{_process}-"
 
 
-def sweep(folder: str, older: float = _STALE) -> None:
+def sweep(folder: str, prefix: str = TEMP_PREFIX, older: float = _STALE) -> None:
     """Remove our temporary files that a kill has left in a folder."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             path = f"{folder}/{name}"
-            if name.startswith(TEMP_PREFIX) and name.endswith(".tmp"):
+            if name.startswith(prefix) and name.endswith(".tmp"):
                 with contextlib.suppress(FileNotFoundError):
                     if time.time() - os.lstat(path).st_mtime >= older:
                         os.unlink(path)
