@@ -323,3 +323,15 @@ def test_commands_say_how_old_an_old_index_is(
         "the index is 3 days old; vaultmem sync refreshes it" in ran(*words, "--format", "text").err
     )
     assert "days old" not in ran(*words, "--format", "json").err
+
+
+def test_who_finds_nothing_without_the_agent_hears_how_old_the_index_is(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = time.time() + 2 * 3_600 + 30
+    monkeypatch.setattr(time, "time", lambda: later)
+    said = {
+        words: ran("search", words, "--vault", str(indexed)).err for words in ("zzzz", "quincunx")
+    }
+    assert "the index is 2 hours old; vaultmem sync refreshes it" in said["zzzz"]
+    assert said["quincunx"] == ""

@@ -3,7 +3,6 @@
 import sqlite3
 import unicodedata
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -67,17 +66,6 @@ def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vau
     answer = vault.answer(Ask("Stavangre"))
     assert answer.results[0].path == "Old.md"
     assert answer.remarks == ['no note has "Stavangre"; searched stavanger']
-
-
-def test_who_finds_nothing_hears_how_old_the_index_is(
-    vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = datetime.now(UTC) + timedelta(hours=2, seconds=30)
-    for now, remarks in (("", 0), (f"{later:%Y-%m-%dT%H:%M:%SZ}", 1)):
-        monkeypatch.setenv("VAULTMEM_NOW", now)
-        said = vault.answer(Ask("zebrafish", semantic=False)).remarks
-        assert sum("2 hours old; vaultmem sync updates it" in remark for remark in said) == remarks
-        assert not vault.answer(Ask("ferry", semantic=False)).remarks
 
 
 def test_more_filters_than_the_catalog_can_take_are_no_damage(

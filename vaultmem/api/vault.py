@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Iterable
 
 from vaultmem import client
-from vaultmem import now as clock
 from vaultmem.api.memory_vault import MemoryVault
 from vaultmem.errors import ModelError, NoteNotFoundError, StateError
 from vaultmem.index import LOCAL, catalog_read
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 
 WORDS_ALONE = "searched by words only; --semantic adds search by meaning"
 BY_WORDS = f"{WORDS_ALONE}, and so does the agent (vaultmem start)"
-CURRENT = 60  # seconds for which an index without an agent is taken to be current
 SHORTEST_ID = 4  # least characters of an id that identify a memory
 
 
@@ -143,12 +141,6 @@ class Vault(MemoryVault):
         answer = self.mended(lambda: search_with_archive(self.searcher(), ask.but(semantic=how)))
         if ask.semantic is None and self.has_meaning(ask):
             answer.remarks.append(BY_WORDS)
-        if not answer.results and (age := clock.seconds() - (self.synced() or 0)) >= CURRENT:
-            from vaultmem.text.times import format_duration
-
-            answer.remarks.append(
-                f"the index is {format_duration(age)} old; vaultmem sync updates it"
-            )
         return answer
 
     def _read(self, read: Callable[[Catalog], T]) -> T:

@@ -255,7 +255,7 @@ VERBS = {
     "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True, command="status_views:status"),
     "doctor": Verb(
         "find problems, and how to fix them", LOOK_AFTER,
-        (flag("all", "list all affected notes, not only the first 20 of a kind"),),
+        (flag("all", "list all affected notes, not only the first 5 of a kind"),),
         command="status_views:doctor", pages=True,
     ),
     "serve": Verb(

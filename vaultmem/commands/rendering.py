@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Answer = dict[str, Any]
 
 MOST_READ = 16_777_216  # bytes of stdin; anything longer is not a memory
+MINUTE, DAY = 60, 86_400
 FEW_BLOCKS = 2_000  # blocks to embed on the spot
 MOST_NAMED = 5  # files listed per reason
 _DONE = {
@@ -109,17 +110,19 @@ def open_vault(args: Namespace, output: Output) -> Vault:
         output.remark(f"indexing {vault.path}")
         show_sync(run_sync(vault, output), output)
     elif vault is not args.vault and not output.as_json:
-        _remark_age(vault, output)
+        remark_age(vault, output)
     return vault
 
 
-def _remark_age(vault: Vault, output: Output) -> None:
-    """Print the age of the index if it is a day or more."""
+def remark_age(vault: Vault, output: Output, least: int = DAY, most: int = sys.maxsize) -> None:
+    """Print the age of the index if it is between two, in seconds."""
     synced = vault.synced()
-    days_old = (now.seconds() - (synced or 0)) // 86400
-    if synced and days_old >= 1:
-        age = plural(int(days_old), "day")
-        output.remark(f"the index is {age} old; vaultmem sync refreshes it")
+    age = now.seconds() - (synced or 0)
+    if synced and least <= age < most:
+        from vaultmem.text.times import format_duration
+
+        words = format_duration(age - age % least)
+        output.remark(f"the index is {words} old; vaultmem sync refreshes it")
 
 
 def warn(vault: Vault, output: Output) -> None:

@@ -11,7 +11,7 @@ from vaultmem import screen
 from vaultmem.api.params import Declared, at_door
 from vaultmem.api.vault import WORDS_ALONE, Vault
 from vaultmem.api.verbs import JSON, Param
-from vaultmem.commands.rendering import embed_first, open_vault, params_of
+from vaultmem.commands.rendering import DAY, MINUTE, embed_first, open_vault, params_of, remark_age
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.model import policy
@@ -86,6 +86,8 @@ def search(args: Namespace, output: Output) -> int:
             output.data({"results": results, "count": len(results)})
         else:
             _show_results(answer, whose, output)
+            if not answer.results and vault is not args.vault:
+                remark_age(vault, output, MINUTE, DAY)
         if args.open and answer.results:
             first = answer.results[0]
             _open(first.uri, os.path.join(vault.path, first.path))

@@ -48,7 +48,10 @@ def init(args: Namespace, output: Output) -> int:
         untouched = "" if is_written else "; nothing was written into the vault"
         output.line(f"  index in {state}{untouched}")
         output.line()
-        output.line('Next: vaultmem search "some words", and vaultmem sync for search by meaning.')
+        output.line(
+            'Next: vaultmem search "some words", and vaultmem start, which keeps the index current'
+        )
+        output.line("and adds search by meaning.")
     return 0
 
 
