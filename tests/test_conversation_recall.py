@@ -55,6 +55,15 @@ ANNE = {"The zebra of Anne is called Otto": "memory"}
 CLAUDE = {"A zebra that claude has seen": "memory"}
 
 
+def test_what_was_said_in_a_conversation_stays_in_the_order_of_the_search(opened: Vault) -> None:
+    for day, port in enumerate((8000, 9000), start=1):
+        said = {"role": "user", "content": f"The gateway port is {port}"}
+        opened.converse("one", new=[{**said, "created_at": f"2024-01-0{day}T10:00:00Z"}])
+    opened.sync()
+    found = opened.recall("gateway port 8000", scope=["conversation:one"])["memories"]
+    assert [one["content"][-4:] for one in found] == ["8000", "9000"]
+
+
 def test_a_conversation_is_told_of_its_own_and_of_what_the_person_vouches_for(
     opened: Vault,
 ) -> None:

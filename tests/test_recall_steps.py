@@ -349,6 +349,7 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     texts = [("port 8000", 1), ("a cat", 9), ("port 9000", 3), ("a dog", 2), ("port 7000", 2)]
     found = [Candidate(f"{n}.md", 1, 1, text, created=day) for n, (text, day) in enumerate(texts)]
     page = found[0]._replace(path="page.md", created=9, note=True)
+    turn = found[0]._replace(path="turn.md", created=9, turn=True)
     asked: list[tuple[str, str]] = []
 
     def clash(old: str, new: str) -> bool:
@@ -356,12 +357,12 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
         return old.startswith("port") and new.startswith("port")
 
     told = recall_choice.arrange(
-        recall_choice.within([*found, page], 9, 1_000, counted), clash
+        recall_choice.within([*found, page, turn], 9, 1_000, counted), clash
     ).items
     assert [one.content for one, _ in told] == [
-        "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000",
+        "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000", "port 8000",
     ]  # fmt: skip
-    assert told[-1][0].note  # a note has its own place
+    assert [one.path for one, _ in told[-2:]] == ["page.md", "turn.md"]  # they keep their places
     assert ("port 8000", "port 9000") in asked  # the older one first
     assert ("port 9000", "port 8000") not in asked
 

@@ -54,7 +54,8 @@ def without_lines(item: Candidate, other: Candidate) -> Candidate:
 
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
     """The same with preferences first, unless there is a far better answer, and with possible contradictions side by
-    side, newest first, unless the older one answers far better: `clash` of an older and a newer text."""
+    side, newest first, unless the older one answers far better: `clash` of an older and a newer text. Notes and turns
+    of conversations keep their places: only memories state what holds."""
     least = PINNED * max((item.score for item, _ in chosen.items), default=0.0)
     first = sorted(
         chosen.items, key=lambda pair: not (pair[0].is_preference and pair[0].score >= least)
@@ -80,5 +81,5 @@ def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) 
     before, after = (
         item.parts.get("search", item.score) - item.parts.get("length", 0.0) for item in (old, new)
     )
-    is_apart = one.note or other.note or after < PINNED * before
+    is_apart = any(item.note or item.turn for item in (old, new)) or after < PINNED * before
     return not is_apart and clash(old.content, new.content)

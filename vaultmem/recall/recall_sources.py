@@ -384,7 +384,7 @@ def _entry(read: _Read, inner: str, fields: Properties) -> _Read | None:
         kind = "semantic"
     scope = scope_of(conversation)
     parsed = read.candidate._replace(
-        scope=scope, writer=scope, role=role, vouched=False, memory_type=kind
+        scope=scope, writer=scope, role=role, turn=role != MEMORY, vouched=False, memory_type=kind
     )
     return read._replace(candidate=parsed)
 
