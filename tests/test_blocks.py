@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -155,6 +155,44 @@ def test_who_speaks_in_list_items_or_by_number_is_heard_where_nobody_else_is() -
         heard_in(*[("text", "Speaker 1"), ("text", "Speaker 2")] * 2)
         == ["Speaker 1", "Speaker 2"] * 2
     )
+
+
+def under(*names: str, parents: tuple[str, ...] = ("Talk",)) -> list[Piece]:
+    """The pieces of a note with these headings, each with a paragraph, a list with a bold lead and a subheading."""
+    pieces: list[Piece] = []
+    for parent, name in product(parents, names):
+        line, above = 8 * len(pieces), (parent, name)
+        pieces += [
+            Piece(name, line + 1, line + 1, (parent,), "heading"),
+            Piece("My bus is late.", line + 3, line + 3, above),
+            Piece("Tip: walk", line + 4, line + 4, above, "list", "Tip"),
+            Piece("Tip", line + 5, line + 5, above, "heading"),
+            Piece("Take a book.", line + 7, line + 7, (*above, "Tip")),
+        ]
+    return pieces
+
+
+def test_two_headings_that_take_turns_are_speakers_and_nothing_else_is() -> None:
+    for names in (("You", "Guide") * 2, ("You:", "Guide:") * 2):
+        found = [block for block in group(under(*names)) if block.label]
+        assert [block.label for block in found] == ["You", "Guide"] * 2
+        assert {block.text.partition(": ")[2] for block in found} == {"My bus is late."}
+        assert [block.line for block in found] == [1, 41, 81, 121]
+    for pieces in (
+        under("Done", "Next", parents=("Monday", "Tuesday")),
+        under("Done", "Next", "Risks", parents=("Monday", "Monday")),
+    ):
+        assert {block.label for block in group(pieces)} <= {None, "Tip"}
+
+
+def test_a_bold_name_alone_on_its_line_speaks_in_the_paragraph_below_it() -> None:
+    said = [Piece(f"{name}:", at, at, (), "text", name) for at, name in ((1, "You"), (5, "Guide"))]
+    turns = [[lead, Piece("So late!", lead.line + 2, lead.line + 2)] for lead in said]
+    found = group([*turns[0], *turns[1]] * 2)
+    assert [(block.label, block.text) for block in found] == [
+        ("You", "You: So late!"), ("Guide", "Guide: So late!"),
+    ] * 2  # fmt: skip
+    assert (found[0].line, found[0].end_line) == (1, 3)
 
 
 @given(notes())

@@ -9,12 +9,12 @@ turn, not three. An outline block includes its children.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from vaultmem.adapter import Note, Piece, Properties
 from vaultmem.light import NamedTuple
 from vaultmem.notes.places import CATEGORIES, category_of
+from vaultmem.notes.speakers import with_speakers
 from vaultmem.paths import blake2b
 from vaultmem.text.values import lazy
 
@@ -22,7 +22,6 @@ MIN_TOKENS = 50
 MAX_TOKENS = 300
 ENOUGH_TOKENS = 225  # about 900 characters: a vector blurs the meaning of longer blocks
 HEADING_TOKENS = 40  # that headings may add to a full block
-SPEAKER_SHARE = 0.25  # share of the first speaker's turns
 WINDOW_WORDS = 100  # about 60 of them are not stop words
 
 _TURNS = ("user", "assistant")  # roles of speakers
@@ -56,32 +55,7 @@ def count_tokens(text: str) -> int:
 
 def group(pieces: Iterable[Piece]) -> list[Block]:
     """The blocks of a note, in order. Every line of every piece is in exactly one block's range."""
-    return _join_short(_join_sections(_with_speakers(list(pieces))))
-
-
-def _with_speakers(pieces: list[Piece]) -> list[Piece]:
-    """Keep only labels of speakers: those that occur more than once, and at least a quarter as often as the first. If
-    paragraphs have speakers, list items have none: `- **Rating:** 4` in an assistant's answer is a heading."""
-    if not any(piece.label for piece in pieces):
-        return pieces
-    speakers = _speakers(p.label for p in pieces if p.label and p.kind != "list")
-    kinds = {"list"} if speakers else set[str]()
-    speakers = speakers or _speakers(piece.label for piece in pieces if piece.label)
-    return [
-        p._replace(label=None) if p.label and (p.label not in speakers or p.kind in kinds) else p
-        for p in pieces
-    ]
-
-
-def _speakers(labels: Iterable[str]) -> set[str]:
-    """The labels of speakers among `labels`, in the order of the note. `Task 1` is a speaker only if no name is one,
-    as in a transcript of Speaker 1 and Speaker 2."""
-    counts = Counter(labels)  # in the order of their first occurrence
-    repeated = {label: count for label, count in counts.items() if count > 1}
-    named = {label: count for label, count in repeated.items() if not label[-1].isdigit()}
-    repeated = named or repeated
-    first = next(iter(repeated.values()), 0)
-    return {label for label, count in repeated.items() if SPEAKER_SHARE * first <= count}
+    return _join_short(_join_sections(with_speakers(list(pieces))))
 
 
 def as_turn(blocks: list[Block], role: str) -> list[Block]:
