@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tantivy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
@@ -80,6 +80,7 @@ def test_what_comes_first(searcher: KeywordSearcher, text: str) -> None:
 
 
 @given(st.text(max_size=60))
+@example("bread &")  # two terms, one word
 @settings(max_examples=examples(150))
 def test_no_query_raises(searcher: KeywordSearcher, text: str) -> None:
     question = Question(text, parse(text), None)

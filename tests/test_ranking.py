@@ -19,6 +19,7 @@ WORDS = "roof slate copper gutter ladder nail beam loft wool chimney mortar bric
 QUERIES = [
     "roof", "where is the stopcock in the house", "What did Lu say about the wool?", "下雨的时候水桶", '"the wool" foam',
     "slate OR tile -piano", "nail*", "when did Marek come in April 2025", "tag:house roof",
+    "where it stands",
 ]  # fmt: skip
 
 
@@ -88,6 +89,19 @@ def test_leaving_notes_out_is_the_same_as_searching_the_others(
             expected = searcher.keyword.search(others, limit)
         for question in (others, Question(text, query, hidden, all_but=True)):
             assert [*searcher.keyword.search(question, limit).items()] == [*expected.items()]
+
+
+def test_words_typed_together_lead_to_the_note_that_has_them_side_by_side(
+    vault: Path, write: Write
+) -> None:
+    for number in range(20):
+        write(f"Garden {number}.md", "Beans and leeks.")
+    write("Builder.md", "The roof needs slate, the best slate that a roof can have.")
+    write(
+        "House.md", "## Slate roof\n\nIt leaks near the chimney, says the builder, and in the loft."
+    )
+    assert paths(vault, "slate roof") == ["House.md", "Builder.md"]
+    assert paths(vault, "roof slate") == ["Builder.md", "House.md"]
 
 
 def test_the_engine_is_not_told_which_notes_to_search_if_these_are_most(

@@ -90,6 +90,7 @@ STEPS = (
             "PHRASE_WEIGHTS": without(PHRASES, *HEADINGS),
         },
     ),
+    Step("without words side by side", {"ADJACENT_WEIGHT": 0.0}),
     Step("heading weight 2", {"FIELD_WEIGHTS": {**FIELDS, "heading": 2.0}}),
     Step("without CJK characters alone", {"CHARACTER_WEIGHT": 0.0}),
     Step("without days", {"DATE_WEIGHT": 0.0, "WHEN_WEIGHT": 0.0}),

@@ -42,6 +42,7 @@ _PARTS = {
 _FIELD_WORDS = {
     "body": "in the text", "near": "close together", "title": "in the title", "heading": "in a heading",
     "label": "in its label", "tag": "in a tag", "path": "in the path", "date": "as its date",
+    "phrase": "word for word",
 }  # fmt: skip
 MOST_SNIPPET = 3  # lines
 AT_TERMINAL = 5  # memories of a recall

@@ -23,7 +23,7 @@ MAX_PREFIX_TERMS = 50
 MOST = 8  # if the index has fewer blocks for each note searched, these are most of the notes
 _PHRASE_FIELDS = ("body", "title", "heading")
 _SPOKEN_FIELDS = ("body", "near")
-_CHARACTER_FIELDS = ("body", "title")
+_MAIN_FIELDS = ("body", "title")
 _SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
 # Blocks, best first: score and size of each.
 Sized = tuple[dict[int, float], dict[int, int]]
@@ -128,8 +128,10 @@ class KeywordSearcher:
             query = self._whole(only, (field,), question.query.words, extras=False)
             parts[field] = {b: s for b, s in self._run(query, 1000)[0].items() if s > 0}
         clauses = self._day_clauses(question.text) + self._when_clause(question.text)
-        dates, _ = self._run(self._filter([(_SHOULD, q) for q in clauses], only), 1000)
-        return {**parts, "date": {b: s for b, s in dates.items() if s > 0}}
+        for name, queries in (("date", clauses), ("phrase", self._adjacent(question.query))):
+            found, _ = self._run(self._filter([(_SHOULD, q) for q in queries], only), 1000)
+            parts[name] = {b: s for b, s in found.items() if s > 0}
+        return parts
 
     def _run(self, query: tantivy.Query, limit: int) -> Sized:
         hits = self._searcher.search(query, limit, count=False).hits
@@ -155,11 +157,23 @@ class KeywordSearcher:
             either = [q for term in group for q in self._term(term, fields, strict=extras)]
             clauses.append((_MUST if extras else _SHOULD, self._any(either)))
         if extras and (query.words or required):
+            clauses += [(_SHOULD, q) for q in self._adjacent(query)]
             clauses = self._with_dates(question.text, clauses, bool(required))
         clauses += [(_SHOULD, q) for term in weak for q in self._term(term, fields)]
         for term in query.excluded:
             clauses.append((_NOT, self._any(self._term(term, _PHRASE_FIELDS, strict=True))))
         return self._filter(clauses, question)
+
+    def _adjacent(self, query: Query) -> list[tantivy.Query]:
+        """The query for blocks that have all words side by side as typed, such as the one below a heading."""
+        tokens = [token for word in query.words for token in tokenize(word.text)]
+        are_plain = len(query.words) > 1 and all(word.kind == "word" for word in query.words)
+        if not are_plain or not 1 < len(tokens) <= rank.LONGEST_ADJACENT:
+            return []
+        phrases = [_T.phrase_query(self._schema, field, [*tokens]) for field in _MAIN_FIELDS]
+        counts = {token: self.vocabulary.count("body", token) for token in tokens}
+        points = rank.adjacent_points(counts, self.vocabulary.blocks)
+        return [_T.const_score_query(self._any(phrases), points)]
 
     def is_weak(self, term: Term) -> bool:
         """Whether a term consists of stop words only."""
@@ -295,7 +309,7 @@ class KeywordSearcher:
         queries += [
             self._by_bm25(field, character, rank.character_weight(character))
             for character in run
-            for field in _CHARACTER_FIELDS
+            for field in _MAIN_FIELDS
             if field in fields
         ]
         return queries

@@ -29,6 +29,8 @@ FREQUENT_WEIGHT = 1.5
 PHRASE_WEIGHTS = {
     "body": 2.0, "near": 0.8, "title": 1.2, "heading": 0.3, "label": 2.0, "tag": 0.6, "path": 0.2,
 }  # fmt: skip
+ADJACENT_WEIGHT = 1.3  # points per unit of rarity() for all words of a query side by side
+LONGEST_ADJACENT = 6  # words of such a query; longer ones are sentences
 CHARACTER_WEIGHT = 0.3  # a single CJK character, in addition to its pairs
 FIELDS = tuple(PHRASE_WEIGHTS)
 NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
@@ -103,6 +105,12 @@ def content_words(tokens: Iterable[str]) -> set[str]:
 def rarity(count: int, total: int) -> float:
     """The inverse document frequency of a word in `count` of `total` blocks, as in Lucene's BM25."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
+
+
+def adjacent_points(counts: Mapping[str, int], total: int) -> float:
+    """The points for having all these words side by side, given how many of `total` blocks have each."""
+    rarities = (word_weight(token) * rarity(count, total) for token, count in counts.items())
+    return ADJACENT_WEIGHT * sum(rarities)
 
 
 def field_weights(field: str, frequent: bool) -> tuple[float, float]:
