@@ -68,7 +68,8 @@ def holding(listed: Listed, projects: Collection[str], to: Viewer, now: str) -> 
     visible = [
         fact
         for fact in lasting
-        if to.sees(fact["scope"]) and not is_hidden_now(listed, fact["source"], to, memory=True)
+        if to.sees(fact["scope"])
+        and not is_hidden_now(listed.folder, fact["source"], to, memory=True)
     ]
     person = [fact for fact in visible if not fact["project"]]
     named = {name.casefold() for name in projects}

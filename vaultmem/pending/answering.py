@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, time
+from functools import cache
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
@@ -27,6 +28,7 @@ from vaultmem.memories.reports import ChangeReport, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.operations import own_notes
 from vaultmem.pending import carrying
+from vaultmem.pending.listing import is_hidden_now, note_of
 from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import Item, days_later, is_listable, is_over, words_of
 from vaultmem.schedule import LocalZone
@@ -53,7 +55,12 @@ def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject
     """All pending items, the chores that these only count, and on request the facts for an assistant's start."""
     now = _now(store)
     at, to = store.pending.at(_catalog(reader), now), access.viewer(params.text("by"))
-    items = [item for item in at.items(params.whole("days")) if _may_see(item, to)]
+    is_hidden = _hidden_from(to, store.vault)
+    items = [
+        item
+        for item in at.items(params.whole("days"))
+        if not (to.name and (item.asks or is_hidden(item)))
+    ]
     chores = [] if to.name else at.chores()
     facts = at.facts() if params.flag("facts") else []
     return {
@@ -84,8 +91,16 @@ def notify(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     }  # fmt: skip
 
 
-def _may_see(item: Item, to: access.Viewer) -> bool:
-    return not (to.name and (item.asks or access.reason(item.scope, to, private=item.private)))
+def _hidden_from(to: access.Viewer, folder: str) -> Callable[[Item | Due], bool]:
+    """Whether `to` may not see an item, by what the index knows and by its note as it is now."""
+    hidden_at = cache(lambda path, memory: is_hidden_now(folder, path, to, memory=memory))
+
+    def is_hidden(item: Item | Due) -> bool:
+        path = item.path if isinstance(item, Due) else note_of(vars(item))
+        is_hidden_by_index = bool(access.reason(item.scope, to, private=item.private))
+        return is_hidden_by_index or hidden_at(path, bool(item.memory))
+
+    return is_hidden
 
 
 def _catalog(reader: Reader) -> Catalog:
@@ -236,8 +251,9 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     at = waiting.at(_catalog(session.reader), now)
     items = [*at.items(), *at.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
+    is_hidden = _hidden_from(to, session.store.vault)
     every: list[Item | Due] = [*items, *dues.values()]
-    hidden = {due.id for due in every if access.reason(due.scope, to, private=due.private)}
+    hidden = {item.id for item in every if is_hidden(item)}
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
     texts = {item.id: item.text for item in items if item.id not in hidden}
     visible = {id_: words_of(due) for id_, due in dues.items()} | texts

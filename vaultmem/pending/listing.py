@@ -112,7 +112,7 @@ def vault_of(named: str | None) -> str:
 def by_section(listed: Listed, days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
     """The items that `to` may see, by section; future ones only within `days`."""
     last = _days_later(now, days)
-    hidden_at = cache(lambda path, memory: is_hidden_now(listed, path, to, memory=memory))
+    hidden_at = cache(lambda path, memory: is_hidden_now(listed.folder, path, to, memory=memory))
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in listed.rows:
         is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
@@ -131,19 +131,19 @@ def note_of(row: Mapping[str, object]) -> str:
     return path if line.isdigit() else source
 
 
-def is_hidden_now(listed: Listed, path: str, to: Viewer, *, memory: bool) -> bool:
+def is_hidden_now(folder: str, path: str, to: Viewer, *, memory: bool) -> bool:
     """Whether `to` may not see a note as it is now, which the index may not know yet."""
     if not to.name:
         return False
     try:
-        with open(os.path.join(listed.folder, path), "rb", buffering=0) as file:
+        with open(os.path.join(folder, path), "rb", buffering=0) as file:
             # To read gets memory for as many bytes as it may read.
             data = file.read(min(os.fstat(file.fileno()).st_size, _MOST))
     except FileNotFoundError:  # it is gone, or macOS has written its name
         from vaultmem.vault.files import on_disk  # rarely needed
 
-        raw = None if path.isascii() else on_disk(listed.folder, path)
-        return raw not in (None, path) and is_hidden_now(listed, str(raw), to, memory=memory)
+        raw = None if path.isascii() else on_disk(folder, path)
+        return raw not in (None, path) and is_hidden_now(folder, str(raw), to, memory=memory)
     except OSError:  # there is no note
         return False
     low = data.lower()
