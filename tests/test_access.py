@@ -351,6 +351,16 @@ def test_a_task_is_hidden_before_the_index_knows(vault: Vault, mark: str, encodi
         tool("memory_done", id=item["id"])(vault, "codex", "")
 
 
+def test_the_words_of_an_answered_item_are_told_to_no_other_assistant(vault: Vault) -> None:
+    vault.ask("remind", content="feed the okapi", at="in 2 days", scope="agent:claude")
+    (item,) = vault.ask("pending")["items"]
+    vault.ask("answer", id=item["id"], state="done")
+    with pytest.raises(VaultmemError) as refused:
+        tool("memory_done", id=item["id"])(vault, "codex", "")
+    assert item["id"] in str(refused.value)
+    assert "okapi" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("text", "scope"),
     [

@@ -277,12 +277,17 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
             f"no pending item has the id {name[:40]!r}; {advice}vaultmem pending lists what is pending"
         )
     last = answers.get(id_)
-    return _Target(id_, texts.get(id_) or (last.text if last else ""), dues.get(id_), last)
+    # Without its item nothing says who may see the text of an answer, besides its author.
+    is_theirs = last is not None and (not to.name or access.is_same(last.by, to.name))
+    text = texts.get(id_) or (last.text if last and is_theirs else "")
+    return _Target(id_, text, dues.get(id_), last)
 
 
 def _id_at(session: Session, place: tuple[str, int]) -> str:
     answers = session.store.pending.record.answers()
-    there = [due for due in carrying.dues(session) if (due.path, due.line) == place]
+    is_hidden = _hidden_from(session.viewer, session.store.vault)
+    at_place = (due for due in carrying.dues(session) if (due.path, due.line) == place)
+    there = [due for due in at_place if not is_hidden(due)]
     if there:  # of a recurring item, the open occurrence
         return min(there, key=lambda due: is_over(due, answers)).id
     raise NoteNotFoundError(
@@ -318,7 +323,9 @@ def _of_memory(name: str, dues: Iterable[Due]) -> str:
 
 def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     """Raise unless the answer is to a due item, or takes back the assistant's own answer."""
-    due, name_of = target.due, f"{one_line_or_placeholder(target.text)!r} ({target.id})"
+    due, name_of = target.due, target.id
+    if target.text:
+        name_of = f"{one_line_or_placeholder(target.text)!r} ({target.id})"
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
     dues = carrying.dues(session)
