@@ -22,7 +22,7 @@ from vaultmem.index.catalog_read import LinkView
 from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.notes.places import with_our_keys
 from vaultmem.settings import OFF
-from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.text.values import SHORTEST_ID, TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 WORDS_ALONE = "searched by words only; --semantic adds search by meaning"
 BY_WORDS = f"{WORDS_ALONE}, and so does the agent (vaultmem start)"
-SHORTEST_ID = 4  # least characters of an id that identify a memory
 
 
 @value

@@ -13,14 +13,13 @@ from vaultmem.memories.model import Memory
 from vaultmem.memories.snapshot import Names, Snapshot
 from vaultmem.notes import pages
 from vaultmem.text.similarity import resemblance, resembling
-from vaultmem.text.values import lazy
+from vaultmem.text.values import SHORTEST_ID, lazy
 from vaultmem.vault import files
 from vaultmem.vault.files import Inside
 from vaultmem.vault.walk import Entry, FileLookup, Trouble, nfc, walk
 
 # Which memory a name means.
 
-_SHORTEST = 4  # least characters of an id's beginning
 _ID_BEGIN = lazy(r"[0-9a-z][0-9a-z-]*")
 _LINK = lazy(r"\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 _MOST_NAMED = 5
@@ -48,7 +47,7 @@ def _ways(name: str, paths: set[str], pool: Sequence[Memory]) -> Iterator[list[M
     yield [memory for memory in pool if memory.id.lower() == name]
     yield [memory for memory in pool if fold(memory.path) in paths]
     yield [memory for memory in pool if fold(memory.title) == name]
-    if len(name) >= _SHORTEST and _ID_BEGIN.fullmatch(name):
+    if len(name) >= SHORTEST_ID and _ID_BEGIN.fullmatch(name):
         yield [memory for memory in pool if memory.id.lower().startswith(name)]
 
 

@@ -25,6 +25,7 @@ from vaultmem.memories.memory_file import compact, readable_id
 from vaultmem.notes import pages
 from vaultmem.notes.places import ENTRIES, file_name, is_our_page
 from vaultmem.text.times import seconds, to_milliseconds
+from vaultmem.text.values import SHORTEST_ID
 from vaultmem.vault import files as vault
 from vaultmem.vault.conflicts import Places, conflicts
 from vaultmem.vault.walk import Entry as File
@@ -81,7 +82,7 @@ class ConversationFiles:
     def _folder(self, path: str) -> str:
         return path[len(self.place) + 1 :].rpartition("/")[0].partition("/")[0]
 
-    def find(self, name: str, least: int = 4) -> list[Entry]:
+    def find(self, name: str) -> list[Entry]:
         """The entries that an id, its beginning, or a path means; of those with one id, the living one."""
         name_or_id = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
         every = [entry for talk in self.talks() for entry in talk.entries]
@@ -90,7 +91,7 @@ class ConversationFiles:
             for entry in every
             if name_or_id in (entry.id, file_name(entry.path), entry.path[:-3])
         ]
-        if not exact and len(name_or_id) >= least:
+        if not exact and len(name_or_id) >= SHORTEST_ID:
             exact = [entry for entry in every if entry.id.startswith(name_or_id.lower())]
         living = {entry.id: entry for entry in exact if not entry.deleted}
         return [entry for entry in exact if living.get(entry.id, entry) is entry]

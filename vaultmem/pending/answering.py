@@ -34,6 +34,7 @@ from vaultmem.reminders.items import Item, days_later, is_listable, is_over, wor
 from vaultmem.schedule import LocalZone
 from vaultmem.text.sanitize import one_line_or_placeholder
 from vaultmem.text.times import stamp
+from vaultmem.text.values import SHORTEST_ID
 from vaultmem.vault.batch_record import Header
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 _DAY = 86_400  # seconds
-LEAST = 4  # least letters of an id that name an item
 _PREFIX = "vm-"
 _MOST_NAMED = 5
 
@@ -300,7 +300,7 @@ def _matching(name: str, ids: Iterable[str]) -> str:
     fitting = sorted({id_ for id_ in ids if id_.startswith(prefix)})
     if prefix in fitting:
         return prefix
-    if not fitting or len(prefix) < len(_PREFIX) + LEAST:
+    if not fitting or len(prefix) < len(_PREFIX) + SHORTEST_ID:
         return ""
     if len(fitting) > 1:
         listed = ", ".join(fitting[:_MOST_NAMED])
@@ -318,7 +318,7 @@ def _whole(name: str) -> str:
 def _of_memory(name: str, dues: Iterable[Due]) -> str:
     prefix = name.strip().lower()
     ids = [due.id for due in dues if due.memory.startswith(prefix)]
-    return ids[0] if len(ids) == 1 and len(prefix) >= LEAST else ""
+    return ids[0] if len(ids) == 1 and len(prefix) >= SHORTEST_ID else ""
 
 
 def _check_assistant_may(session: Session, target: _Target, name: str) -> None:

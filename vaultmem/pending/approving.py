@@ -32,16 +32,13 @@ from vaultmem.pending.person_facts import Learned
 from vaultmem.review.proposals import open_rows
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.text.values import plural
+from vaultmem.text.values import SHORTEST_ID, plural
 from vaultmem.vault.batch_record import Header
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject, Properties
     from vaultmem.api.memory_vault import MemoryVault
     from vaultmem.api.rpc import Reader
-
-
-SHORTEST_ID = 4  # least characters of an id that identify a fact
 
 
 def approve(session: Session, params: Arguments) -> JsonObject:

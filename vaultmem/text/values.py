@@ -268,6 +268,7 @@ def json_object(data: str | bytes) -> dict[str, Any]:
 RESULTS = 1_000_000  # in a search or list
 TOKENS, MEMORIES = 1_000_000, 1_000  # in a recall
 DAYS = 36_500  # ahead
+SHORTEST_ID = 4  # least characters of the beginning of an id that name something
 SOON = 7  # days ahead of which pending items are listed by default
 
 
