@@ -116,6 +116,7 @@ def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None
         ("Tom wohnt in Köln", "Eva ist nach Bonn gezogen", "apart"),
         ("I work at the Nordlicht pottery as a glazer", "i quit the nordlicht pottery last friday", REPLACES),
         ("Anna works for Siemens", "Anna was laid off by Siemens two weeks ago", REPLACES),
+        ("I work at Magna as a test driver", "i quit magna yesterday (2027-02-08)", REPLACES),
         ("Ich arbeite bei Bosch", "Ich habe bei Bosch gekündigt", REPLACES),
         ("我在腾讯工作", "我从腾讯离职了", REPLACES),
         ("Anna works for Siemens", "Anna got a raise from Siemens", "apart"),
@@ -173,6 +174,20 @@ def test_a_move_in_another_script_ends_where_one_lived() -> None:
         files = dict([memory_file("people/Old", old, 5), memory_file("people/New", new, 1)])
         plan, _ = StandInView(files).run(supersede)
         assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "may"),
+    [
+        ("I prefer Lightroom for the photos of my pots", "I switched from Lightroom to darktable", True),
+        ("I prefer Lightroom for the photos of my pots", "I switched from Vim to Helix", False),
+    ],
+)  # fmt: skip
+def test_an_answer_has_the_newer_of_two_such_statements_first(
+    old: str, new: str, may: bool
+) -> None:
+    assert may_contradict(old, new) is may
+    assert relations(new, [old])[0].kind == "apart"
 
 
 def test_changes_are_understood_in_german_too() -> None:

@@ -135,7 +135,8 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     scores = [relation.replaces for relation in pairs]
     evidence = (*signs(new, scores, contradicts=best.contradicts), 1.0)
     is_certain = best.replaces > DOUBTFUL and math.fsum(map(mul, _CERTAINTY, evidence)) > _CERTAIN
-    if is_event(new) or not (best.contradicts or is_certain) or not best.is_likelier:
+    may = best.contradicts or (is_certain and not is_event(new))
+    if not (may and best.is_likelier):
         return pairs
     for old, pair in zip(olds, pairs, strict=True):
         pair.is_replacement = not states_more(old, new) and (
@@ -201,10 +202,13 @@ def alike(old: str, new: str) -> float:
 
 
 def may_contradict(old: str, new: str) -> bool:
-    """Whether two texts probably speak of the same thing and say different things about it."""
+    """Whether two texts probably speak of the same thing and say different things about it, or the newer one ends what
+    the older states."""
     if max(len(old), len(new)) > CAP:
         return False
     old, new = plain(old), plain(new)
+    if short_texts.without_ended(new, old) != new:
+        return True
     if stems(old).isdisjoint(stems(new)) and not (facts(old) and facts(new)):
         return False
     pair = Relation(old, new, None, features(old, new, is_nearest=True))
