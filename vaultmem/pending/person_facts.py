@@ -251,7 +251,7 @@ MOST_COMPARED = 100  # newest facts; the others come up as these are answered
 CANDIDATES = 5  # memories compared with each
 SHARED = 0.5  # share of the shorter text's words above which two may say the same
 # Words in a chat about the person and theirs.
-_OF_US = ("We ", "We've ", "We're ", "Our ", "我们家")
+_OF_US = ("we ", "we've ", "we're ", "our ", "我们家")
 _OF_CHATS = "AND f.path LIKE '%/facts/%' AND n.properties NOT LIKE '%compression_source%'"
 
 
@@ -334,7 +334,7 @@ def to_promote(context: Context, answers: item_answers.Answers) -> list[Learned]
 
 
 def _is_worth_asking(text: str, kind: object) -> bool:
-    if not (is_about_person(text) or text.startswith(_OF_US)) or len(text) > CAP:
+    if not (is_about_person(text) or text.lower().startswith(_OF_US)) or len(text) > CAP:
         return False
     kind = kind if isinstance(kind, str) and kind in TYPES else memory_type(text)
     return kind not in PASSING and "[redacted: " not in redact(text).text
