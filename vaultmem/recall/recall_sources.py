@@ -91,8 +91,10 @@ class Sources:
         self, look: Look, criteria: Criteria, most: int, more: Iterable[Learned] = ()
     ) -> list[Candidate]:
         """The best search results, with a memory's best block; examines `more` facts of conversations."""
-        answer = look.searcher.search(self._ask(look, criteria, most, more), texts=False)
-        look.remarks.extend(remark for remark in answer.remarks if remark not in look.remarks)
+        ask = self._ask(look, criteria, most, more)
+        answer = look.searcher.search(ask, texts=False)
+        if ask.viewer == look.viewer:  # else they may name words of what is hidden
+            look.remarks.extend(remark for remark in answer.remarks if remark not in look.remarks)
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
         # "Where does she live?" has one content word, too.
@@ -219,7 +221,7 @@ class Sources:
             sure,
             notes,
             all_but=criteria.notes,
-            viewer=look.viewer,
+            viewer=access.PERSON if added else look.viewer,  # such facts are hidden, but counted
         )
 
     def excerpts(self, criteria: Criteria, candidate: Candidate) -> Iterator[Candidate]:
