@@ -14,7 +14,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.agent import embedding
 from vaultmem.agent.embedding import EmbeddingQueue
-from vaultmem.agent.events import Throttle
+from vaultmem.agent.events import StageProgress, Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
 from vaultmem.index.catalog import Catalog
@@ -244,6 +244,26 @@ def test_a_model_that_a_later_search_loads_is_unloaded(
         until(lambda: not model.loaded)
         model.loaded = True  # as a search does
     until(lambda: not model.loaded)
+
+
+# --- who waits
+
+
+def test_who_waits_hears_how_far_the_round_is(
+    queue: EmbeddingQueue, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = StageProgress()
+    monkeypatch.setattr(embedding, "_TELLS_EVERY", 0.01)
+
+    def wait_to_be_heard() -> None:
+        until(lambda: heard.total == NOTES, what="it never said how much there is")
+        if len(model.texts) == NOTES:
+            until(lambda: heard.done > 0, what="it never said what is done")
+
+    model.between = wait_to_be_heard
+    queue.start()
+    queue.wait_heard(heard, PATIENCE)
+    assert queue.embedded == NOTES
 
 
 # --- what is checked again

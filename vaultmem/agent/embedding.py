@@ -128,12 +128,15 @@ class EmbeddingQueue(threading.Thread):
             )
 
     def wait_heard(self, progress: Progress, seconds: float) -> None:
-        """Like wait(), reporting progress."""
-        ends, before = time.monotonic() + seconds, self.embedded
-        progress.stage("embedding", self.waiting())
+        """Like wait(), reporting progress: each round knows its total only when it begins."""
+        ends, total, before = time.monotonic() + seconds, -1, 0
         while not self.wait(_TELLS_EVERY) and time.monotonic() < ends:
-            progress.advance(self.embedded - before)
-            before = self.embedded
+            done = self.stage.done
+            if total != self.stage.total or done < before:
+                total, before = self.stage.total, 0
+                progress.stage("embedding", total)
+            progress.advance(done - before)
+            before = done
 
     def stop(self) -> None:
         """End after the batch that is being embedded."""
