@@ -15,6 +15,7 @@ from vaultmem.notes.blocks import (
     MIN_TOKENS,
     WINDOW_WORDS,
     Block,
+    as_turn,
     count_tokens,
     group,
     neighbour_text,
@@ -193,6 +194,12 @@ def test_a_bold_name_alone_on_its_line_speaks_in_the_paragraph_below_it() -> Non
         ("You", "You: So late!"), ("Guide", "Guide: So late!"),
     ] * 2  # fmt: skip
     assert (found[0].line, found[0].end_line) == (1, 3)
+
+
+@pytest.mark.parametrize("time", ["", "[13:56] ", "[2023-05-08]", "(8 May 2023, 1:56 pm) "])
+def test_a_turn_is_spoken_by_the_name_before_its_colon(time: str) -> None:
+    for text, speaker in ((f"{time}Ann Lee: hello", "Ann Lee"), (f"{time}well, hello", "user")):
+        assert [block.label for block in as_turn([Block(text, 1, 1)], "user")] == [speaker]
 
 
 @given(notes())

@@ -26,7 +26,9 @@ WINDOW_WORDS = 100  # about 60 of them are not stop words
 
 _TURNS = ("user", "assistant")  # roles of speakers
 _WORD = lazy(r"[^\W\d_]{2}")  # at least two letters: "T10:00Z" has none
-_SPEAKER = lazy(r"\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s")
+_SPEAKER = lazy(
+    r"(?:[\[(][^\])\n]{1,40}[\])] ?)?\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s"
+)
 _SENTENCE_END = lazy(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
 
 
@@ -59,7 +61,8 @@ def group(pieces: Iterable[Piece]) -> list[Block]:
 
 
 def as_turn(blocks: list[Block], role: str) -> list[Block]:
-    """The blocks of a conversation's turn. The speaker is the name before its first colon, else the role."""
+    """The blocks of a conversation's turn. The speaker is the name before its first colon, perhaps after a time in
+    brackets, else the role."""
     if role not in _TURNS:
         return blocks
     named = _SPEAKER.match(blocks[0].text)
