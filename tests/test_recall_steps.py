@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.memories.model import TYPES, Aging
-from vaultmem.recall import recall_candidate, recall_choice
+from vaultmem.recall import recall_candidate, recall_text
 from vaultmem.recall.recall_candidate import STEPS, Candidate, Criteria
 from vaultmem.search.cache import CatalogCache
 
@@ -286,7 +286,7 @@ def test_blocks_of_pages_are_not_held_against_each_other() -> None:
 def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     found: list[Candidate], top_k: int, budget: int
 ) -> None:
-    chosen = recall_choice.within(found, top_k, budget, counted)
+    chosen = recall_text.within(found, top_k, budget, counted)
     told = [one for one, _ in chosen.items]
     assert chosen.tokens == sum(map(counted, told)) <= budget
     assert len(told) <= top_k
@@ -302,7 +302,7 @@ def test_no_line_of_a_note_is_told_twice() -> None:
     after = part._replace(end_line=9, content="the long line\n\nthe end")
 
     def told(*found: Candidate, room: int = 1_000) -> list[tuple[int, int, str]]:
-        chosen = recall_choice.within(found, 9, room, counted)
+        chosen = recall_text.within(found, 9, room, counted)
         assert chosen.skipped == 0
         return [(one.line, one.end_line, one.content) for one, _ in chosen.items]
 
@@ -316,8 +316,8 @@ def test_no_line_of_a_note_is_told_twice() -> None:
 def test_preferences_compete_for_places_and_then_stand_first() -> None:
     facts = [Candidate(f"f{n}.md", 1, 1, "x") for n in range(3)]
     wishes = [Candidate(f"p{n}.md", 1, 1, "x", memory_type="procedural") for n in range(3)]
-    chosen = recall_choice.within([*facts, *wishes], 4, 1_000, counted)
-    told = recall_choice.arrange(chosen, lambda _old, _new: False).items
+    chosen = recall_text.within([*facts, *wishes], 4, 1_000, counted)
+    told = recall_text.arrange(chosen, lambda _old, _new: False).items
     assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
 
@@ -329,16 +329,16 @@ def test_a_preference_that_is_far_from_the_question_does_not_come_first(
     wish = Candidate("p.md", 1, 1, "x", memory_type="procedural", parts=parts)
     for score, order in ((0.2, [fact, wish]), (0.6, [wish, fact])):
         pair = [fact, wish._replace(score=score)]
-        chosen = recall_choice.within(pair, 4, 1_000, counted)
-        told = recall_choice.arrange(chosen, lambda _old, _new: False).items
+        chosen = recall_text.within(pair, 4, 1_000, counted)
+        told = recall_text.arrange(chosen, lambda _old, _new: False).items
         assert [one.path for one, _ in told] == [one.path for one in order]
 
 
 @given(ranked)
 def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
-    chosen = recall_choice.within(found, 9, 200, counted)
+    chosen = recall_text.within(found, 9, 200, counted)
     for clash in (lambda _old, _new: False, lambda _old, _new: True):
-        told = recall_choice.arrange(chosen, clash)
+        told = recall_text.arrange(chosen, clash)
         assert sorted(told.items, key=lambda each: each[0].path) == sorted(
             chosen.items, key=lambda each: each[0].path
         )
@@ -356,8 +356,8 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
         asked.append((old, new))
         return old.startswith("port") and new.startswith("port")
 
-    told = recall_choice.arrange(
-        recall_choice.within([*found, page, turn], 9, 1_000, counted), clash
+    told = recall_text.arrange(
+        recall_text.within([*found, page, turn], 9, 1_000, counted), clash
     ).items
     assert [one.content for one, _ in told] == [
         "port 9000", "port 7000", "port 8000", "a cat", "a dog", "port 8000", "port 8000",
@@ -371,8 +371,8 @@ def test_a_newer_text_does_not_come_before_a_far_better_answer() -> None:
     old = Candidate("old.md", 1, 1, "port 8000", score=0.9, created=1)
     for score, order in ((0.2, ["old.md", "new.md"]), (0.6, ["new.md", "old.md"])):
         new = Candidate("new.md", 1, 1, "moved", score=score, created=2)
-        chosen = recall_choice.within([old, new], 4, 1_000, counted)
-        told = recall_choice.arrange(chosen, lambda _old, _new: True).items
+        chosen = recall_text.within([old, new], 4, 1_000, counted)
+        told = recall_text.arrange(chosen, lambda _old, _new: True).items
         assert [one.path for one, _ in told] == order
 
 

@@ -17,7 +17,7 @@ from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.store import MemoryStore
-from vaultmem.recall import hop, recall_candidate, recall_choice
+from vaultmem.recall import hop, recall_candidate, recall_text
 from vaultmem.recall.recall_candidate import (
     NEAR,
     NEAR_OF_PAGES,
@@ -25,9 +25,8 @@ from vaultmem.recall.recall_candidate import (
     Criteria,
     best_first,
 )
-from vaultmem.recall.recall_choice import Chosen
 from vaultmem.recall.recall_sources import Look, Sources
-from vaultmem.recall.recall_text import held_back_json, to_json
+from vaultmem.recall.recall_text import Chosen, held_back_json, to_json
 from vaultmem.search.query import plain
 from vaultmem.search.search import Searcher
 from vaultmem.text.values import plural
@@ -350,10 +349,10 @@ class Run:
 
     def _budget(self, candidates: list[Candidate]) -> None:
         candidates = self._shorten_best(candidates)
-        chosen = recall_choice.within(candidates, self.criteria.top_k, self.criteria.room, _count)
+        chosen = recall_text.within(candidates, self.criteria.top_k, self.criteria.room, _count)
         items = [item for item, _ in chosen.items]
         if self._wants("preferences"):
-            chosen = recall_choice.arrange(chosen, _may_contradict)
+            chosen = recall_text.arrange(chosen, _may_contradict)
             pinned = [item for item in items if item.is_preference]
             did = "listed first; possible contradictions side by side, newest first"
             self._say("preferences", did, pinned)
