@@ -187,6 +187,17 @@ def test_metrics_count_requests_and_know_the_agents(door: Door) -> None:
     )
 
 
+def test_a_request_for_no_path_is_counted_like_any_other(door: Door) -> None:
+    def refused() -> int:
+        text = door.send("GET", "/metrics", token="reader").body.decode()
+        count = re.search(r'requests_total\{route="refused",status="401"\} (\d+)', text)
+        return int(count[1]) if count else 0
+
+    before = refused()
+    assert door.send("OPTIONS", "*").status == 401
+    assert refused() == before + 1
+
+
 def test_metrics_name_what_the_token_opens_and_nothing_that_a_client_made_up(door: Door) -> None:
     for path in ("/mcp/work", "/mcp/made-up", "/made/up", "/api/v1/made-up"):
         door.send("POST", path, {}, "me")

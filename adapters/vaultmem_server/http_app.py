@@ -186,7 +186,7 @@ class _Door:
 
 def _route(scope: Scope, status: int) -> str:
     """The route for counting: without invented paths and names of vaults."""
-    first, *more = scope["path"].split("/")[1:3]
+    first, *more = scope["path"].split("/")[1:3] or [""]  # OPTIONS * has no slash
     if status == 404 or not ("vaultmem.caller" in scope or first == "health"):
         return "refused"
     return f"/{first}" if first == "mcp" else "/".join(["", first, *more])
