@@ -124,6 +124,15 @@ def test_errors_pass_through_and_the_words_are_kept(
     assert (kept.user, kept.assistant) == ("I said this", None)
 
 
+def test_a_status_that_no_server_can_send_is_an_error(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    scripted_llm.play(status(999, "odd"))
+    seen = proxy.ask("I said this")
+    assert (seen.status, seen.data["error"]["code"]) == (502, "upstream_unreachable")
+    assert proxy.ended_turns(1)[0].user == "I said this"
+
+
 def test_an_upstream_that_is_not_there_is_told_in_their_shape(vault: Path) -> None:
     synced(vault)
     with socket.socket() as free:

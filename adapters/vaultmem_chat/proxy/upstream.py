@@ -85,7 +85,11 @@ class Upstream:
         try:
             url = httpx.URL(self._root + path)
             built = httpx.Request(method, url, headers=self._with_key(headers), content=body)
-            return Reply(await self._client.send(built, stream=True, follow_redirects=False))
+            response = await self._client.send(built, stream=True, follow_redirects=False)
+            if not 200 <= response.status_code <= 599:  # no server can send that on
+                await response.aclose()
+                raise httpx.RemoteProtocolError(f"status {response.status_code}")
+            return Reply(response)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UpstreamError(error) from error
 
