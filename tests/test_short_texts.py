@@ -31,6 +31,8 @@ def test_the_threshold_lets_go_of_what_is_known_and_plain() -> None:
         ("正在调试登录页面", "working"),
         ("User is a backend engineer specializing in Python and PostgreSQL.", "semantic"),
         ("Postgres supports JSONB", "semantic"),
+        ("i quit magna yesterday", "semantic"),
+        ("I resigned from Siemens yesterday", "semantic"),
         ("部署分支是 main", "semantic"),
         ("2024-01-20: Discussed database migration from MySQL to PostgreSQL.", "episodic"),
         ("User reported issue with Alembic autogenerate on enums.", "episodic"),
