@@ -117,6 +117,7 @@ def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None
         ("I work at the Nordlicht pottery as a glazer", "i quit the nordlicht pottery last friday", REPLACES),
         ("Anna works for Siemens", "Anna was laid off by Siemens two weeks ago", REPLACES),
         ("I work at Magna as a test driver", "i quit magna yesterday (2027-02-08)", REPLACES),
+        ("I work at Magna as a test driver", "I work for Wiener Linien now", REPLACES),
         ("Ich arbeite bei Bosch", "Ich habe bei Bosch gekündigt", REPLACES),
         ("我在腾讯工作", "我从腾讯离职了", REPLACES),
         ("Anna works for Siemens", "Anna got a raise from Siemens", "apart"),

@@ -57,7 +57,8 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     single = single or (
         fact.property == "uses" and not fact.plural and split_version(value) is not None
     )
-    where = " ".join(part for part in (fold(fact.where), fold(under)) if part)
+    is_role = kind == "works at" and fact.where.startswith("as ")  # and no condition
+    where = " ".join(part for part in ("" if is_role else fold(fact.where), fold(under)) if part)
     if is_pronoun(subject) or not value or is_pronoun(value) or (not subject and kind == "is"):
         return []
     over = fold(fact.over)
