@@ -118,5 +118,7 @@ def test_with_an_agent_every_door_searches_by_meaning_soon(
         assert ended.err == f"vaultmem: {NO_WORDS}\n"
         tool = agent.call("memory_search", query="two-wheeler")
         assert "Home.md:1: " in tool["text"]
+        assert "found, by meaning alone\n" in tool["text"]
+        assert "alone" not in agent.call("memory_search", query="bicycle")["text"]
         why = agent.call("why", query="two-wheeler", note="Home.md")
         assert why["rank"] is not None
