@@ -124,6 +124,24 @@ def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Pa
     assert len(history_of(lived)) == 2
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("files", []), ("files", {"state/told": [1]}), ("at", "x"), ("at", 1e300), ("id", 5)]
+)  # fmt: skip
+def test_a_manifest_of_other_values_is_no_backup(
+    lived: Path, tmp_path: Path, key: str, value: object
+) -> None:
+    manifest = back_up(lived, tmp_path / "saved") / backup.MANIFEST
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), key: value}))
+    for how in ("--verify", "--restore"):
+        assert "is not a backup of vaultmem" in one_line(on(lived, "backup", str(manifest.parent), how))  # fmt: skip
+
+
+def test_a_pipe_in_a_backup_holds_nobody_up(lived: Path, tmp_path: Path) -> None:
+    saved = back_up(lived, tmp_path / "saved")
+    os.mkfifo(saved / "state" / "pipe")
+    assert "no backup of vaultmem has" in one_line(on(lived, "backup", str(saved), "--verify"))
+
+
 def git(*words: str) -> None:
     subprocess.run(["git", *words], check=True, capture_output=True)
 

@@ -18,6 +18,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -92,7 +93,9 @@ def read(folder: str, *, prove: bool = False) -> Backup:
         if head.pop("format") != FORMAT:
             raise StateError(f"{folder} was made by another version of vaultmem")
         backup, hashes = Backup(folder, **head), _hashes(folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        time.gmtime(backup.at)  # as join(), raises for other values
+        "".join((backup.vault, backup.id, *backup.files, *backup.files.values()))
+    except (OSError, ArithmeticError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(
             f"{folder} is not a backup of vaultmem: {MANIFEST} cannot be read"
         ) from error
@@ -284,12 +287,13 @@ def _as_state_error(place: str) -> Iterator[None]:
 
 
 def _hashes(folder: str) -> dict[str, str]:
-    """The hashes of a backup's files. Raises OSError for a link, which would lead elsewhere."""
+    """The hashes of a backup's files. Raises OSError for a link, which would lead elsewhere; waits for no pipe."""
     hashes = {}
     for place, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(place, name)
-            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            with open(os.open(path, flags), "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             hashes[os.path.relpath(path, folder)] = digest
     hashes.pop(MANIFEST, None)
