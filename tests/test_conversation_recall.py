@@ -11,6 +11,7 @@ from tests.conftest import Write
 from vaultmem import Vault
 from vaultmem.api.tool import ASSISTANT, Call, client_name
 from vaultmem.api.toolbox import Toolbox
+from vaultmem.embedding import wordpieces
 from vaultmem_chat import memory_context
 
 
@@ -184,6 +185,20 @@ def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
         "a fact is asked about, nothing is due"
     )
     assert all(wait["text"].startswith("remember? ") for wait in waits)
+
+
+def test_a_summary_leaves_most_of_the_budget_to_what_answers(opened: Vault) -> None:
+    told = [
+        {"role": "user", "content": f"Zebra number {number} eats grass"} for number in range(60)
+    ]
+    summary = {"role": "summary", "name": "L3/final", "content": "They spoke of zebras. " * 200}
+    opened.converse("long", new=[*told, summary])
+    opened.sync()
+    limits = memory_context.Limits(50, 400, notes=False)
+    context = memory_context.context_for(opened, "long", "zebra", [], limits)
+    assert context.lines[0].startswith("[summary] They spoke of zebras.")
+    assert 50 < wordpieces.count(context.lines[0]) < 120
+    assert wordpieces.count("\n".join(context.lines[1:])) > 250
 
 
 def test_a_summary_that_is_private_is_told_to_no_model(opened: Vault) -> None:
