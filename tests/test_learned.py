@@ -217,7 +217,9 @@ def test_an_assistant_cannot_answer(opened: Vault) -> None:
     (item,) = ran("pending", "--format", "json", "--vault", opened.path).data["review"]
     ended = ran("done", item["id"], "--by", "codex", "--json", "--vault", opened.path)
     assert ended.code != 0
-    assert "only you" in ended.err
+    assert "no pending item" in ended.err, (
+        "the fact is not codex's to see, so neither is the question"
+    )
     assert said(opened) == []
     tried = ran("done", item["id"], "--dry-run", "--format", "json", "--vault", opened.path)
     (would,) = tried.data["items"]
