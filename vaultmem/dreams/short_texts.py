@@ -42,7 +42,8 @@ _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
-_ENDED, _OVER = form("ended"), form("over")
+_ENDED, _OVER, _LISTED = form("ended"), form("over"), form("listed")
+_ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -147,8 +148,24 @@ def is_over(old: str, new: str) -> bool:
         who = subject(new[:CAP]) if match["what"] and not match["own"] else frozenset()
         ended = _stems(match[match.lastgroup or 0])
         if ended and ended | who <= stated and about <= ended | who:
-            return not (is_event(old) or DENIAL.search(old) or _OVER.search(old[:CAP]))
+            goes_on = _ONE_TIME.search(match[0]) and _is_one_of_many(old, new)
+            is_past = is_event(old) or DENIAL.search(old) or _OVER.search(old[:CAP])
+            return not (goes_on or is_past or _is_part(ended, old))
     return False
+
+
+def _is_one_of_many(old: str, new: str) -> bool:
+    """Whether what is cancelled is one time of what the older text says of many: "Yoga is cancelled tonight"."""
+    is_now = _THIS_TIME.search(new[:CAP]) is not None and not language().days(old[:CAP])
+    return is_now or _EACH_TIME.search(old[:CAP]) is not None
+
+
+def _is_part(ended: frozenset[str], old: str) -> bool:
+    """Whether the older text lists what has ended and something else: "a Fiat and a Ford"."""
+    pairs = (
+        [_stems(one) for one in match.groups() if one] for match in _LISTED.finditer(old[:CAP])
+    )
+    return any((one <= ended) != (other <= ended) for one, other in pairs if one and other)
 
 
 def clauses(text: str) -> list[str]:
