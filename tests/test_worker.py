@@ -13,6 +13,8 @@ from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.client import AgentError
 from vaultmem.errors import ConfigError, StateError, VaultmemError
+from vaultmem.memories.entries import ConversationFiles
+from vaultmem.vault import files
 from vaultmem_chat.learning import learning, turn_queue
 from vaultmem_chat.learning import worker as working
 from vaultmem_chat.learning.learning import Learned
@@ -31,6 +33,23 @@ def test_what_waits_is_remembered_in_order_and_gone_from_the_queue(opened: Vault
     assert worker.turns.count() == 0
     assert worker.work_once() == 0
     assert [one.conversation for one in learned] == ["c"] * 4
+
+
+def test_many_turns_at_once_are_written_without_reading_those_before_again(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    read = ConversationFiles._read
+    monkeypatch.setattr(files, "TICK_NS", -1)  # all files count as settled
+    monkeypatch.setattr(
+        ConversationFiles, "_read", lambda self, file: reads.append(file.path) or read(self, file)
+    )
+    worker = Worker(opened)
+    for number in range(6):
+        speak(worker, f"u{number}", f"a{number}")
+    worker._write_notes()
+    assert len(reads) == len(set(reads)) >= 10
+    assert len(said(opened)) == 12
 
 
 def test_an_open_turn_holds_up_its_own_conversation_only(

@@ -192,20 +192,21 @@ class Worker:
         noted = self._noted = {
             item.id: self._noted[item.id] for item in waiting if item.id in self._noted
         }
-        for item in waiting:
-            if self._ending.is_set():
-                return
-            end, ids = noted.get(item.id, (None, []))
-            if item.id == self.current or (item.id in noted and end == item.finished):
-                continue
-            self._step_aside()
-            try:
-                with _open(self._vault) as vault:
+        with _open(self._vault) as vault:  # shared by all turns: it knows what a conversation has
+            for item in waiting:
+                if self._ending.is_set():
+                    return
+                end, ids = noted.get(item.id, (None, []))
+                if item.id == self.current or (item.id in noted and end == item.finished):
+                    continue
+                self._step_aside()
+                try:
                     ids = keep_turn(vault, item, ids)
-                self.turns.add(item, NOTED, ids)
-                noted[item.id] = item.finished, ids
-            except (VaultmemError, OSError) as error:  # tried again; the worker reports it
-                log.debug("a turn is not written yet: %s", error)
+                    self.turns.add(item, NOTED, ids)
+                    noted[item.id] = item.finished, ids
+                except (VaultmemError, OSError) as error:  # tried again; the worker reports it
+                    vault.close()
+                    log.debug("a turn is not written yet: %s", error)
 
 
 def _open(vault: Vault) -> Vault:
