@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +51,22 @@ def test_many_turns_at_once_are_written_without_reading_those_before_again(
     worker._write_notes()
     assert len(reads) == len(set(reads)) >= 10
     assert len(said(opened)) == 12
+
+
+def test_a_vault_that_is_away_is_named_in_one_line_and_no_turn_is_lost(
+    opened: Vault, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(working, "LOOK", 0.05)
+    worker, away = Worker(opened), Path(opened.path).with_name("away")
+    speak(worker, "one")
+    Path(opened.path).rename(away)
+    worker.start()
+    until(lambda: {"turns", "notes"} <= {record.threadName for record in caplog.records})
+    assert not any(record.exc_info for record in caplog.records)
+    away.rename(opened.path)
+    until(lambda: worker.turns.count() == 0)
+    worker.stop(60.0)
+    assert said(opened) == ["one", "ok"]
 
 
 def test_an_open_turn_holds_up_its_own_conversation_only(

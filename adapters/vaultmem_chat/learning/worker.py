@@ -61,6 +61,8 @@ class _Loop:
             try:
                 if not self._ending.is_set():
                     self._work()
+            except VaultmemError as error:  # the vault cannot be opened, perhaps later
+                log.warning("turns of conversations wait: %s", error)
             except Exception:  # the thread's last resort: the turn stays in the queue
                 log.exception("the thread %s has failed", self.thread.name)
 
@@ -192,6 +194,8 @@ class Worker:
         noted = self._noted = {
             item.id: self._noted[item.id] for item in waiting if item.id in self._noted
         }
+        if not waiting:
+            return
         with _open(self._vault) as vault:  # shared by all turns: it knows what a conversation has
             for item in waiting:
                 if self._ending.is_set():
