@@ -14,12 +14,12 @@ from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
 from vaultmem.memories.draft import Plan
-from vaultmem.memories.model import DEFAULT_SCOPE, link_targets
+from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import file_name
 from vaultmem.operations import overviews, transcript
-from vaultmem.operations.reading import drawn_from, sentence_in
+from vaultmem.operations.reading import drawn_from, sentence_in, turn_of, turns_by_name
 from vaultmem.operations.writing import create, find_superseded, look, new_memory
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem_chat.conversing import conversation_of, put_away
@@ -48,7 +48,7 @@ def entries(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
         if (not kinds or KINDS[entry.role] in kinds)
         and (request.flag("deleted") or not entry.deleted)
     ]
-    turns = {file_name(entry.path): entry for entry in reversed(every) if entry.is_turn}
+    turns = turns_by_name(every)
     listed = [_with_state(entry, every, turns) for entry in result[-limit:]]
     return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
@@ -78,9 +78,7 @@ def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
 
 def _with_state(entry: Entry, every: Sequence[Entry], turns: Mapping[str, Entry]) -> JsonObject:
     """An entry as JSON; a summary with whether it may be disclosed, a fact with its turn and sentence."""
-    links = link_targets(entry.properties.get("links")) if entry.role == MEMORY else ()
-    named = (turns[name] for name in links if name in turns)
-    if turn := min(named, key=lambda one: one.created, default=None):
+    if entry.role == MEMORY and (turn := turn_of(entry, turns)):
         sentence, _ = sentence_in(turn.content, entry.content) or ("", 0)
         return {**record(entry), "of": turn.id, "sentence": sentence}
     if not entry.is_final:

@@ -318,9 +318,8 @@ def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome
         away = {"archived": hit.archived} if hit.archived else {}
         places.append({**id_field, "path": hit.path, "line": hit.line, "score": score, **away})
         lines.append(_hit_line(hit, whose))
-    is_near = all("keyword" not in hit.parts and hit.similarity is not None for hit, _ in hits)
-    found = f"{len(hits)} found{', by meaning alone' if is_near else ''}"
-    text = listing(found, lines, "nothing found")
+    how = ", by meaning alone" if all(hit.is_only_near for hit, _ in hits) else ""
+    text = listing(f"{len(hits)} found{how}", lines, "nothing found")
     return Outcome(text, {"results": places, "count": len(hits)})
 
 

@@ -67,11 +67,7 @@ class Embedded:
 def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
     """The results of a search, followed by those of the archive if there is room."""
     answer = searcher.search(ask)
-    if (
-        answer.words
-        and answer.results
-        and all("keyword" not in hit.parts for hit in answer.results)
-    ):
+    if answer.words and answer.results and all(hit.is_only_near for hit in answer.results):
         answer.remarks.append("no note has these words; the results are the nearest in meaning")
     if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
         from vaultmem.recall.archive import search_archive  # rarely needed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
 from vaultmem.ledger import reads
@@ -227,19 +227,24 @@ def sentence_in(text: str, content: str) -> tuple[str, int] | None:
     return sentence, text.count("\n", 0, text.index(sentence, best.start())) + 1
 
 
-def turn_of(fact: Entry, entries: Iterable[Entry]) -> Entry | None:
-    """The turn that a fact was learned from; its links name it."""
-    names = link_targets(fact.properties.get("links"))
-    turns = (entry for entry in entries if entry.is_turn and file_name(entry.path) in names)
-    return next(turns, None)
+def turns_by_name(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """The turns among entries that are in order of time, by file name."""
+    return {file_name(entry.path): entry for entry in reversed(entries) if entry.is_turn}
+
+
+def turn_of(fact: Entry, turns: Mapping[str, Entry]) -> Entry | None:
+    """The turn, of turns_by_name(), that a fact was learned from; its links name it."""
+    named = (turns.get(name) for name in link_targets(fact.properties.get("links")))
+    return min(filter(None, named), key=lambda turn: turn.created, default=None)
 
 
 def drawn_from(session: Session, entry: Entry) -> tuple[list[Entry], list[Memory]]:
     """What was learned from an entry of a conversation: the facts of a turn, and the memories made of facts."""
+    turns = turns_by_name([entry])
     facts = [
         fact
         for fact in session.store.talks.entries(entry.conversation)
-        if fact.is_fact and turn_of(fact, [entry])
+        if fact.is_fact and turn_of(fact, turns)
     ]  # fmt: skip
     names = {name for item in (entry, *facts) for name in (item.id, file_name(item.path))}
     memories = [
@@ -261,7 +266,8 @@ def _turn_behind(session: Session, memory: Memory) -> JsonObject | None:
     entry = next((match for name in names for match in session.store.talks.find(name)), None)
     if entry is None:
         return None
-    turn = turn_of(entry, session.store.talks.entries(entry.conversation)) or entry
+    turns = turns_by_name(session.store.talks.entries(entry.conversation))
+    turn = turn_of(entry, turns) or entry
     place = {"path": turn.path, "conversation": turn.conversation, "entry": turn.id}
     return _with_sentence(place, turn.content, session, memory)
 

@@ -108,6 +108,11 @@ class Hit:
     more: Sequence[tuple[int, int]] = ()  # line ranges of the note's other matching blocks
     archived: str = ""  # why a memory is in the archive
 
+    @property
+    def is_only_near(self) -> bool:
+        """Whether it has no word of the query, and was returned for its meaning."""
+        return self.similarity is not None and "keyword" not in self.parts
+
 
 @value
 class Answer:
