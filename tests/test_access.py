@@ -340,11 +340,11 @@ def test_a_task_is_hidden_before_the_index_knows(vault: Vault, mark: str, encodi
     note = Path(vault.path, "Zoo.md")
     note.write_text("- [ ] feed the okapi 📅 2026-01-01\n")
     vault.sync()
-    asked = ("pending", "--all", "--by", "codex", "--vault", vault.path)
-    assert "okapi" in ran(*asked).out
+    words = ("pending", "--all", "--by", "codex", "--vault", vault.path)
+    assert "okapi" in ran(*words).out
     (item,) = vault.ask("pending", by="codex")["items"]
     note.write_text(f"---\n{mark}\n---\n- [ ] feed the okapi 📅 2026-01-01\n", encoding=encoding)
-    assert "okapi" not in ran(*asked).out
+    assert "okapi" not in ran(*words).out
     assert vault.ask("pending", by="codex")["items"] == []
     with pytest.raises(NoteNotFoundError, match="no pending item"):
         tool("memory_done", id=item["id"])(vault, "codex", "")

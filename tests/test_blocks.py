@@ -175,10 +175,10 @@ def under(*names: str, parents: tuple[str, ...] = ("Talk",)) -> list[Piece]:
 
 def test_two_headings_that_take_turns_are_speakers_and_nothing_else_is() -> None:
     for names in (("You", "Guide") * 2, ("You:", "Guide:") * 2):
-        found = [block for block in group(under(*names)) if block.label]
-        assert [block.label for block in found] == ["You", "Guide"] * 2
-        assert {block.text.partition(": ")[2] for block in found} == {"My bus is late."}
-        assert [block.line for block in found] == [1, 41, 81, 121]
+        turns = [block for block in group(under(*names)) if block.label]
+        assert [block.label for block in turns] == ["You", "Guide"] * 2
+        assert {block.text.partition(": ")[2] for block in turns} == {"My bus is late."}
+        assert [block.line for block in turns] == [1, 41, 81, 121]
     for pieces in (
         under("Done", "Next", parents=("Monday", "Tuesday")),
         under("Done", "Next", "Risks", parents=("Monday", "Monday")),
@@ -187,13 +187,13 @@ def test_two_headings_that_take_turns_are_speakers_and_nothing_else_is() -> None
 
 
 def test_a_bold_name_alone_on_its_line_speaks_in_the_paragraph_below_it() -> None:
-    said = [Piece(f"{name}:", at, at, (), "text", name) for at, name in ((1, "You"), (5, "Guide"))]
-    turns = [[lead, Piece("So late!", lead.line + 2, lead.line + 2)] for lead in said]
-    found = group([*turns[0], *turns[1]] * 2)
-    assert [(block.label, block.text) for block in found] == [
+    leads = [Piece(f"{name}:", at, at, (), "text", name) for at, name in ((1, "You"), (5, "Guide"))]
+    turns = [[lead, Piece("So late!", lead.line + 2, lead.line + 2)] for lead in leads]
+    blocks = group([*turns[0], *turns[1]] * 2)
+    assert [(block.label, block.text) for block in blocks] == [
         ("You", "You: So late!"), ("Guide", "Guide: So late!"),
     ] * 2  # fmt: skip
-    assert (found[0].line, found[0].end_line) == (1, 3)
+    assert (blocks[0].line, blocks[0].end_line) == (1, 3)
 
 
 @pytest.mark.parametrize("time", ["", "[13:56] ", "[2023-05-08]", "(8 May 2023, 1:56 pm) "])

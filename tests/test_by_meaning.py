@@ -57,8 +57,8 @@ def test_of_what_filters_leave_the_best_are_found_however_far(projects: Path) ->
 
 def test_results_without_a_word_of_the_query_are_named_so(projects: Path) -> None:
     where = ("--semantic", "--path", "Home", "--vault", str(projects))
-    said = {words: ran("search", words, *where).err for words in ("two-wheeler", "bicycle")}
-    assert (NO_WORDS in said["two-wheeler"], NO_WORDS in said["bicycle"]) == (True, False)
+    remarks = {words: ran("search", words, *where).err for words in ("two-wheeler", "bicycle")}
+    assert (NO_WORDS in remarks["two-wheeler"], NO_WORDS in remarks["bicycle"]) == (True, False)
 
 
 def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> None:

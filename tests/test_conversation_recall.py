@@ -56,13 +56,13 @@ ANNE = {"The zebra of Anne is called Otto": "memory"}
 CLAUDE = {"A zebra that claude has seen": "memory"}
 
 
-def test_what_was_said_in_a_conversation_stays_in_the_order_of_the_search(opened: Vault) -> None:
+def test_turns_of_a_conversation_stay_in_the_order_of_the_search(opened: Vault) -> None:
     for day, port in enumerate((8000, 9000), start=1):
-        said = {"role": "user", "content": f"The gateway port is {port}"}
-        opened.converse("one", new=[{**said, "created_at": f"2024-01-0{day}T10:00:00Z"}])
+        turn = {"role": "user", "content": f"The gateway port is {port}"}
+        opened.converse("one", new=[{**turn, "created_at": f"2024-01-0{day}T10:00:00Z"}])
     opened.sync()
-    found = opened.recall("gateway port 8000", scope=["conversation:one"])["memories"]
-    assert [one["content"][-4:] for one in found] == ["8000", "9000"]
+    recalled = opened.recall("gateway port 8000", scope=["conversation:one"])["memories"]
+    assert [one["content"][-4:] for one in recalled] == ["8000", "9000"]
 
 
 def test_a_conversation_is_told_of_its_own_and_of_what_the_person_vouches_for(
@@ -188,11 +188,11 @@ def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
 
 
 def test_a_summary_leaves_most_of_the_budget_to_what_answers(opened: Vault) -> None:
-    told = [
+    turns = [
         {"role": "user", "content": f"Zebra number {number} eats grass"} for number in range(60)
     ]
     summary = {"role": "summary", "name": "L3/final", "content": "They spoke of zebras. " * 200}
-    opened.converse("long", new=[*told, summary])
+    opened.converse("long", new=[*turns, summary])
     opened.sync()
     limits = memory_context.Limits(50, 400, notes=False)
     context = memory_context.context_for(opened, "long", "zebra", [], limits)

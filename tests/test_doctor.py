@@ -330,8 +330,8 @@ def test_who_finds_nothing_without_the_agent_hears_how_old_the_index_is(
 ) -> None:
     later = time.time() + 2 * 3_600 + 30
     monkeypatch.setattr(time, "time", lambda: later)
-    said = {
+    remarks = {
         words: ran("search", words, "--vault", str(indexed)).err for words in ("zzzz", "quincunx")
     }
-    assert "the index is 2 hours old; vaultmem sync refreshes it" in said["zzzz"]
-    assert said["quincunx"] == ""
+    assert "the index is 2 hours old; vaultmem sync refreshes it" in remarks["zzzz"]
+    assert remarks["quincunx"] == ""

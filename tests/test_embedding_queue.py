@@ -256,9 +256,9 @@ def test_who_waits_hears_how_far_the_round_is(
     monkeypatch.setattr(embedding, "_TELLS_EVERY", 0.01)
 
     def wait_to_be_heard() -> None:
-        until(lambda: heard.total == NOTES, what="it never said how much there is")
+        until(lambda: heard.total == NOTES, what="no total is reported")
         if len(model.texts) == NOTES:
-            until(lambda: heard.done > 0, what="it never said what is done")
+            until(lambda: heard.done > 0, what="nothing is reported as done")
 
     model.between = wait_to_be_heard
     queue.start()

@@ -101,9 +101,9 @@ def test_to_review(vault: Path, write: Write) -> None:
     assert copy["source"] == "Note.sync-conflict-20260301-101010-ABCDEFG.md"
     assert "Note.md" in copy["text"]
     assert broken["text"].startswith("this note's properties cannot be read: line 3")
-    shown = ran("review", "--list", "--vault", str(vault), "--format", "text")
-    assert "vaultmem: vaultmem done ID or drop ID answers an item whose id begins" in shown.err
-    lines = shown.out.splitlines()
+    review = ran("review", "--list", "--vault", str(vault), "--format", "text")
+    assert "vaultmem: vaultmem done ID or drop ID answers an item whose id begins" in review.err
+    lines = review.out.splitlines()
     assert [line.partition(" ")[0] for line in lines] == [one["id"] for one in listed["chores"]]
     assert ran("done", broken["id"], "--vault", str(vault)).code == 0
     assert value_of(vault)["review"][1]["text"].startswith("2 things ")

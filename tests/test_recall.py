@@ -38,25 +38,25 @@ def test_notes_are_in_unless_they_are_unwanted(knowing: Path) -> None:
     assert "Ketley" not in ran(*words, "--no-notes").out
 
 
-def test_a_reminder_is_told_with_the_time_it_is_for(vault: Path) -> None:
+def test_a_reminder_is_recalled_with_its_time(vault: Path) -> None:
     with Vault(str(vault)) as opened:
         made = opened.remind("water the orchids every friday at 9")
         due = f"reminds on {made['remind'].replace('T', ' ')}, every week on Friday"
         opened.sync()
-        (told,) = opened.recall("orchids", **WORDS)["memories"]  # type: ignore[misc]
-        assert told["repeat"] == "every week on Friday"
+        (recalled,) = opened.recall("orchids", **WORDS)["memories"]  # type: ignore[misc]
+        assert recalled["repeat"] == "every week on Friday"
         assert f", {due}) water the orchids" in ran("recall", "orchids", "--vault", str(vault)).out
         opened.delete(made["id"])
         gone = ran("recall", "orchids", "--vault", str(vault)).out
         assert "reminds on" not in gone
 
 
-def test_a_line_that_is_split_into_blocks_is_told_once(vault: Path, write: Write) -> None:
+def test_a_line_that_is_split_into_blocks_is_recalled_once(vault: Path, write: Write) -> None:
     long = " ".join(f"The boiler hums in way {number}." for number in range(120))
     write("Hums.md", f"# Boiler\n\nIt hums.\n\n{long}\n")
     synced(vault)
-    told = ran("recall", "boiler hums", "--vault", str(vault), "--format", "text").out
-    assert (told.count("in way 5."), told.count("It hums.")) == (1, 1)
+    text = ran("recall", "boiler hums", "--vault", str(vault), "--format", "text").out
+    assert (text.count("in way 5."), text.count("It hums.")) == (1, 1)
 
 
 def test_the_person_hears_which_scopes_were_left_out_and_how_to_see_them(knowing: Path) -> None:

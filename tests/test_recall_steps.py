@@ -296,21 +296,21 @@ def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     assert len(told) == top_k or all(counted(one) > room for one in left)
 
 
-def test_no_line_of_a_note_is_told_twice() -> None:
+def test_no_line_of_a_note_is_recalled_twice() -> None:
     part = Candidate("n.md", 7, 7, "the long line", note=True)
     whole = part._replace(line=5, content="# Head\n\nthe long line")
     after = part._replace(end_line=9, content="the long line\n\nthe end")
 
-    def told(*found: Candidate, room: int = 1_000) -> list[tuple[int, int, str]]:
-        chosen = recall_text.within(found, 9, room, counted)
+    def lines(*candidates: Candidate, room: int = 1_000) -> list[tuple[int, int, str]]:
+        chosen = recall_text.within(candidates, 9, room, counted)
         assert chosen.skipped == 0
         return [(one.line, one.end_line, one.content) for one, _ in chosen.items]
 
-    assert told(whole, part) == [(5, 7, "# Head\n\nthe long line")]
-    assert told(part, whole) == [(7, 7, "the long line"), (5, 6, "# Head\n")]
-    assert told(whole, after) == [(5, 7, "# Head\n\nthe long line"), (8, 9, "\nthe end")]
+    assert lines(whole, part) == [(5, 7, "# Head\n\nthe long line")]
+    assert lines(part, whole) == [(7, 7, "the long line"), (5, 6, "# Head\n")]
+    assert lines(whole, after) == [(5, 7, "# Head\n\nthe long line"), (8, 9, "\nthe end")]
     for other in (whole._replace(path="m.md"), whole._replace(content="# Head\n\nedited")):
-        assert told(part, other)[1][2] == other.content
+        assert lines(part, other)[1][2] == other.content
 
 
 def test_preferences_compete_for_places_and_then_stand_first() -> None:

@@ -31,7 +31,7 @@ class Clause(NamedTuple):
     end: int
     under: str = ""
     opens: bool = True  # begins its line: only there may the subject be omitted ("Prefers tea")
-    denied: bool = False  # what it states was never said: "I never said that I like tea"
+    denied: bool = False  # the speaker takes back what it states: "I never said that I like tea"
 
 
 def clauses(text: str) -> Iterator[Clause]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Facts = dict[str, Any]
 
 UNHEALTHY = "unhealthy"
-MOST_PLACES = 5  # places shown per finding
+MOST_PLACES = 5  # places listed per finding
 ANSWER = 5.0  # seconds; a longer silence counts as no agent
 _NO_MEMORIES: Overview = {
     "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,

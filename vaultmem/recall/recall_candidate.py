@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
     outside: bool = False  # from the web, or from another program
     role: str = MEMORY  # role of an entry of a conversation: memory, user, assistant
     note: bool = False
-    turn: bool = False  # part of a conversation, in a note or kept by vaultmem
+    turn: bool = False  # part of a conversation, in a note or stored by vaultmem
     shares: bool = True  # shares a content word with the question; not checked if it is near
     lacks: bool = False  # shares the question's only content word, and is not very near
     stored_reads: int = 0

@@ -224,9 +224,9 @@ def without_lines(item: Candidate, other: Candidate) -> Candidate:
     is_same = shared == other.content.split("\n")[first - other.line : last + 1 - other.line]
     if not (first <= last and is_same) or (start and last < item.end_line):
         return item
-    kept = lines[:start] if start else lines[len(shared) :]
+    rest = lines[:start] if start else lines[len(shared) :]
     line = item.line if start else last + 1
-    return item._replace(line=line, end_line=line + len(kept) - 1, content="\n".join(kept))
+    return item._replace(line=line, end_line=line + len(rest) - 1, content="\n".join(rest))
 
 
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:

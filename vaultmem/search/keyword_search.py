@@ -129,8 +129,8 @@ class KeywordSearcher:
             parts[field] = {b: s for b, s in self._run(query, 1000)[0].items() if s > 0}
         clauses = self._day_clauses(question.text) + self._when_clause(question.text)
         for name, queries in (("date", clauses), ("phrase", self._adjacent(question.query))):
-            found, _ = self._run(self._filter([(_SHOULD, q) for q in queries], only), 1000)
-            parts[name] = {b: s for b, s in found.items() if s > 0}
+            scores, _ = self._run(self._filter([(_SHOULD, q) for q in queries], only), 1000)
+            parts[name] = {b: s for b, s in scores.items() if s > 0}
         return parts
 
     def _run(self, query: tantivy.Query, limit: int) -> Sized:

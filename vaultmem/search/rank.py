@@ -108,7 +108,7 @@ def rarity(count: int, total: int) -> float:
 
 
 def adjacent_points(counts: Mapping[str, int], total: int) -> float:
-    """The points for having all these words side by side, given how many of `total` blocks have each."""
+    """The points for having all these words side by side, by how many of `total` blocks have each."""
     rarities = (word_weight(token) * rarity(count, total) for token, count in counts.items())
     return ADJACENT_WEIGHT * sum(rarities)
 
