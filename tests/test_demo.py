@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -27,13 +28,13 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def agents_in(folder: Path) -> list[str]:
-    """Processes that have a path below this folder on their command line."""
+def processes_in(folder: Path) -> list[str]:
+    """Processes that have a path below this folder in their environment."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdecimal() and int(name) != os.getpid():
             try:
-                words = Path("/proc", name, "cmdline").read_bytes()
+                words = Path("/proc", name, "environ").read_bytes()
             except OSError:
                 continue
             if os.fsencode(folder) in words:
@@ -116,7 +117,7 @@ def test_nothing_is_left_and_nothing_of_mine_is_touched(told: tuple[Ran, Ran, Pa
     _, _, scratch, state = told
     assert state == "untouched"
     assert not list(scratch.iterdir())
-    assert not agents_in(scratch)
+    assert not processes_in(scratch)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,29 @@ def test_an_interruption_leaves_nothing(scratch: Path, after: str, number: signa
     assert telling.returncode == 130, out + err
     assert "Traceback" not in err
     assert not list(scratch.iterdir())
-    assert not agents_in(scratch)
+    assert not processes_in(scratch)
+
+
+def test_an_interruption_before_a_command_is_awaited_leaves_nothing(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vaultmem import cli
+
+    running: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(words: list[str], env: dict[str, str], **_: Any) -> Any:
+        if "start" not in words:
+            return subprocess.CompletedProcess(words, 0, "", "")
+        running.append(
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env=env)
+        )
+        raise KeyboardInterrupt  # as within Popen, which then ends nothing
+
+    monkeypatch.setattr(demo.subprocess, "run", interrupted)
+    assert cli.main(["demo", "--format", "text"]) == 130
+    assert running[0].poll() is not None
+    assert not list(scratch.iterdir())
+    assert not processes_in(scratch)
 
 
 def test_a_failure_says_which_command_and_leaves_nothing(
@@ -156,7 +179,7 @@ def test_a_failure_says_which_command_and_leaves_nothing(
         f"^vaultmem: vaultmem recall .* did not show '{demo.FACT}', but: ", one_line(said)
     )
     assert not list(scratch.iterdir())
-    assert not agents_in(scratch)
+    assert not processes_in(scratch)
     assert dict(os.environ) == kept
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
@@ -174,23 +197,21 @@ def test_the_sample_vault_of_an_installed_package_is_found(
     assert Path(demo.sample_vault()) == package / "sample_vault"
 
 
-def test_what_is_killed_by_name_is_gone_and_nothing_like_it(tmp_path: Path) -> None:
-    word = str(tmp_path / "mine")
+def test_what_is_killed_by_a_variable_is_gone_and_nothing_like_it(tmp_path: Path) -> None:
+    text = str(tmp_path / "mine")
     code = "import sys; print(flush=True); sys.stdin.read()"
-    started = [
+    running = [
         subprocess.Popen(
-            [sys.executable, "-c", code, one], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={name: one}
         )
-        for one in (word, word + "-not")
-    ]
+        for name, one in (("MINE", text), ("MINE", text + "-not"), ("NOT_MINE", text))
+    ]  # fmt: skip
     try:
-        for one in started:
+        for one in running:
             assert one.stdout is not None
             one.stdout.readline()
-        machine.kill_named_with(word, 60)
-        gone, left = (psutil.pid_exists(one.pid) for one in started)
-        assert left
-        assert not gone  # not only about to
+        machine.kill_with_variable("MINE", text, 60)
+        assert [psutil.pid_exists(one.pid) for one in running] == [False, True, True]
     finally:
-        for one in started:
+        for one in running:
             one.communicate(timeout=60)

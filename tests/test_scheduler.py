@@ -11,7 +11,7 @@ import pytest
 
 from tests.agent_run import until
 from tests.scheduler_world import DAY, NIGHTLY, NOW, OFTEN, PATIENCE, World, ran_at, settled
-from vaultmem.agent.scheduler import Timing
+from vaultmem.agent.scheduler import Timing, _OneAtATime
 from vaultmem.errors import StateError
 from vaultmem.ledger.ledger import CUT_SHORT
 
@@ -55,6 +55,27 @@ def test_a_listener_that_fails_stops_nothing(world: World) -> None:
         world.wall += DAY
         world.await_runs("nightly")
         world.wall += DAY
+        world.await_runs("nightly", "nightly")
+
+
+def test_what_is_missed_during_a_run_runs_after_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = _OneAtATime._run_job_success
+
+    def late(executor: _OneAtATime, name: str, events: list[object]) -> None:
+        time.sleep(0.2)  # APScheduler wakes up meanwhile, if it was planned too early
+        release(executor, name, events)
+
+    def work(name: str) -> str:
+        if not world.done:
+            world.pass_(DAY, clock)
+        return name
+
+    monkeypatch.setattr(_OneAtATime, "_run_job_success", late)
+    world.work = work
+    with world.clock(NIGHTLY) as clock:
+        world.pass_(DAY, clock)
         world.await_runs("nightly", "nightly")
 
 

@@ -9,6 +9,7 @@ import errno
 import os
 import sys
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -75,15 +76,24 @@ def has_open(pid: int, path: str) -> bool:
     return os.path.realpath(path) in files
 
 
-def kill_named_with(word: str, seconds: float) -> None:
-    """Kill the processes with this word on their command line, and wait until they have ended."""
-    named = []
+def kill_with_variable(name: str, text: str, seconds: float) -> None:
+    """Kill the processes that have this variable in their environment, and those that they start meanwhile; wait until
+    they have ended."""
+    until = time.monotonic() + seconds
+    while (named := _with_variable(name, text)) and time.monotonic() < until:
+        for process in named:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(named, timeout=max(0.0, until - time.monotonic()))
+
+
+def _with_variable(name: str, text: str) -> list[psutil.Process]:
+    found = []
     for process in psutil.process_iter():
         with contextlib.suppress(OSError, psutil.Error):
-            if process.pid != os.getpid() and word in process.cmdline():
-                process.kill()
-                named.append(process)
-    psutil.wait_procs(named, timeout=seconds)
+            if process.pid != os.getpid() and process.environ().get(name) == text:
+                found.append(process)
+    return found
 
 
 def lower_priority_of_thread() -> None:

@@ -69,7 +69,12 @@ class _Schedule(BaseTrigger):  # type: ignore[misc] # APScheduler has no types
 
 
 class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no types
-    """Runs jobs in one daemon thread, which unlike a pool's does not keep the process alive."""
+    """Runs jobs in one daemon thread, which unlike a pool's does not keep the process alive; calls `ended` with a job's
+    name once APScheduler would run it again."""
+
+    def __init__(self, ended: Callable[[str], None]) -> None:
+        super().__init__()
+        self._ended = ended
 
     def start(self, scheduler: BackgroundScheduler, alias: str) -> None:
         """Called when the scheduler starts."""
@@ -88,6 +93,7 @@ class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no type
         while (turn := self._queue.get()) is not None:
             events = run_job(turn[0], "default", turn[1], self._logger.name)
             self._run_job_success(turn[0].id, events)
+            self._ended(turn[0].id)
 
 
 class Scheduler:
@@ -115,8 +121,9 @@ class Scheduler:
         self._waiting: dict[str, str] = {}
         self._requested: dict[str, Future[Run]] = {}  # by a person
         self._running: str | None = None
+        self._reply: tuple[Future[Run], Run] | None = None  # for whoever requested the turn
         self._stopped = threading.Event()
-        self._executor = _OneAtATime()
+        self._executor = _OneAtATime(self._end_turn)
         self._scheduler = BackgroundScheduler(
             executors={"default": self._executor},
             timezone=UTC,
@@ -220,17 +227,23 @@ class Scheduler:
         if not is_requested and (reason := self._reason(name)):
             with self._lock:
                 self._waiting[name] = reason
-            self._plan(name, self._timing.now() + self._timing.retry)
             return
         with self._lock:
             self._running = name
             self._waiting.pop(name, None)
         run = self._runs.carry_out(name, lambda: self._run(name))
-        self._plan(name)
         with self._lock:
-            self._running = None
             if future := self._requested.pop(name, None):
-                future.set_result(run)
+                self._reply = future, run
+
+    def _end_turn(self, name: str) -> None:
+        """Plan a job again. Were it planned within its turn, one that is due at once would be dropped as running."""
+        is_waiting = name in self._waiting
+        self._plan(name, self._timing.now() + self._timing.retry if is_waiting else None)
+        with self._lock:
+            reply, self._reply, self._running = self._reply, None, None
+        if reply:
+            reply[0].set_result(reply[1])
 
     def _reason(self, name: str) -> str | None:
         """Why a job must wait; no reason holds for longer than a day."""

@@ -217,7 +217,8 @@ def _end_agent(stage: Stage) -> None:
     """End the agent, by force if need be."""
     with _signals(signal.SIG_IGN):  # a second Ctrl-C must not leave half of it behind
         stage.run(["vaultmem", "stop"])
-        machine.kill_named_with(stage.vault, 5.0)  # one that hangs, or did not take the lock yet
+        # One that hangs, and the start of one that an interruption came upon.
+        machine.kill_with_variable("VAULTMEM_STATE", stage.settings["VAULTMEM_STATE"], 5.0)
 
 
 def _clean_up(folder: str, keep: bool, output: Output) -> None:
