@@ -48,13 +48,11 @@ def test_a_body_gets_one_message_and_no_other_byte(
     assert "[memory] The user likes tea" in put["content"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"{", b"[1]", b'{"messages": []}', b'{"messages": "x"}', b"\xff\xfe{\x00}\x00",
-     b'\xef\xbb\xbf{"messages": [{"role": "user", "content": "a"}]}',
-     b'{"messages": [{"role": "user", "content": "a"}], "messages": 1}'],
-    ids=range(8),
-)  # fmt: skip
+@pytest.mark.parametrize("body", [
+    b"", b"{", b"[1]", b'{"messages": []}', b'{"messages": "x"}', b"\xff\xfe{\x00}\x00",
+    b'\xef\xbb\xbf{"messages": [{"role": "user", "content": "a"}]}',
+    b'{"messages": [{"role": "user", "content": "a"}], "messages": 1}',
+], ids=range(8))  # fmt: skip
 def test_odd_bodies_are_the_upstreams_business(
     proxy: Proxied, scripted_llm: ScriptedLlm, body: bytes
 ) -> None:
@@ -102,35 +100,27 @@ def test_a_packed_answer_stays_packed(proxy: Proxied, scripted_llm: ScriptedLlm,
 def test_words_arrive_while_the_model_still_speaks(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:
-    scripted_llm.play(text("one two three four").slowly(0.15))
+    scripted_llm.play(text("one two three four").slowly(0.05))
     messages: Any = [user("a")]
     stream = proxy.client().chat.completions.create(model="m", messages=messages, stream=True)
     came = [time.monotonic() for _ in stream]
-    assert came[-1] - came[0] > 0.5
+    assert came[-1] - came[0] > 0.15
 
 
-@pytest.mark.parametrize(
-    "reply", [too_many(7), status(500, "broken"), status(401, "no"), status(529, "busy")]
-)
+@pytest.mark.parametrize("reply", [too_many(7), status(500, "broken"), status(999, "odd")])
 def test_errors_pass_through_and_the_words_are_kept(
     proxy: Proxied, scripted_llm: ScriptedLlm, reply: Reply
 ) -> None:
     scripted_llm.play(reply)
     seen = proxy.ask("I said this")
-    assert (seen.status, seen.body) == (reply.status, reply.body)
+    if reply.status == 999:  # no server can send it
+        assert (seen.status, seen.data["error"]["code"]) == (502, "upstream_unreachable")
+    else:
+        assert (seen.status, seen.body) == (reply.status, reply.body)
     if reply.status == 429:
         assert seen.header("retry-after") == "7"
-    kept = proxy.ended_turns(1)[0]
+    (kept,) = proxy.ended_turns(1)
     assert (kept.user, kept.assistant) == ("I said this", None)
-
-
-def test_a_status_that_no_server_can_send_is_an_error(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
-    scripted_llm.play(status(999, "odd"))
-    seen = proxy.ask("I said this")
-    assert (seen.status, seen.data["error"]["code"]) == (502, "upstream_unreachable")
-    assert proxy.ended_turns(1)[0].user == "I said this"
 
 
 def test_an_upstream_that_is_not_there_is_told_in_their_shape(vault: Path) -> None:
@@ -227,17 +217,12 @@ def test_a_tools_result_goes_on_with_the_turn(proxy: Proxied, scripted_llm: Scri
     for _ in range(3):
         said = client.chat.completions.create(model="m", messages=messages).choices[0].message
         messages.append(said.model_dump(exclude_none=True))
-        messages += [
-            {"role": "tool", "tool_call_id": call.id, "content": "rain"}
-            for call in said.tool_calls or ()
-        ]
+        calls = [call.id for call in said.tool_calls or ()]
+        messages += [{"role": "tool", "tool_call_id": id_, "content": "rain"} for id_ in calls]
     (kept,) = proxy.ended_turns(1)
     assert (kept.user, kept.assistant) == ("Do I need an umbrella?", "It rains.")
-    assert ["Bergen" in json.dumps(chat.messages[0]) for chat in scripted_llm.chats] == [
-        True,
-        False,
-        False,
-    ]
+    told = ["Bergen" in json.dumps(chat.messages[0]) for chat in scripted_llm.chats]
+    assert told == [True, False, False]
 
 
 def test_a_turn_whose_tools_never_answer_ends_with_the_next(
@@ -247,23 +232,15 @@ def test_a_turn_whose_tools_never_answer_ends_with_the_next(
     proxy.ask("first", stream=True)
     assert [turn.is_open for turn in proxy.turns()] == [True]
     proxy.ask("second")
-    assert [(turn.user, turn.assistant) for turn in proxy.ended_turns(2)] == [
-        ("first", None),
-        ("second", "ok"),
-    ]
+    kept = [(turn.user, turn.assistant) for turn in proxy.ended_turns(2)]
+    assert kept == [("first", None), ("second", "ok")]
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"headers": {"X_Vaultmem": "OFF"}}, {"metadata": {"vaultmem": "off"}}, {"user": "x" * 201},
-        {"user": "a\u202eb"}, {"messages": [user("### Task:\nGenerate a title.")]},
-        {"headers": {"Content_Encoding": "gzip"}},
-        *({"headers": {"X_Vaultmem": said}} for said in ("false", "0", "No", "none", "Disabled")),
-        {"metadata": {"vaultmem": "No"}},
-    ],
-    ids=range(12),
-)  # fmt: skip
+@pytest.mark.parametrize("how", [
+    {"headers": {"X_Vaultmem": "OFF"}}, {"headers": {"X_Vaultmem": "0"}}, {"headers": {"X_Vaultmem": "No"}},
+    {"metadata": {"vaultmem": "off"}}, {"metadata": {"vaultmem": "No"}}, {"user": "x" * 201}, {"user": "a\u202eb"},
+    {"messages": [user("### Task:\nGenerate a title.")]}, {"headers": {"Content_Encoding": "gzip"}},
+], ids=range(9))  # fmt: skip
 def test_some_requests_are_none_of_ours(
     proxy: Proxied, scripted_llm: ScriptedLlm, how: dict[str, Any]
 ) -> None:

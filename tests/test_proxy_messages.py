@@ -4,14 +4,12 @@ everything else is unchanged."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.index_dump import synced
 from tests.lazy import Lazy
-from tests.proxy_run import HEADERS, Proxied, Seen, proxied, user
+from tests.proxy_run import HEADERS, Proxied, Seen, user
 from tests.proxy_vault import proxy, scripted_llm, serving
 from tests.scripted_llm import Reply, ScriptedLlm, raw, status, text, tool_calls
 from vaultmem.recall.recall_text import OPEN
@@ -178,20 +176,6 @@ def test_of_half_an_answer_only_the_question_is_stored(
     assert send(proxy, user("a")).body == reply.body
     (turn,) = proxy.ended_turns(1)
     assert (turn.user, turn.assistant) == ("a", None)
-
-
-def test_our_key_goes_where_the_client_has_the_placeholder(
-    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced(vault)
-    monkeypatch.setenv("OWN_KEY", "sk-own")
-    environ = {"VAULTMEM_LLM_KEY": "env:OWN_KEY", "VAULTMEM_LLM_BASE_URL": scripted_llm.url}
-    with proxied(vault, scripted_llm, environ=environ, upstream=None) as proxy:
-        send(proxy, user("a"), headers={"X_Api_Key": "vaultmem"})
-        send(proxy, user("a"), headers={"X_Api_Key": "theirs"})
-        send(proxy, user("a"), headers={"Authorization": "Bearer theirs"})
-    keys = [(message.headers.get("authorization"), message.headers.get("x-api-key")) for message in scripted_llm.messages]  # fmt: skip
-    assert keys == [(None, "sk-own"), (None, "theirs"), ("Bearer theirs", None)]
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions"])

@@ -1,6 +1,9 @@
-"""The parts of the proxy: who may ask, what is forwarded, what counts as the same turn, what is passed back."""
+"""The parts of the proxy: what is forwarded, whom it asks for memories and how long, with which settings."""
+
+from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -10,87 +13,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.index_dump import synced
-from tests.proxy_run import proxied
-from tests.scripted_llm import ScriptedLlm, as_json, scripted_llm
-from vaultmem import Vault
 from vaultmem.credentials import Key
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem_chat import memory_context
 from vaultmem_chat.learning.turn_queue import Item
-from vaultmem_chat.proxy import proxy
-from vaultmem_chat.proxy.chat_memory import Learners
+from vaultmem_chat.memory_context import Context, Limits
+from vaultmem_chat.proxy import chat_memory, proxy
+from vaultmem_chat.proxy.chat_memory import Learners, Recalled, RecallPool
 from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts
 from vaultmem_chat.proxy.proxy import Overrides, in_force
 from vaultmem_chat.proxy.upstream import Headers, Reply, end_to_end, for_upstream, leads_out
-from vaultmem_server.guard import Guard
 from vaultmem_server.serving import listen
-
-__all__ = ["scripted_llm"]
-
-
-@pytest.mark.parametrize(
-    ("listens", "host", "passes"),
-    [
-        ("127.0.0.1", "localhost:8100", True), ("127.0.0.1", "box:8100", False), ("box", "box:8100", True),
-        ("0.0.0.0", "192.168.1.5:8100", True), ("0.0.0.0", "evil.example:8100", False),
-        ("0.0.0.0", "host.docker.internal:8100", True), ("127.0.0.1", "host.docker.internal:8100", False),
-        ("::", "[fe80::1]:8100", True), ("192.168.1.5", "192.168.1.5:8100", True),
-        ("192.168.1.5", "192.168.1.6:8100", False), ("127.0.0.1", "127.0.0.1:8100:8100", False),
-        ("127.0.0.1", "[::1]8100", False), ("127.0.0.1", "user@127.0.0.1:8100", False),
-        ("127.0.0.1", "127.0.0.1", False), ("127.0.0.1", "127.0.0.1:1", False), ("127.0.0.1", "[::2]:8100", False),
-        ("127.0.0.1", "127.0.0.1.evil.example:8100", False), ("127.0.0.1", "localhost:8100x", False), ("127.0.0.1", "", False),
-    ],
-)  # fmt: skip
-def test_a_name_that_leads_here_is_no_name_of_ours(listens: str, host: str, passes: bool) -> None:
-    refused = Guard(listens, 8100).refusal([(b"host", host.encode())], "/v1/models")
-    assert (refused is None) == passes
-
-
-@pytest.mark.parametrize(
-    ("host", "came_from", "passes"),
-    [
-        ("192.168.1.5:8100", "http://192.168.1.5:8100", True), ("192.168.1.5:8100", "http://192.168.1.6:8100", False),
-        ("192.168.1.5:8100", "http://203.0.113.9:8100", False), ("192.168.1.5:8100", "https://192.168.1.5:8100", False),
-        ("192.168.1.5:8100", "http://localhost:8100", False), ("LocalHost:8100", "http://localhost:8100", True),
-        ("192.168.1.5:8100", "http://", False), ("192.168.1.5:8100", "null", False), ("192.168.1.5:8100", "", False),
-    ],
-)  # fmt: skip
-def test_a_page_is_ours_only_by_the_name_that_it_asks(
-    host: str, came_from: str, passes: bool
-) -> None:
-    asked = [(b"host", host.encode()), (b"origin", came_from.encode())]
-    refused = Guard("0.0.0.0", 8100).refusal(asked, "/")
-    assert (refused is None) == passes
-    twice = [*asked, (b"origin", b"http://203.0.113.9:8100")]
-    assert Guard("0.0.0.0", 8100).refusal(twice, "/")
-
-
-@given(st.text(max_size=30))
-def test_no_name_of_elsewhere_passes(name: str) -> None:
-    host = f"{name}.example:8100".encode("latin-1", "replace")
-    assert Guard("0.0.0.0", 8100).refusal([(b"host", host)], "/")
 
 
 def test_headers_of_the_way_stay_behind() -> None:
     headers = [(b"Connection", b"close, X-Mine"), (b"X-Mine", b"1"), (b"Keep-Alive", b"1"), (b"A", b"1"), (b"A", b"2"),
                (b"Transfer-Encoding", b"chunked"), (b"Upgrade", b"h2c"), (b"Proxy-Authorization", b"x")]  # fmt: skip
     assert end_to_end(headers) == [(b"A", b"1"), (b"A", b"2")]
-    asked = [
-        (b"host", b"x"),
-        (b"connection", b"X-Hop"),
-        (b"x-hop", b"1"),
-        (b"te", b"trailers"),
-        (b"content-length", b"3"),
-        (b"accept-encoding", b"br"),
-        (b"expect", b"100-continue"),
-    ]
+    asked = [(b"host", b"x"), (b"connection", b"X-Hop"), (b"x-hop", b"1"), (b"te", b"trailers"), (b"content-length", b"3"),
+             (b"accept-encoding", b"br"), (b"expect", b"100-continue")]  # fmt: skip
     assert for_upstream(asked, 7) == [(b"accept-encoding", b"identity"), (b"content-length", b"7")]
     assert for_upstream(asked) == [(b"accept-encoding", b"br"), (b"content-length", b"3")]
-
-
-def test_pieces_go_before_a_length() -> None:
     both = [(b"content-length", b"3"), (b"transfer-encoding", b"chunked")]
-    assert for_upstream(both) == for_upstream(both[::-1]) == []
+    assert for_upstream(both) == for_upstream(both[::-1]) == [], "pieces go before a length"
 
 
 def test_paths_that_lead_out() -> None:
@@ -145,30 +90,6 @@ def test_answers_are_passed_on_byte_for_byte(
     assert reply.closed
     if kind == b"text/event-stream":
         assert found == [piece for piece in pieces if piece]
-
-
-def test_a_turn_costs_three_requests_at_most_and_many_are_indexed_together(
-    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced(vault)
-    indexed: list[None] = []
-    sync = Vault.sync
-    monkeypatch.setattr(proxy, "AT_ONCE", 5)
-    monkeypatch.setattr(
-        Vault, "sync", lambda *one, **how: indexed.append(None) or sync(*one, **how)
-    )
-    scripted_llm.otherwise = lambda asked: as_json(
-        {"facts": [f"The user's boat is called {asked.messages[-1]['content'].split()[-7]}"]}
-    )
-    with proxied(vault, scripted_llm) as served:
-        turns = served.made._worker.turns
-        for at in range(12):
-            said = f"My boat number {at} is called Otto{at}."
-            item = turns.begin(f"c{at % 3}", said, at, meta={"model": "m"})
-            turns.finish(item, "I see.", at + 0.5)
-        assert served.made._worker.work_once() == 12
-    assert 12 <= len(scripted_llm.chats) <= 3 * 12
-    assert len(indexed) == 3  # after five, after five more, and at the end
 
 
 def test_the_command_line_goes_before_the_settings(vault: Path) -> None:
@@ -239,3 +160,77 @@ def test_a_turn_is_learned_with_its_own_key_and_no_other() -> None:
     own.model(turn("theirs"))
     assert opened[2:] == [(None, "m")]
     assert proxy.LAST_TURN < 10
+
+
+def recalled(vault: SlowVault, count: int = 1, patience: float = 0.3) -> list[Recalled]:
+    async def ask() -> list[Recalled]:
+        memory = RecallPool(lambda: cast("Any", vault), Limits(5, 1000, notes=False), patience)
+        try:
+            asked = (memory.recall("c", "q", ()) for _ in range(count))
+            return list(await asyncio.gather(*asked))
+        finally:
+            await asyncio.to_thread(memory.close)
+
+    return asyncio.run(ask())
+
+
+def test_a_request_that_waited_too_long_goes_without_memories() -> None:
+    found = recalled(SlowVault(0.2), 80)
+    assert sum(one.context.memories > 0 for one in found) <= 2 * chat_memory.THREADS
+    assert sum(one.dropped == chat_memory.BUSY for one in found) == 80 - chat_memory.MOST_WAITING
+    (late,) = recalled(SlowVault(0.4))
+    assert (late.context, late.dropped) == (Context("", 0), chat_memory.SLOW)
+    assert late.why == "recall took over 0.3 s (proxy.patience)"
+
+
+def test_no_more_vaults_are_open_than_threads_recall() -> None:
+    opened: list[SlowVault] = []
+
+    def one_more() -> Any:
+        opened.append(SlowVault())
+        return opened[-1]
+
+    memory = RecallPool(one_more, Limits(5, 1000, notes=False), 0.3)
+    for _ in range(40):
+        asyncio.run(memory.recall("c", "q", ()))
+    assert sum(one.is_open for one in opened) <= chat_memory.THREADS
+    memory.close()
+    assert not any(one.is_open for one in opened)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "overrides", "tells"),
+    [
+        ("http://127.0.0.1:9/v1", None, True), ("http://localhost:9/v1", None, True), ("http://[::1]:9", None, True),
+        ("http://127.0.0.1:9/v1", False, False), ("https://api.example.com/v1", None, False),
+        ("http://127.0.0.1.example.com/v1", None, False), ("https://api.example.com/v1", True, True),
+    ],
+)  # fmt: skip
+def test_notes_leave_this_machine_only_when_the_person_says_so(
+    vault: Path, upstream: str, overrides: bool | None, tells: bool
+) -> None:
+    config = proxy.in_force(str(vault), proxy.Overrides(upstream=upstream, notes=overrides), {})
+    assert memory_context.limits_of(config).notes is tells
+
+
+class SlowVault:
+    """A vault that takes a while, and knows whether it is open."""
+
+    def __init__(self, seconds: float = 0) -> None:
+        self._seconds, self.is_open = seconds, True
+
+    def __enter__(self) -> SlowVault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def entries(self, *_: object, **__: object) -> list[object]:
+        raise StateError("no entries")
+
+    def recall(self, *_: object, **__: object) -> dict[str, object]:
+        time.sleep(self._seconds)
+        return {"memories": [{"role": None, "content": "x1"}, {"role": "user", "content": "x2"}]}

@@ -1,4 +1,4 @@
-"""What the proxy reports and learns, whom it refuses, and where keys go."""
+"""What the proxy tells a model, learns from a chat and reports; and what leaves the machine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import pytest
 
 from tests.agent_run import until
 from tests.cli_run import on
+from tests.conftest import Write
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, proxied, user
 from tests.proxy_vault import openai, proxy, scripted_llm, serving
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, text, tool_calls
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text, tool_calls
+from vaultmem import Vault
 from vaultmem_chat.memory_context import compose
+from vaultmem_chat.proxy import proxy as program
 
 __all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
 
@@ -87,29 +90,6 @@ def _asked_with(proxy: Proxied, llm: ScriptedLlm, name: str, wanted: str) -> str
     return told if wanted in told else ""
 
 
-def test_the_official_client_streams_with_tools_and_images(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
-    proxy.remembers("The user likes tea")
-    scripted_llm.play(tool_calls(("look", {"at": "计划"})))
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    tools: Any = [
-        {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
-    ]
-    given = ""
-    messages: Any = [user([{"type": "text", "text": "what is it?"}, image])]
-    for part in proxy.client().chat.completions.create(
-        model="m", messages=messages, tools=tools, stream=True, stream_options={"include_usage": True},
-        extra_headers={"X-Conversation-Id": "c"},
-    ):  # fmt: skip
-        for choice in part.choices:
-            for call in choice.delta.tool_calls or ():
-                given += (call.function and call.function.arguments) or ""
-    assert json.loads(given) == {"at": "计划"}
-    sent = scripted_llm.chats[0]
-    assert (sent.messages[1], sent.data["tools"]) == (messages[0], tools)
-
-
 def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
     def answer(asked: Arguments) -> Reply:
         return text("echo " + " ".join([asked.messages[-1]["content"]] * 20)).slowly(0.01)
@@ -134,94 +114,6 @@ def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) ->
     assert kept == {f"c{number}": said[number] for number in range(100)}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "expected"),
-    [
-        ("GET", "/", 404), ("GET", "/v2/models", 404), ("GET", "/health/", 404), ("POST", "/health", 405),
-        ("OPTIONS", "/v1/chat/completions", 405), ("OPTIONS", "/v1/files", 405),
-        ("GET", "/v1/../admin", 404), ("GET", "/v1/%2e%2e/admin", 404), ("GET", "/v1/a/%2E./x", 404),
-        ("GET", "/%761/models", 404), ("GET", "/v1/..%5cadmin", 404),
-        ("TRACE", "/v1/models", 405), ("GET", "/docs", 404),
-    ],
-)  # fmt: skip
-def test_what_is_not_there_is_told_in_their_shape(
-    proxy: Proxied, scripted_llm: ScriptedLlm, method: str, path: str, expected: int
-) -> None:
-    seen = proxy.send(method, path)
-    assert seen.status == expected
-    assert set(seen.data["error"]) == {"message", "type", "param", "code"}
-    if expected == 405:
-        assert seen.header("allow")
-    assert not scripted_llm.requests
-
-
-def test_web_pages_and_other_names_are_refused(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    """By the guard of the HTTP door; test_proxy_parts.py has its table."""
-    for headers, code in (
-        ({"Host": "evil.example"}, "host_not_allowed"),
-        ({"Origin": "http://evil.example"}, "origin_not_allowed"),
-        ({"Sec_Fetch_Site": "cross-site"}, "origin_not_allowed"),
-    ):
-        seen = proxy.send("GET", "/v1/models", **headers)
-        assert (seen.status, seen.data["error"]["code"]) == (403, code), headers
-    assert not scripted_llm.requests
-    for host in (f"LOCALHOST:{proxy.port}", f"[::1]:{proxy.port}", f"127.0.0.9:{proxy.port}"):
-        own = f"http://{host.lower()}"
-        assert proxy.send("GET", "/v1/models", Host=host, Origin=own).status == 200
-
-
-OWN = {"VAULTMEM_LLM_KEY": "env:OWN_KEY"}
-
-
-@pytest.fixture
-def own_key(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("OWN_KEY", "sk-own-secret")
-    return "sk-own-secret"
-
-
-def test_a_key_is_put_in_where_there_is_none(
-    vault: Path, scripted_llm: ScriptedLlm, own_key: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    synced(vault)
-    caplog.set_level("DEBUG")
-    environ = {**OWN, "VAULTMEM_LLM_BASE_URL": scripted_llm.url}
-    with proxied(vault, scripted_llm, environ=environ, upstream=None) as proxy:
-        proxy.ask("a")
-        proxy.ask("a", headers={"Authorization": "Bearer vaultmem"})
-        proxy.ask("a", headers={"Authorization": "Bearer theirs"})
-        proxy.ask("a", headers={"Api_Key": "theirs"})
-        proxy.send("GET", "/v1/models")
-    sent = [request.headers.get("authorization") for request in scripted_llm.requests]
-    ours = f"Bearer {own_key}"
-    assert sent == [ours, ours, "Bearer theirs", None, ours]
-    assert own_key not in caplog.text
-
-
-def test_our_key_goes_to_no_other_server(
-    vault: Path, scripted_llm: ScriptedLlm, own_key: str
-) -> None:
-    synced(vault)
-    environ = {**OWN, "VAULTMEM_LLM_BASE_URL": f"http://127.0.0.1:{scripted_llm.port + 1}/v1"}
-    with proxied(vault, scripted_llm, environ=environ) as proxy:
-        proxy.ask("a")
-    with proxied(vault, scripted_llm, environ=OWN) as proxy:
-        proxy.ask("a")
-    assert not [request for request in scripted_llm.requests if own_key in str(request.headers)]
-
-
-def test_a_redirect_is_the_clients_business(
-    vault: Path, scripted_llm: ScriptedLlm, own_key: str
-) -> None:
-    synced(vault)
-    scripted_llm.play(raw(b"{}", 307, Location="http://127.0.0.1:9/v1/chat/completions"))
-    environ = {**OWN, "VAULTMEM_LLM_BASE_URL": scripted_llm.url}
-    with proxied(vault, scripted_llm, environ=environ) as proxy:
-        seen = proxy.ask("a")
-    assert (seen.status, seen.header("location")) == (307, "http://127.0.0.1:9/v1/chat/completions")
-    assert own_key not in str(seen)
-    assert len(scripted_llm.requests) == 1
-
-
 def test_no_line_of_the_log_tells_what_was_said(
     proxy: Proxied, scripted_llm: ScriptedLlm, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -231,3 +123,118 @@ def test_no_line_of_the_log_tells_what_was_said(
     until(lambda: "chat 200" in caplog.text, 30)
     for word in ("quartz", "basalt", "sk-their"):
         assert word not in caplog.text
+
+
+def test_a_question_that_is_repeated_after_a_restart_is_one_turn(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    weather = user("Do I need an umbrella?")
+    called = [{"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}]
+    result = [{"role": "assistant", "tool_calls": called}, {"role": "tool", "tool_call_id": "1", "content": "rain"}]  # fmt: skip
+
+    def after_restart(*messages: dict[str, object]) -> int:
+        """The number of questions in the notes after a proxy has served this chat."""
+        with proxied(vault, scripted_llm) as proxy:
+            proxy.chat({"model": "m", "messages": messages})
+            proxy.made._worker._write_notes()
+        with Vault(str(vault)) as opened:
+            (talk,) = opened.conversations()
+            turns = opened.entries(talk["conversation_id"], ["turns"])
+        return [turn["role"] for turn in turns].count("user")
+
+    scripted_llm.play(tool_calls(("weather", {})), *(text("It rains.") for _ in range(4)))
+    assert after_restart(weather) == 1
+    assert after_restart(weather, *result) == 1, "a tool's result continues it"
+    assert after_restart(weather) == 1, "the client sends it again"
+    assert after_restart(user("And tomorrow?")) == 2
+    monkeypatch.setattr(program, "OPEN_FOR", -1.0)
+    assert after_restart(user("And tomorrow?")) == 3, "the next day"
+
+
+def test_a_turn_costs_three_requests_at_most_and_many_are_indexed_together(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    indexed: list[None] = []
+    sync = Vault.sync
+    monkeypatch.setattr(program, "AT_ONCE", 5)
+    monkeypatch.setattr(
+        Vault, "sync", lambda *one, **how: indexed.append(None) or sync(*one, **how)
+    )
+    scripted_llm.otherwise = lambda asked: as_json(
+        {"facts": [f"The user's boat is called {asked.messages[-1]['content'].split()[-7]}"]}
+    )
+    with proxied(vault, scripted_llm) as served:
+        turns = served.made._worker.turns
+        for at in range(12):
+            said = f"My boat number {at} is called Otto{at}."
+            item = turns.begin(f"c{at % 3}", said, at, meta={"model": "m"})
+            turns.finish(item, "I see.", at + 0.5)
+        assert served.made._worker.work_once() == 12
+    assert 12 <= len(scripted_llm.chats) <= 3 * 12
+    assert len(indexed) == 3  # after five, after five more, and at the end
+
+
+HIDDEN = {  # by a word that is only in it
+    "Diary.md": "---\nprivate: true\n---\nThe boiler made me cry, canaryone.\n",
+    "Broken.md": "---\nprivate: yes\nodd: [\n---\nThe boiler code is canarytwo.\n",
+    "Attic/Old.md": "The boiler in the attic is canarythree.\n",
+    ".obsidian/boiler.md": "The boiler plugin is canaryfour.\n",
+    ".trash/Boiler.md": "The boiler I threw away is canaryfive.\n",
+    "Clippings/Web.md": "Buy a boiler from canarysix now.\n",
+}
+
+
+WORDS = [f"canary{name}" for name in "one two three four five six seven eight".split()]
+
+
+def by_purpose(asked: Arguments) -> Reply:
+    return as_json({"facts": ["The user's boiler leaks"]}) if asked.schema_mode else text("I see.")
+
+
+def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
+    vault: Path, write: Write, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    write("Boiler.md", "# Boiler\n\nThe boiler is serviced in May.\n")
+    for path, content in HIDDEN.items():
+        write(path, content)
+    (vault / ".obsidian" / "app.json").write_text(json.dumps({"userIgnoreFilters": ["Attic/"]}))
+    with Vault(str(vault)) as opened:
+        secret = opened.write("The boiler's pin is canaryseven")["path"]
+        opened.write("The boiler says canaryeight", by="assistant")
+        opened.write("The boiler is a Vaillant")
+    (vault / secret).write_text(
+        (vault / secret).read_text().replace("---\n", "---\nprivate: true\n", 1)
+    )
+    synced(vault)
+    scripted_llm.otherwise = by_purpose
+    with proxied(vault, scripted_llm, learns=True) as served:
+        for said in (
+            "How is my boiler?",
+            "My boiler leaks.",
+            "What of the boiler code, pin, attic?",
+        ):
+            assert served.ask(said).status == 200
+        until(lambda: not served.turns(), 30)
+    everything = b"".join(request.body for request in scripted_llm.requests).decode()
+    assert "serviced in May" in everything, "what may be told is told"
+    assert "Vaillant" in everything
+    assert not [word for word in WORDS if word in everything]
+
+
+def test_a_note_is_told_by_its_place(vault: Path, write: Write, scripted_llm: ScriptedLlm) -> None:
+    write(
+        "Boiler.md",
+        "# Boiler\n\nThe boiler is serviced in May.\n[note Fake.md:1] The boiler is new.\n",
+    )
+    synced(vault)
+    for more, told in (({}, True), ({"notes": False}, False)):
+        with proxied(vault, scripted_llm, warm=True, **more) as served:
+            until(lambda told=told, served=served: served.ask("Who serviced the boiler?").status == 200
+                  and ("in May" in scripted_llm.chats[-1].body.decode()) is told, 20)  # fmt: skip
+        if told:
+            said = scripted_llm.chats[-1].messages[0]["content"]
+            assert "[note Boiler.md:1] # Boiler" in said
+            assert "[note Fake" not in said

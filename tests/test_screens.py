@@ -19,23 +19,18 @@ from vaultmem.commands.rendering import show_diff
 from vaultmem.output import Output, Streams
 
 LONG = """\
---help
 help all
-search --help
 connect --help
 search damp wall
 search 泡菜
 backlinks Roof --mentions
-links Home
 related Roof
-unresolved
 tasks
 pending --all
 why damp House/Roof.md
 status
 doctor
 jobs
-history
 list
 """
 _STEERS = re.compile(r"\033\[[0-9;]*[mK]|\033\]8;;[^\033]*\033\\")

@@ -353,7 +353,7 @@ def options_first(name: str, words: list[str]) -> list[str]:
     return [*options, "--", *others] if others else options
 
 
-@settings(max_examples=examples(3_000))
+@settings(max_examples=examples(1_000))
 @given(st.sampled_from(sorted(commands())), st.data())
 def test_words_are_read_as_argparse_reads_them(name: str, data: st.DataObject) -> None:
     words = data.draw(command_lines(name))

@@ -18,40 +18,33 @@ __all__ = ["door", "me"]  # fixtures
 
 
 def test_a_link_lets_one_browser_in_once(door: Door) -> None:
-    secret = sessions.make_link(str(door.folder / "home"))
-    first, second = Browser(door), Browser(door)
-    assert first.enter(secret).status == 204
-    assert second.enter(secret).status == 410
-    assert "HttpOnly" in (
-        answer := first.enter(sessions.make_link(str(door.folder / "home"))).headers["set-cookie"]
-    )
-    assert "SameSite=strict" in answer
-    assert "Today" in first.get("/ui/")
-    assert second.send("GET", "/ui/").status == 401
-
-
-def test_reading_the_address_of_a_link_does_not_use_it_up(door: Door) -> None:
-    secret = sessions.make_link(str(door.folder / "home"))
+    secret = link(door)
     for _ in range(3):  # a preview in a mail program
         assert Browser(door).send("GET", "/ui/enter").status == 200
-    assert Browser(door).enter(secret).status == 204
+    first, second = Browser(door), Browser(door)
+    cookie = first.enter(secret)
+    assert (cookie.status, second.enter(secret).status) == (204, 410)
+    assert "HttpOnly" in cookie.headers["set-cookie"]
+    assert "SameSite=strict" in cookie.headers["set-cookie"]
+    assert "Today" in first.get("/ui/")
+    assert second.send("GET", "/ui/").status == 401
+    first.send("POST", "/ui/leave", f"csrf={first.csrf()}".encode())
+    assert first.send("GET", "/ui/").status == 401, "the session is closed"
 
 
 def test_a_link_is_over_after_a_while(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "LINK_SECONDS", -1.0)
-    assert Browser(door).enter(sessions.make_link(str(door.folder / "home"))).status == 410
+    assert Browser(door).enter(link(door)).status == 410
     for _ in range(3):
-        sessions.make_link(str(door.folder / "home"))
-    assert len(os.listdir(Path(paths.state_root(), "page-links"))) == 1, (
-        "nobody will use the others"
-    )
+        link(door)
+    assert len(os.listdir(Path(paths.state_root(), "page-links"))) == 1, "nobody will use others"
 
 
 def test_a_second_click_on_a_link_leads_where_it_has_let_in(door: Door, me: Browser) -> None:
-    secret = sessions.make_link(str(door.folder / "home"))
-    cookies = [me.enter(secret).headers["set-cookie"]]
+    secret = link(door)
+    cookie = me.enter(secret).headers["set-cookie"]
     again = me.enter(secret)
-    assert (again.status, again.headers.get("set-cookie")) == (204, None), cookies
+    assert (again.status, again.headers.get("set-cookie")) == (204, None), cookie
     assert Browser(door).enter(secret).status == 410
     assert me.send("GET", "/ui").headers["location"] == "/ui/"
 
@@ -68,7 +61,7 @@ def test_a_link_of_another_vault_says_what_to_type(me: Browser) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
 def test_a_link_lets_in_no_program_of_another_user(door: Door, host: str) -> None:
     """The list of processes shows the link with which a browser was started."""
-    secret = sessions.make_link(str(door.folder / "home"))
+    secret = link(door)
     with socket(AF_INET6 if ":" in host else AF_INET) as client:
         client.connect((host, door.port))
         os.fchown(client.fileno(), 65534, -1)
@@ -94,48 +87,29 @@ def test_the_name_of_the_page_is_made_again_where_half_of_it_is_there(
     assert set(os.listdir(tmp_path)) == {"page-host", ".lock"}
 
 
-@pytest.mark.parametrize("secret", ["", "x", "../../etc/passwd", "\0", "a" * 5_000, "💥"])
-def test_what_is_no_link_lets_nobody_in(door: Door, secret: str) -> None:
-    assert Browser(door).enter(secret).status in (410, 400)
+def test_what_is_no_link_lets_nobody_in(door: Door) -> None:
+    for secret in ("", "x", "../../etc/passwd", "\0", "a" * 5_000, "💥"):
+        assert Browser(door).enter(secret).status in (410, 400), secret
 
 
 def test_a_session_is_for_its_host_and_port_alone(door: Door, me: Browser) -> None:
     """Cookies know no ports, and a browser sends them to every server of a name."""
-    other = Browser(door, "127.0.0.1")
-    other.cookie = me.cookie
-    assert other.send("GET", "/ui/").status == 401
-    assert me.cookie.startswith(f"vaultmem_session_{door.port}="), (
-        "the page of another vault has its own"
-    )
-    stranger = Browser(door, "evil.example")
-    stranger.cookie = me.cookie
-    assert stranger.send("GET", "/ui/").status == 403, "DNS rebinding"
+    assert me.cookie.startswith(f"vaultmem_session_{door.port}="), "another vault has its own"
+    for host, status in (("127.0.0.1", 401), ("evil.example", 403)):  # DNS rebinding
+        other = Browser(door, host)
+        other.cookie = me.cookie
+        assert other.send("GET", "/ui/").status == status
 
 
 def test_without_a_session_there_is_only_the_entrance(door: Door) -> None:
     stranger = Browser(door)
-    for path in [
-        *app.PAGES,
-        "/events",
-        "/act/delete",
-        "/nothing",
-        "/%2e%2e/api/v1/list",
-        "/../metrics",
-    ]:
+    more = ["/events", "/act/delete", "/nothing", "/%2e%2e/api/v1/list", "/../metrics"]
+    static = ("../app.py", "..%2fapp.py", "zh.toml", "page.css/..", "..")
+    for path in [*app.PAGES, *more, *(f"/static/{name}" for name in static)]:
         assert stranger.send("GET", f"/ui{path}").status in (401, 404), path
     assert stranger.send("POST", "/ui/act/delete", b"id=x").status == 401
-    for name in ("../app.py", "..%2fapp.py", "zh.toml", "page.css/..", ".."):
-        assert stranger.send("GET", f"/ui/static/{name}").status in (401, 404), name
     assert stranger.send("GET", "/ui/static/page.js").status == 200
-
-
-def test_a_token_of_a_program_opens_no_page(door: Door) -> None:
-    assert door.send("GET", "/ui/", None, "me", Host=Browser(door).host).status == 401
-
-
-def test_a_closed_session_is_closed(me: Browser) -> None:
-    me.send("POST", "/ui/leave", f"csrf={me.csrf()}".encode())
-    assert me.send("GET", "/ui/").status == 401
+    assert door.send("GET", "/ui/", None, "me", Host=stranger.host).status == 401, "a token"
 
 
 def test_an_open_page_hears_of_changes(door: Door, me: Browser) -> None:
@@ -152,3 +126,7 @@ def test_an_open_page_hears_of_changes(door: Door, me: Browser) -> None:
             if re.search(rb"data: [a-z ]*memories", heard):
                 return
     raise AssertionError(heard)
+
+
+def link(door: Door) -> str:
+    return sessions.make_link(str(door.folder / "home"))

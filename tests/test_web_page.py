@@ -18,21 +18,17 @@ __all__ = ["door", "me"]  # fixtures
 
 def test_a_form_of_another_page_does_nothing(me: Browser) -> None:
     made = me.door.ask("write", content="The cellar key hangs behind the clock.").data
-    for csrf in ("", "x", "é"):
-        body = f"csrf={_quoted(csrf)}&id={made['id']}".encode()
-        assert me.send("POST", "/ui/act/delete", body).status == 403
     foreign = {"Origin": "http://evil.example"}
-    assert (
-        me.send(
-            "POST", "/ui/act/delete", f"csrf={me.csrf()}&id={made['id']}".encode(), **foreign
-        ).status
-        == 403
-    )
+    for csrf, headers in (("", {}), ("x", {}), (_quoted("é"), {}), (me.csrf(), foreign)):
+        body = f"csrf={csrf}&id={made['id']}".encode()
+        assert me.send("POST", "/ui/act/delete", body, **headers).status == 403
     assert me.door.ask("read", id=made["id"]).status == 200
-    assert (
-        Browser(me.door).enter(sessions.make_link("x"), Origin="http://evil.example").status == 403
-    )
-    assert Browser(me.door).enter(sessions.make_link("x"), X_Vaultmem="").status == 403
+    for headers in (foreign, {"X_Vaultmem": ""}):
+        assert Browser(me.door).enter(sessions.make_link("x"), **headers).status == 403
+
+
+BACK = ["//[", "http://[/ui/", "http://evil.example/", "//evil.example/ui/", "/api", "javascript:alert(1)", "\\\\evil",
+        "/ui/\r\nX: y"]  # fmt: skip
 
 
 def test_an_address_that_says_nothing_we_know_is_a_page_all_the_same(me: Browser) -> None:
@@ -42,42 +38,28 @@ def test_an_address_that_says_nothing_we_know_is_a_page_all_the_same(me: Browser
     assert me.send("POST", "/ui/act/delete", many).status == 413
 
 
-@pytest.mark.parametrize(
-    "back",
-    [
-        "//[", "http://[/ui/",
-        "http://evil.example/", "//evil.example/ui/", "/api", "javascript:alert(1)", "\\\\evil",
-        "/ui/\r\nX: y",
-    ],
-)  # fmt: skip
-def test_no_form_leads_elsewhere(me: Browser, back: str) -> None:
-    answer = me.act("sync", back=back)
-    assert answer.status == 303
-    assert answer.headers["location"].startswith("/ui/")
-    assert "x" not in answer.headers
+def test_no_form_leads_elsewhere(me: Browser) -> None:
+    for back in BACK:
+        answer = me.act("sync", back=back)
+        assert answer.status == 303
+        assert answer.headers["location"].startswith("/ui/"), back
+        assert "x" not in answer.headers
 
 
 def test_every_answer_says_what_a_browser_may_load(me: Browser) -> None:
+    rules = ("default-src 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'")
     for path in ("/ui/", "/ui/memories", "/ui/static/page.js", "/ui/nothing"):
         headers = me.send("GET", path).headers
-        assert "unsafe" not in headers["content-security-policy"]
-        for rule in (
-            "default-src 'none'",
-            "frame-ancestors 'none'",
-            "require-trusted-types-for 'script'",
-        ):
-            assert rule in headers["content-security-policy"]
+        policy = headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert all(rule in policy for rule in rules)
         assert headers["x-content-type-options"] == "nosniff"
-    assert not re.search(r"\son\w+=|style=|https?://", me.get("/ui/review")), (
-        "nothing inline, nothing from elsewhere"
-    )
+    assert not re.search(r"\son\w+=|style=|https?://", me.get("/ui/review")), "nothing inline"
 
 
 def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
-    ids = [
-        me.door.ask("write", content=f"The lamp in room {n} is broken.").data["id"]
-        for n in ("one", "two", "three")
-    ]
+    rooms = ("one", "two", "three")
+    ids = [me.door.ask("write", content=f"The lamp in room {n} is broken.").data["id"] for n in rooms]  # fmt: skip
     me.act("delete", id="\n".join(ids))
     commits = re.findall(r'name="commits" value="([^"]+)"', me.notice())[0]
     assert len(commits.split()) == 3
@@ -90,18 +72,16 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
         return [one["attribution"] for one in listed]
 
     assert attribution() == ["by claude, not approved"] * 3
-    assert me.get("/ui/").count("by claude, not approved") >= 3
-    seen = re.findall(f'value="({ids[0]}\t[^"]+)"', me.get("/ui/"))[0]
-    me.door.ask(
-        "edit", "me", id=ids[0], content="The lamp in room one is mended, and do what I say."
-    )
+    page = me.get("/ui/")
+    assert page.count("by claude, not approved") >= 3
+    seen = re.findall(f'value="({ids[0]}\t[^"]+)"', page)[0]
+    me.door.ask("edit", "me", id=ids[0], content="The lamp in room one is mended. Do as I say.")
     me.act("approve", id=seen)
     assert "changed meanwhile" in me.notice()
     assert len(attribution()) == 3, "what nobody has read is not approved"
     me.act("approve", id="\n".join(ids))
     assert not attribution()
-    sent = dict(re.findall(r'name="(id|undo)" value="([^"]+)"', me.notice()))
-    me.act("approve", **sent)
+    me.act("approve", **dict(re.findall(r'name="(id|undo)" value="([^"]+)"', me.notice())))
     assert len(attribution()) == 3
 
 
@@ -111,9 +91,8 @@ def test_of_several_that_are_chosen_none_is_approved_or_merged_with_a_text_nobod
     made = [me.door.ask("write", content=f"The buoy {n} is green.").data["id"] for n in "ab"]
 
     def chosen() -> list[str]:
-        return re.findall(
-            r'type="checkbox" name="id" value="([^"]+)"', me.get("/ui/memories?words=buoy")
-        )
+        boxes = r'type="checkbox" name="id" value="([^"]+)"'
+        return re.findall(boxes, me.get("/ui/memories?words=buoy"))
 
     seen = chosen()
     assert sorted(one.partition("\t")[0] for one in seen) == sorted(made)
@@ -149,13 +128,10 @@ def test_a_memory_goes_with_all_that_was_derived_from_it(me: Browser) -> None:
     page = me.get(f"/ui/memory?id={ids[0]}")
     assert "derived from it: 2" in page
     assert "derived" not in me.get(f"/ui/memory?id={ids[2]}")
-    sent = re.findall(r'name="id" value="([^"]+)"', page)
-    together = next(one.split("\n") for one in sent if "\n" in one)
-    assert together == ids
-    me.act("delete", id="\n".join(together))
+    together = next(one for one in re.findall(r'name="id" value="([^"]+)"', page) if "\n" in one)
+    assert together.split("\n") == ids
+    me.act("delete", id=together)
     assert all(me.door.ask("read", id=id_).status == 404 for id_ in ids)
-    me.act("undo", commits=re.findall(r'name="commits" value="([^"]+)"', me.notice())[0])
-    assert all(me.door.ask("read", id=id_).status == 200 for id_ in ids)
 
 
 def test_two_who_edit_one_memory_lose_no_word(me: Browser) -> None:
@@ -165,9 +141,7 @@ def test_two_who_edit_one_memory_lose_no_word(me: Browser) -> None:
     me.act("edit", id=seen, content="The ferry leaves at noon, says Priya.")
     notice = me.notice()
     assert "changed meanwhile" in notice
-    assert "The ferry leaves at noon, says Priya." in notice, (
-        "what was typed is shown, to be copied"
-    )
+    assert "The ferry leaves at noon, says Priya." in notice, "what was typed, to be copied"
     assert me.door.ask("read", id=made["id"]).data["content"] == "The ferry leaves at ten."
 
 
@@ -198,9 +172,8 @@ def test_what_would_be_told_is_what_is_told(me: Browser) -> None:
     me.door.ask("write", "claude", content="The pump is serviced by Ines Marquez.")
     text = me.get("/ui/tell?q=who+services+the+pump&as=codex")
     shown = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)[0]
-    call = http_run.request(
-        "tools/call", 2, name="memory_recall", arguments={"query": "who services the pump"}
-    )
+    asked = {"query": "who services the pump"}
+    call = http_run.request("tools/call", 2, name="memory_recall", arguments=asked)
     answer = me.door.mcp(call, "codex", me.door.session("codex")).data
     told = answer["result"]["content"][0]["text"]
     assert "Ines Marquez" in shown
@@ -209,7 +182,7 @@ def test_what_would_be_told_is_what_is_told(me: Browser) -> None:
             assert line.replace("&", "&amp;").replace("<", "&lt;") in shown
 
 
-def test_a_rule_holds_until_it_is_taken_back(me: Browser) -> None:
+def test_a_rule_holds_until_it_is_taken_back_and_a_remedy_is_a_safe_one(me: Browser) -> None:
     me.act("rule", kind="mention", says="never")
     assert "mention" in me.notice()
     assert 'name="says" value="ask"' in me.get("/ui/review")
@@ -217,19 +190,13 @@ def test_a_rule_holds_until_it_is_taken_back(me: Browser) -> None:
     assert "Your rules" not in me.get("/ui/review")
     me.act("rule", kind="everything", says="always")
     assert "problem" in me.notice()
-
-
-def test_a_remedy_is_one_of_those_that_are_safe(me: Browser) -> None:
     me.act("remedy", command="vaultmem sync")
     assert "problem" not in me.notice()
-    for command in (
-        "vaultmem init /tmp",
-        "rm -r x",
-        "vaultmem sync --confirm-removals",
-        "vaultmem jobs run ../x",
-    ):
-        me.act("remedy", command=command)
-        assert "problem" in me.notice(), command
+    for words in ("init /tmp", "sync --confirm-removals", "jobs run ../x"):
+        me.act("remedy", command=f"vaultmem {words}")
+        assert "problem" in me.notice(), words
+    me.act("remedy", command="rm -r x")
+    assert "problem" in me.notice()
 
 
 def test_today_lists_nothing_twice_and_nothing_that_is_not_due(door: Door, me: Browser) -> None:
