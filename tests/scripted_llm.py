@@ -1,7 +1,7 @@
 """A language model that says what a test told it to: a real HTTP server on loopback that plays a script.
 
     def test_x(scripted_llm: ScriptedLlm) -> None:
-        scripted_llm.play(text("Hello"), as_json({"facts": ["a"]}), status(500), too_many(1), fenced([1]))
+        scripted_llm.play(text("Hello"), as_json({"facts": ["a"]}), status(500), too_many(1))
         ... something asks http://127.0.0.1:PORT/v1, which is scripted_llm.url ...
         assert scripted_llm.requests[0].data["messages"][-1]["content"] == "..."
 
@@ -20,7 +20,7 @@
 A reply is streamed (SSE, with `data: [DONE]`) when the request says `"stream": true`, else it is one JSON body:
 
 * text(said), as_json(value), tool_calls(("name", {arguments}), ...), raw(body, status=200, **headers)
-* as a model says JSON: fenced(value), prose(value), thinking(value), broken(value), wrong_ids(count)
+* as a model says JSON: prose(value), broken(value), wrong_ids(count)
 * status(code, message=""), too_many(seconds), hang(seconds=60.0), hang_up(), huge(size), stream_error(said, message)
 * and of any reply: `.late(seconds)` before the first byte, `.slowly(pause, size)` between pieces of so many bytes (for a
   stream 0: between events), `.cut_after(bytes)` of the body, then the connection is closed.
@@ -49,7 +49,6 @@ from tests.scripted_replies import (
     broken,
     calls_of,
     events_of,
-    fenced,
     hang,
     hang_up,
     huge,
@@ -63,7 +62,6 @@ from tests.scripted_replies import (
     status,
     stream_error,
     text,
-    thinking,
     too_many,
     tool_calls,
     whole_of,
@@ -71,8 +69,8 @@ from tests.scripted_replies import (
 )
 
 __all__ = [
-    "CREATED", "MODEL", "Arguments", "Reply", "ScriptedLlm", "as_json", "broken", "fenced", "hang", "hang_up",
-    "huge", "prose", "raw", "running", "scripted_llm", "status", "stream_error", "text", "thinking", "too_many",
+    "CREATED", "MODEL", "Arguments", "Reply", "ScriptedLlm", "as_json", "broken", "hang", "hang_up",
+    "huge", "prose", "raw", "running", "scripted_llm", "status", "stream_error", "text", "too_many",
     "tool_calls", "wrong_ids",
 ]  # fmt: skip
 

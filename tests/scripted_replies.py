@@ -175,21 +175,10 @@ def as_json(value: object) -> Reply:
     return text(json.dumps(value, ensure_ascii=False))
 
 
-def fenced(value: object) -> Reply:
-    return text(f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```")
-
-
 def prose(value: object) -> Reply:
     content = json.dumps(value, ensure_ascii=False)
     return text(
         f"Sure! Here is the JSON [as asked]:\n\n{content}\n\nLet me know if {{anything}} is missing."
-    )
-
-
-def thinking(value: object) -> Reply:
-    content = json.dumps(value, ensure_ascii=False)
-    return text(
-        f'<think>\nThey want JSON, perhaps {{"wrong": [1]}}. Let me see.\n</think>\n\n{content}'
     )
 
 

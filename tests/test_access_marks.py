@@ -7,19 +7,6 @@ from hypothesis import strategies as st
 from vaultmem.memories import access
 from vaultmem.notes import pages
 
-
-@pytest.mark.parametrize(
-    ("text", "scope"),
-    [
-        ("---\nid: x\nscope: 'agent:me' # mine\n---\n", "agent:me"), ("Scope:: user:a\n\n- x", "user:a"), ("---\na:\n  scope: x\n---\n", ""),
-        ("---\nid: x\n---\nscope: y\n", ""), ("- x\n  scope:: y\n", ""), ("---\nscope:\n---\n", ""), ("text\n\nscope: y\n", ""), ("", ""),
-        ("\ufeff---\n\"scope\": \"global\"\n---\n", "global"), ("#+scope: agent:me\n", "agent:me"),
-    ],
-)  # fmt: skip
-def test_the_scope_in_the_text_of_a_note(text: str, scope: str) -> None:
-    assert access.scope_of(access.marks(text), memory=True) == (scope or access.EVERYBODY)
-
-
 KEY = st.sampled_from(["scope", "Scope", "'private'", "private ", "vaultmem", "? scope\n", "a", r'"sc\u006fpe"', '"priv\\\nate"', "? private # c\n", "a: &k private\n*k "])  # fmt: skip
 SIGN = st.sampled_from([": ", ":: ", ":\n  ", "=", ": >-\n  ", ": !!str "])
 VALUE = st.sampled_from(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.advised import LISBON, ODD, PORTO, advice, items_of, model, of_model, tree
-from tests.scripted_llm import ScriptedLlm, as_json, broken, hang_up, status, text, wrong_ids
+from tests.scripted_llm import ScriptedLlm, as_json, hang_up, status, text, wrong_ids
 from vaultmem import Vault
 from vaultmem.errors import UsageError
 from vaultmem.memories.model import Memory
@@ -181,11 +181,8 @@ def test_no_more_is_sent_than_texts_of_memories_that_are_not_private(
 
 FAILURES = {
     "refused": status(400),
-    "busy": status(500),
-    "key": status(401),
     "silence": hang_up(),
     "words": text("I would rather not."),
-    "cut": broken({"answers": "x" * 90}),
     "odd": as_json({"answers": [1, "two", None, {"id": 99}]}),
     "ids": wrong_ids(),
 }

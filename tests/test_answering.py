@@ -4,6 +4,7 @@ import pytest
 
 from tests.answered import TASKS, Open, bench
 from tests.conftest import Write
+from tests.tables import each_case
 from vaultmem.errors import NoteNotFoundError, UsageError
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import (
@@ -85,8 +86,8 @@ def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None
     assert "- [x] feed the cat" in on.text("Tasks.md")
 
 
-@pytest.mark.parametrize(
-    ("given", "until"),
+@each_case(
+    "given, until",
     [
         (None, TOMORROW), ("tomorrow", TOMORROW), ("2026-11-25", "2026-11-25"), ("3d", "2026-11-25"),
         ("2026-11-25 09:30", "2026-11-25T09:30"), ("tomorrow 9:00", "2026-11-23T09:00"), ("90m", "2026-11-22T11:30"),
@@ -102,8 +103,8 @@ def test_a_snooze_ends_at_the_day_or_time_given(bench: Open, given: str | None, 
     assert "call Anne" in on.words()
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
+@each_case(
+    "given, says",
     [
         *((one, '"until" must be') for one in ("yesterday", TODAY, "2026-11-22T09:59", "soon", "2026-02-30", "every day", "9" * 150)),
         ("3/4", '"3/4" may be 2027-03-04 or 2027-04-03'),

@@ -124,22 +124,20 @@ def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Pa
     assert len(history_of(lived)) == 2
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("files", []), ("files", {"state/told": [1]}), ("at", "x"), ("at", 1e300), ("id", 5)]
-)  # fmt: skip
-def test_a_manifest_of_other_values_is_no_backup(
-    lived: Path, tmp_path: Path, key: str, value: object
+def test_a_manifest_of_other_values_is_no_backup_and_a_pipe_holds_nobody_up(
+    lived: Path, tmp_path: Path
 ) -> None:
     manifest = back_up(lived, tmp_path / "saved") / backup.MANIFEST
-    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), key: value}))
-    for how in ("--verify", "--restore"):
-        assert "is not a backup of vaultmem" in one_line(on(lived, "backup", str(manifest.parent), how))  # fmt: skip
-
-
-def test_a_pipe_in_a_backup_holds_nobody_up(lived: Path, tmp_path: Path) -> None:
-    saved = back_up(lived, tmp_path / "saved")
-    os.mkfifo(saved / "state" / "pipe")
-    assert "no backup of vaultmem has" in one_line(on(lived, "backup", str(saved), "--verify"))
+    text, saved = manifest.read_text(), str(manifest.parent)
+    for key, value in (
+        ("files", []), ("files", {"state/told": [1]}), ("at", "x"), ("at", 1e300), ("id", 5)
+    ):  # fmt: skip
+        manifest.write_text(json.dumps({**json.loads(text), key: value}))
+        for how in ("--verify", "--restore"):
+            assert "is not a backup of vaultmem" in one_line(on(lived, "backup", saved, how))
+    manifest.write_text(text)
+    os.mkfifo(manifest.parent / "state" / "pipe")
+    assert "no backup of vaultmem has" in one_line(on(lived, "backup", saved, "--verify"))
 
 
 def git(*words: str) -> None:
@@ -174,28 +172,27 @@ def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> N
     assert not (outside / page).exists()
 
 
-@pytest.mark.parametrize("nth", range(1, 9))
 def test_an_interrupted_restore_is_repeated(
-    nth: int, lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever step is the last: nothing is lost, and the next restore is complete."""
     saved = back_up(lived, tmp_path / "saved")
-    before = history_of(lived)
-    calls, rename = [], os.rename
+    before, rename = history_of(lived), os.rename
+    for nth in range(1, 9):
+        calls: list[str] = []
 
-    def cut_off(source: str, target: str) -> None:
-        calls.append(source)
-        if len(calls) == nth:
-            raise OSError(28, "No space left on device")
-        rename(source, target)
+        def cut_off(source: str, target: str, nth: int = nth, calls: list[str] = calls) -> None:
+            calls.append(source)
+            if len(calls) == nth:
+                raise OSError(28, "No space left on device")
+            rename(source, target)
 
-    monkeypatch.setattr(backup.os, "rename", cut_off)
-    first = on(lived, "backup", str(saved), "--restore")
-    monkeypatch.undo()
-    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
-    assert first.code == (len(calls) >= nth)
-    assert on(lived, "backup", str(saved), "--restore").code == 0
-    assert history_of(lived) == before
+        with monkeypatch.context() as patch:
+            patch.setattr(backup.os, "rename", cut_off)
+            first = on(lived, "backup", str(saved), "--restore")
+        assert first.code == (len(calls) >= nth)
+        assert on(lived, "backup", str(saved), "--restore").code == 0
+        assert history_of(lived) == before
 
 
 def test_a_backup_is_there_as_a_whole_or_not_at_all(

@@ -1,7 +1,6 @@
 """Whatever the vault, the disk and the state folder look like: one clear line or a repaired index, and no byte of a
 note changes."""
 
-import json
 import os
 import socket
 from functools import partial
@@ -19,7 +18,7 @@ __all__ = ["state", "untouched"]  # fixtures
 
 
 @pytest.mark.parametrize(
-    "command", ["sync", "search word", "status", "doctor", "tasks", "unresolved", "init"]
+    "command", ["sync", "search word", "status", "doctor", "tasks", "unresolved", "init", "stop"]
 )
 def test_no_such_folder(tmp_path: Path, command: str) -> None:
     ended = on(tmp_path / "nowhere", *command.split(), "--format", "text")
@@ -143,23 +142,26 @@ FRONT_MATTER = {
 }
 
 
-@pytest.mark.parametrize("name", FRONT_MATTER)
-def test_hostile_front_matter(vault: Path, write: Write, untouched: Mark, name: str) -> None:
-    write("Note.md", FRONT_MATTER[name])
-    write("vaultmem/people/Note.md", FRONT_MATTER[name])
+def test_hostile_front_matter(vault: Path, write: Write, untouched: Mark) -> None:
+    names = [f"{name.replace(' ', '-')}.md" for name in FRONT_MATTER]
+    for name, text in zip(names, FRONT_MATTER.values(), strict=True):
+        write(name, text)
+        write(f"vaultmem/people/{name}", text)
     write("Good.md", "---\nagent: claude\n---\nA good apple.")
     untouched()
     assert sync_cli(vault).code == 0
-    assert set(found(vault, "apple")) == {"Note.md", "Good.md", "vaultmem/people/Note.md"}
-    commands = (
-        "search apple --agent claude", "doctor", "status", "links Note.md", "related Good.md", "tasks --all",
-        "why apple Note.md", "backlinks Good.md --mentions", "unresolved",
-    )  # fmt: skip
-    for number, command in enumerate(
-        commands, [*FRONT_MATTER].index(name)
-    ):  # in either shape in turn
-        ended = on(vault, *command.split(), "--format", ("text", "json")[number % 2])
-        assert ended.code == 0, (command, ended.err)
+    ended = on(vault, "search", "apple", "--limit", "99", "--format", "json")
+    paths = {result["path"] for result in ended.data["results"]}
+    assert paths == {"Good.md", *names, *(f"vaultmem/people/{name}" for name in names)}
+    commands = [
+        "search apple --agent claude", "doctor", "status", "related Good.md", "tasks --all",
+        "backlinks Good.md --mentions", "unresolved",
+        *(f"{command} {name}" for name in names for command in ("links", "why apple")),
+    ]  # fmt: skip
+    for number, command in enumerate(commands):
+        for shape in ("text", "json") if number < 7 else (("text", "json")[number // 2 % 2],):
+            ended = on(vault, *command.split(), "--format", shape)
+            assert ended.code == 0, (command, ended.err)
     narrowed = on(vault, "search", "apple", "--agent", "claude", "--format", "json")
     assert [result["path"] for result in narrowed.data["results"]] == ["Good.md"]
 
@@ -197,22 +199,13 @@ def test_hostile_notes_cost_linear_time(tmp_path: Path, dialect: str) -> None:
 
 
 def test_long_lines_and_many_lines(vault: Path, write: Write, untouched: Mark) -> None:
-    write("Line.md", "apple [[x]] " * 45_000)
-    write("Lines.md", "- an apple\n" * 100_000)
-    write("Word.md", "a" * 500_000)
-    write("Headings.md", "# h\n" * 25_000)
+    write("Line.md", "apple [[x]] " * 22_000)
+    write("Lines.md", "- an apple\n" * 50_000)
+    write("Word.md", "a" * 250_000)
+    write("Headings.md", "# h\n" * 12_000)
     untouched()
     assert takes_less(20, lambda: sync_cli(vault))
     assert {"Line.md", "Lines.md"} <= set(found(vault, "apple"))
-
-
-def test_every_byte(vault: Path, untouched: Mark, write: Write) -> None:
-    for value in range(256):
-        write(f"{value}.md", bytes([value]) + b" apple " + bytes([value]) * 3)
-    untouched()
-    assert sync_cli(vault).code == 0
-    ended = on(vault, "search", "apple", "--limit", "300", "--format", "json")
-    assert len(ended.data["results"]) >= 195  # letters with combining marks make other words
 
 
 def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> None:
@@ -233,17 +226,3 @@ def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> Non
     (tmp_path / "unplugged").rename(vault)
     assert sync_cli(vault).code == 0
     assert catalog_dump(vault) == before
-
-
-def test_most_notes_removed(vault: Path, write: Write, tmp_path: Path) -> None:
-    for number in range(60):
-        write(f"Note {number}.md", f"apple {number}")
-    synced(vault)
-    for number in range(25):
-        (vault / f"Note {number}.md").unlink()
-    ended = on(vault, "sync", "--no-embed", "--format", "json")
-    assert ended.code == 1
-    assert "--confirm-removals" in json.loads(ended.err)["error"]
-    confirmed = on(vault, "sync", "--no-embed", "--confirm-removals", "--format", "json")
-    assert confirmed.data["removed"] == 25
-    assert_equals_rebuilt(vault, tmp_path / "scratch")

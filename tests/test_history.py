@@ -27,22 +27,6 @@ def kept(tmp_path: Path) -> Kept:
 # --- What goes in
 
 
-def test_a_batch_becomes_a_commit(kept: Kept) -> None:
-    kept.apply(
-        PlannedWrite(None, "memories/a.md", lambda _: b"a", "asked for"),
-        why="two\nlines",
-        by="Claude <x>",
-    )
-    assert kept.take_in() == 1
-    assert kept.batches.waiting() == []
-    [record] = kept.history.log()
-    assert record[1:5] == (1001.0, "Claude <x>", "assistant", "two lines")
-    assert [file[:3] for file in record.files] == [(None, "memories/a.md", "asked for")]
-    assert record.is_ours
-    assert len(record.commit) == 40
-    assert kept.take_in() == 0
-
-
 def test_every_name_and_every_byte_come_back(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [
         *zip(ODD, BYTES * 2, strict=False),

@@ -87,17 +87,6 @@ def said(
     return take_in(vault, Source("c", AT, **more), texts, model)  # type: ignore[arg-type]
 
 
-def test_without_a_model_rules_replace_what_is_contradicted(opened: Vault) -> None:
-    said(opened, ["User lives in Lisbon", "User likes tea"])
-    learned = said(opened, ["User lives in Porto", "User likes tea", "User has a cat"])
-    assert learned.updated == [("User lives in Lisbon", "User lives in Porto")]
-    assert learned.added == ["User has a cat"]
-    assert sorted(facts(opened)) == ["User has a cat", "User likes tea", "User lives in Porto"]
-    [gone] = [entry for entry in opened.entries("c", deleted=True) if entry["deleted"]]
-    [new] = [entry for entry in opened.entries("c") if entry["content"] == "User lives in Porto"]
-    assert gone["properties"]["replaced_by"] == new["id"]
-
-
 @pytest.mark.parametrize("is_asked", [False, True])
 def test_each_fact_whose_place_a_new_one_takes_leads_to_it(opened: Vault, is_asked: bool) -> None:
     both = ["User lives in Lisbon", "User lives in Madrid"]

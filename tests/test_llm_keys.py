@@ -1,10 +1,10 @@
 """Where a language model's key and service address are found: what is refused, and what is never shown."""
 
-import datetime as dt
 import http.server
-import ipaddress
 import pickle
+import shutil
 import ssl
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -170,32 +170,16 @@ def test_where_it_is(url: str, here: bool, overheard: bool) -> None:
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """A self-signed certificate and its key, for 127.0.0.1."""
-    x509 = pytest.importorskip("cryptography.x509")
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-            critical=False,
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    text = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     file = tmp_path / "both.pem"
-    file.write_bytes(text + made.public_bytes(pem))
+    command = (
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=here"
+        " -addext subjectAltName=IP:127.0.0.1 -keyout"
+    )
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    made = subprocess.run([*command.split(), file], check=True, capture_output=True)
+    with file.open("ab") as key:
+        key.write(made.stdout)
     return file
 
 
@@ -247,8 +231,6 @@ def test_a_certificate_that_nobody_knows(
 
 def test_what_is_asked_loads_little_until_then() -> None:
     """A command that asks no model pays nothing for this."""
-    import subprocess
-
     code = (
         "import sys\nfrom vaultmem import config\nfrom vaultmem_chat.llm import llm\n"
         "model = llm.open_model(config.load(None, {'VAULTMEM_LLM_BASE_URL': 'http://127.0.0.1:9'}))\n"

@@ -1,8 +1,9 @@
-"""What the machine reports about itself, and that no report is an answer too."""
+"""What the machine reports about itself, and that no report is an answer too; the clock for tests."""
 
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from vaultmem import machine
+from tests.cli_run import one_line, process
+from vaultmem import machine, now
+from vaultmem.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,24 @@ def test_only_the_thread_that_asks_lowers_its_priority() -> None:
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(work).result() == max(machine.NICE, before)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_the_clock_starts_where_it_is_set_and_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert abs(now.seconds() - time.time()) < 1
+    monkeypatch.setenv("VAULTMEM_NOW", "2031-05-06T07:08")
+    first = now.seconds()
+    assert now.local().isoformat().startswith("2031-05-06T07:08")
+    assert 0 <= now.seconds() - first < 60
+    monkeypatch.setenv("VAULTMEM_NOW", "86400")
+    assert 86_399 < now.seconds() < 86_460
+    monkeypatch.setenv("VAULTMEM_NOW", "soon")
+    with pytest.raises(UsageError, match="VAULTMEM_NOW is not a time"):
+        now.seconds()
+
+
+def test_an_agent_outside_tests_refuses_it(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2031-05-01T12:00")
+    monkeypatch.delenv("VAULTMEM_TESTS", raising=False)
+    ended = process("serve", "--vault", str(vault))
+    assert ended.code == 2
+    assert "VAULTMEM_NOW is set, a clock for tests" in one_line(ended)

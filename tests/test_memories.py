@@ -8,12 +8,13 @@ import pytest
 
 from tests.cli_run import as_text, on, one_line
 from tests.memories_run import FACTS, Write, files
+from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 
 
-@pytest.mark.parametrize(
-    ("about", "says"),
+@each_case(
+    "about, says",
     [
         ({"content": ""}, "empty"),
         ({"content": " \n\t\n"}, "empty"),

@@ -14,7 +14,6 @@ from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.draft import Finding
 from vaultmem.memories.item_answers import finding_id
-from vaultmem.notes import pages
 from vaultmem.progress import report_to
 
 
@@ -63,25 +62,6 @@ def test_what_was_undone_is_not_done_again(opened: Vault, vault: Path) -> None:
     (vault / one["path"]).write_text((vault / one["path"]).read_text() + "more of it\n")
     aged(vault, one["path"], 1)
     assert opened.dream(1)["changes"]
-
-
-def test_what_people_do_by_hand_is_understood(vault: Path, opened: Vault, write: Write) -> None:
-    write(
-        "vaultmem/inbox/Dropped in.md", "We decided to buy the red one instead of the blue one.\n"
-    )
-    aged(vault, "vaultmem/inbox/Dropped in.md", 1)
-    moved = opened.write(FACTS[2])
-    target = vault / "vaultmem" / "people" / Path(moved["path"]).name
-    target.parent.mkdir(parents=True)
-    (vault / moved["path"]).rename(target)
-    aged(vault, target.relative_to(vault).as_posix(), 1)
-    opened.dream(1)
-    found = {m["title"]: m for m in opened.memories()}
-    assert found["Dropped in"]["category"] == "decisions"
-    assert found[moved["title"]]["category"] == "people"
-    assert found[moved["title"]]["id"] == moved["id"]
-    properties = pages.read("frontmatter", target.read_text()).properties
-    assert (properties["category"], properties["phase"]) == ("people", "organized")
 
 
 class Heard:
@@ -162,23 +142,6 @@ def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
         path: data for path, data in files(vault).items() if not path.startswith("vaultmem/sync/")
     }
     assert told == before  # except what other machines are told about it
-
-
-def test_an_accepted_proposal_changes_that_place_and_can_be_undone(
-    opened: Vault, write: Write
-) -> None:
-    write(
-        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
-    )
-    note = write("Index.md", b"\xef\xbb\xbfSee [[Garden plam|the plan]].\r\nMore\r\n")
-    before = note.read_bytes()
-    opened.sync()
-    opened.dream(3)
-    broken = [p for p in opened.proposals() if p["kind"] == "broken-link"]
-    opened.accept(broken[0]["id"])
-    assert note.read_bytes() == before.replace(b"plam", b"plan")
-    opened.undo(last=True)
-    assert note.read_bytes() == before
 
 
 @pytest.fixture

@@ -87,21 +87,21 @@ def test_a_linked_folder_is_refused_before_anything_is_written(
         assert opened.read(PLAIN)["content"] == PLAIN
 
 
-@pytest.mark.parametrize(
-    "moment", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "9999-12-31", "soon"]
-)
-@pytest.mark.parametrize("key", ["created_at", "updated_at", "expires_at", "last_reinforced_at"])
-def test_a_time_that_no_calendar_has_hurts_only_itself(
-    opened: Vault, write: Write, key: str, moment: str
-) -> None:
-    write("vaultmem/knowledge/Odd.md", f'---\nid: odd-1\n{key}: "{moment}"\n---\nText of it\n')
+def test_a_time_that_no_calendar_has_hurts_only_itself(opened: Vault, write: Write) -> None:
+    moments = ("9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "9999-12-31", "soon")
+    keys = ("created_at", "updated_at", "expires_at", "last_reinforced_at")
+    odd = [(key, moment) for key in keys for moment in moments]
+    for number, (key, moment) in enumerate(odd):
+        text = f'---\nid: odd-{number}\n{key}: "{moment}"\n---\nText {number} of it\n'
+        write(f"vaultmem/knowledge/Odd {number}.md", text)
     opened.write(PLAIN)
     assert len(opened.memories(since="2001-01-01")) >= 1
-    assert opened.read("Odd")["content"] == "Text of it"
+    for number in range(len(odd)):
+        assert opened.read(f"Odd {number}")["content"] == f"Text {number} of it"
     opened.dream(3)
     opened.consolidate()
-    if any(memory["title"] == "Odd" for memory in opened.memories()):
-        opened.delete("Odd")
+    for memory in opened.memories():
+        opened.delete(memory["id"])
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo", "dangling link"])

@@ -80,15 +80,6 @@ def test_without_an_agent_they_wait_for_each_other(vault: Path) -> None:
     check_all_there(vault, 3, 4)
 
 
-def test_a_write_through_the_agent_is_found_and_read_at_once(vault: Path) -> None:
-    with agent_on(vault) as agent, Vault(str(vault)) as opened:
-        one = opened.write("The boiler was serviced in the autumn", by="claude")
-        assert opened.read(one["id"])["content"] == "The boiler was serviced in the autumn"
-        agent.finds("boiler", one["path"])
-        assert opened.delete(one["id"])["deleted"]
-        agent.finds("boiler")
-
-
 def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None:
     with agent_on(vault) as agent, Vault(str(vault)) as opened:
         agent.watches()

@@ -11,7 +11,6 @@ import pytest
 from tests.cli_run import done, one_line, tree_hash
 from tests.index_dump import synced
 from tests.memory_commands import (
-    KINDS,
     Make,
     cli_main,
     files,
@@ -30,39 +29,26 @@ __all__ = ["make", "vault"]  # fixtures
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
 ONE, OTHER = "abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-000000000002"
-TEXTS = {
-    "path": "../../x",
-    "device": "CON",
-    "device with an ending": "nul.txt",
-    "two dots": "..",
-    "cyrillic": "Привет",
-    "inner rule": "a---\n---\nb",
-    "long": "word " * 60,
-    "longer": "x" * 300,
-    "emoji": "🎉🎉🎉",
-    "right to left": "\u202eevil\u202c and \u05e9\u05dc\u05d5\u05dd",
-    "yaml": "key: [value, {a: b}]\n- x: 'y",
-    "rules": "---\nid: hacked\n---\nbody --- here",
-    "inner rules": "first\n\n---\n\nlast",
-    "properties": "id:: hacked\nphase:: gone\n\ntext",
-    "link": "see [[../../etc/passwd|x]] #tag",
-    "fence": "```\n[[no link]]\n```",
-    "chinese": "用户喜欢深色模式。",
-    "date": "2026-11-22",
-    "dots": "...",
-    "windows": "a\r\nb\r\n",
-    "dash": "-",
-    "hash": "#",
-    "separators": "a/b\\c:d*?",
-}  # fmt: skip
+TEXTS = (
+    "../../x", "CON", "nul.txt", "..", "Привет", "x" * 300, "🎉🎉🎉", "用户喜欢深色模式。", "2026-11-22", "-", "#",
+    "\u202eevil\u202c and \u05e9\u05dc\u05d5\u05dd",
+    "key: [value, {a: b}]\n- x: 'y",
+    "---\nid: hacked\n---\nbody --- here",
+    "first\n\n---\n\nlast",
+    "id:: hacked\nphase:: gone\n\ntext",
+    "see [[../../etc/passwd|x]] #tag",
+    "```\n[[no link]]\n```",
+    "a\r\nb\r\n",
+    "a/b\\c:d*?",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["obsidian", "logseq"])
 def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
     """Odd texts from a pipe: each becomes a file in the inbox with a harmless name and the same text."""
     vault = make(kind)
     before = outside(vault)
-    for number, text in enumerate(TEXTS.values()):
+    for number, text in enumerate(TEXTS):
         made = done(vault, "write", stdin=text.encode())
         assert made["created"], text
         folder, _, name = made["path"].rpartition("/")
@@ -197,38 +183,26 @@ def test_links_and_backlinks_know_ids(vault: Path) -> None:
 
 NO_SENSE = {
     "tag x": "name a tag",
-    "link x": "OTHER is missing",
     "undo": "name a COMMIT",
-    "undo --last --by x --since 1h": "name a COMMIT",
-    "undo --by x": "go together",
     "undo abcd --since 1h": "go together",
     "dream --level 4": "--level must be one of 1, 2, 3",
-    "dream --limit 0": "limit",
     "list --limit some": "--limit must be a whole number, not 'some'",
     "list --min-confidence some": "--min-confidence must be a number, not 'some'",
     "list --by": "--by needs a value",
     "connect clade": "PROGRAM must be one of claude, codex, gemini, copilot, cursor, opencode, obsidian (did",
-    "list --limit 0": "--limit must be from 1",
-    "list --min-confidence 2": "--min-confidence must be",
-    "history --limit 0": "--limit must be from 1",
     "recall x --as-of whenever": "--as-of must be",
-    "recall x --top-k 0": "--top-k must be",
     "upgrade --category people": "goes with one memory",
     "upgrade x --limit 3": "goes without an ID",
     "review --accept": "name the proposal",
     "review x --accept --reject": "not allowed with",
-    "diff": "COMMIT is missing",
     "list --category xyzzy": "--category must be one of",
-    "list --phase solid": "--phase must be one of",
     "list --from tomorrowish": "--from must be a day",
-    "list --to 'every day'": "--to must be a day",
     "history --since ages": "--since must be",
     "write Another --expires someday": "--expires must be",
 }
 
 NOT_THERE = {
     "history nobody": "Memory not found",
-    "diff zzzz": "zzzz",
     "undo zzzz": "zzzz",
     "upgrade x --category inbox": "another category",
     "review zzzz --accept": "no open proposal has the id",
@@ -258,15 +232,6 @@ def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
     shown = on(vault, "undo", "--format", "text", commit)
     entry = f"{commit[:8]} (write {made['title']})"
     assert f"nothing was undone of {entry}: {made['path']} is now another file" in one_line(shown)
-
-
-def test_days_may_be_words(vault: Path) -> None:
-    made = done(vault, "write", "Anne prefers trains", "--expires", "tomorrow")
-    assert made["expires_at"]
-    for words in (("--from", "yesterday"), ("--from", "昨天"), ("--to", "today")):
-        assert done(vault, "list", *words)["count"] == 1, words
-    assert done(vault, "list", "--to", "yesterday")["count"] == 0
-    assert done(vault, "history", "--since", "yesterday")["count"]
 
 
 def test_words_mean_a_day_that_fits() -> None:

@@ -157,19 +157,6 @@ def test_its_own_output_is_not_read() -> None:
     assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
 
 
-def test_deep_is_the_same_in_any_order() -> None:
-    files = dict([
-        memory_file("project/Boat", MEETING, 2),
-        memory_file("date/Old", "Call Bob tomorrow.", 3),
-        memory_file("knowledge/A", "The deploy branch is main.", 9),
-        memory_file("knowledge/B", "The deploy branch is release.", 8),
-    ])  # fmt: skip
-    steps = make_reminders, stale_days, supersede
-    plan, _ = StandInView(files).run(*steps)
-    assert StandInView(dict(reversed(files.items()))).run(*steps)[0] == plan
-    assert len(plan.changes) == 4
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -176,16 +176,6 @@ def test_an_event_fades_when_its_last_reader_was_long_ago() -> None:
         assert view.run(partial(decay, options=Options(facts=True)))[0].changes == ()
 
 
-def test_a_name_that_the_archive_has_already_is_not_written_over() -> None:
-    files = dict(
-        [memory_file("knowledge/A", "new", 99, **EVENT), memory_file("archive/A", "old", 99)]
-    )
-    plan, after = StandInView(files).run(decay)
-    assert len(after.files) == 2
-    assert {file.content for file in after.files.values()} == {"new", "old"}
-    assert plan.changes[0].target != "vaultmem/archive/A.md"
-
-
 @pytest.mark.parametrize(
     ("content", "reads", "path"),
     [

@@ -228,7 +228,7 @@ SECRET = "The user is secretly learning the zither."
 
 
 @pytest.mark.parametrize("model", [Telling(), None])
-@pytest.mark.parametrize("turns", [30, 150, 600])
+@pytest.mark.parametrize("turns", [30, 600])
 def test_what_was_forgotten_is_told_on_in_no_summary(model: Scripted | None, turns: int) -> None:
     said = talk(turns)
     said[4] = said[4]._replace(content=f"{SECRET} {said[4].content}")

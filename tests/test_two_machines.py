@@ -154,31 +154,6 @@ def test_a_memory_that_both_file_while_a_sync_program_moves_it_is_not_doubled(pa
         assert vault.memories()[0]["path"] == filed["target"]
 
 
-def test_of_two_files_with_one_id_all_machines_let_the_same_one_keep_it(pair: Pair) -> None:
-    """Edited on both before they met; Git gives what it brings the time at which it came."""
-    with pair.laptop.opened() as vault:
-        memory = vault.write("Anne prefers trains to planes")["id"]
-    pair.agree()
-    texts = ("Anne prefers trains to buses", "Anne prefers trains to cars")
-    for machine, text in zip(pair.machines, texts, strict=True):
-        with machine.opened() as vault:
-            vault.edit(memory, text)
-        time.sleep(1.1)
-    paths = [
-        {each: each.stat().st_mtime for each in machine.vault.glob("vaultmem/inbox/*.md")}
-        for machine in pair.machines
-    ]
-    assert all(len(path) == 1 for path in paths)
-    pair.syncing.run()
-    kept = []
-    for machine, own in zip(pair.machines, paths, strict=True):
-        for each in machine.vault.glob("vaultmem/inbox/*.md"):
-            os.utime(each, (own.get(each, time.time()),) * 2)
-        with machine.opened() as vault:
-            kept.append(vault.read(memory)["content"])
-    assert kept == [texts[0]] * 2
-
-
 def carry_out(machine: Machine) -> list[str]:
     """As the agent does on a change; returns the open items."""
     with machine.opened() as vault:

@@ -22,6 +22,7 @@ HOUR = 3_600.0
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    monkeypatch.setenv("VAULTMEM_MEMORIES_HISTORY", "off")
     with other_state(tmp_path / "state"):
         yield
 
