@@ -1,4 +1,5 @@
-"""Several agents for one vault, how an agent starts and ends, and settings and state that change meanwhile."""
+"""Several agents for one vault; how an agent starts, restarts and ends; settings, state and program that change
+meanwhile; and whose code it runs."""
 
 import contextlib
 import os
@@ -12,20 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launched, until
-from tests.agent_vault import fill, live, no_settings, own, put, reading, schedule, scratch
-from tests.cli_run import one_line, process
+from tests.agent_vault import fill, no_settings, own, put, reading, schedule, scratch
+from tests.cli_run import process
 from tests.laws import some
-from vaultmem import paths
+from vaultmem import client, machine, paths
+from vaultmem.errors import VaultNotFoundError
 from vaultmem.index.state import State
 
-__all__ = ["live", "no_settings", "own", "scratch"]  # fixtures
-
-
-def test_a_second_agent_names_the_first(live: Agent) -> None:
-    second = process("serve", "--vault", str(live.vault))
-    assert second.code == 1
-    assert f"process {live.process.pid}" in one_line(second)
-    assert live.pid() == live.process.pid
+__all__ = ["no_settings", "own", "scratch"]  # fixtures
 
 
 def test_of_two_agents_started_at_once_one_keeps_running(own: Path) -> None:
@@ -38,22 +33,6 @@ def test_of_two_agents_started_at_once_one_keeps_running(own: Path) -> None:
             assert ended.process.returncode == 1
             lives.answers()
             assert f"process {lives.process.pid}" in ended.err()
-
-
-def test_what_a_dead_agent_leaves_is_no_hindrance(own: Path) -> None:
-    vault = fill(own / "leftover", 5)
-    with agent_on(vault) as agent:
-        socket = Path(paths.socket_path(str(vault)))
-        agent.watches()
-        agent.process.kill()
-        agent.process.wait()
-        assert socket.exists()
-        assert (agent.state / "lock").exists()
-    assert process("search", "apple", "--vault", str(vault)).code == 0
-    assert socket.exists()
-    (agent.state / "lock").write_text(str(os.getpid()))
-    with agent_on(vault) as agent:
-        until(lambda: len(agent.search("apple")) == 5)
 
 
 def test_a_sync_beside_the_agent_goes_through_it_and_searches_go_on(
@@ -128,14 +107,14 @@ def test_an_agent_stopped_while_indexing_ends_quickly_and_cleanly(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VAULTMEM_STATE", str(own / "ended"))
         state = State(str(large))
-        for turn in range(6):
+        for turn in range(4):
             number = (signal.SIGTERM, signal.SIGINT)[turn % 2]
             agent = launched(large, own / "ended.err")
             with ending(agent):
                 agent.answers()
                 time.sleep(0.13 * turn)
                 assert agent.ends(number) == 0, agent.err()
-            if turn == 3:
+            if turn == 2:
                 shutil.rmtree(state.folder)
             assert "Traceback" not in agent.err()
         with agent_on(large) as agent:
@@ -161,7 +140,7 @@ def test_the_first_notes_are_found_before_the_last_are_read(large: Path, own: Pa
             assert unfinished not in agent.command("recall", "apple").err
 
 
-def test_the_agent_restarts_when_its_settings_change(own: Path) -> None:
+def test_the_agent_restarts_when_its_settings_change_and_survives_broken_ones(own: Path) -> None:
     vault = fill(own / "settled", 5)
     config = Path(paths.config_file())
     with agent_on(vault) as agent:
@@ -171,25 +150,13 @@ def test_the_agent_restarts_when_its_settings_change(own: Path) -> None:
         agent.process.send_signal(signal.SIGHUP)
         until(lambda: schedule(agent) == "7m")
         assert agent.pid() == agent.process.pid
-        assert len(agent.search("apple")) == 5
-        put(config, "jobs:\n  reconcile: 9m\n")
-        assert process("search", "apple", "--vault", str(vault)).code == 0
-        until(lambda: schedule(agent) == "9m")
-        config.unlink()
-
-
-def test_the_agent_survives_broken_settings(own: Path) -> None:
-    vault = fill(own / "unsettled", 5)
-    config = Path(paths.config_file())
-    with agent_on(vault) as agent:
-        agent.watches()
         put(config, "jobs: [broken\n")
         agent.process.send_signal(signal.SIGHUP)
         until(lambda: str(config) in agent.err())
-        config.unlink()
-        until(lambda: agent.pid() == agent.process.pid)
-        put(vault / "Late.md", "belated\n")
-        until(lambda: agent.search("belated"))
+        put(config, "jobs:\n  reconcile: 9m\n")
+        assert process("search", "apple", "--vault", str(vault)).code == 0
+        until(lambda: schedule(agent) == "9m")
+        assert len(agent.search("apple")) == 5
 
 
 def test_a_running_agent_recreates_deleted_state(own: Path, scratch: Path) -> None:
@@ -211,3 +178,128 @@ def test_a_running_agent_recreates_deleted_state(own: Path, scratch: Path) -> No
         agent.finds("belated", "Late.md")
         agent.settles(scratch)
         assert process("serve", "--vault", str(vault)).code == 1
+
+
+# --- restarts
+
+
+QUICK = "from vaultmem.agent import agent; agent.CHECK_EVERY = 0.2"
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("VAULTMEM_EMBEDDING_MODEL")  # of commands; the agent has none
+    (tmp_path / "vault" / ".obsidian").mkdir(parents=True)
+    put(tmp_path / "vault" / "Note.md", "An apple.")
+    return tmp_path / "vault"
+
+
+def finds_the_apple(agent: Agent) -> bool:
+    """Also during a restart, when nobody answers."""
+    with contextlib.suppress(client.AgentError, TypeError):
+        return bool(agent.call("search", query="apple")["count"])
+    return False
+
+
+def test_a_socket_that_was_removed_comes_back(vault: Path) -> None:
+    with agent_on(vault, QUICK) as agent:
+        os.unlink(paths.socket_path(str(vault)))
+        until(lambda: agent.pid() == agent.process.pid)
+        assert "the socket was removed; restarting" in agent.log()
+        until(lambda: finds_the_apple(agent))
+
+
+def test_a_thread_that_dies_is_noticed(vault: Path) -> None:
+    dies = "from vaultmem.agent import reconciler; reconciler.Reconciler._turn = lambda self: sys.exit()"
+    with agent_on(vault, f"{QUICK}; {dies}") as agent:
+        until(lambda: "the thread for reconciler has died" in agent.log())
+        until(lambda: finds_the_apple(agent))  # restarted, without the fault
+        assert agent.pid() == agent.process.pid
+
+
+NUMBER = "from vaultmem import machine; machine.program = lambda: {}"
+
+
+def version_of(agent: Agent) -> str:
+    """Its version, or "" while it restarts."""
+    with contextlib.suppress(client.AgentError, TypeError):
+        return str(agent.status()["version"])
+    return ""
+
+
+def test_an_update_of_the_program_is_noticed(vault: Path) -> None:
+    """Once its files stay the same for two checks; until then it is still being installed."""
+    installed = vault.parent / "installed"
+    installed.write_text("1")
+    with agent_on(vault, f"{QUICK}; {NUMBER.format(f'open({str(installed)!r}).read()')}") as agent:
+        assert agent.status()["version"] == "1"
+        installed.write_text("")  # the program is gone; it may come back
+        time.sleep(1)  # several checks
+        assert "restarting" not in agent.log()
+        installed.write_text("2")
+        until(lambda: "vaultmem was updated; restarting" in agent.log())
+        until(lambda: version_of(agent) == machine.program())
+        until(lambda: finds_the_apple(agent))
+        assert agent.pid() == agent.process.pid
+
+
+def test_an_agent_of_another_version_is_named_and_replaced(vault: Path) -> None:
+    reads_another_index = "from vaultmem.index import state; state._VERSIONS['format'] = 'old'"
+    knows_less = (
+        "from vaultmem.api import rpc;"
+        "rpc._check = lambda *_: (_ for _ in ()).throw(rpc.UsageError('unknown parameter'))"
+    )
+    with agent_on(
+        vault, f"{NUMBER.format(repr('0.0.1'))}; {reads_another_index}; {knows_less}"
+    ) as agent:
+        agent.watches()
+        for words in (["search", "--semantic", "apple"], ["write", "A pear"], ["status"]):
+            ended = process(*words, "--vault", str(vault))
+            assert client.OTHER_VERSION in ended.out + ended.err, words
+        assert "the agent is of version 0.0.1" in process("doctor", "--vault", str(vault)).out
+        try:
+            assert process("start", "--vault", str(vault)).out.startswith("agent started in ")
+            assert agent.process.wait(60) == 0
+            until(
+                lambda: process("search", "apple", "--vault", str(vault)).out
+            )  # its index is read again
+        finally:
+            process("stop", "--vault", str(vault))
+
+
+def test_a_stop_during_a_restart_stops_the_agent(vault: Path) -> None:
+    told = (
+        "import os; from vaultmem.agent.agent import Agent;"
+        "Agent._end = lambda self, real=Agent._end: (os.kill(os.getpid(), 15), real(self))"
+    )
+    with agent_on(vault, told) as agent:
+        agent.process.send_signal(signal.SIGHUP)
+        assert agent.process.wait(60) == 0
+
+
+def test_no_module_is_imported_from_the_working_directory(vault: Path) -> None:
+    """A vault may come from anywhere, and python -m would look there first."""
+    trap = vault.parent / "trapped"
+    for name in ("vaultmem.py", "json.py", "logging.py", "watchdog.py", "sitecustomize.py"):
+        (vault / name).write_text(f"open({str(trap)!r}, 'w').close()")
+    code = "import sys; sys.path.remove(''); from vaultmem import cli; sys.exit(cli.main(sys.argv[1:]))"
+    for words in (["start"], ["restart"], ["stop"]):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, *words, "--vault", str(vault)],
+            cwd=vault, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+    with agent_on(vault) as agent:
+        agent.process.send_signal(signal.SIGHUP)
+        until(lambda: "restarting" in agent.log())
+        until(lambda: agent.pid() == agent.process.pid)
+    assert not trap.exists()
+
+
+def test_a_home_folder_is_no_vault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("/", "~", str(tmp_path)):
+        with pytest.raises(VaultNotFoundError, match="all your files"):
+            paths.check_vault(folder)
+    (tmp_path / ".obsidian").mkdir()
+    assert paths.check_vault("~") == str(tmp_path)

@@ -158,23 +158,6 @@ def test_other_settings_while_the_vault_has_vanished(bench: Bench, tmp_path: Pat
         assert not differing(bench.vault, tmp_path / "scratch")
 
 
-def test_saving_one_note_does_not_bring_a_vanished_vault_back(bench: Bench, tmp_path: Path) -> None:
-    for number in range(30):
-        (bench.vault / "folder" / f"Note {number}.md").rename(tmp_path / f"Note {number}.md")
-    bench.full()
-    assert bench.reconciler.vanished
-    assert (bench.due() or 0) > 20
-    bench.write("folder/Note 50.md", "saved")
-    bench.look("folder/Note 50.md")
-    assert bench.due() is None, "a touch is no reason to compare everything"
-    bench.full()
-    assert bench.reconciler.vanished
-    for number in range(30):
-        (tmp_path / f"Note {number}.md").rename(bench.vault / "folder" / f"Note {number}.md")
-    bench.full()
-    assert bench.reconciler.vanished is None
-
-
 def test_what_is_kept_is_not_given_up_with_time(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,14 +180,6 @@ def test_what_is_kept_is_not_given_up_with_time(
     bench.full()
     assert bench.reconciler.vanished is None
     assert len(bench.indexed()) == 46
-
-
-def test_an_index_that_a_killed_agent_was_building_is_removed(bench: Bench) -> None:
-    half = Path(State(str(bench.vault)).folder, "gen-half")
-    half.mkdir()
-    bench.reconciler._close()
-    bench.full()
-    assert not half.exists()
 
 
 @pytest.mark.parametrize("harm", ["", "{}", '{"generation": 77}'])

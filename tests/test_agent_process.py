@@ -22,7 +22,7 @@ __all__ = ["live", "no_settings", "own", "scratch"]  # fixtures
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc or namespaces of Linux")
 
 
-def test_editors_save_in_many_ways(live: Agent, scratch: Path) -> None:
+def test_editors_save_in_many_ways(live: Agent) -> None:
     folder = live.vault / "edited"
     for name in "place atomic hidden vim logseq sync".split():
         put(folder / f"{name}.md", f"before{name} stays\n")
@@ -49,7 +49,6 @@ def test_editors_save_in_many_ways(live: Agent, scratch: Path) -> None:
             time.sleep(0.2)
     live.finds("lastword afterplace", "edited/place.md")
     live.finds('"beforeplace"')
-    live.settles(scratch)
 
 
 def test_an_emptied_note_is_found_until_it_stays_empty(live: Agent) -> None:
@@ -65,7 +64,7 @@ def test_an_emptied_note_is_found_until_it_stays_empty(live: Agent) -> None:
     live.finds("steadfast")
 
 
-def test_a_move_is_no_deletion(live: Agent, scratch: Path) -> None:
+def test_a_move_is_no_deletion(live: Agent) -> None:
     vault = live.vault
     put(vault / "from" / "Wanderer.md", "wanderer\n")
     for number in range(12):
@@ -84,52 +83,6 @@ def test_a_move_is_no_deletion(live: Agent, scratch: Path) -> None:
     assert all(reader.seen)
     names = [{path.rpartition("/")[2] for path in found} for found in deep.seen]
     assert all(len(found) == 12 for found in names)
-    live.settles(scratch)
-
-
-def test_new_folders_with_all_that_is_in_them(live: Agent, scratch: Path) -> None:
-    vault = live.vault
-    for number in range(8):
-        put(vault / "new" / "a" / f"b{number}" / "c" / "d" / f"Leaf {number}.md", "foliage\n")
-    shutil.copytree(vault / "base0", vault / "copied" / "here")
-    wanted = {f"new/a/b{number}/c/d/Leaf {number}.md" for number in range(8)}
-    live.finds("foliage", *wanted)
-    shutil.move(vault / "new" / "a", vault.parent / "outside")
-    live.finds("foliage")
-    shutil.move(vault.parent / "outside", vault / "again")
-    live.finds("foliage", *(path.replace("new/a", "again") for path in wanted))
-    shutil.rmtree(vault / "again")
-    live.finds("foliage")
-    live.settles(scratch)
-
-
-@linux
-def test_names_of_all_kinds(live: Agent, scratch: Path) -> None:
-    folder = live.vault / "names"
-    names = [
-        "Cafe\u0301.md", "\u8ba1\u5212.md", "line\nbreak.md", "quo\"te's.md", "caf?.md", " space .md", "100%.md",
-    ]  # fmt: skip
-    for name in names:
-        put(folder / name, "onomastics\n")
-    put(live.vault / "e\u0301tage" / "\u6865" / "Floor.md", "onomastics\n")
-    shown = {f"names/{name}".replace("Cafe\u0301", "Caf\u00e9") for name in names} | {
-        "\u00e9tage/\u6865/Floor.md"
-    }
-    live.finds("onomastics", *shown)
-    bytes_only = os.fsencode(folder) + b"/caf\xe9.md"
-    Path(os.fsdecode(bytes_only)).write_text("onomastics")
-    odd = Path(os.fsdecode(os.fsencode(live.vault) + b"/fold\xe9r"))
-    put(odd / "In.md", "onomastics\n")
-    put(odd / "deeper" / "In.md", "onomastics\n")
-    live.settles(scratch)
-    live.finds("onomastics", *shown)
-    Path(os.fsdecode(bytes_only)).unlink()
-    put(folder / "Cafe\u0301.md", "changed\n")
-    live.finds("onomastics", *shown - {"names/Caf\u00e9.md"})
-    shutil.rmtree(odd)
-    (folder / "line\nbreak.md").unlink()
-    live.finds("onomastics", *shown - {"names/Caf\u00e9.md", "names/line\nbreak.md"})
-    live.settles(scratch)
 
 
 def test_what_takes_the_place_of_a_note(live: Agent, scratch: Path) -> None:
@@ -147,7 +100,6 @@ def test_what_takes_the_place_of_a_note(live: Agent, scratch: Path) -> None:
     live.finds("lswapped")
     live.finds("fswapped", "swap/Folder.md/Inner.md")
     live.finds("dswapped")
-    live.settles(scratch)
     (folder / "Link.md").unlink()
     put(folder / "Link.md", "lswapped again\n")
     shutil.rmtree(folder / "Folder.md")
@@ -160,7 +112,7 @@ def test_what_takes_the_place_of_a_note(live: Agent, scratch: Path) -> None:
     live.settles(scratch)
 
 
-def test_deletions_are_applied_after_a_moment(live: Agent, scratch: Path) -> None:
+def test_deletions_are_applied_after_a_moment(live: Agent) -> None:
     for number in range(6):
         put(live.vault / "doomed" / f"D{number}.md", "ephemeral\n")
     until(lambda: len(live.search("ephemeral")) == 6)
@@ -174,10 +126,9 @@ def test_deletions_are_applied_after_a_moment(live: Agent, scratch: Path) -> Non
     live.finds("ephemeral", *(f"doomed/D{number}.md" for number in (0, 2, 3, 4, 5)))
     shutil.rmtree(live.vault / "doomed")
     live.finds("ephemeral")
-    live.settles(scratch)
 
 
-def test_settings_of_the_editors_count_at_once(live: Agent, scratch: Path) -> None:
+def test_settings_of_the_editors_count_at_once(live: Agent) -> None:
     both = ("secret/Plan.md", "pages/secret/Page.md")
     for path in both:
         put(live.vault / path, "clandestine\n")
@@ -192,6 +143,9 @@ def test_settings_of_the_editors_count_at_once(live: Agent, scratch: Path) -> No
             put(live.vault / file, "{}")
             live.finds("clandestine", *both)
         assert all(reader.seen)
+
+
+def test_after_all_that_the_index_equals_one_built_from_scratch(live: Agent, scratch: Path) -> None:
     live.settles(scratch)
 
 

@@ -146,26 +146,16 @@ def test_a_server_gets_the_very_words(serve: Serve, shower: Desktop) -> None:
 
 
 @linux
-@pytest.mark.parametrize(
-    ("uri", "opens"),
-    [
-        (NOTE, True),
-        ("logseq://graph/life?page=Day", True),
-        ("file:///etc/passwd", False),
-        ("https://evil.example", False),
-        ("obsidian://open?x=\n-rf", False),
-        ("--help", False),
-        ("", False),
-    ],
-)
 def test_a_click_opens_a_note_in_its_editor_and_nothing_else(
-    serve: Serve, shower: Desktop, opened: Path, uri: str, opens: bool
+    serve: Serve, shower: Desktop, opened: Path
 ) -> None:
     serve("clicks")
-    shower.send("Call Anne", "", uri=uri)
-    shower.send("Marks the end", "", uri=NOTE)  # clicked after the first
-    until(lambda: len(links(opened)) > opens)
-    assert sorted(links(opened)) == sorted([uri, NOTE] if opens else [NOTE])
+    notes = [NOTE, "logseq://graph/life?page=Day"]
+    others = ["file:///etc/passwd", "https://evil.example", "obsidian://open?x=\n-rf", "--help", ""]
+    for uri in (*others, *notes):  # clicked in this order
+        shower.send("Call Anne", "", uri=uri)
+    until(lambda: len(links(opened)) >= len(notes))
+    assert sorted(links(opened)) == sorted(notes)
 
 
 @linux

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.watch_run import PATIENCE, Heard, fill, heard, linux, root, until
-from tests.watch_run import end as end_of
+from tests.test_watch import PATIENCE, Heard, fill, heard, linux, root, until
+from tests.test_watch import end as end_of
 from vaultmem.vault.watch import Watcher
 
 __all__ = ["heard", "root"]  # fixtures
@@ -121,17 +121,6 @@ def test_events_that_the_kernel_dropped(root: Path) -> None:
         if json.loads(line) in (["touched", "a/after.md"], ["look_at_all"]):
             break
     assert ask(child) == [True, True]
-    end(child)
-
-
-@linux
-def test_more_folders_than_may_be_watched(root: Path) -> None:
-    fill(root, *(f"f{number}/a.md" for number in range(30)))
-    child = run_child(root, *in_own_kernel_limits("echo 21 > /proc/sys/user/max_inotify_watches"))
-    (what,) = said(child, "blind")
-    assert str(what).startswith("only 21 of 31 folders can be watched")
-    assert "to mend it: sudo sysctl fs.inotify.max_user_watches=" in str(what)
-    assert said(child, "started") == [True, False]
     end(child)
 
 
