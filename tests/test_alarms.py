@@ -65,22 +65,6 @@ class Person:
         self.answers[id_] = Answer(id_, state, "2026-11-22T10:00:00Z", until=until)
 
 
-def test_it_tells_on_the_minute_and_once() -> None:
-    person = Person([due("2026-11-22T15:00")])
-    assert person.look("2026-11-22T14:59:59") == []
-    assert person.next == "2026-11-22T15:00"
-    assert [alarm.title for alarm in person.look("2026-11-22T15:00")] == ["Call Anne"]
-    assert person.next is None
-    assert person.look("2026-11-22T15:00:01") == person.look("2027-11-22T15:00") == []
-
-
-def test_what_is_closed_never_rings() -> None:
-    for state, rings in ((DONE, 0), (DROPPED, 0), (OPEN, 1)):
-        person = Person([due("2026-11-22T15:00")])
-        person.answer(state)
-        assert len(person.look("2026-11-22T15:00")) == rings
-
-
 def test_a_snooze_rings_at_its_end_and_silences_earlier_alarms() -> None:
     hours = [f"2026-11-{day}T{hour:02}:00" for day in (22, 23) for hour in range(24)]
     for until, rings in {
@@ -150,13 +134,6 @@ def test_many_at_one_moment_are_one() -> None:
     assert len(three.look("2026-11-22T09:00")) == 3
 
 
-def test_after_a_long_sleep_there_is_one_alarm_and_it_is_late() -> None:
-    person = Person([due(f"2026-11-{day}T10:00") for day in range(10, 21)])
-    (alarm,) = person.look("2026-11-22T10:00")
-    assert "Call Anne · since Tuesday 10 Nov, 1 week late" in alarm.body
-    assert alarm.body.endswith("and 8 more")
-
-
 def test_the_first_look_lets_a_person_alone() -> None:
     old = [due(f"2024-01-{1 + day:02}", text=f"Task {day}") for day in range(30)] * 2
     dues = [*old, due("2026-11-22T08:00"), due("2026-11-23")]
@@ -182,30 +159,6 @@ def test_invalid_times_never_ring(at: str) -> None:
         person = Person([due(at), due("2026-11-22T10:00", due=at)], Rules(), name)
         assert len(person.look("2026-11-22T10:00")) == 1
         assert person.next is None
-
-
-@pytest.mark.parametrize(
-    ("name", "at", "moment"),
-    [
-        (
-            "Europe/Berlin",
-            "2026-03-29T02:30",
-            "2026-03-29T01:30",
-        ),  # skipped: the clock shows 03:30 then
-        ("Europe/Berlin", "2026-10-25T02:30", "2026-10-25T00:30"),  # shown twice: the first
-        ("America/Sao_Paulo", "2018-11-04T00:15", "2018-11-04T03:15"),  # midnight is skipped
-        ("America/Sao_Paulo", "2018-02-17T23:30", "2018-02-18T01:30"),
-        ("Australia/Lord_Howe", "2026-10-04T02:10", "2026-10-03T15:40"),  # half an hour
-        ("Pacific/Apia", "2011-12-30", "2011-12-30T19:00"),  # no such day: the next
-    ],
-)
-def test_clocks_are_set(name: str, at: str, moment: str) -> None:
-    right = datetime.fromisoformat(moment).replace(tzinfo=UTC)
-    for seconds, rings in ((-1, 0), (0, 1)):
-        now = (right + timedelta(seconds=seconds)).astimezone(zone(name))
-        assert len(plan([due(at)], {}, HEARD, now, NEVER).alarms) == rings, now
-    now = (right - timedelta(hours=30)).astimezone(zone(name))
-    assert plan([due(at)], {}, HEARD, now, NEVER).next == right
 
 
 HOSTILE = [

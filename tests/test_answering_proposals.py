@@ -1,4 +1,4 @@
-"""Answers to proposals, and the page until the day is over."""
+"""Answers to proposals: what is accepted, rejected, decided by a rule or taken back; and the page until the day is over."""
 
 import datetime as dt
 
@@ -7,7 +7,10 @@ import pytest
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from vaultmem.errors import VaultmemError
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, carried_out_id
+from vaultmem.synclog import log_folder
+from vaultmem.synclog.log_entries import Entries
 
 __all__ = ["bench"]  # fixtures
 
@@ -110,11 +113,6 @@ def test_a_proposal_shows_its_change_and_a_tick_makes_it(proposed: Bench) -> Non
     assert [one["path"] for one in settled["done"]] == ["Plan.md"]
     assert on.text("Plan.md") == PLAN.replace("Tomatos", "Tomatoes")
     assert "Tomatos" in on.text("Secret.md")
-    on.ask("undo", last=True)
-    on.later()
-    assert on.text("Plan.md") == PLAN
-    assert on.ask("settle")["done"] == []
-    assert on.text("Plan.md") == PLAN
 
 
 def test_what_a_person_wants_never_to_see_is_nowhere_asked_and_comes_back(proposed: Bench) -> None:
@@ -220,3 +218,71 @@ def test_all_is_shown_from_a_tick_until_the_day_is_over(bench: Open, write: Writ
     on.at += dt.timedelta(days=1)
     on.ask("notify")
     assert boxes(on)[-1].endswith("^vm-showall")
+
+
+# --- decisions that are kept
+
+
+def paths(on: Bench) -> list[str]:
+    """The notes of open proposals, which pending.md lists, too."""
+    on.later()
+    on.ask("notify")
+    results = [row["path"] for row in on.ask("proposals")["proposals"]]
+    assert len(results) == sum(word.startswith("change line ") for word in on.words())
+    return results
+
+
+def after_the_next_dream(on: Bench) -> list[str]:
+    on.later()
+    on.ask("dream", level=3)
+    return paths(on)
+
+
+def test_a_rejection_goes_with_its_note(bench: Open, write: Write) -> None:
+    """Until it is taken back."""
+    on = after_a_dream(bench, write)
+    on.answer(question(on), DROPPED)
+    plan = on.folder / "Plan.md"
+    for name in ("Plans.md", "Later.md"):
+        plan = plan.rename(on.folder / name)
+        assert after_the_next_dream(on) == []
+    write("Other.md", "[[Tomatos]], too.\n")
+    assert after_the_next_dream(on) == ["Other.md"]
+    on.ask("undo", last=True)
+    assert after_the_next_dream(on) == ["Later.md", "Other.md"]
+
+
+def test_a_rejection_holds_if_an_earlier_version_made_other_ids(bench: Open, write: Write) -> None:
+    on = after_a_dream(bench, write)
+    with on.store.ledger.writing(on.at.timestamp()) as db:
+        db.execute("UPDATE proposals SET id = '0123', state = 'rejected'")
+    write("Other.md", "[[Tomatos]], too.\n")
+    assert after_the_next_dream(on) == ["Other.md"]
+
+
+def test_a_dream_records_what_it_made_by_a_rule_at_once(
+    bench: Open, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All answers are read again after each write of one, and there may be thousands."""
+    for number in range(5):
+        write(f"Plan {number}.md", f"Plant {number} [[Tomatos]].\n")
+    write("Tomatoes.md", "Red.")
+    on = bench()
+    on.ask("rule", kind="broken-link", says="always")
+    counts: list[int] = []
+    add = log_folder.add_answers
+
+    def counted(ledger: Ledger, new: Entries, now: float) -> None:
+        counts.append(len(new))
+        add(ledger, new, now)
+
+    monkeypatch.setattr(log_folder, "add_answers", counted)
+    on.at += dt.timedelta(days=1)
+    on.ask("dream", level=3)
+    assert [number for number in counts if number] == [10], (
+        "five answers, and that each was carried out"
+    )
+    assert on.text("Plan 3.md") == "Plant 3 [[Tomatoes]].\n"
+    on.ask("undo", last=True)
+    assert after_the_next_dream(on) == []
+    assert sum("[[Tomatos]]" in on.text(f"Plan {number}.md") for number in range(5)) == 1

@@ -2,8 +2,6 @@
 
 import logging
 import os
-import signal
-import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -11,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import started
 from vaultmem import config
 from vaultmem.errors import NotificationError, StateError
 from vaultmem.index.state import State
@@ -145,53 +142,6 @@ def test_a_click_opens_the_note_and_of_several_the_page(
         "obsidian://open?vault=vault&file=vaultmem%2Fpending.md",
     ]
     assert screen.shown[1][2]  # urgent
-
-
-KILLED = """
-import os, sys, time
-from vaultmem import config
-from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.synclog.log_entries import Notified
-from vaultmem.errors import NotificationError
-from vaultmem.reminders.alarms import Notifier
-from vaultmem.pending.record import Record
-from vaultmem.ledger.ledger import Ledger
-from vaultmem.index.state import State
-
-class Screen:
-    def problem(self): return None
-    def close(self): pass
-    def send(self, title, body, urgent=False, uri=""):
-        print("shown", flush=True)
-        time.sleep(60)
-
-vault = sys.argv[1]
-state = State(vault)
-ledger = Ledger(state.path("ledger.db"))
-told = Notified("vm-aaaaaa", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
-plan = Planned([Alarm("a", "", False, (told,))], [], None)
-notifier = Notifier(config.load(vault), state)
-notifier.desktop = Screen()
-notifier.notify(plan, lambda heard: Record(ledger, None).add([], heard, 0.0))
-"""
-
-
-def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
-    from vaultmem.ledger.ledger import Ledger
-    from vaultmem.pending.record import Record
-
-    with started(
-        [sys.executable, "-c", KILLED, str(vault)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "VAULTMEM_NOTIFY_METHOD": "desktop"},
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "shown\n"
-        process.send_signal(signal.SIGKILL)
-    ledger = Ledger(State(str(vault)).path("ledger.db"))
-    kept = Record(ledger, None).notified()
-    assert [one.moment for one in kept.values()] == ["2026-11-22T15:00"]
 
 
 def test_doctor_hears_what_is_wrong_and_what_to_do(

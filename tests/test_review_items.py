@@ -1,27 +1,53 @@
-"""What needs a review, from real notes."""
+"""Which due items are shown, in which section, and until when they are snoozed; and what needs a review, from real
+notes."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import Write
-from tests.dues import NOW, WALL, due, said
 from tests.index_dump import generation, synced
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.state import State
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.access import CONNECTED, OWN
-from vaultmem.memories.item_answers import Answer, approval_id, completion_id
+from vaultmem.memories.item_answers import (
+    Answer,
+    approval_id,
+    completion_id,
+    item_id,
+    item_ids,
+)
 from vaultmem.pending.review_items import Context, Review
+from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import (
+    HEADINGS,
     Item,
+    completion_questions,
     due_items,
     render,
+    snoozed_until,
 )
 from vaultmem.text.similarity import content_hash
+
+WALL = datetime(2026, 11, 22, 10)  # noqa: DTZ001 - the clock on the wall
+NOW = WALL.replace(tzinfo=UTC)
+AT = "2026-11-22T09:00:00Z"
+
+
+def due(day: str, text: str = "call Anne", **more: Any) -> Due:
+    known = Due(item_id("a.md", f"{text}{day}"), TASK, text, day, day, "a.md", 3, "a")
+    return known._replace(**more)
+
+
+def said(id_: str, state: str = "done", until: str = "") -> dict[str, Answer]:
+    return {id_: Answer(id_, state, AT, "you", until)}
 
 
 @pytest.fixture
@@ -96,19 +122,6 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
     reads.keep_findings(sight.ledger, kinds, found, 0.0)
     (vault / paths[1]).unlink()
     assert not [item for item in look(sight, vault) if "said of" in item.text]
-    for number in range(6):  # nothing else lists them, so each is listed
-        path = f"people/many {number}.md"
-        many = memory(write, path)
-        one: Any = {
-            "kind": "contradiction",
-            "subject": f"vaultmem/{path}",
-            "said": "said of",
-            "others": [paths[0]],
-            "ids": [many, ids[0]],
-        }
-        found.append(one)
-    reads.keep_findings(sight.ledger, kinds, found, 0.0)
-    assert len([item for item in look(sight, vault) if "said of" in item.text]) == 6
 
 
 def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
@@ -224,54 +237,25 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     assert "likes tea and 'code'" in page
 
 
-def test_what_a_dream_or_an_assistant_with_a_name_wrote_is_not_from_outside(
-    sight: Context, vault: Path, write: Write
-) -> None:
-    merged = memory(write, "preferences/merged.md", "short mails", source="dream")
-    theirs = memory(write, "preferences/theirs.md", "no emoji", source="claude")
-    asked = {item.id for item in look(sight, vault)}
-    assert not asked & {approval_id(merged), approval_id(theirs)}
-    shown = {
-        (preference.text, preference.author) for preference in Review(sight, [], {}).preferences()
-    }
-    assert shown == {("short mails", ""), ("no emoji", "claude")}
-
-
-def test_a_question_about_a_private_memory_shows_nothing_of_it(
-    sight: Context, vault: Path, write: Write
-) -> None:
+def test_nothing_private_is_quoted(sight: Context, vault: Path, write: Write) -> None:
     theirs = memory(write, "preferences/Divorce.md", "no calls", agent="mcp", private="true")
-    (item,) = [one for one in look(sight, vault) if one.id == approval_id(theirs)]
-    assert (item.private, item.title) == (True, "")
-    assert "calls" not in item.text
-
-
-def test_what_became_private_after_it_was_indexed_is_not_quoted(
-    sight: Context, vault: Path, write: Write
-) -> None:
-    places = {"preferences/Calls.md": "no calls", "people/Bo.md": "Bo is ill"}
-    for path, text in places.items():
-        memory(write, path, text)
-    synced(vault)
-    review = Review(sight, [], {})
-    assert (len(review.preferences()), len(review.facts())) == (1, 1)
-    for path, text in places.items():
-        memory(write, path, text, private="true")
-    review = Review(sight, [], {})
-    assert (review.preferences(), review.facts()) == ([], [])
-
-
-def test_a_question_about_what_is_due_in_a_private_note_shows_nothing_of_it(sight: Context) -> None:
-    theirs = due("2026-11-23", "call the lawyer", foreign=True)._replace(
+    task = due(WALL.date().isoformat())._replace(private=True, title="Divorce")
+    foreign = due("2026-11-23", "call the lawyer", foreign=True)._replace(
         private=True, title="Divorce"
     )
-    (item,) = [
-        question
-        for question in Review(sight, [theirs], {}).questions()
-        if question.id == approval_id(theirs.id)
-    ]
-    assert (item.private, item.title) == (True, "")
-    assert "lawyer" not in item.text
+    shown = [*look(sight, vault), *Review(sight, [foreign], {}).questions()]
+    by_id = {one.id: one for one in [*shown, *due_items([task], {}, WALL)]}
+    items = [by_id[id_] for id_ in (approval_id(theirs), approval_id(foreign.id), task.id)]
+    assert {(item.private, item.title) for item in items} == {(True, "")}
+    assert not any(word in item.text for item in items for word in ("calls", "lawyer", "Anne"))
+    places = {"preferences/Calls.md": "no mails", "people/Bo.md": "Bo is ill"}
+    for private, count in (("false", 1), ("true", 0)):  # which became private after it was indexed
+        for path, text in places.items():
+            memory(write, path, text, private=private)
+        if private == "false":
+            synced(vault)
+        review = Review(sight, [], {})
+        assert (len(review.preferences()), len(review.facts())) == (count, count)
 
 
 def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads_the_others(
@@ -322,7 +306,91 @@ def test_what_can_be_answered_stays_current_when_it_was(
     ]
 
 
-def test_of_what_is_private_only_that_it_is_there_is_shown() -> None:
-    day = WALL.date().isoformat()
-    (item,) = due_items([due(day)._replace(private=True, title="Divorce")], {}, WALL)
-    assert (item.text, item.title, item.due) == ("(private)", "", day)
+# --- due items
+
+
+@pytest.mark.parametrize(
+    ("day", "section"),
+    [
+        ("2026-11-21", "overdue"),
+        ("2026-11-08T09:00", "overdue"),
+        ("2026-11-07T23:59", "older"),
+        ("2026-11-22", "today"),
+        ("2026-11-22T23:59", "today"),
+        ("2026-11-23", "soon"),
+        ("2026-11-29T23:59", "soon"),
+        ("2026-11-30", None),
+        ("", None),
+    ],
+)
+def test_where_a_day_goes(day: str, section: str | None) -> None:
+    assert [item.section for item in due_items([due(day)], {}, WALL)] == (
+        [section] if section else []
+    )
+
+
+@pytest.mark.parametrize("lapses", [False, True])
+def test_what_was_snoozed_stands_where_its_new_day_belongs(lapses: bool) -> None:
+    one = due("2026-10-01T09:00", lapses=lapses)
+    for until, section in {
+        "2026-11-22": "today",
+        "2026-11-20": "" if lapses else "overdue",
+    }.items():
+        items = due_items([one], said(one.id, "snoozed", until), WALL)
+        assert [(item.section, item.due) for item in items] == [(section, until)] * bool(section)
+    (item,) = due_items(
+        [due("2026-11-22T18:00")], said(due("2026-11-22T18:00").id, "snoozed", "2026-11-21"), WALL
+    )
+    assert item.due == "2026-11-22T18:00"
+
+
+def test_tasks_done_here_and_open_in_their_note_are_asked_about_once_for_all() -> None:
+    one, other = due("2026-11-22"), due("2026-11-22", "pay the rent")
+    found = completion_questions([one], said(one.id), WALL)
+    assert [(item.id, item.section) for item in found] == [(completion_id("a.md"), "review")]
+    assert "call Anne" in render(found, "frontmatter")
+    both = {**said(one.id), **said(other.id)}
+    elsewhere = other._replace(id="vm-elsewhere", path="b.md")
+    [here, there] = completion_questions([one, other, elsewhere], both | said(elsewhere.id), WALL)
+    assert (here.id, there.id) == (completion_id("a.md"), completion_id("b.md"))
+    assert "2 tasks" in here.text
+    for state in ("done", "dropped"):
+        assert not completion_questions(
+            [one, other], {**both, **said(completion_id("a.md"), state)}, WALL
+        )
+    assert not completion_questions([one], said(one.id, "dropped"), WALL)
+    assert not completion_questions([one._replace(kind=REMINDER)], said(one.id), WALL)
+
+
+@pytest.mark.parametrize(
+    ("given", "until"),
+    [
+        (None, "2026-11-23"),
+        ("2026-11-25", "2026-11-25"),
+        ("2026-11-22T18:00", "2026-11-22T18:00"),
+        ("2026-11-22T09:59", "2026-11-23"),
+        ("2026-11-22", "2026-11-23"),
+    ],
+)
+def test_a_snooze_ends_in_the_future(given: str | None, until: str) -> None:
+    assert snoozed_until(given, WALL) == until
+    last = datetime(9999, 12, 31, 23, 59)  # noqa: DTZ001 - the clock on the wall
+    assert snoozed_until(given, last) <= "9999-12-31"
+
+
+SECTIONS = st.lists(st.sampled_from([*HEADINGS]), max_size=80)
+
+
+@given(SECTIONS)
+def test_no_section_crowds_out_the_others(sections: list[str]) -> None:
+    ids = item_ids([("a", str(number)) for number in range(len(sections))])
+    given = [Item(id_, name, "x") for id_, name in zip(ids, sections, strict=True)]
+    page = render(given, "frontmatter")
+    shown = {
+        name: sum(item.id in page for item in given if item.section == name) for name in HEADINGS
+    }
+    least = {"today": 8, "soon": 2, "overdue": 4, "review": 3, "preferences": 3}
+    assert sum(shown.values()) == min(20, len(given))
+    assert all(shown[name] >= min(least[name], sections.count(name)) for name in HEADINGS)
+    hidden = len(given) - sum(shown.values())
+    assert (f"show all: {hidden} more" in page) == bool(hidden)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli_run import done
 from tests.index_dump import synced
-from tests.memory_commands import KINDS, Make, cli_main, make, outside, refused, said, vault
+from tests.memory_commands import Make, cli_main, make, outside, refused, said, vault
 from tests.test_output import on_terminal
 from vaultmem import Vault
 
@@ -97,9 +97,8 @@ def test_a_person_goes_through_them(
     assert "it stands there" in terminal.getvalue()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
-    vault = make(kind)
+def test_a_dream_proposes_and_a_person_decides(make: Make) -> None:
+    vault = make("logseq")
     note = next(vault.rglob("Anne.md"))
     text = b"\xef\xbb\xbf- My sister rides the [[Bicycel]].\r\n"
     note.write_bytes(text)
@@ -142,30 +141,6 @@ def test_a_dream_names_the_notes_that_it_may_not_change_by_a_rule(make: Make) ->
     assert f"left alone: {names} and 2 more: read-only; nothing was written\n" in heard
     assert note.read_text() == "- My sister rides the [[Bicycle]].\n"
     assert {other.read_text().count("[[Bicycel]]") for other in others} == {1}
-
-
-def test_a_rejection_is_an_entry_of_the_history_and_undone_like_any(make: Make) -> None:
-    vault = make("obsidian")
-    next(vault.rglob("Anne.md")).write_text("- My sister rides the [[Bicycel]].\n")
-    said(vault, "write", "The pump is blue")
-    said(vault, "dream", "--level", "3")
-
-    def open_() -> list[str]:
-        return [one["id"] for one in done(vault, "review")["proposals"] if one["old"] == "Bicycel"]
-
-    [own] = open_()
-    done(vault, "review", own, "--reject")
-    [last] = done(vault, "history", "--limit", "1")["history"]
-    assert (last["by"], last["why"][:11]) == ("you", "rejected: [")
-    assert open_() == []
-    for back, left in (("--last", [own]), ("--redo", []), ("--last", [own])):
-        [why] = [one["why"] for one in done(vault, "undo", back)["undone"]]
-        assert "rejected: [" in why
-        done(vault, "dream", "--level", "3")
-        assert open_() == left
-    assert "The pump is blue" in said(vault, "list").out
-    done(vault, "review", own, "--reject")
-    assert open_() == []
 
 
 def test_whatever_counts_what_there_is_to_review_counts_what_review_lists(make: Make) -> None:
