@@ -157,33 +157,6 @@ def _aged(path: Path) -> None:
     os.utime(path, (then, then))
 
 
-def test_what_a_model_cannot_tell_is_not_asked_every_night(
-    model: ScriptedLlm, opened: Vault
-) -> None:
-    opened.write(ODD)
-    opened.dream(3)
-    assert len(model.chats) == 1
-    opened.write("Anne prefers trains")
-    opened.dream(3)
-    assert len(model.chats) == 1
-    assert of_model(opened) == []
-    assert opened.waiting()["proposals"] == 0
-
-
-def test_what_an_earlier_dream_filed_is_asked_about_until_somebody_files_it_elsewhere(
-    model: ScriptedLlm, opened: Vault
-) -> None:
-    odd = opened.write(ODD)
-    opened.dream(1)
-    opened.dream(1)
-    filed = str(opened.read(odd["id"])["category"])
-    model.otherwise = advice("people")
-    assert opened.dream(3)["model"]["proposed"] == 1
-    opened.upgrade(odd["id"], category="project" if filed != "project" else "soul")
-    assert of_model(opened) == []
-    assert opened.dream(3)["model"]["asked"] == 0, "a person has decided"
-
-
 def test_answers_about_what_nobody_asked_are_not_kept(opened: Vault) -> None:
     odd, other = opened.write(ODD), opened.write("Anne prefers trains")
     opened.dream(3)

@@ -1,16 +1,21 @@
-"""Lines of JSON as memories: what is written can be read, and only memories are."""
+"""Lines of JSON as memories: what is written can be read, and only memories are. Texts are cut at paragraphs and
+sentences, and nothing is lost."""
 
 import json
 import math
 import os
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import takes_less
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange import lines
+from vaultmem.exchange.incoming import chunks, clean
 from vaultmem.exchange.lines import READERS, Exchanged, File
+from vaultmem.notes.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 
 TEXT = st.text(max_size=20)
 
@@ -85,14 +90,6 @@ def test_half_a_character_is_written_as_an_escape() -> None:
     assert json.loads(line.encode()) == {"a": "é\ud800"}
 
 
-@pytest.mark.parametrize(
-    "line", ["[" * 1_000_000, '{"a":' * 1_000_000, "9" * 100_000, '{"a": NaN}', '{"a": Infinity}']
-)
-def test_lines_that_break_readers_are_errors(line: str) -> None:
-    with pytest.raises(VaultmemError):
-        lines.parse_line(line)
-
-
 def test_go_and_its_files_spell_fields_differently() -> None:
     one = READERS["memory-cli"]({"ID": "x", "Content": "text", "CreatedAt": "2026-05-07T10:00:00.123456789+08:00", "AccessCount": 2})  # fmt: skip
     other = READERS["memory-cli"]({"id": "x", "content": "text", "created_at": "2026-05-07T02:00:00Z", "access_count": 2})  # fmt: skip
@@ -102,3 +99,53 @@ def test_go_and_its_files_spell_fields_differently() -> None:
         {"id": "x", "content": "text", "UpdatedAt": "0001-01-01T00:00:00Z", "Tags": None}
     )
     assert "updated_at" not in never.properties
+
+
+# --- cutting a text
+
+LONG = "The boiler in the cellar was serviced in May, and it took the whole day. "
+
+
+def test_short_paragraphs_join_and_long_ones_are_cut_at_sentences() -> None:
+    assert chunks("One.\n\nTwo.\n\nThree.") == ["One.\n\nTwo.\n\nThree."]
+    found = chunks((LONG * 40).strip())
+    assert len(found) > 1
+    assert all(part.endswith("day.") for part in found)
+    assert all(MIN_TOKENS <= count_tokens(part) <= MAX_TOKENS for part in found)
+
+
+def test_no_part_goes_over_a_heading() -> None:
+    assert chunks("# A\n\n## B\n\nOne.\n\nTwo.\n\n## C\n\nThree.") == [
+        "# A\n\n## B\n\nOne.\n\nTwo.",
+        "## C\n\nThree.",
+    ]
+    assert chunks("One.\n\n#tag is none") == ["One.\n\n#tag is none"]
+
+
+def test_chinese_is_cut_at_its_own_full_stops() -> None:
+    found = chunks("锅炉在五月份做了保养，用了整整一天的时间。" * 40)
+    assert len(found) > 2
+    assert all(part.endswith("。") for part in found)
+
+
+def test_a_fence_of_code_stays_in_one_piece() -> None:
+    code = "```python\nx = 1\n\ny = 2\n```"
+    assert code in chunks(clean(f"{LONG}\n\n{code}\n\n{LONG * 3}"))[0]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["word ", "A. ", "B!\n", "\n\n", "```\n", "锅炉。", "x" * 900, " "]),
+        max_size=60,
+    )
+)
+def test_no_word_is_lost_and_no_part_is_too_long(parts: list[str]) -> None:
+    text = clean("".join(parts))
+    found = chunks(text)
+    assert re.sub(r"\s", "", "".join(found)) == re.sub(r"\s", "", text)
+    assert all(count_tokens(part) <= MAX_TOKENS for part in found)
+
+
+def test_it_takes_time_in_proportion() -> None:
+    for hostile in ("`" * 100_000, "a" * 100_000, ". " * 50_000, "\n" * 100_000, "```\n" * 25_000):
+        assert takes_less(2, lambda text=hostile: chunks(clean(text)))

@@ -19,10 +19,11 @@ BOILER = "# Boiler\n\nMr Ansah services the boiler every November.\n"
 QUESTION, ANSWER = "who services the boiler", "Mr Ansah"
 
 
-@pytest.fixture(params=["obsidian", "logseq"])
+@pytest.fixture
 def notes(request: pytest.FixtureRequest, vault: Path, write: Write) -> Path:
-    write(".obsidian/app.json" if request.param == "obsidian" else "logseq/config.edn", "{}")
-    folder = "" if request.param == "obsidian" else "pages/"
+    is_graph = getattr(request, "param", "") == "logseq"
+    write("logseq/config.edn" if is_graph else ".obsidian/app.json", "{}")
+    folder = "pages/" if is_graph else ""
     write(f"{folder}Boiler.md", BOILER)
     write(f"{folder}Roof.md", "# Roof\n\nThe roof was tiled in May.\n")
     synced(vault)
@@ -52,6 +53,7 @@ def pending(vault: Path) -> list[str]:
         return [one["text"] for one in opened.pending() if "does not find" in one["text"]]
 
 
+@pytest.mark.parametrize("notes", ["obsidian", "logseq"], indirect=True)
 def test_an_expectation_is_a_line_of_a_page_and_is_no_answer_to_itself(notes: Path) -> None:
     with Vault(str(notes)) as vault:
         vault.expect(QUESTION, ANSWER)
@@ -64,6 +66,7 @@ def test_an_expectation_is_a_line_of_a_page_and_is_no_answer_to_itself(notes: Pa
     assert check(notes) == {QUESTION: True, "who climbs the steeple": False}
 
 
+@pytest.mark.parametrize("notes", ["obsidian", "logseq"], indirect=True)
 def test_what_a_person_writes_on_the_page_counts_and_stays(notes: Path) -> None:
     with Vault(str(notes)) as vault:
         vault.expect(QUESTION, ANSWER)

@@ -98,17 +98,6 @@ def test_whatever_a_memory_holds_comes_back(
     assert len(notes(other)) == report["new"] == lines.count("\n")
 
 
-def test_from_obsidian_to_logseq_and_back_nothing_is_lost(tmp_path: Path) -> None:
-    one, other = made(tmp_path / "one"), made(tmp_path / "other", "logseq")
-    put(one, {"people/Full.md": FULL.encode()})
-    took(other, exported(one))
-    (there,) = notes(other).values()
-    assert b"- # A title" in there or b"- Text" in there
-    assert b"tags:: one, two" in there
-    back = json.loads(exported(other))
-    assert back["properties"] == json.loads(exported(one))["properties"]
-
-
 LISTS = {
     "tags": ["one", "two words", "a, b"], "aliases": ["An", "Other"], "links": ["[[Tea]]", "[[Ann, 2]]"], "mine": ["x", "y"],
     "related": ["[[Tea]]", "[[Ann, 2]]"], "one": ["x"], "empty": [], "numbers": [1, 2.5, True], "deep": [["a"], {"b": [1]}],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import on, one_line
+from tests.cli_run import one_line
 from tests.effort import takes_less
 from tests.ingested import LONG, command, memories
 from tests.mounting import mounts, runs_with_mounts
@@ -80,44 +80,29 @@ def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None
         "later.md": "---\ndate: 2999-01-01\n---\nThe bridge opens.\n",
     }
     opened.ingest("obsidian", str(files(tmp_path / "other", given)))
+    graph = {
+        "logseq/config.edn": "{}",
+        "journals/Nov 21st, 2024.md": "- The bakery opens at six.\n",
+    }
+    graph["pages/Reto.md"] = "- Reto has the key of the side door.\n"
+    root = files(tmp_path / "graph", graph)
+    for path in root.rglob("*.md"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))  # 2023-11-14, where nothing else tells
+    opened.ingest("logseq", str(root))
     days = {memory["title"]: str(memory["created_at"])[:10] for memory in opened.memories()}
     assert days.pop("later") < "2999"
-    assert days == {"a": "2024-03-01", "2023-05-06 walk": "2023-05-06"}
+    wanted = {"a": "2024-03-01", "2023-05-06 walk": "2023-05-06", "Reto": "2023-11-14"}
+    assert days.items() >= wanted.items()
+    assert "2024-11-21" in days.values()
 
 
-def test_where_nothing_else_tells_a_memory_is_as_old_as_its_file(
-    opened: Vault, tmp_path: Path
-) -> None:
-    graph = files(
-        tmp_path / "graph",
-        {
-            "logseq/config.edn": "{}",
-            "journals/Nov 21st, 2024.md": "- Anne repairs bicycles.\n",
-            "pages/Reto.md": "- Reto has the key of the side door.\n",
-        },
-    )
-    for path in graph.rglob("*.md"):
-        os.utime(path, (1_700_000_000, 1_700_000_000))  # 2023-11-14
-    opened.ingest("logseq", str(graph))
-    days = {memory["title"]: str(memory["created_at"])[:10] for memory in opened.memories()}
-    assert sorted(days.values()) == ["2023-11-14", "2024-11-21"]
-    assert days["Reto"] == "2023-11-14"
-
-
-def test_near_duplicates_of_one_run_come_in_once(opened: Vault, tmp_path: Path) -> None:
-    text = "The boiler in the cellar is serviced each autumn by Reto, who has the key of the side door and a ladder"
-    given = {"a.md": text + ".", "b.md": text + "!", "c.md": text.replace("Reto", "Anne") + "."}
-    report = by_path(opened.ingest("obsidian", str(files(tmp_path / "other", given))))
-    assert [report[name]["result"] for name in sorted(given)] == ["new", "known", "new"]
-
-
-def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: Path) -> None:
+def test_near_duplicates_come_in_once(opened: Vault, tmp_path: Path) -> None:
     text = "The boiler in the cellar is serviced each autumn by Reto, who has the key of the side door and a ladder"
     opened.write(text + ".")
-    given = {"a.md": text + "!", "b.md": text.replace("Reto", "Anne") + "."}
+    other = text.replace("Reto", "Anne")
+    given = {"a.md": text + "!", "b.md": other + ".", "c.md": other + "!"}
     report = by_path(opened.ingest("obsidian", str(files(tmp_path / "other", given))))
-    assert report["a.md"]["result"] == "known"
-    assert report["b.md"]["result"] == "new"
+    assert [report[name]["result"] for name in sorted(given)] == ["known", "new", "known"]
 
 
 @pytest.mark.parametrize(
@@ -228,12 +213,6 @@ def test_every_secret_is_counted_wherever_it_stands(
     assert [(found["aliases"], found["tags"]) for found in named] == [(["Build"], ["ci"])]
 
 
-def test_a_secret_in_the_name_of_a_file_is_one(opened: Vault, tmp_path: Path) -> None:
-    other = files(tmp_path / "other", {f"{GITHUB}.md": "Used by the build of the site.\n"})
-    report = opened.ingest("obsidian", str(other))
-    assert report["counts"]["redacted"] == 1
-
-
 @pytest.mark.parametrize(
     ("file", "title"),
     [
@@ -331,14 +310,3 @@ def test_a_page_of_properties_says_something(vault: Path, opened: Vault, tmp_pat
     assert by_path(report)["pages/Blank.md"]["reason"] == "it is empty"
     assert "Tr0mbone" not in str(memories(vault))
     assert opened.ingest("logseq", str(other))["counts"]["memories"] == 0
-
-
-# --- a file in place of an option
-
-
-@pytest.mark.parametrize("words", [["minutes.txt"], ["--text", "Anne", "likes", "tea"]])
-def test_a_name_without_its_option_is_refused(vault: Path, words: list[str]) -> None:
-    ended = on(vault, "ingest", *words)
-    assert ended.code == 2
-    assert f"unrecognized arguments: {words[-1]}" in one_line(ended) or "likes" in one_line(ended)
-    assert not memories(vault)
