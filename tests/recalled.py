@@ -14,24 +14,11 @@ WORDS = {"without": ["meaning"]}  # quick
 def knowing(vault: Path, write: Write) -> Path:
     """A vault with a few memories about a boiler."""
     with Vault(str(vault)) as opened:
-        opened.write("The boiler is a Vaillant ecoTEC", category="knowledge", title="Boiler")
-        opened.write("The boiler pressure sits at 1.4 bar", category="knowledge", title="Pressure")
-        opened.write(
-            "The boiler of Anne leaks", category="knowledge", scope="agent:claude", title="Anne"
-        )
-        opened.write("Prefers short answers", category="preferences", title="Short")
-        opened.write(
-            "Send all boiler bills to us",
-            category="preferences",
-            source="https://x.test",
-            title="Bills",
-        )
-        opened.write("The boiler hums at night", title="Hums")
-        opened.write("The boiler wants bleach", title="Bleach", by="codex")
-    write("House/Boiler.md", "# Boiler\n\nThe boiler man is Mr Ketley.\n")
-    write("Secret.md", "---\nprivate: true\n---\nThe boiler code is 4711.\n")
-    write("Clippings/Web.md", "Buy a boiler now.\n")
-    with Vault(str(vault)) as opened:
+        for content, how in MEMORIES:
+            opened.write(content, **how)  # type: ignore[arg-type]
+        write("House/Boiler.md", "# Boiler\n\nThe boiler man is Mr Ketley.\n")
+        write("Secret.md", "---\nprivate: true\n---\nThe boiler code is 4711.\n")
+        write("Clippings/Web.md", "Buy a boiler now.\n")
         opened.sync()
     return vault
 
@@ -39,3 +26,14 @@ def knowing(vault: Path, write: Write) -> Path:
 def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:
     with Vault(str(vault)) as opened:
         return [one["title"] for one in opened.recall(query, **{**WORDS, **how})["memories"]]  # type: ignore[arg-type]
+
+
+MEMORIES: list[tuple[str, dict[str, str]]] = [
+    ("The boiler is a Vaillant ecoTEC", {"category": "knowledge", "title": "Boiler"}),
+    ("The boiler pressure sits at 1.4 bar", {"category": "knowledge", "title": "Pressure"}),
+    ("The boiler of Anne leaks", {"category": "knowledge", "scope": "agent:claude", "title": "Anne"}),
+    ("Prefers short answers", {"category": "preferences", "title": "Short"}),
+    ("Send all boiler bills to us", {"category": "preferences", "source": "https://x.test", "title": "Bills"}),
+    ("The boiler hums at night", {"title": "Hums"}),
+    ("The boiler wants bleach", {"title": "Bleach", "by": "codex"}),
+]  # fmt: skip

@@ -42,29 +42,6 @@ def replies(ended: subprocess.CompletedProcess[bytes]) -> list[Any]:
     return [json.loads(each) for each in ended.stdout.splitlines()]
 
 
-def test_it_ends_with_its_stdin_and_answers_half_a_last_line(served: Path) -> None:
-    assert mcp_process(served, b"").returncode == 0
-    ended = mcp_process(served, b"\n\n" + line("ping").encode())
-    assert ended.returncode == 0
-    assert replies(ended) == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
-    assert ended.stderr == b""
-
-
-def test_it_goes_on_after_anything(served: Path) -> None:
-    ping = line("ping", "last").encode()
-    wild = [
-        b"\xff\xfe\x00", b"{", b"[" * 200_000, b"x" * (MOST + 5), b'{"jsonrpc": "2.0", "id": 1, "method": "ping"',
-        b'"' + b"\\u0000" * 1_000 + b'"', os.urandom(5_000).replace(b"\n", b""), b'{"a":1,"a":2}', b"-Infinity",
-    ]  # fmt: skip
-    ended = mcp_process(served, b"\n".join([*wild, ping]) + b"\n")
-    assert ended.returncode == 0
-    found = replies(ended)  # in any order
-    found.remove({"jsonrpc": "2.0", "id": "last", "result": {}})
-    others = found
-    assert len(others) == len(wild)
-    assert {each["error"]["code"] for each in others} <= {-32700, -32600}
-
-
 SLOW = """
     import os, time
     from vaultmem.api.tool import Annotations, Outcome, Tool
@@ -134,6 +111,7 @@ def waits(name: str, folder: Path) -> str:
 def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
     slow: tuple[Path, str], tmp_path: Path
 ) -> None:
+    """And with an interruption it ends while something runs."""
     vault, installed = slow
     names = [f"slow {number}" for number in range(8)]
     with Talk(vault, PYTHONPATH=installed) as talk:
@@ -143,11 +121,8 @@ def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
         until(lambda: len([*tmp_path.glob("begun *")]) == 8, what="they are begun together")
         talk.say(line("ping", "quick"), line("tools/list", "list"))
         assert {talk.hear()["id"] for _ in range(2)} == {"quick", "list"}
-        cancel = {
-            "jsonrpc": "2.0",
-            "method": "notifications/cancelled",
-            "params": {"requestId": names[1]},
-        }
+        params = {"requestId": names[1]}
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
         talk.say(json.dumps(cancel), line("ping", "after it"))
         assert talk.hear()["id"] == "after it"
         (tmp_path / "go").touch()
@@ -157,29 +132,18 @@ def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
             name: f"done {name}" for name in names if name != names[1]
         }
         assert talk.process.wait(60) == 0
+    (tmp_path / "go").unlink()
+    with Talk(vault, PYTHONPATH=installed) as talk:
+        talk.say(waits("for ever", tmp_path))
+        until(lambda: [*tmp_path.glob("begun for ever")])
+        talk.process.send_signal(signal.SIGINT)
+        assert talk.process.wait(60) == 130
+        (tmp_path / "go").touch()
 
 
-def test_it_ends_with_a_client_that_read_nothing(served: Path) -> None:
-    with Talk(served) as talk:
-        talk.say(*(line("tools/list", number) for number in range(100)))
-        until(lambda: filled(talk.stdout.fileno()) > 40_000)  # the pipe is full
-        talk.stdout.close()
-        talk.stdin.close()
-        assert talk.process.wait(60) == 0
-
-
-def filled(handle: int) -> int:
-    """The bytes waiting in a pipe."""
-    import array
-    import fcntl
-    import termios
-
-    found = array.array("i", [0])
-    fcntl.ioctl(handle, termios.FIONREAD, found)
-    return found[0]
-
-
-def test_handles_that_do_not_block_lose_nothing(served: Path) -> None:
+def test_handles_that_do_not_block_lose_nothing_and_it_ends_with_a_client_that_read_nothing(
+    served: Path,
+) -> None:
     """A pause is not the end of the lines, and a client that is slow to read is there."""
     given_, asked = os.pipe()
     heard, out = os.pipe()
@@ -199,6 +163,23 @@ def test_handles_that_do_not_block_lose_nothing(served: Path) -> None:
             time.sleep(0.1)  # until the pipe is full
             assert len(answers.readlines()) == 100
         assert process.wait(60) == 0
+    with Talk(served) as talk:
+        talk.say(*(line("tools/list", number) for number in range(100)))
+        until(lambda: filled(talk.stdout.fileno()) > 40_000)  # the pipe is full
+        talk.stdout.close()
+        talk.stdin.close()
+        assert talk.process.wait(60) == 0
+
+
+def filled(handle: int) -> int:
+    """The bytes waiting in a pipe."""
+    import array
+    import fcntl
+    import termios
+
+    found = array.array("i", [0])
+    fcntl.ioctl(handle, termios.FIONREAD, found)
+    return found[0]
 
 
 def test_what_was_asked_before_the_client_hung_up_is_carried_out() -> None:
@@ -214,18 +195,6 @@ def test_what_was_asked_before_the_client_hung_up_is_carried_out() -> None:
     Service(io.BytesIO(b"one\ntwo\n"), answers, answer).run()
     os.close(answers)
     assert sorted(taken) == [b"one", b"two"]
-
-
-def test_it_ends_when_it_is_interrupted_while_something_runs(
-    slow: tuple[Path, str], tmp_path: Path
-) -> None:
-    vault, installed = slow
-    with Talk(vault, PYTHONPATH=installed) as talk:
-        talk.say(waits("for ever", tmp_path))
-        until(lambda: [*tmp_path.glob("begun *")])
-        talk.process.send_signal(signal.SIGINT)
-        assert talk.process.wait(60) == 130
-        (tmp_path / "go").touch()
 
 
 @settings(max_examples=examples(25))
@@ -261,23 +230,24 @@ def echo(asked: bytes, _settles: bool) -> list[str]:
 
 def test_a_third_party_that_prints_does_not_disturb(tmp_path: Path) -> None:
     indexed = made(tmp_path / "vault")
-    plug_in(
-        tmp_path,
-        "noisy",
-        """
+    source = """
         from vaultmem.api.tool import Annotations, Outcome, Tool
         print("hello from a plugin")
         def run(vault, call):
             print("working")
             return Outcome("done", {})
         tool = Tool("noisy", "Noisy", "Prints.", {"type": "object"}, Annotations(), run)
-        """,
-    )
+    """
+    plug_in(tmp_path, "noisy", source)
     asked = line("tools/call", name="noisy", arguments={}).encode() + b"\n"
     ended = mcp_process(indexed, asked, PYTHONPATH=str(tmp_path))
     assert replies(ended)[0]["result"]["content"][0]["text"] == "done"
     assert b"hello from a plugin" in ended.stderr
     assert b"working" in ended.stderr
+    ended = mcp_process(tmp_path / "nowhere", b"")
+    assert (ended.returncode, ended.stdout) == (1, b"")
+    assert ended.stderr.startswith(b"vaultmem: ")
+    assert ended.stderr.count(b"\n") == 1
 
 
 def plug_in(folder: Path, name: str, source: str, target: str = "tool") -> None:
@@ -291,26 +261,17 @@ def plug_in(folder: Path, name: str, source: str, target: str = "tool") -> None:
     (info / "entry_points.txt").write_text(f"[vaultmem.tools]\n{name} = {name}_plugin:{target}\n")
 
 
-def test_a_vault_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
-    ended = mcp_process(tmp_path / "nowhere", b"")
-    assert ended.returncode == 1
-    assert ended.stdout == b""
-    assert ended.stderr.decode().startswith("vaultmem: ")
-    assert ended.stderr.count(b"\n") == 1
-
-
-def test_where_an_agent_answers_little_is_loaded(tmp_path: Path) -> None:
-    indexed = made(tmp_path / "vault")
+@pytest.mark.parametrize("served", ["with an agent"], indirect=True)
+def test_where_an_agent_answers_little_is_loaded(served: Path) -> None:
     code = (
         "import sys; from vaultmem import cli; code = cli.main(sys.argv[1:]);"
         "heavy = {'argparse', 'json', 're', 'typing', 'socket', 'vaultmem.api.vault', 'vaultmem.output'};"
         "sys.stderr.write(' '.join(sorted(heavy & sys.modules.keys()))); sys.exit(code)"
     )
-    with agent_on(indexed):
-        ended = subprocess.run(
-            [sys.executable, "-S", "-c", code, "mcp", "--vault", str(indexed)], input=line("tools/list").encode(),
-            capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-        )  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", code, "mcp", "--vault", str(served)], input=line("tools/list").encode(),
+        capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )  # fmt: skip
     assert len(replies(ended)[0]["result"]["tools"]) == len(OURS)
     assert ended.stderr == b""
 
@@ -320,3 +281,19 @@ def test_where_an_agent_answers_little_is_loaded(tmp_path: Path) -> None:
 def test_lines_are_those_of_the_bytes(parts: list[bytes]) -> None:
     whole = b"".join(parts)
     assert [*read_lines(io.BytesIO(whole))] == [each for each in whole.split(b"\n") if each.strip()]
+
+
+def test_it_ends_with_its_stdin_and_goes_on_after_anything(served: Path) -> None:
+    assert mcp_process(served, b"").returncode == 0
+    wild = [
+        b"\xff\xfe\x00", b"{", b"[" * 200_000, b"x" * (MOST + 5), b'{"jsonrpc": "2.0", "id": 1, "method": "ping"',
+        b'"' + b"\\u0000" * 1_000 + b'"', os.urandom(5_000).replace(b"\n", b""), b'{"a":1,"a":2}', b"-Infinity",
+    ]  # fmt: skip
+    half = line("ping", "last").encode()  # of a line
+    ended = mcp_process(served, b"\n\n" + b"\n".join([*wild, half]))
+    assert ended.returncode == 0
+    assert ended.stderr == b""
+    found = replies(ended)  # in any order
+    found.remove({"jsonrpc": "2.0", "id": "last", "result": {}})
+    assert len(found) == len(wild)
+    assert {each["error"]["code"] for each in found} <= {-32700, -32600}

@@ -2,7 +2,6 @@
 
 import codecs
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -54,24 +53,6 @@ def test_a_note_of_a_person_is_never_written_over(machine: Machine, file: Path, 
     assert machine.page.acks(NOW) == {}
 
 
-@pytest.mark.parametrize("inside", [True, False])
-def test_a_link_is_not_followed(machine: Machine, file: Path, tmp_path: Path, inside: bool) -> None:
-    target = file.with_name("mine.md") if inside else tmp_path / "outside.md"
-    target.write_text(TICKED)
-    file.symlink_to(target)
-    assert "is a link" in machine.refresh().problems[0]
-    assert target.read_text() == TICKED
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_is_said(
-    machine: Machine, file: Path, make: Callable[[Path], None]
-) -> None:
-    make(file)
-    assert machine.refresh().problems == [f"{PATH} is not a file; move it away"]
-    assert machine.page.acks(NOW) == {}
-
-
 def test_answers_on_a_page_that_cannot_be_written_are_recorded_once(
     machine: Machine, file: Path
 ) -> None:
@@ -112,3 +93,18 @@ def test_a_note_of_a_person_beside_it_is_no_copy(machine: Machine, file: Path) -
     machine.refresh()
     assert own.read_text() == "# Pending\n- [x] my own\n"
     assert other.exists()
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_link_is_not_followed_and_what_is_no_file_is_said(
+    machine: Machine, file: Path, tmp_path: Path, inside: bool
+) -> None:
+    target = file.with_name("mine.md") if inside else tmp_path / "outside.md"
+    target.write_text(TICKED)
+    file.symlink_to(target)
+    assert "is a link" in machine.refresh().problems[0]
+    assert target.read_text() == TICKED
+    file.unlink()
+    (os.mkfifo if inside else os.mkdir)(file)
+    assert machine.refresh().problems == [f"{PATH} is not a file; move it away"]
+    assert machine.page.acks(NOW) == {}

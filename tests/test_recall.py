@@ -18,26 +18,6 @@ from vaultmem.pending.open_store import open_store
 __all__ = ["knowing"]  # fixtures
 
 
-def test_a_preference_is_told_where_it_is_about_the_question_and_then_stands_first(
-    knowing: Path,
-) -> None:
-    assert "Short" not in titles(knowing, top_k=9)
-    assert titles(knowing, "boiler, and how long are answers?", top_k=2)[0] == "Short"
-    found = titles(knowing, "boiler, and how long are answers?", top_k=9)
-    assert found[0] == "Short"
-    assert {"Boiler", "Pressure", "Hums"} <= set(found[1:])
-
-
-def test_notes_are_in_unless_they_are_unwanted(knowing: Path) -> None:
-    with Vault(str(knowing)) as opened:
-        for how, kinds in (({}, {"memory", "note"}), ({"notes": False}, {"memory"})):
-            found = opened.recall("boiler", top_k=9, **how, **WORDS)["memories"]  # type: ignore[misc]
-            assert {one["kind"] for one in found} == kinds
-    words = ("recall", "boiler Ketley", "--vault", str(knowing), "--format", "text")
-    assert "\n[SEMANTIC] House/Boiler.md:1: # Boiler\n" in ran(*words).out
-    assert "Ketley" not in ran(*words, "--no-notes").out
-
-
 def test_a_reminder_is_recalled_with_its_time(vault: Path) -> None:
     with Vault(str(vault)) as opened:
         made = opened.remind("water the orchids every friday at 9")
@@ -87,20 +67,27 @@ def test_the_person_hears_which_scopes_were_left_out_and_how_to_see_them(knowing
 def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
     knowing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "Bleach" in titles(knowing)  # the person asks
-    assert "Bleach" in titles(knowing, by="codex")
-    assert "Bleach" in titles(knowing, by="claude", top_k=20)  # an assistant that gives its name
+    for by in (
+        {},
+        {"by": "codex"},
+        {"by": "claude"},
+    ):  # the person, its writer, another with a name
+        assert "Bleach" in titles(knowing, top_k=20, **by)
     monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
-    assert "Bleach" not in titles(knowing, by="claude", top_k=20)
-    assert "Bleach" in titles(knowing, by="claude", top_k=20, untrusted=True)
     with Vault(str(knowing)) as opened:
+
+        def told(**how: object) -> list[str]:
+            found = opened.recall("boiler", by="claude", top_k=20, **how, **WORDS)  # type: ignore[misc, arg-type]
+            return [one["title"] for one in found["memories"]]
+
+        assert "Bleach" not in told()
+        assert "Bleach" in told(untrusted=True)
         found = opened.recall("boiler", by="claude", notes=False, **WORDS)  # type: ignore[misc]
         assert found["left_out"] == {"untrusted": 2}
         opened.upgrade("Bleach", category="knowledge", by="codex")
-    assert "Bleach" not in titles(knowing, by="claude", top_k=20)
-    with Vault(str(knowing)) as opened:
+        assert "Bleach" not in told()
         assert opened.approve("Bleach")["approved"] == 1
-    assert "Bleach" in titles(knowing, by="claude", top_k=20)
+        assert "Bleach" in told()
 
 
 def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -> None:
@@ -172,35 +159,35 @@ def test_types_and_importance_and_compression(vault: Path, opened: Vault, write:
         "Alone": "compressed: true\nsession_id: s2", "Sum": "compression_source: true\nsession_id: s1",
         "Over": 'expires_at: "2001-01-01T00:00:00Z"', "Later": 'expires_at: "2999-01-01T00:00:00Z"',
     }.items():  # fmt: skip
-        write(
-            f"vaultmem/knowledge/{name}.md", f"---\nid: {name}\n{head}\n---\nA heron stood there\n"
-        )
+        text = f"---\nid: {name}\n{head}\n---\nA heron stood there\n"
+        write(f"vaultmem/knowledge/{name}.md", text)
     opened.sync()
     assert sorted(titles(vault, "heron")) == ["Alone", "Later", "Sum", "Told"]
     assert "Old" in titles(vault, "heron", include_compressed=True)
     assert {"Dull", "Old"} <= set(titles(vault, "heron", without=["meaning", "filters"]))
-    assert "Told" in titles(vault, "heron", types=["episodic"])
-    assert "Dull" not in titles(vault, "heron", types=["episodic"])
-
-
-def test_filters_that_bite_do_not_empty_the_answer(
-    vault: Path, opened: Vault, write: Write
-) -> None:
-    for number in range(60):
-        write(
-            f"vaultmem/knowledge/d{number}.md",
-            f"---\nid: d{number}\nimportance: 0.1\n---\nheron heron heron\n",
-        )
-    write(
-        "vaultmem/knowledge/Good.md",
-        "---\nid: good\n---\nLong ago, on some wet day, a heron came by the river\n",
-    )
+    episodic = titles(vault, "heron", types=["episodic"])
+    assert "Told" in episodic
+    assert "Dull" not in episodic
+    for number in range(60):  # filters that bite do not empty the answer
+        text = f"---\nid: d{number}\nimportance: 0.1\n---\negret egret egret\n"
+        write(f"vaultmem/knowledge/d{number}.md", text)
+    good = "---\nid: good\n---\nLong ago, on some wet day, an egret came by the river\n"
+    write("vaultmem/knowledge/Good.md", good)
     opened.sync()
-    assert titles(vault, "heron") == ["Good"]
+    assert titles(vault, "egret") == ["Good"]
 
 
-def test_what_was_edited_since_is_told_as_it_is_now(knowing: Path) -> None:
-    file = next(knowing.glob("vaultmem/knowledge/Pressure.md"))
+def test_what_was_edited_since_is_told_as_it_is_now_and_being_told_counts_as_being_read(
+    knowing: Path,
+) -> None:
+    with Vault(str(knowing)) as opened:
+        for _ in range(2):
+            opened.recall("boiler", top_k=9, **WORDS)  # type: ignore[misc]
+        opened.recall("boiler", counts=False, **WORDS)  # type: ignore[misc]
+        counted = {memory["title"]: memory["access_count"] for memory in opened.memories()}
+    names = ("Boiler", "Short", "Hums", "Anne")
+    assert [counted[name] for name in names] == [2, 0, 2, 0]
+    file = knowing / "vaultmem" / "knowledge" / "Pressure.md"
     file.write_text(file.read_text().replace("1.4 bar", "1.9 bar"))
     with Vault(str(knowing)) as opened:
         told = opened.recall("boiler", **WORDS)["memories"]  # type: ignore[misc]
@@ -209,61 +196,60 @@ def test_what_was_edited_since_is_told_as_it_is_now(knowing: Path) -> None:
     assert "Pressure" not in titles(knowing)
 
 
-def test_being_told_counts_as_being_read(knowing: Path) -> None:
-    with Vault(str(knowing)) as opened:
-        for _ in range(2):
-            opened.recall("boiler", top_k=9, **WORDS)  # type: ignore[misc]
-        opened.recall("boiler", counts=False, **WORDS)  # type: ignore[misc]
-        counted = {memory["title"]: memory["access_count"] for memory in opened.memories()}
-    assert (counted["Boiler"], counted["Short"], counted["Hums"], counted["Anne"]) == (2, 0, 2, 0)
-
-
 def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         store, reader = open_store(opened.state, opened.config), Reader(opened)
         told: list[object] = []
+
+        def ask() -> None:
+            own = open_store(opened.state, opened.config)
+            told.append(carry_out(own, reader, "recall", {"query": "boiler", **WORDS}))
+
         with store.session(reader, writes=False):
-            asked = threading.Thread(
-                target=lambda: told.append(
-                    carry_out(
-                        open_store(opened.state, opened.config),
-                        reader,
-                        "recall",
-                        {"query": "boiler", **WORDS},
-                    )
-                )
-            )
+            asked = threading.Thread(target=ask)
             asked.start()
             asked.join(60)
         assert told
 
 
-def test_each_step_can_be_switched_off_and_says_so(knowing: Path) -> None:
-    steps = ["recency", "confidence", "mmr", "preferences", "rerank"]
+def test_each_step_can_be_switched_off_and_says_so(
+    knowing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = {"recency", "confidence", "mmr", "preferences", "rerank"}
     with Vault(str(knowing)) as opened:
         for step in steps:
             found = opened.recall("boiler", explain=True, without=["meaning", step])
-            off = [one["step"] for one in found["explain"] if one["did"] == "switched off"]
-            assert {*off} & {*steps} == {step}
-
-
-def test_a_reranker_decides(knowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+            off = {one["step"] for one in found["explain"] if one["did"] == "switched off"}
+            assert off & steps == {step}
     monkeypatch.setenv("VAULTMEM_RECALL_RERANKER", "/nowhere")
+    with Vault(str(knowing)) as opened:  # a reranker that is not there is skipped and named
+        found = opened.recall("boiler", explain=True, **WORDS)  # type: ignore[misc]
+    (did,) = [one["did"] for one in found["explain"] if one["step"] == "rerank"]
+    assert "/nowhere is not a reranker" in did
+    assert "/nowhere is not a reranker" in found["remarks"][-1]
+    assert found["memories"]
     monkeypatch.setattr(
         "vaultmem.embedding.rerank.Reranker.scores",
         lambda _self, _question, texts: [9.0 if "bar" in text else -9.0 for text in texts],
     )
-    assert titles(knowing, without=["meaning", "preferences"])[0] == "Pressure"
-    assert titles(knowing, without=["meaning", "preferences"], score_threshold=0.35) == ["Pressure"]
+    alone = ["meaning", "preferences"]
+    assert titles(knowing, without=alone)[0] == "Pressure"
+    assert titles(knowing, without=alone, score_threshold=0.35) == ["Pressure"]
 
 
-def test_a_reranker_that_is_not_there_is_skipped_and_named(
-    knowing: Path, monkeypatch: pytest.MonkeyPatch
+def test_notes_are_in_unless_they_are_unwanted_and_a_preference_stands_first_where_it_fits(
+    knowing: Path,
 ) -> None:
-    monkeypatch.setenv("VAULTMEM_RECALL_RERANKER", "/nowhere")
+    assert "Short" not in titles(knowing, top_k=9)
+    query = "boiler, and how long are answers?"
+    assert titles(knowing, query, top_k=2)[0] == "Short"
+    found = titles(knowing, query, top_k=9)
+    assert found[0] == "Short"
+    assert {"Boiler", "Pressure", "Hums"} <= set(found[1:])
     with Vault(str(knowing)) as opened:
-        found = opened.recall("boiler", explain=True, **WORDS)  # type: ignore[misc]
-    (step,) = [one for one in found["explain"] if one["step"] == "rerank"]
-    assert "/nowhere is not a reranker" in step["did"]
-    assert "/nowhere is not a reranker" in found["remarks"][-1]
-    assert found["memories"]
+        for how, kinds in (({}, {"memory", "note"}), ({"notes": False}, {"memory"})):
+            told = opened.recall("boiler", top_k=9, **how, **WORDS)["memories"]  # type: ignore[misc]
+            assert {one["kind"] for one in told} == kinds
+    words = ("recall", "boiler Ketley", "--vault", str(knowing), "--format", "text")
+    assert "\n[SEMANTIC] House/Boiler.md:1: # Boiler\n" in ran(*words).out
+    assert "Ketley" not in ran(*words, "--no-notes").out

@@ -76,22 +76,18 @@ def test_what_held_then_is_not_crowded_out_by_what_holds_still(vault: Path, writ
     assert titles(vault, query, top_k=1) == ["Coffee"]
 
 
-@pytest.mark.parametrize(
-    ("day", "told"),
-    [("2026-01-01", ["Bristol"]), ("2026-02-10", ["Bristol", "Tea"]), ("2026-03-01", ["Porto", "Tea"]),
-     ("2026-02-10T09:00", ["Bristol", "Tea"])],
-)  # fmt: skip
-def test_a_time_in_the_past_is_told_as_it_was_known_then(
-    past: Path, day: str, told: list[str]
-) -> None:
-    with Vault(str(past)) as opened:
-        found = opened.recall("where does the user live", as_of=day, **WORDS)  # type: ignore[misc]
-    assert [one["title"] for one in found["memories"]] == told
-    words = ("--as-of", day, "--without", "meaning", "--format", "text", "--vault", str(past))
-    block = ran("recall", "where does the user live", *words).out
+def test_a_time_in_the_past_is_told_as_it_was_known_then(past: Path) -> None:
+    query = "where does the user live"
     line = "[SEMANTIC] (2026-01-01, until 2026-03-01) The user lives in Bristol\n"
-    assert (line in block) == ("Bristol" in told)
-    assert ("older answer" in block) == ("Bristol" not in told)
+    for day, told in (
+        ("2026-01-01", ["Bristol"]), ("2026-02-10", ["Bristol", "Tea"]), ("2026-03-01", ["Porto", "Tea"]),
+        ("2026-02-10T09:00", ["Bristol", "Tea"]),
+    ):  # fmt: skip
+        assert titles(past, query, as_of=day) == told
+        words = ("--as-of", day, "--without", "meaning", "--format", "text", "--vault", str(past))
+        block = ran("recall", query, *words).out
+        assert (line in block) == ("Bristol" in told)
+        assert ("older answer" in block) == ("Bristol" not in told)
 
 
 def test_a_replaced_memory_that_is_restored_holds_again(vault: Path) -> None:

@@ -33,75 +33,6 @@ def commands_in(text: str) -> list[list[str]]:
     return [shlex.split(span) for span in spans if "vaultmem" in span]
 
 
-def test_the_skill_is_short() -> None:
-    count = len(wordpieces.tokenizer().encode(text_of()).ids)
-    assert 100 < count <= MOST_TOKENS, "each session pays for it: shorten data/SKILL.md"
-
-
-def test_its_commands_are_ours_and_no_program_is_named_twice() -> None:
-    text = text_of("'/opt/my vm/vaultmem'", "'/my notes'")
-    found = commands_in(text)
-    assert {words[1] for words in found} == {"recall", "search", "pending", "write", "remind"}
-    for words in found:
-        assert words[0] == "/opt/my vm/vaultmem"
-        assert words[2:4] == ["--vault", "/my notes"]
-        assert words[words.index("--by") + 1] == "NAME"
-        args = parse(words[1], words[2:])
-        assert args.vault == "/my notes"
-    assert "`done ID --by NAME`" in text
-    assert "--scope agent:NAME" in text
-    assert {text.lower().count(name) for name in HARNESSES} == {1}
-
-
-@ALL
-def test_it_calls_the_same_program_as_the_hook(home: Path, tmp_path: Path, name: str) -> None:
-    vault = tmp_path / "vault"
-    vault.mkdir()
-    on(vault, "connect", name)
-    settings = (home / HARNESSES[name].path()).read_text().replace('", "', " ")
-    for words in commands_in((home / FILES[name]).read_text()):
-        assert os.path.isabs(words[0])
-        assert f"{shlex.quote(words[0])} hook session-start" in settings
-        assert words[2:4] == ["--vault", str(vault)]
-
-
-@ALL
-def test_the_skill_is_installed_once_and_removed_without_a_trace(home: Path, name: str) -> None:
-    file = home / FILES[name]
-    told = ran("connect", name, "--format", "json").data
-    assert (told["skill"]["path"], told["skill"]["changed"]) == (str(file), True)
-    assert context.is_ours(file.read_text())
-    once = tree_hash(home)
-    assert not ran("connect", name, "--json").data["skill"]["changed"]
-    assert tree_hash(home) == once
-    assert ran("connect", name, "--remove", "--json").data["skill"]["changed"]
-    assert not file.parent.parent.exists()
-    assert not ran("connect", name, "--remove", "--json").data["skill"]["changed"]
-    assert not [each for each in home.rglob("*") if "skills" in str(each) or ".agents" in str(each)]
-
-
-def test_one_file_is_shared_and_goes_with_the_last(home: Path) -> None:
-    shared = [name for name in HARNESSES if name != "claude"]
-    for name in shared:
-        ran("connect", name)
-    files = [str(each.relative_to(home)) for each in home.rglob("SKILL.md")]
-    assert files == [SHARED]
-    for name in shared[:-1]:
-        ended = ran("connect", name, "--remove", "--json")
-        assert "skill" not in ended.data
-        assert HARNESSES[shared[-1]].title in ended.err
-        assert context.is_ours((home / SHARED).read_text())
-    ran("connect", shared[-1], "--remove")
-    assert not (home / ".agents").exists()
-
-
-def test_a_shared_skill_names_who_else_reads_it(home: Path, tmp_path: Path) -> None:
-    ran("connect", "codex")
-    assert (home / SHARED).exists()
-    assert "Codex" in on(tmp_path, "connect", "gemini").err
-    assert "Codex" not in on(tmp_path, "connect", "gemini").err
-
-
 @pytest.mark.parametrize("words", [(), ("--remove",), ("--dry-run",)])
 @pytest.mark.parametrize("kind", ["mine", "ours, edited"])
 def test_what_a_person_wrote_or_changed_stays(
@@ -132,3 +63,61 @@ def test_instructions_bring_no_skill_and_bear_the_name(
     (line,) = file.read_text().splitlines()
     assert f"--by {name}`" in line
     assert all(os.path.isabs(words[0]) for words in commands_in(line))
+
+
+@ALL
+def test_the_skill_is_installed_once_calls_the_hooks_program_and_is_removed_without_a_trace(
+    home: Path, tmp_path: Path, name: str
+) -> None:
+    vault, file = tmp_path / "vault", home / FILES[name]
+    vault.mkdir()
+    told = on(vault, "connect", name, "--format", "json").data
+    assert (told["skill"]["path"], told["skill"]["changed"]) == (str(file), True)
+    assert context.is_ours(file.read_text())
+    settings = (home / HARNESSES[name].path()).read_text().replace('", "', " ")
+    for words in commands_in(file.read_text()):
+        assert os.path.isabs(words[0])
+        assert f"{shlex.quote(words[0])} hook session-start" in settings
+        assert words[2:4] == ["--vault", str(vault)]
+    once = tree_hash(home)
+    assert not on(vault, "connect", name, "--json").data["skill"]["changed"]
+    assert tree_hash(home) == once
+    assert ran("connect", name, "--remove", "--json").data["skill"]["changed"]
+    assert not file.parent.parent.exists()
+    assert not ran("connect", name, "--remove", "--json").data["skill"]["changed"]
+    assert not [each for each in home.rglob("*") if "skills" in str(each) or ".agents" in str(each)]
+
+
+def test_one_file_is_shared_names_who_else_reads_it_and_goes_with_the_last(
+    home: Path, tmp_path: Path
+) -> None:
+    shared = [name for name in HARNESSES if name != "claude"]
+    for name in shared:
+        ran("connect", name)
+    files = [str(each.relative_to(home)) for each in home.rglob("SKILL.md")]
+    assert files == [SHARED]
+    for name in shared[:-1]:
+        ended = ran("connect", name, "--remove", "--json")
+        assert "skill" not in ended.data
+        assert HARNESSES[shared[-1]].title in ended.err
+        assert context.is_ours((home / SHARED).read_text())
+    ran("connect", shared[-1], "--remove")
+    assert not (home / ".agents").exists()
+    ran("connect", "codex")
+    assert "Codex" in on(tmp_path, "connect", "gemini").err
+    assert "Codex" not in on(tmp_path, "connect", "gemini").err
+
+
+def test_the_skill_is_short_its_commands_are_ours_and_no_program_is_named_twice() -> None:
+    count = len(wordpieces.tokenizer().encode(text_of()).ids)
+    assert 100 < count <= MOST_TOKENS, "each session pays for it: shorten data/SKILL.md"
+    text = text_of("'/opt/my vm/vaultmem'", "'/my notes'")
+    found = commands_in(text)
+    assert {words[1] for words in found} == {"recall", "search", "pending", "write", "remind"}
+    for words in found:
+        assert (words[0], words[2:4]) == ("/opt/my vm/vaultmem", ["--vault", "/my notes"])
+        assert words[words.index("--by") + 1] == "NAME"
+        assert parse(words[1], words[2:]).vault == "/my notes"
+    assert "`done ID --by NAME`" in text
+    assert "--scope agent:NAME" in text
+    assert {text.lower().count(name) for name in HARNESSES} == {1}

@@ -86,10 +86,7 @@ def test_a_refused_call_uses_up_no_limit() -> None:
     limiter = Limiter(Clock())
     for _ in range(Limiter.WRITES):
         limiter.take(["process 1", "name a"], writes=True)
-    for process in (
-        "process 1",
-        "process 2",
-    ):  # of the second, only the name has used up its writes
+    for process in ("process 1", "process 2"):  # of the second, the name alone has used up its own
         for _ in range(Limiter.CALLS):
             with pytest.raises(TooManyCallsError, match="too many writes"):
                 limiter.take([process, "name a"], writes=True)
@@ -120,48 +117,21 @@ def test_a_hook_that_fails_is_an_event_and_nothing_else(box: Toolbox, opened: Va
     heard = events_of(box)
     assert call(box, opened, "memory_list").text == "no memories"
     kinds = [(event.kind, event.data.get("hook")) for event in heard]
-    assert ("error", "before") in kinds
-    assert ("error", "after") in kinds
-    assert (events.TOOL_END, None) in kinds
+    assert {("error", "before"), ("error", "after"), (events.TOOL_END, None)} <= {*kinds}
 
 
 def test_a_subscription_has_the_events_for_which_there_is_room(box: Toolbox, opened: Vault) -> None:
     with box.subscribe() as heard, box.subscribe(1) as slow:
         call(box, opened, "memory_list")
     call(box, opened, "memory_list")
-    assert [heard.get_nowait().kind for _ in range(heard.qsize())] == [
-        events.TOOL_START,
-        events.TOOL_END,
-    ]
-    assert [slow.get_nowait().kind for _ in range(slow.qsize())] == [events.TOOL_START]
+    both = [[one.get_nowait().kind for _ in range(one.qsize())] for one in (heard, slow)]
+    assert both == [[events.TOOL_START, events.TOOL_END], [events.TOOL_START]]
 
 
 def events_of(box: Toolbox) -> list[Event]:
     heard: list[Event] = []
     box.on_event(heard.append)
     return heard
-
-
-def test_a_tool_that_fails_is_one_clear_line(box: Toolbox, opened: Vault) -> None:
-    def run(_vault: Vault, _call: Call) -> Outcome:
-        raise KeyError("x")
-
-    box.add(Tool("bad", "Bad", "Fails.", {"type": "object"}, Annotations(), run))
-    heard = events_of(box)
-    with pytest.raises(VaultmemError, match="bad failed: KeyError"):
-        call(box, opened, "bad")
-    assert [event.kind for event in heard] == [events.TOOL_START, events.ERROR]
-
-
-def test_what_is_too_long_is_cut(box: Toolbox, opened: Vault) -> None:
-    def run(_vault: Vault, _call: Call) -> Outcome:
-        return Outcome("x" * 3_000_000, {"all": "x" * 3_000_000})
-
-    box.add(Tool("big", "Big", "Says much.", {"type": "object"}, Annotations(), run))
-    said = call(box, opened, "big")
-    assert len(said.text) < MOST_TEXT + 100
-    assert said.data["cut"] is True
-    assert len(rpc.to_json(said.data)) < 1_000_000
 
 
 def test_a_session_tells_when_it_begins_and_ends_and_what_it_knows(
@@ -230,3 +200,24 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
         assert line.startswith(f"vaultmem: the tool {name} (")
         assert "is left out: " in line
     assert "a tool named memory_write already exists" in lines[0]
+
+
+def test_a_tool_that_fails_is_one_clear_line_and_what_is_too_long_is_cut(
+    box: Toolbox, opened: Vault
+) -> None:
+    def fails(_vault: Vault, _call: Call) -> Outcome:
+        raise KeyError("x")
+
+    def runs(_vault: Vault, _call: Call) -> Outcome:
+        return Outcome("x" * 3_000_000, {"all": "x" * 3_000_000})
+
+    box.add(Tool("bad", "Bad", "Fails.", {"type": "object"}, Annotations(), fails))
+    box.add(Tool("big", "Big", "Says much.", {"type": "object"}, Annotations(), runs))
+    heard = events_of(box)
+    with pytest.raises(VaultmemError, match="bad failed: KeyError"):
+        call(box, opened, "bad")
+    assert [event.kind for event in heard] == [events.TOOL_START, events.ERROR]
+    said = call(box, opened, "big")
+    assert len(said.text) < MOST_TEXT + 100
+    assert said.data["cut"] is True
+    assert len(rpc.to_json(said.data)) < 1_000_000

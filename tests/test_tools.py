@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from typing import Any
 
 import jsonschema
@@ -23,11 +24,6 @@ from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 __all__ = ["box", "opened"]  # fixtures
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
-
-
-def test_every_tool_of_the_table_is_there(box: Toolbox) -> None:
-    exposed = {f"memory_{name.replace('-', '_')}" for name, one in every().items() if one.tool}
-    assert exposed == {tool.name for tool in box.tools()}
 
 
 def test_a_tool_without_a_text_of_its_own_answers_as_its_client_may_see(opened: Vault) -> None:
@@ -117,6 +113,8 @@ def test_a_wrong_argument_is_named(
 def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
     box: Toolbox, opened: Vault
 ) -> None:
+    exposed = {f"memory_{name.replace('-', '_')}" for name, one in every().items() if one.tool}
+    assert exposed == {tool.name for tool in box.tools()}
     for tool, told in zip(box.tools(), box.listed(), strict=True):
         wanted: Any = tool.schema
         shown: Any = told["inputSchema"]
@@ -124,10 +122,8 @@ def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
         assert shown.get("required") == wanted.get("required")
         assert not {*tool.quiet} & {*wanted.get("required", ())}
         jsonschema.Draft202012Validator.check_schema(shown)
-    assert (
-        call(box, opened, "memory_recall", query="x", top_k=3, types=["semantic"]).data["count"]
-        == 0
-    )
+    quiet = {"query": "x", "top_k": 3, "types": ["semantic"]}
+    assert call(box, opened, "memory_recall", **quiet).data["count"] == 0
     with pytest.raises(UsageError, match="must be one of inbox, organized"):
         call(box, opened, "memory_list", phase="indox")
 
@@ -205,10 +201,9 @@ def test_no_tool_tells_what_to_type(box: Toolbox, opened: Vault) -> None:
         ("memory_write", {"content": "x", "scope": "nowhere"}), ("memory_list", {"category": "nothing"}),
     )  # fmt: skip
     for name, arguments in wrong:
+        said = ""
         try:
             call(box, opened, name, **arguments)
         except VaultmemError as error:
             said = str(error)
-            assert "vaultmem " not in said, said
-            assert " --" not in f" {said}", said
-            assert "e+0" not in said
+        assert not re.search("vaultmem | --|e[+]0", f" {said}"), said

@@ -58,14 +58,35 @@ def test_what_a_person_approved_takes_in_nothing_and_goes_into_nothing() -> None
     for approved in ("vaultmem/preferences/One.md", "vaultmem/preferences/Two.md"):
         view.approved = {approved}
         assert view.run(merge)[0].changes == ()
+    person = memory_file("preferences/One", WISH, 9)
+    listed = memory_file("preferences/Two", f"{WISH}\n\n{EVIL}", 5, agent=["claude"])
+    assert StandInView(dict([person, listed])).run(merge)[0].changes == ()
 
 
-def test_a_list_of_agents_is_not_the_person() -> None:
-    made = [
-        memory_file("preferences/One", WISH, 9),
-        memory_file("preferences/Two", f"{WISH}\n\n{EVIL}", 5, agent=["claude"]),
-    ]
-    assert StandInView(dict(made)).run(merge)[0].changes == ()
+def told(vault: Vault, name: str, given: dict[str, object]) -> str:
+    """What a tool says to an assistant, or why it does not."""
+    try:
+        return str(Toolbox(plain=True).call(vault, Call(name, given, "claude", "", "")))
+    except VaultmemError as error:
+        return str(error)
+
+
+PRIVATE = [
+    "---\nprivate: true\n---\n", "---\nPRIVATE: 1\n---\n", "---\nprivate: true\nbroken: [\n---\n",
+    "---\n  private: true\nbroken: [\n---\n", '---\n"private": yes\n\t: x\n---\n', "---\na: {\nPrivate: on\n---\n",
+    "---\nscope: user:anne\nbroken: [\n---\n", "---\nphase: inbox\nid: 1\nscope: 'team'\nbroken: [\n---\n", "private:: true\n\n",
+    "- a safe\n\t- its code\n\t  private:: true\n\n", "- [private:: yes] the safe\n\n",
+    "* the safe\n:PROPERTIES:\n:private: t\n:END:\n\n", "```\nx\n```\nprivate:: true\n```\nx\n```\n\n", "```\nprivate:: true\n\n",
+]  # fmt: skip
+
+
+OPEN = [
+    "---\nprivate: no\n---\n", "---\nprivately: true\n---\n", "---\nprivate: no\nbroken: [\n---\n",
+    "---\nrepo:\n  private: true\nprivate: ~\n---\n", "---\nbroken: [\n---\nscope: all\n\n",
+    '---\nid: 1\nscope: "global"\nbroken: [\n---\n', "---\nMinutes\nScope: the kitchen\n",
+    "---\nMinutes\nScope: the kitchen\n---\n", "---\ntags: x\n---\nprivate: this is a sentence\n\n", "private:: false\n\n",
+    "```cpp\nprivate:\n  int x;\n```\n\n", "- ~~~~\n  ~~~\n  private:: true\n  ~~~~\n\n",
+]  # fmt: skip
 
 
 def test_a_dream_puts_no_words_under_an_approval(vault: Vault) -> None:
@@ -175,93 +196,49 @@ def test_what_was_ingested_reminds_nobody_before_it_is_approved(
 # --- Private
 
 
-@pytest.mark.parametrize(
-    ("text", "private"),
-    [
-        *(
-            (f"---\n{line}\n---\n", True)
-            for line in ("private: true", "Private: yes", "PRIVATE: 1")
-        ),
-        *((f"---\n{line}\n---\n", False) for line in ("private: no", "privately: true")),
-        ("---\nprivate: true\nbroken: [\n---\n", True),
-        ("---\nprivate: no\nbroken: [\n---\n", False),
-        ("---\n  private: true\nbroken: [\n---\n", True),
-        ('---\n"private": yes\n\t: x\n---\n', True),
-        ("---\na: {\nPrivate: on\n---\n", True),
-        *((f"---\nrepo:\n  private: true\nprivate: {no}\n---\n", False) for no in ("~", "null")),
-        ("---\nscope: user:anne\nbroken: [\n---\n", True),
-        ("---\nbroken: [\n---\nscope: all\n\n", False),
-        ("---\nphase: inbox\nid: 1\nscope: 'team'\nbroken: [\n---\n", True),
-        ('---\nid: 1\nscope: "global"\nbroken: [\n---\n', False),
-        ("---\nMinutes\nScope: the kitchen\n", False),
-        ("---\nMinutes\nScope: the kitchen\n---\n", False),
-        ("---\ntags: x\n---\nprivate: this is a sentence\n\n", False),
-        ("private:: true\n\n", True),
-        ("private:: false\n\n", False),
-        ("- a safe\n\t- its code\n\t  private:: true\n\n", True),
-        ("- [private:: yes] the safe\n\n", True),
-        ("* the safe\n:PROPERTIES:\n:private: t\n:END:\n\n", True),
-        ("```cpp\nprivate:\n  int x;\n```\n\n", False),
-        ("- ~~~~\n  ~~~\n  private:: true\n  ~~~~\n\n", False),
-        ("```\nx\n```\nprivate:: true\n```\nx\n```\n\n", True),
-        ("```\nprivate:: true\n\n", True),
-    ],
-)
-def test_private_is_one_rule_for_all_tools(vault: Vault, text: str, private: bool) -> None:
-    (Path(vault.path) / "a.md").write_text(f"{text}zebra swordfish\n")
-    (Path(vault.path) / "b.md").write_text("zebra [[a]]\n")
+def test_private_is_one_rule_for_all_tools(vault: Vault) -> None:
+    for at, text in enumerate([*PRIVATE, *OPEN]):
+        Path(vault.path, f"a{at}.md").write_text(f"{text}zebra swordfish{at}.\n")
+        Path(vault.path, f"b{at}.md").write_text(f"zebra [[a{at}]]\n")
     vault.sync()
-    box = Toolbox(plain=True)
-    for name, given in (
-        ("memory_read", {"id": "a"}),
-        ("memory_search", {"query": "zebra", "notes": True}),
-        ("memory_smart_search", {"query": "zebra", "notes": True}),
-        ("memory_recall", {"query": "zebra", "notes": True}),
-    ):
-        try:
-            said = str(box.call(vault, Call(name, given, "claude", "", "")))
-        except VaultmemError as error:
-            said = str(error)
-        assert ("swordfish" in said) is not private, name
+    shown = {at: told(vault, "memory_read", {"id": f"a{at}"}) for at in range(at + 1)}
+    query = {"query": "zebra", "notes": True}
+    for name, more in (
+        ("memory_search", {"limit": 99}), ("memory_smart_search", {"limit": 99}), ("memory_recall", {"top_k": 99}),
+    ):  # fmt: skip
+        answer = told(vault, name, {**query, **more})
+        for at, own in shown.items():
+            is_private = at < len(PRIVATE)
+            assert (f"swordfish{at}." in own) is not is_private, (at, own)
+            assert (f"swordfish{at}." in answer) is not is_private, (name, at)
 
 
 @pytest.mark.parametrize(("top", "bottom"), [("private: true\n", ""), ("", "\nprivate:: true\n")])
 def test_a_private_memory_is_neither_told_nor_changed_by_any_tool(
     vault: Vault, top: str, bottom: str
 ) -> None:
-    found = vault.write("The zebra pin is swordfish in the blue drawer", title="Hidden name")
+    text = "The zebra pin is swordfish in the blue drawer"
+    found = vault.write(text, title="Hidden name")
     path = Path(vault.path) / found["path"]
     path.write_text(path.read_text().replace("---\n", f"---\n{top}", 1) + bottom)
     vault.sync()
     before = path.read_bytes()
-    box = Toolbox(plain=True)
+    own: dict[str, object] = {"id": found["id"]}
     for name, given in (
-        ("memory_list", {}),
-        ("memory_pending", {}),
-        ("memory_tag", {"id": found["id"], "add": ["x"]}),
-        ("memory_delete", {"id": found["id"]}),
-        ("memory_read", {"id": found["id"]}),
-        ("memory_related", {"id": found["id"]}),
-        ("memory_read", {"id": "Hidden name"}),
-        ("memory_read", {"id": "Hiden name"}),
-        ("memory_write", {"content": "The zebra pin is unknown in the blue drawer"}),
-    ):
-        try:
-            said = str(box.call(vault, Call(name, given, "claude", "", "")))
-        except VaultmemError as error:
-            said = str(error)
+        ("memory_list", {}), ("memory_pending", {}), ("memory_tag", {**own, "add": ["x"]}), ("memory_delete", own),
+        ("memory_read", own), ("memory_related", own), ("memory_read", {"id": "Hidden name"}), ("memory_read", {"id": "Hiden name"}),
+        ("memory_write", {"content": text.replace("swordfish", "unknown")}),
+    ):  # fmt: skip
+        said = told(vault, name, given)
         assert "swordfish" not in said
         assert "Hidden name" not in said or given["id"] == "Hidden name"
-    guessed = Call(
-        "memory_write", {"content": "The zebra pin is swordfish in the blue drawer"}, "claude"
-    )
-    assert box.call(vault, guessed).text.startswith("written")
+    guessed = Call("memory_write", {"content": text}, "claude")
+    assert Toolbox(plain=True).call(vault, guessed).text.startswith("written")
     files = MemoryFiles(vault)
-    with pytest.raises(VaultmemError, match="does not exist"):
-        files.view("/memories/inbox/Hidden name.md")
+    for does in (files.view, files.delete):
+        with pytest.raises(VaultmemError, match="does not exist"):
+            does("/memories/inbox/Hidden name.md")
     assert "Hidden name" not in files.view("/memories")
-    with pytest.raises(VaultmemError, match="does not exist"):
-        files.delete("/memories/inbox/Hidden name.md")
     assert path.read_bytes() == before
 
 

@@ -153,25 +153,25 @@ def test_the_manual_page_is_made_of_the_table(tmp_path: Path) -> None:
     kept(page, manual.page())
     plain = page.read_text("utf-8").replace("\\-", "-")
     for verb in every().values():
-        assert not verb.group or all(
-            one.long in plain
-            for one in verb.of(COMMAND)
-            if not one.place and one.section != "hidden"
-        )
+        typed = [one for one in verb.of(COMMAND) if not one.place and one.section != "hidden"]
+        assert not verb.group or all(one.long in plain for one in typed)
     if not shutil.which("man"):
         return
-    environ = {
-        **os.environ,
-        "MANWIDTH": "80",
-        "MANPAGER": "cat",
-        "LC_ALL": "C.UTF-8",
-        "HOME": str(tmp_path),
-    }
+    own = {"MANWIDTH": "80", "MANPAGER": "cat", "LC_ALL": "C.UTF-8", "HOME": str(tmp_path)}
     ended = subprocess.run(
-        ["man", "--warnings", "-l", page], capture_output=True, text=True, check=True, env=environ
-    )
+        ["man", "--warnings", "-l", page], capture_output=True, text=True, check=True, env={**os.environ, **own}
+    )  # fmt: skip
     assert ended.stderr == ""
     assert max(map(len, ended.stdout.splitlines())) <= 80
+
+
+def test_few_commands_come_first_and_every_text_property_has_a_parameter() -> None:
+    assert sum(command.first for command in commands().values()) <= 12
+    for name in ("write", "list", "search"):
+        missing = set(TEXT_PROPERTIES) - {param.name for param in every()[name].params}
+        assert not missing, f"vaultmem {name} has no parameter for it"
+    (days,) = (param for param in find_verb("pending").params if param.name == "days")
+    assert days.default == SOON, "a literal, as the table imports no values"
 
 
 def test_nothing_is_declared_that_means_nothing() -> None:
@@ -195,16 +195,6 @@ def test_nothing_is_declared_that_means_nothing() -> None:
             assert prints, (name, "has no function that prints its answer")
         names = [one.outside for one in verb.of(JSON)]
         assert len(names) == len(set(names)), name
-
-
-@pytest.mark.parametrize("name", ["write", "list", "search"])
-def test_a_text_property_of_memories_is_written_listed_and_searched(name: str) -> None:
-    missing = set(TEXT_PROPERTIES) - {param.name for param in every()[name].params}
-    assert not missing, f"vaultmem {name} has no parameter for it"
-
-
-def test_the_first_screen_has_twelve_commands() -> None:
-    assert sum(command.first for command in commands().values()) <= 12
 
 
 @pytest.mark.parametrize(
@@ -250,17 +240,8 @@ def test_the_methods_take_what_has_a_place_in_order_and_all_else_by_name(opened:
 
 
 def test_no_option_is_declared_elsewhere() -> None:
-    found_in = [
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "vaultmem").rglob("*.py")
-        if "add_argument(" in path.read_text("utf-8")
-    ]
-    assert not found_in
-
-
-def test_pending_looks_as_far_ahead_as_its_page() -> None:
-    (days,) = (param for param in find_verb("pending").params if param.name == "days")
-    assert days.default == SOON, "a literal, as the table imports no values"
+    files = (ROOT / "vaultmem").rglob("*.py")
+    assert not [path for path in files if "add_argument(" in path.read_text("utf-8")]
 
 
 def test_a_tool_takes_its_parameters_with_the_limits_of_its_verb() -> None:
