@@ -92,7 +92,7 @@ def _asked_with(proxy: Proxied, llm: ScriptedLlm, name: str, wanted: str) -> str
 
 def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
     def answer(asked: Arguments) -> Reply:
-        return text("echo " + " ".join([asked.messages[-1]["content"]] * 20)).slowly(0.01)
+        return text("echo " + " ".join([asked.messages[-1]["content"]] * 8)).slowly(0.01)
 
     scripted_llm.otherwise = answer
 
@@ -109,7 +109,7 @@ def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) ->
             return list(await asyncio.gather(*(one(client, number) for number in range(100))))
 
     said = asyncio.run(everyone())
-    assert said == ["echo " + " ".join([f"n{number}"] * 20) for number in range(100)]
+    assert said == ["echo " + " ".join([f"n{number}"] * 8) for number in range(100)]
     kept = {turn.conversation: turn.assistant for turn in proxy.ended_turns(100)}
     assert kept == {f"c{number}": said[number] for number in range(100)}
 
@@ -155,6 +155,7 @@ def test_a_question_that_is_repeated_after_a_restart_is_one_turn(
 def test_a_turn_costs_three_requests_at_most_and_many_are_indexed_together(
     vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
     synced(vault)
     indexed: list[None] = []
     sync = Vault.sync

@@ -56,7 +56,7 @@ _values = (
 )  # fmt: skip
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=examples(150))
 @given(data=st.data(), name=st.sampled_from(OURS))
 def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str) -> None:
     wanted = dict(_TOOLS[name].schema)
@@ -128,7 +128,7 @@ def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
         call(box, opened, "memory_list", phase="indox")
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(data=st.data(), name=st.sampled_from(OURS))
 def test_the_list_promises_no_less_than_is_checked(data: st.DataObject, name: str) -> None:
     """Whatever the validator takes of the parameters that are listed, the listed schema takes, too."""

@@ -1,7 +1,11 @@
-"""The page without a browser: what a form may do, and that what stands in notes stays data."""
+"""The page without a browser: who is let in, what a form may do, and that what stands in notes stays data."""
 
+import os
 import re
+import sys
+from contextlib import suppress
 from pathlib import Path
+from socket import AF_INET, AF_INET6, socket
 
 import pytest
 
@@ -9,9 +13,9 @@ from tests import http_run
 from tests.agent_run import until
 from tests.http_run import Door
 from tests.web_run import Browser, _quoted, door, me
-from vaultmem import Vault
+from vaultmem import Vault, paths
 from vaultmem.errors import NoteChangedError
-from vaultmem_web import sessions
+from vaultmem_web import app, sessions
 
 __all__ = ["door", "me"]  # fixtures
 
@@ -111,15 +115,6 @@ def test_of_several_that_are_chosen_none_is_approved_or_merged_with_a_text_nobod
     assert me.send("POST", "/ui/merge", b"id=a&id=b").status == 403, "a form of another site"
 
 
-def test_what_is_held_back_is_read_before_it_is_approved(me: Browser) -> None:
-    text = "The chandler gives a discount on anchors."
-    me.door.ask("write", content=text, source="https://example.org")
-    shown = me.get("/ui/tell?q=chandler+discount&as=codex")
-    held = shown[shown.index("Not told") : shown.index("Why these")]
-    assert text.rstrip(".") in held
-    assert re.search(r'name="id" value="[-0-9a-f]{36}\t\w+"', held)
-
-
 def test_a_memory_goes_with_all_that_was_derived_from_it(me: Browser) -> None:
     made = [me.door.ask("write", content="The sextant came from aunt Greta.").data]
     for text in ("Greta once sailed the sound alone.", "A spare compass lies behind the stove."):
@@ -166,20 +161,6 @@ def test_looking_does_not_count_as_reading(me: Browser) -> None:
         me.get("/ui/tell?q=spare+fuse&as=claude")
     row = next(one for one in me.door.ask("list").data["memories"] if one["id"] == made["id"])
     assert row["access_count"] == 0
-
-
-def test_what_would_be_told_is_what_is_told(me: Browser) -> None:
-    me.door.ask("write", "claude", content="The pump is serviced by Ines Marquez.")
-    text = me.get("/ui/tell?q=who+services+the+pump&as=codex")
-    shown = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)[0]
-    asked = {"query": "who services the pump"}
-    call = http_run.request("tools/call", 2, name="memory_recall", arguments=asked)
-    answer = me.door.mcp(call, "codex", me.door.session("codex")).data
-    told = answer["result"]["content"][0]["text"]
-    assert "Ines Marquez" in shown
-    for line in told.splitlines():
-        if line.startswith("["):
-            assert line.replace("&", "&amp;").replace("<", "&lt;") in shown
 
 
 def test_a_rule_holds_until_it_is_taken_back_and_a_remedy_is_a_safe_one(me: Browser) -> None:
@@ -231,17 +212,154 @@ def test_a_memory_of_the_inbox_is_filed_by_its_text_unless_a_category_is_chosen(
 
 def test_a_page_lists_the_first_of_many_and_counts_all(me: Browser) -> None:
     home = me.door.folder / "home"
-    (home / "Chores.md").write_text(
-        "".join(f"- [ ] chore {at} 📅 2020-01-01\n" for at in range(60))
-    )
+    chores = "".join(f"- [ ] chore {at} 📅 2020-01-01\n" for at in range(60))
+    (home / "Chores.md").write_text(chores)
     for at in range(60):
         (home / f"Leads {at}.md").write_text("to [[Chores]], and chores\n")
     until(lambda: "50 / 60" in me.get("/ui/"))
-    assert me.get("/ui/").count("<strong>chore ") == 50
-    assert 'href="/ui/?most=500"' in me.get("/ui/")
+    today = me.get("/ui/")
+    assert today.count("<strong>chore ") == 50
+    assert 'href="/ui/?most=500"' in today
     assert me.get("/ui/?most=500").count("<strong>chore ") == 60
     note = me.get("/ui/note?path=Chores.md")
     assert "50 / 60" in note
     assert note.count(".md:1</a>") == 50
     assert 'data-part="/ui/mentions?path=Chores.md"' in note, "which reads all notes, when asked"
     assert "50 / 60" in me.get("/ui/mentions?path=Chores.md")
+
+
+def test_a_link_lets_one_browser_in_once(door: Door) -> None:
+    secret = link(door)
+    for _ in range(3):  # a preview in a mail program
+        assert Browser(door).send("GET", "/ui/enter").status == 200
+    first, second = Browser(door), Browser(door)
+    cookie = first.enter(secret)
+    assert (cookie.status, second.enter(secret).status) == (204, 410)
+    assert "HttpOnly" in cookie.headers["set-cookie"]
+    assert "SameSite=strict" in cookie.headers["set-cookie"]
+    assert "Today" in first.get("/ui/")
+    assert second.send("GET", "/ui/").status == 401
+    first.send("POST", "/ui/leave", f"csrf={first.csrf()}".encode())
+    assert first.send("GET", "/ui/").status == 401, "the session is closed"
+
+
+def test_a_link_is_over_after_a_while(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "LINK_SECONDS", -1.0)
+    assert Browser(door).enter(link(door)).status == 410
+    for _ in range(3):
+        link(door)
+    assert len(os.listdir(Path(paths.state_root(), "page-links"))) == 1, "nobody will use others"
+
+
+def test_a_second_click_on_a_link_leads_where_it_has_let_in(door: Door, me: Browser) -> None:
+    secret = link(door)
+    cookie = me.enter(secret).headers["set-cookie"]
+    again = me.enter(secret)
+    assert (again.status, again.headers.get("set-cookie")) == (204, None), cookie
+    assert Browser(door).enter(secret).status == 410
+    assert me.send("GET", "/ui").headers["location"] == "/ui/"
+
+
+def test_a_link_of_another_vault_says_what_to_type(me: Browser) -> None:
+    answer = me.enter(sessions.make_link("/notes of mine"))
+    assert answer.status == 409
+    assert b"vaultmem ui --vault '/notes of mine'" in answer.body
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.getuid() != 0, reason="gives a socket to another user"
+)
+@pytest.mark.parametrize("host", ["127.0.0.1", "::ffff:127.0.0.1"])
+def test_a_link_lets_in_no_program_of_another_user(door: Door, host: str) -> None:
+    """The list of processes shows the link with which a browser was started."""
+    secret = link(door)
+    with socket(AF_INET6 if ":" in host else AF_INET) as client:
+        client.connect((host, door.port))
+        os.fchown(client.fileno(), 65534, -1)
+        head = (
+            f"POST /ui/enter HTTP/1.1\r\nHost: {sessions.host_name()}:{door.port}\r\nX-Vaultmem: 1"
+        )
+        client.sendall(f"{head}\r\nContent-Length: {len(secret)}\r\n\r\n{secret}".encode())
+        assert b" 403 " in client.recv(1_000)
+    assert Browser(door).enter(secret).status == 204, "it was not used up"
+
+
+def test_the_name_of_the_page_is_made_again_where_half_of_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty name would be that of a request without one. Some drives have no hard links."""
+    monkeypatch.delattr(os, "link")
+    monkeypatch.setattr(paths, "state_root", lambda: str(tmp_path))
+    name = sessions.host_name()
+    assert sessions.host_name() == name
+    for half in ("", name[:9], "evil.example", f"{name}.example"):
+        (tmp_path / "page-host").write_text(half)
+        assert re.fullmatch(r"vm-[0-9a-f]{16}\.localhost", sessions.host_name())
+    assert set(os.listdir(tmp_path)) == {"page-host", ".lock"}
+
+
+def test_what_is_no_link_lets_nobody_in(door: Door) -> None:
+    for secret in ("", "x", "../../etc/passwd", "\0", "a" * 5_000, "💥"):
+        assert Browser(door).enter(secret).status in (410, 400), secret
+
+
+def test_a_session_is_for_its_host_and_port_alone(door: Door, me: Browser) -> None:
+    """Cookies know no ports, and a browser sends them to every server of a name."""
+    assert me.cookie.startswith(f"vaultmem_session_{door.port}="), "another vault has its own"
+    for host, status in (("127.0.0.1", 401), ("evil.example", 403)):  # DNS rebinding
+        other = Browser(door, host)
+        other.cookie = me.cookie
+        assert other.send("GET", "/ui/").status == status
+
+
+def test_without_a_session_there_is_only_the_entrance(door: Door) -> None:
+    stranger = Browser(door)
+    more = ["/events", "/act/delete", "/nothing", "/%2e%2e/api/v1/list", "/../metrics"]
+    static = ("../app.py", "..%2fapp.py", "zh.toml", "page.css/..", "..")
+    for path in [*app.PAGES, *more, *(f"/static/{name}" for name in static)]:
+        assert stranger.send("GET", f"/ui{path}").status in (401, 404), path
+    assert stranger.send("POST", "/ui/act/delete", b"id=x").status == 401
+    assert stranger.send("GET", "/ui/static/page.js").status == 200
+    assert door.send("GET", "/ui/", None, "me", Host=stranger.host).status == 401, "a token"
+
+
+def test_an_open_page_hears_of_changes(door: Door, me: Browser) -> None:
+    with socket(AF_INET) as client:
+        client.connect(("127.0.0.1", door.port))
+        client.settimeout(5)
+        head = f"GET /ui/events HTTP/1.1\r\nHost: {me.host}\r\nCookie: {me.cookie}\r\n\r\n"
+        client.sendall(head.encode())
+        heard = b""
+        for number in range(20):
+            door.ask("write", "me", content=f"The fog horn number {number} is on the roof.")
+            with suppress(TimeoutError):
+                heard += client.recv(10_000)
+            if re.search(rb"data: [a-z ]*memories", heard):
+                return
+    raise AssertionError(heard)
+
+
+def link(door: Door) -> str:
+    return sessions.make_link(str(door.folder / "home"))
+
+
+def test_what_would_be_told_is_what_is_told_and_what_is_held_back_is_read_before_it_is_approved(
+    me: Browser,
+) -> None:
+    me.door.ask("write", "claude", content="The pump is serviced by Ines Marquez.")
+    text = me.get("/ui/tell?q=who+services+the+pump&as=codex")
+    shown = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)[0]
+    asked = {"query": "who services the pump"}
+    call = http_run.request("tools/call", 2, name="memory_recall", arguments=asked)
+    answer = me.door.mcp(call, "codex", me.door.session("codex")).data
+    told = answer["result"]["content"][0]["text"]
+    assert "Ines Marquez" in shown
+    for line in told.splitlines():
+        if line.startswith("["):
+            assert line.replace("&", "&amp;").replace("<", "&lt;") in shown
+    outside = "The chandler gives a discount on anchors."
+    me.door.ask("write", content=outside, source="https://example.org")
+    shown = me.get("/ui/tell?q=chandler+discount&as=codex")
+    held = shown[shown.index("Not told") : shown.index("Why these")]
+    assert outside.rstrip(".") in held
+    assert re.search(r'name="id" value="[-0-9a-f]{36}\t\w+"', held)

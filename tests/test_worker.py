@@ -25,10 +25,14 @@ pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def test_what_waits_is_remembered_in_order_and_gone_from_the_queue(opened: Vault) -> None:
+    """By one worker at a time."""
     learned: list[Learned] = []
-    worker = Worker(opened, on_learned=learned.append)
+    worker, other = Worker(opened, on_learned=learned.append), Worker(opened)
     for number in range(4):
         speak(worker, f"u{number}", f"a{number}")
+    with worker.turns.claim() as is_ours:
+        assert is_ours
+        assert other.work_once() == 0
     assert worker.work_once() == 4
     assert said(opened) == ["u0", "a0", "u1", "a1", "u2", "a2", "u3", "a3"]
     assert worker.turns.count() == 0
@@ -138,15 +142,6 @@ def test_what_is_said_while_a_model_takes_its_time_is_written_at_once(opened: Va
         assert said(other) == ["I have a cat", "ok", "And a dog", "ok"], "and not a second time"
 
 
-def test_one_worker_at_a_time(opened: Vault) -> None:
-    one, other = Worker(opened), Worker(opened)
-    speak(one, "x")
-    with one.turns.claim() as is_ours:
-        assert is_ours
-        assert other.work_once() == 0
-    assert other.work_once() == 1
-
-
 def test_a_turn_that_cannot_be_remembered_is_put_aside_and_holds_up_nobody(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,12 +171,9 @@ def test_a_turn_that_cannot_be_remembered_is_put_aside_and_holds_up_nobody(
 @pytest.mark.parametrize(
     "error",
     [
-        StateError("disk full"),
-        ConfigError("no number"),
-        AgentError("busy", "it is busy"),
-        VaultmemError("slow"),
+        StateError("disk full"), ConfigError("no number"), AgentError("busy", "it is busy"), VaultmemError("slow"),
     ],
-)
+)  # fmt: skip
 def test_where_the_vault_or_the_agent_fails_turns_wait_for_as_long_as_it_takes(
     opened: Vault, monkeypatch: pytest.MonkeyPatch, error: VaultmemError
 ) -> None:
@@ -191,16 +183,13 @@ def test_where_the_vault_or_the_agent_fails_turns_wait_for_as_long_as_it_takes(
     monkeypatch.setattr(working, "learn", lambda *_, **__: (_ for _ in ()).throw(error))
     for _ in range(3 * working.TRIES):
         assert worker.work_once() == 0
-        _rested(worker)
+        # as if the rest between two tries were over
+        failed = worker._failed.items()
+        worker._failed = {key: (tries, -2 * working.REST) for key, (tries, _) in failed}
     assert worker.turns.broken() == []
     monkeypatch.setattr(working, "learn", real)
     assert worker.work_once() == 1
     assert said(opened) == ["x", "ok"]
-
-
-def _rested(worker: Worker) -> None:
-    """As if the rest between two tries were over."""
-    worker._failed = {key: (tries, -2 * working.REST) for key, (tries, _) in worker._failed.items()}
 
 
 def test_the_budget_of_calls_is_kept_and_costs_no_fact(
