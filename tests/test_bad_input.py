@@ -57,20 +57,6 @@ def test_everything_that_is_no_note(
     assert "secret.md" in shown.out
 
 
-def test_troubles_go_with_their_cause(vault: Path, write: Write, tmp_path: Path) -> None:
-    write("Good.md", "A good apple.")
-    (vault / "link.md").symlink_to("Good.md")
-    bad = write("Bad.md", b"apple \xff")
-    synced(vault)
-    (vault / "link.md").unlink()
-    synced(vault)
-    assert [path for path, _ in catalog_dump(vault)["troubles"]] == ["Bad.md"]
-    bad.write_bytes(b"apple \xc3\xa9")
-    synced(vault)
-    assert catalog_dump(vault)["troubles"] == []
-    assert_equals_rebuilt(vault, tmp_path / "scratch")
-
-
 def test_names_and_content_that_are_no_utf8(
     vault: Path, write: Write, untouched: Mark, tmp_path: Path
 ) -> None:

@@ -235,17 +235,6 @@ def test_what_another_scope_project_or_page_says_replaces_nothing(
     assert old["id"] in {memory["id"] for memory in opened.memories()}
 
 
-def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
-    files = dict([
-        memory_file("project/Old", "The API listens on port 8080.", 5),
-        memory_file("project/New", "The API listens on port 9090 now.", 1),
-        memory_file("people/Anne", "Anne lives in Ghent.", 5),
-    ])  # fmt: skip
-    plan, after = StandInView(files).run(supersede)
-    assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
-    assert after.run(supersede)[0].changes == ()
-
-
 def test_old_memories_are_compared_when_they_are_imported() -> None:
     files = dict([
         memory_file("project/Old", "The API listens on port 8080.", 50),
