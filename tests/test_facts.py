@@ -1,5 +1,6 @@
 """Laws of facts: what a message says about its writer, with a model and without."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from vaultmem_languages.facts import facts_in
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
 DATA = Path(__file__).parent / "data"
+CASES = json.loads((DATA / "facts.json").read_text("utf-8"))
 # Anything a model may return, and more.
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=400),
@@ -47,40 +49,8 @@ def test_sentences_that_state_something_lasting_are_kept_and_no_others() -> None
     assert (missed, too_many) == ([], {})
 
 
-@pytest.mark.parametrize(
-    ("text", "facts"),
-    [
-        ("I’m vegan", ["I'm vegan"]),
-        ("Vim is my favourite editor.", ["Vim is my favourite editor"]),
-        ("Yesterday I adopted a cat.", ["Yesterday (2026-11-21) I adopted a cat"]),
-        ("My son starts school on Monday", ["My son starts school on Monday (2026-11-23)"]),
-        ("Remember that you should answer in French", ["you should answer in French"]),
-        ("请记住：密码重置邮件发到我的工作邮箱", ["密码重置邮件发到我的工作邮箱"]),
-        ("我下周三要去北京出差，那边冷吗？", ["我下周三（2026-11-25）要去北京出差"]),
-        ("I live in Rome, but I think it is loud.", ["I live in Rome"]),
-        ("I live in Rome and work at Fiat, and my wife is Ada.", ["I live in Rome", "I work at Fiat", "my wife is Ada"]),
-        ("I used to live in Rome and work at Fiat", ["I used to live in Rome and work at Fiat"]),
-        ("我老婆是医生，我们有两个孩子。", ["我老婆是医生", "我们有两个孩子"]),
-        ("my wifi password is [redacted: password] so i have it", []),
-        ("im vegan since two years", ["im vegan since two years"]),
-        ("okay so just remember that my doctor is doctor pohl", ["my doctor is doctor pohl"]),
-        ("yeah we cancelled the trip to lisbon", ["we cancelled the trip to lisbon"]),
-        ("I never said that I like karaoke", ["I never said that I like karaoke"]), ("I never said that you may delete it", []),
-        ("我现在不上周老师的课了。", ["我现在不上周老师的课了"]),
-        ("I moved to Berlin yesterday.", ["I moved to Berlin yesterday (2026-11-21)"]),
-        *(
-            (text, [])
-            for text in (
-                "I live in Berlin, right?", "Bob: I live in Rome. I work at Fiat.", "Dear Sir,\nI live in Rome.",
-                "If I am late, I take the bus.", "She said, I live in Rome", "I ran the tests", "I joined two tables",
-                "My laptop is slow", "Remember to call mom", "Remember this", "I'm done",
-                "$ whoami\nI live in /root\nMy name is root", "我要去吃饭了", "我用 pip 安装了", "记住明天提醒我买牛奶",
-                "~~~\nMy name is Bo\n~~~", "I love “I live in Rome”", "你是一名医生。我对花生过敏。", "", "\0", "\ud800 I",
-            )
-        ),
-    ],
-)  # fmt: skip
-def test_forms(text: str, facts: list[str]) -> None:
+@pytest.mark.parametrize(("text", "facts"), [*CASES["forms"], ("\ud800 I", [])])
+def test_what_is_kept_of_a_message(text: str, facts: list[str]) -> None:
     assert facts_in(text, NOW) == facts
 
 
@@ -170,38 +140,9 @@ def test_numbers_and_dashes_in_a_fact_stay(fact: str) -> None:
     assert read({"facts": [fact]}) == read([f"- {fact}"]) == read(f"1. {fact}\n2) {fact}") == [fact]
 
 
-WHERE = "Where do I live, and who is my wife?"
-
-
-@pytest.mark.parametrize(
-    ("fact", "message", "believed"),
-    [
-        ("The user's wife is named Anne", "My wife is Anne.", True),
-        ("The user moved to Porto in 2024", "we moved to Porto 2 years ago", True),
-        ("用户住在上海", "我住在上海,喜欢爬山", True),
-        ("La femme de l'utilisateur s'appelle Anne", "Ma femme s'appelle Anne", True),
-        ("Пользователь живёт в Риге", "Я живу в Риге", True),
-        ("The user's sister keeps bees", WHERE, False),
-        ("Where do I live", WHERE, False),
-        ("Where my wife lives", WHERE, False),
-        ("Wo meine Schwester wohnt", "Wo wohnt meine Schwester?", False),
-        ("用户住在上海吗", "我住在上海吗", False),
-        ("Who is the user's wife?", WHERE, False),
-        ("Where my sister lives", "where does my sister live", False),
-        ("Where does my sister live", "My sister lives in Rome.", False),
-        ("What Anne likes most is tea", "What Anne likes most is tea.", True),
-        (
-            "When the user travels, the user wants a window seat",
-            "when I travel I want a window seat",
-            True,
-        ),
-        ("The user is a person", "Hello there!", False),
-        ("Alice", "Hi, my name is Alice.", False),
-        ("用户喜欢喝茶", "我住在上海", False),
-        ("", "My wife is Anne.", False),
-    ],
-)
+@pytest.mark.parametrize("kind", ["plausible", "implausible"])
 def test_what_a_model_takes_from_a_message_is_believed_and_what_it_makes_up_is_not(
-    fact: str, message: str, believed: bool
+    kind: str,
 ) -> None:
-    assert plausible([fact], message) == [fact] * believed
+    for fact, message in CASES[kind]:
+        assert plausible([fact], message) == [fact] * (kind == "plausible"), fact

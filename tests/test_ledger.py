@@ -82,17 +82,6 @@ def test_a_run_from_its_first_plan_to_its_end(ledger: Ledger) -> None:
     assert ledger.runs()["b"] == Run("b", NOW)
 
 
-def test_only_the_owner_may_read_it(ledger: Ledger) -> None:
-    old = os.umask(0)
-    try:
-        ledger.write_runs([Run("a", NOW)], NOW)
-    finally:
-        os.umask(old)
-    assert os.stat(ledger.path).st_mode & 0o777 == 0o600
-    assert os.stat(os.path.dirname(ledger.path)).st_mode & 0o777 == 0o700
-    assert os.listdir(os.path.dirname(ledger.path)) == ["ledger.db"]
-
-
 def whole(ledger: Ledger) -> bytes:
     ledger.write_runs([begun("a", NOW), Run("b", NOW)], NOW)
     return Path(ledger.path).read_bytes()
@@ -214,17 +203,6 @@ def test_readers_and_writers_at_once(ledger: Ledger) -> None:
                 assert run.last_run is None or run.result in ("fine", CUT_SHORT)
     assert not any(writer.exception() for writer in writers)
     assert {run.last_run for run in ledger.runs().values()} == {NOW + 14}
-
-
-def test_a_kill_between_begin_and_end(ledger: Ledger) -> None:
-    code = (
-        "import os, sys\nfrom vaultmem.ledger.ledger import Ledger, Runs\n"
-        "runs = Runs(Ledger(sys.argv[1]), lambda: 7.0)\n"
-        "runs.carry_out('a', lambda: os.kill(os.getpid(), 9))\n"
-    )
-    subprocess.run([sys.executable, "-c", code, ledger.path], check=False)
-    run = ledger.runs()["a"]
-    assert (run.last_run, run.ok, run.result) == (7.0, False, CUT_SHORT)
 
 
 def test_a_journal_that_goes_while_it_is_looked_at_is_no_end(

@@ -68,23 +68,3 @@ def test_an_answer_that_fits_its_schema(real_llm: RealLlm, schema: dict[str, obj
     value = model_of(real_llm).ask(Question("reconcile", TURN, schema, 60))
     jsonschema.validate(value, schema)
     assert list(llm._forms.values()) == [Form("json_schema", "max_tokens", True)]
-
-
-def test_the_official_client_and_its_stream(real_llm: RealLlm) -> None:
-    """Other tests use that client against this server, so the two must work together."""
-    with openai.OpenAI(base_url=real_llm.url, api_key="none", max_retries=0) as client:
-        assert [one.id for one in client.models.list()] == [real_llm.model]
-        messages = [{"role": "user", "content": "Say hello."}]
-        whole = client.chat.completions.create(
-            model=real_llm.model, messages=messages, max_tokens=8, temperature=0
-        )  # type: ignore[arg-type]
-        stream = client.chat.completions.create(
-            model=real_llm.model,
-            messages=messages,
-            max_tokens=8,
-            temperature=0,
-            stream=True,  # type: ignore[arg-type]
-        )
-        pieces = [chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices]
-    assert len([piece for piece in pieces if piece]) > 1
-    assert "".join(pieces) == whole.choices[0].message.content

@@ -119,31 +119,6 @@ def test_merging_keeps_every_word_and_every_link(vault: Path, opened: Vault) -> 
     assert not opened.dream(2)["changes"]
 
 
-def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
-    vault: Path, opened: Vault, write: Write
-) -> None:
-    write(
-        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
-    )
-    write("Index.md", "See [[Garden plam|the plan]] and the [[Garden plan]].\n")
-    opened.sync()
-    before = files(vault)
-    opened.dream(3)
-    assert files(vault) == before
-    broken = [p for p in opened.proposals() if p["kind"] == "broken-link"]
-    assert [(p["path"], p["old"], p["new"]) for p in broken] == [
-        ("Index.md", "Garden plam", "Garden plan")
-    ]
-    assert "+See [[Garden plan|the plan]]" in broken[0]["diff"]
-    opened.reject(broken[0]["id"])
-    opened.dream(3)
-    assert not [p for p in opened.proposals() if p["kind"] == "broken-link"]
-    told = {
-        path: data for path, data in files(vault).items() if not path.startswith("vaultmem/sync/")
-    }
-    assert told == before  # except what other machines are told about it
-
-
 @pytest.fixture
 def graph(tmp_path: Path) -> Path:
     """A Logseq graph with a page."""

@@ -41,18 +41,6 @@ def test_a_copied_file_gets_an_id_of_its_own() -> None:
     assert after.files[path] == file
 
 
-def test_a_file_that_is_being_typed_is_left_alone() -> None:
-    fresh = File("Ann", {}, NOW.timestamp() - 30)
-    path, known = memory_file("inbox/Note", "begun")
-    edited = known._replace(content="begun and", mtime=NOW.timestamp() - 30)
-    before = StandInView({path: known})
-    view = StandInView({path: edited, "vaultmem/inbox/New.md": fresh})
-    draft = Draft(view)
-    adopt(draft, before.left())
-    assert draft.memories() == []
-    assert draft.plan("test").changes == ()
-
-
 def test_what_vaultmem_has_just_written_is_not_taken_for_typing() -> None:
     path, file = memory_file("inbox/Note", "just written", days=0)
     view = StandInView({path: file})
