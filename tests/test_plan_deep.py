@@ -80,65 +80,36 @@ def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
     assert put_away.run(make_reminders)[0].changes == ()
 
 
-@pytest.mark.parametrize(
-    ("content", "properties"),
-    [
-        ("Remind me to call Bob on 5 December 2025.", {}),  # over
-        ("Remind me to call Bob on 5 December 2026.", {"remind": "2026-12-04"}),
-        ("- [ ] remind Bob 📅 2026-12-05", {}),  # is already a reminder
-        ("```\nremind me on 5 December 2026\n```", {}),
-    ],
-)
-def test_what_makes_no_reminder(content: str, properties: dict[str, Value]) -> None:
-    assert (
-        StandInView(dict([memory_file("project/A", content, 2, **properties)]))
-        .run(make_reminders)[0]
-        .changes
-        == ()
-    )
+REMIND, END = "remind", "expires_at"
 
 
 @pytest.mark.parametrize(
-    ("content", "end"),
+    ("content", "properties", "given"),
     [
-        ("I'm in Lisbon for work from 12 December until 18 December.", "2026-12-19T00:00:00Z"),
-        ("The pool is closed till the end of the year.", "2027-01-01T00:00:00Z"),
-        ("Jonas works nights until Sunday (2026-11-22).", "2026-11-23T00:00:00Z"),
-        ("You can reach me on 0351 555 019 until 5 pm on 1 December", "2026-12-01T17:00:00Z"),
+        ("Remind me to call Bob on 5 December 2025.", {}, {}),  # over
+        ("Remind me to call Bob on 5 December 2026.", {REMIND: "2026-12-04"}, {}),
+        ("- [ ] remind Bob 📅 2026-12-05", {}, {}),  # is already a reminder
+        ("```\nremind me on 5 December 2026\n```", {}, {}),
+        ("Finish the report until 4 December.", {}, {REMIND: "2026-12-04"}),
+        ("I'm in Lisbon for work from 12 December until 18 December.", {}, {END: "2026-12-19T00:00:00Z"}),
+        ("The pool is closed till the end of the year.", {}, {END: "2027-01-01T00:00:00Z"}),
+        ("Jonas works nights until Sunday (2026-11-22).", {}, {END: "2026-11-23T00:00:00Z"}),
+        ("You can reach me on 0351 555 019 until 5 pm on 1 December", {}, {END: "2026-12-01T17:00:00Z"}),
+        ("In Lisbon until 18 December. My hotel is the Casa Balthazar.", {}, {REMIND: "2026-12-18"}),
+        ("Until 18 December I am in Lisbon, then in Porto.", {}, {REMIND: "2026-12-18"}),
+        ("In Lisbon until 18 December.", {"decay_policy": "stable"}, {}),  # the person has kept it
+        ("In Lisbon until 18 December.", {END: "2026-12-10T00:00:00Z"}, {}),
     ],
-)
-def test_what_says_until_when_it_holds_ends_then_and_reminds_of_nothing(
-    content: str, end: str
-) -> None:
-    plan, after = StandInView(dict([memory_file("date/A", content, 2)])).run(make_reminders)
-    (change,) = plan.changes
-    assert change.properties["expires_at"] == end
-    assert "remind" not in change.properties
-    assert after.run(make_reminders)[0].changes == ()
-
-
-@pytest.mark.parametrize(
-    ("content", "properties"),
-    [
-        ("In Lisbon until 18 December. My hotel is the Casa Balthazar.", {}),
-        ("Until 18 December I am in Lisbon, then in Porto.", {}),
-        ("In Lisbon until 18 December.", {"decay_policy": "stable"}),  # the person has kept it
-        ("In Lisbon until 18 December.", {"expires_at": "2026-12-10T00:00:00Z"}),
-    ],
-)
-def test_what_says_more_or_was_kept_does_not_end(
-    content: str, properties: dict[str, Value]
+)  # fmt: skip
+def test_what_is_to_be_done_by_a_day_reminds_and_what_holds_until_a_day_ends(
+    content: str, properties: dict[str, Value], given: dict[str, Value]
 ) -> None:
     view = StandInView(dict([memory_file("date/A", content, 2, **properties)]))
-    assert not any(
-        "expires_at" in change.properties for change in view.run(make_reminders)[0].changes
-    )
-
-
-def test_what_is_to_be_done_until_a_day_is_a_reminder() -> None:
-    view = StandInView(dict([memory_file("date/A", "Finish the report until 4 December.", 2)]))
-    (change,) = view.run(make_reminders)[0].changes
-    assert change.properties["remind"] == "2026-12-04"
+    plan, after = view.run(make_reminders)
+    times = [{key: one.properties.get(key) for key in (REMIND, END)} for one in plan.changes]
+    found = [{key: at for key, at in each.items() if at} for each in times if any(each.values())]
+    assert found == [given] * bool(given)
+    assert after.run(make_reminders)[0].changes == ()
 
 
 def test_its_own_output_is_not_read() -> None:

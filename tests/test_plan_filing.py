@@ -44,34 +44,24 @@ def test_what_is_plain_is_filed_with_its_reason(content: str, category: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("content", "remind"),
+    ("place", "content", "days", "remind"),
     [
-        ("Reminder: meeting with Emma tomorrow at 15:00 about the contract", "2026-11-23T15:00"),
-        ("Meeting with Emma tomorrow at 15:00 about the contract, don't forget the reminder", "2026-11-23T15:00"),
-        ("提醒：明天下午三点和李雷开会", "2026-11-23T15:00"),
+        ("inbox", "Reminder: meeting with Emma tomorrow at 15:00 about the contract", 0.01, "2026-11-23T15:00"),
+        ("inbox", "Meeting with Emma tomorrow at 15:00 about the contract, don't forget the reminder", 0.01, "2026-11-23T15:00"),
+        ("inbox", "提醒：明天下午三点和李雷开会", 0.01, "2026-11-23T15:00"),
+        ("reminders", "Call Emma tomorrow at 15:00", 0.01, "2026-11-23T15:00"),
+        ("reminders", "2026-12-01 09:00 renew the certificate", 100, "2026-12-01T09:00"),
+        ("reminders", "每周一早上9点开会", 100, "2026-11-23T09:00"),
+        ("reminders", "Call Emma tomorrow at 15:00", 30, None),  # past
+        ("reminders", "Renew the certificate", 1, None),
     ],
 )  # fmt: skip
-def test_what_is_filed_as_a_reminder_says_when(content: str, remind: str) -> None:
-    path, file = only(inbox(content, days=0.01).run(file_inbox)[1])
-    assert path == "reminders/Note.md"
-    assert file.properties["remind"] == remind
-
-
-@pytest.mark.parametrize(
-    ("content", "days", "remind"),
-    [
-        ("Call Emma tomorrow at 15:00", 0.01, "2026-11-23T15:00"),
-        ("2026-12-01 09:00 renew the certificate", 100, "2026-12-01T09:00"),
-        ("每周一早上9点开会", 100, "2026-11-23T09:00"),
-        ("Call Emma tomorrow at 15:00", 30, None),  # past
-        ("Renew the certificate", 1, None),
-    ],
-)
-def test_a_file_put_among_the_reminders_says_when(
-    content: str, days: float, remind: str | None
+def test_what_is_filed_or_put_among_the_reminders_says_when(
+    place: str, content: str, days: float, remind: str | None
 ) -> None:
-    view = StandInView(dict([memory_file("reminders/Note", content, days)]))
-    _, file = only(view.run(file_inbox)[1])
+    view = StandInView(dict([memory_file(f"{place}/Note", content, days)]))
+    path, file = only(view.run(file_inbox)[1])
+    assert path == "reminders/Note.md"
     assert file.properties.get("remind") == remind
 
 

@@ -1,7 +1,6 @@
 """Memories that say the same become one; those that only look alike do not, and nothing is lost."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given, settings
@@ -47,37 +46,40 @@ def are_one(view: StandInView) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "cosine", "same"),
     [
-        ("user prefers dark mode", "user prefers dark mode\n"),
-        ("User prefers dark mode", "user  prefers dark mode"),  # the same opening
-        (LONG, LONG + " Ask Anne."),
-        (LONG, LONG.replace("small", "little")),
-        (
-            "部署分支是 main，发布前要先跑完整的测试。",
-            "部署分支是 main，发布前要先跑完整的测试。\n\n",
-        ),
-    ],
-)
-def test_the_same_in_other_words_is_one(one: str, other: str) -> None:
-    assert are_one(pair(one, other))
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (LONG + " It takes 20 minutes.", LONG + " It takes 40 minutes."),
-        (LONG + " Ask Anne.", LONG + " Ask Bob."),
-        (LONG, LONG.replace("needs the key", "does not need it") + " Ask Anne."),
+        ("user prefers dark mode", "user prefers dark mode\n", None, True),
+        ("User prefers dark mode", "user  prefers dark mode", None, True),  # the same opening
+        (LONG, LONG + " Ask Anne.", None, True),
+        (LONG, LONG.replace("small", "little"), None, True),
+        ("部署分支是 main，发布前要先跑完整的测试。", "部署分支是 main，发布前要先跑完整的测试。\n\n", None, True),
+        (LONG + " It takes 20 minutes.", LONG + " It takes 40 minutes.", None, False),
+        (LONG + " Ask Anne.", LONG + " Ask Bob.", None, False),
+        (LONG, LONG.replace("needs the key", "does not need it") + " Ask Anne.", None, False),
         ("Minutes of the weekly meeting. " * 4 + "We spoke of boats, tides and the harbour for a long while.",
          "Minutes of the weekly meeting. " * 4 + "Tomatoes want sun, water, patience; basil grows beside them,"
-         " and nobody should forget to cut the lower leaves off before the first rain of the summer comes."),
-        ("the deploy branch is main", "the deploy branch is release"),
-        ("🙂", "🙃"),
+         " and nobody should forget to cut the lower leaves off before the first rain of the summer comes.", None, False),
+        ("the deploy branch is main", "the deploy branch is release", None, False),
+        ("🙂", "🙃", None, False),
+        ("dark mode is what the user likes best", "what the user likes best is dark mode", 0.96, True),
+        ("dark mode is what the user likes best", "what the user likes best is dark mode", 0.8, True),
+        ("dark mode is what the user likes best", "dark mode is what the user likes least", 0.99, False),
+        ("port 8100 is taken by the proxy", "the proxy has taken port 8200", 0.99, False),
+        ("ask Anne about the invoices", "about invoices, ask Bob", 0.99, False),
+        ("the user does not like meetings", "the user likes meetings", 0.99, False),
+        ("ask Anne about the invoices", "ask about the invoices", 0.99, False),
+        ("小王喜欢喝茶", "小李喜欢喝茶", 0.99, False),
+        ("call home today", "call home tomorrow", 0.99, False),
     ],
 )  # fmt: skip
-def test_what_differs_in_a_number_a_name_or_its_rest_is_two(one: str, other: str) -> None:
-    assert not are_one(pair(one, other))
+def test_the_same_in_other_words_is_one_and_a_model_alone_is_not_believed(
+    one: str, other: str, cosine: float | None, same: bool
+) -> None:
+    """What differs in a number, a name or its rest is two."""
+    view = pair(one, other)
+    if cosine is not None:
+        view.cosines = lambda _one, _other: cosine
+    assert are_one(view) == same
 
 
 APART: list[dict[str, Value]] = [
@@ -132,30 +134,6 @@ def test_two_writers_of_one_statement_share_the_memory_that_is_told_to_all_and_i
         assert left.properties.get(key) == files[path].properties.get(key)
     assert left.created == pytest.approx(min(file.mtime for file in files.values()))
     assert left.expires is None, "the longer life of the two"
-
-
-def near(value: float) -> Callable[[str, str], float]:
-    return lambda _one, _other: value
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "cosine", "same"),
-    [
-        ("dark mode is what the user likes best", "what the user likes best is dark mode", 0.96, True),
-        ("dark mode is what the user likes best", "what the user likes best is dark mode", 0.8, True),
-        ("dark mode is what the user likes best", "dark mode is what the user likes least", 0.99, False),
-        ("port 8100 is taken by the proxy", "the proxy has taken port 8200", 0.99, False),
-        ("ask Anne about the invoices", "about invoices, ask Bob", 0.99, False),
-        ("the user does not like meetings", "the user likes meetings", 0.99, False),
-        ("ask Anne about the invoices", "ask about the invoices", 0.99, False),
-        ("小王喜欢喝茶", "小李喜欢喝茶", 0.99, False),
-        ("call home today", "call home tomorrow", 0.99, False),
-    ],
-)  # fmt: skip
-def test_a_model_alone_is_not_believed(one: str, other: str, cosine: float, same: bool) -> None:
-    view = pair(one, other)
-    view.cosines = near(cosine)
-    assert are_one(view) == same
 
 
 def test_the_one_that_is_read_most_takes_all_in() -> None:

@@ -97,16 +97,23 @@ def test_one_process_at_a_time_is_the_worker_and_a_killed_one_is_replaced(turns:
         assert is_ours
 
 
+WRONG: tuple[dict[str, object], ...] = (
+    {"id": derived_id("other")}, {"user": 5}, {"began": "soon"}, {"assistant": ["x"]}
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"id": "x"}', b"[" * 100_000, b'{"user": 1}']
+    "data", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"id": "x"}', b"[" * 100_000, *WRONG]
 )
 def test_a_damaged_file_is_set_aside_and_told_and_the_others_are_read(
-    turns: Turns, data: bytes, caplog: pytest.LogCaptureFixture
+    turns: Turns, data: bytes | dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Also one under a false name or with wrong types."""
     turns.begin("c", "one", 1.0)
-    broken = turns.begin("c", "two", 2.0)
+    path = Path(turns.folder) / turns.begin("c", "two", 2.0).name
     turns.begin("c", "three", 3.0)
-    path = Path(turns.folder) / broken.name
+    if isinstance(data, dict):
+        data = json.dumps({**json.loads(path.read_text()), **data}).encode()
     path.write_bytes(data)
     with caplog.at_level(logging.ERROR, "vaultmem.turns"):
         assert [one.user for one in turns.waiting()] == ["one", "three"]
@@ -115,22 +122,6 @@ def test_a_damaged_file_is_set_aside_and_told_and_the_others_are_read(
     assert Path(kept).read_bytes() == data
     assert [one.user for one in turns.waiting()] == ["one", "three"]
     assert turns.count() == 2
-
-
-def test_a_file_under_a_false_name_or_with_wrong_types_is_set_aside(turns: Turns) -> None:
-    item = turns.begin("c", "x", 1.0)
-    path = Path(turns.folder) / item.name
-    told = json.loads(path.read_text())
-    for change in (
-        {"id": derived_id("other")},
-        {"user": 5},
-        {"began": "soon"},
-        {"assistant": ["x"]},
-    ):
-        path.write_text(json.dumps({**told, **change}))
-        assert turns.waiting() == []
-        assert len(turns.broken()) == 1
-        os.unlink(turns.broken()[0])
 
 
 def test_nobody_else_can_read_it_and_no_link_is_followed(turns: Turns, tmp_path: Path) -> None:
