@@ -24,7 +24,7 @@ from vaultmem.notes import pages
 from vaultmem.notes.frontmatter import split
 
 Write = Callable[..., Path]
-ASSISTANTS, EACH = 20, some(15)
+ASSISTANTS, EACH = 20, some(9)
 PROCESSES = 4
 
 WRITER = """
@@ -72,7 +72,7 @@ def test_twenty_assistants_at_once_lose_nothing(vault: Path) -> None:
             {f"a{n}": EACH for n in range(ASSISTANTS)}
         )
         until(agent.is_current)
-        assert len(agent.search("a7x4")) == 1
+        assert len(agent.search("a7x2")) == 1
 
 
 def test_without_an_agent_they_wait_for_each_other(vault: Path) -> None:
