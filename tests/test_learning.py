@@ -72,7 +72,7 @@ def test_only_the_words_of_the_user_make_facts(opened: Vault) -> None:
 
 
 @pytest.mark.parametrize(
-    "failure", [LlmError("it is down"), "prose without any fact", {"facts": "?"}, [], None, 5]
+    "failure", [LlmError("it is down"), "prose without any fact", {"facts": "?"}, None]
 )
 def test_a_model_that_fails_costs_no_turn(opened: Vault, failure: object) -> None:
     model = Scripted(facts=failure)
@@ -126,7 +126,7 @@ def test_a_model_decides(opened: Vault, strategy: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     "answer",
-    [LlmError("timeout"), None, "sorry", [], {"decisions": [{"id": 77, "event": "DELETE"}]}, {"decisions": [{"id": -1, "event": "UPDATE", "text": "x"}]}, [[[]]], {"x": 1}],
+    [LlmError("timeout"), None, {"decisions": [{"id": 77, "event": "DELETE"}]}, {"decisions": [{"id": -1, "event": "UPDATE", "text": "x"}]}, [[[]]]],
 )  # fmt: skip
 def test_whatever_comes_back_no_new_fact_is_lost_and_no_old_one(
     opened: Vault, answer: object

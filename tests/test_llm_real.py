@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import jsonschema
 import pytest
 
-from tests.lazy import Lazy
 from tests.real_llm import RealLlm
 from vaultmem import config
 from vaultmem.adapter.services import Message, Model, Question
+from vaultmem.errors import LlmError
 from vaultmem_chat.llm import llm
 from vaultmem_chat.llm.llm import Form
-
-openai = Lazy("openai")
 
 EVENTS = {
     "type": "array",
@@ -68,3 +67,21 @@ def test_an_answer_that_fits_its_schema(real_llm: RealLlm, schema: dict[str, obj
     value = model_of(real_llm).ask(Question("reconcile", TURN, schema, 60))
     jsonschema.validate(value, schema)
     assert list(llm._forms.values()) == [Form("json_schema", "max_tokens", True)]
+
+
+def test_a_schema_that_the_server_does_not_take(real_llm: RealLlm) -> None:
+    """It answers 400, and a simpler way is found."""
+    odd = {"type": "array", "items": {"type": "nonsense"}}
+    with suppress(LlmError):  # eight tokens are hardly JSON
+        model_of(real_llm).ask(Question("facts", TURN, odd, 8))
+    assert all(form.schema != "json_schema" for form in llm._forms.values())
+    assert llm._forms
+
+
+def test_too_little_time(real_llm: RealLlm) -> None:
+    """The schema prevents the model from stopping earlier."""
+    long = {"type": "array", "minItems": 300, "items": {"enum": ["a hundred and twenty-one", 121]}}
+    with pytest.raises(LlmError, match=r"took longer than 1 s"):
+        model_of(real_llm, TIMEOUT="1s").ask(
+            Question("facts", (Message("user", "Count."),), long, 4_000)
+        )

@@ -96,16 +96,6 @@ def test_what_is_added_is_in_the_ledger_and_on_the_page(vault: Path, style: str)
     assert machine.file.stat().st_mtime_ns == before
 
 
-def test_the_ledger_has_it_before_the_page(machine: Machine, file: Path) -> None:
-    file.mkdir(parents=True)
-    machine.add(DONE)
-    assert machine.record.answers() == {DONE.id: DONE}
-    assert "is not a file" in machine.record.settle(set(), NOW)[0]
-    file.rmdir()
-    assert machine.record.settle(set(), NOW) == []
-    assert DONE.id in file.read_text("utf-8")
-
-
 def test_a_clock_that_is_off_by_a_year_loses_nothing_and_is_told(
     machine: Machine, second: Machine
 ) -> None:
@@ -220,25 +210,28 @@ def test_a_link_leads_nowhere(machine: Machine, file: Path, tmp_path: Path, what
     assert set(machine.record.answers()) == {IDS[5]}
 
 
-def test_a_file_that_cannot_be_written_is_told(machine: Machine, file: Path) -> None:
+@pytest.mark.parametrize("what", ["read-only", "download it", "is not a file"])
+def test_a_page_that_cannot_be_written_is_told_and_the_ledger_has_it(
+    machine: Machine, file: Path, what: str
+) -> None:
+    """Closed, taken away by iCloud, or a folder: nothing is written beside it."""
     machine.add(DONE)
-    file.chmod(0o444)
+    aside = file.with_name(f".{file.name}.{'icloud' if what == 'download it' else 'aside'}")
+    if what == "read-only":
+        file.chmod(0o444)
+    else:
+        file.rename(aside)
+    if what == "is not a file":
+        file.mkdir()
     machine.add(SNOOZED)
-    assert "read-only" in machine.settle()[0]
+    assert what in machine.settle()[0]
+    assert file.is_file() == (what == "read-only")
     assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
+    if what == "is not a file":
+        file.rmdir()
+    if aside.exists():
+        aside.rename(file)
     file.chmod(0o644)
-    assert machine.settle() == []
-
-
-def test_what_icloud_has_taken_away_is_not_written_beside_it(machine: Machine, file: Path) -> None:
-    machine.add(DONE)
-    placeholder = file.with_name(f".{file.name}.icloud")
-    file.rename(placeholder)
-    machine.add(SNOOZED)
-    assert "download it" in machine.settle()[0]
-    assert not file.exists()
-    assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
-    placeholder.rename(file)
     assert machine.settle() == []
     assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, SNOOZED.id}
 
