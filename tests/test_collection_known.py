@@ -92,15 +92,6 @@ def filled(folder: Folder) -> Folder:
 
 
 @pytest.mark.parametrize(
-    "given",
-    [ONE, ONE.upper(), "1111", "11111111-0000", "ann's TEA", "[[Ann's tea]]", "[[ann's tea|so]]", " Ann's tea ",
-     "vaultmem/people/Ann's tea.md", "vaultmem/people/Ann's tea", "people/Ann's tea", "people/ann's tea.MD"],
-)  # fmt: skip
-def test_a_memory_is_found_by_id_path_and_title(filled: Folder, given: str) -> None:
-    assert filled.known.find(given).id == ONE
-
-
-@pytest.mark.parametrize(
     ("given", "said"),
     [
         ("111", "nothing has the id, title or path '111'; vaultmem list shows what there is"),
@@ -128,19 +119,6 @@ def test_restore_looks_among_deleted_memories(filled: Folder) -> None:
     ):
         with pytest.raises(NoteNotFoundError, match=said):
             filled.known.find(given, archived=True)
-
-
-def test_what_could_be_several_is_said(filled: Folder) -> None:
-    filled.memory("vaultmem/skills/Ann's tea.md", "1111ffff", "Another")
-    filled.known.refresh()
-    for given in ("1111", "Ann's tea"):
-        with pytest.raises(NoteNotFoundError) as raised:
-            filled.known.find(given)
-        assert (
-            f"{given!r} could mean 2 memories: 11111111 Ann's tea, 1111ffff Ann's tea; give more of the id"
-            in str(raised.value)
-        )
-    assert filled.known.find("1111f").id == "1111ffff"
 
 
 def test_contents_are_found_by_likeness(filled: Folder) -> None:

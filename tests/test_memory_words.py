@@ -150,9 +150,16 @@ def two(vault: Path) -> None:
 
 def test_a_memory_is_meant_by_id_title_or_path(vault: Path) -> None:
     two(vault)
-    for name in (ONE, *"abcd1 first [[First]] vaultmem/knowledge/First.md knowledge/First".split()):
+    paths = (
+        "vaultmem/knowledge/First.md vaultmem/knowledge/First knowledge/First knowledge/first.MD"
+    )
+    titles = ("FIRST", "[[First]]", "[[first|so]]", " First ")
+    for name in (ONE, ONE.upper(), "abcd1", "abcd1111-0000", *titles, *paths.split()):
         assert done(vault, "read", name)["id"] == ONE, name
-    assert "could mean 2 memories" in refused(vault, "delete", "abcd")
+    said_of_both = (
+        "'abcd' could mean 2 memories: abcd1111 First, abcd2222 Second; give more of the id"
+    )
+    assert said_of_both in refused(vault, "delete", "abcd")
     assert "Memory not found" in refused(vault, "tag", "abc", "x")
     for command in ("read", "get", "delete", "restore", "reinforce"):
         assert "ID is missing" in refused(vault, command, code=2)
