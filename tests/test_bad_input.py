@@ -1,6 +1,7 @@
 """Whatever the vault, the disk and the state folder look like: one clear line or a repaired index, and no byte of a
 note changes."""
 
+import json
 import os
 import socket
 from functools import partial
@@ -212,3 +213,17 @@ def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> Non
     (tmp_path / "unplugged").rename(vault)
     assert sync_cli(vault).code == 0
     assert catalog_dump(vault) == before
+
+
+def test_most_notes_removed(vault: Path, write: Write, tmp_path: Path) -> None:
+    for number in range(60):
+        write(f"Note {number}.md", f"apple {number}")
+    synced(vault)
+    for number in range(25):
+        (vault / f"Note {number}.md").unlink()
+    ended = on(vault, "sync", "--no-embed", "--format", "json")
+    assert ended.code == 1
+    assert "--confirm-removals" in json.loads(ended.err)["error"]
+    confirmed = on(vault, "sync", "--no-embed", "--confirm-removals", "--format", "json")
+    assert confirmed.data["removed"] == 25
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
