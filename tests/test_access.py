@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.access_run import vault
 from tests.cli_run import ran
+from tests.mcp_run import line
 from vaultmem import Vault
 from vaultmem.api.mcp import Protocol, Settled
 from vaultmem.api.tool import Call
@@ -48,13 +49,8 @@ READERS: dict[tuple[str, str], set[str]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_the_table(reader: tuple[str, str]) -> None:
     who = viewer(reader[0], [reader[1]])
-    seen = {
-        scope
-        for scope in SCOPES
-        if not access.hidden(
-            {"private": True} if scope == "private" else {"scope": scope}, who, memory=True
-        )
-    }
+    marks = {one: {"private": True} if one == "private" else {"scope": one} for one in SCOPES}
+    seen = {one for one in SCOPES if not access.hidden(marks[one], who, memory=True)}
     assert seen == READERS[reader]
 
 
@@ -77,12 +73,11 @@ def test_the_person_sees_everything_and_nobody_what_is_private(
 
 def test_every_program_that_is_connected_is_a_known_assistant() -> None:
     assert HARNESSES.keys() <= {*access.KNOWN_ASSISTANTS}, "its memories would come from elsewhere"
-    for name, harness in HARNESSES.items():
-        assert access.canonical_name(harness.title) == name
     assert SETTINGS["recall.trust"].default == CONNECTED
-    assert [access.canonical_name(one) for one in ("codex-mcp-client", "gemini-cli-mcp-client", "github-copilot", "Me")] == [
-        "codex", "gemini", "copilot", "me",
-    ]  # fmt: skip
+    others = {"codex-mcp-client": "codex", "gemini-cli-mcp-client": "gemini", "github-copilot": "copilot", "Me": "me"}  # fmt: skip
+    titles = {harness.title: name for name, harness in HARNESSES.items()}
+    for title, name in {**titles, **others}.items():
+        assert access.canonical_name(title) == name
 
 
 WEB, MINE = {"source": "https://x.test"}, {"agent": "claude", "source": "claude"}
@@ -150,7 +145,7 @@ Door_ = Callable[[Vault, str, str], str]
 
 def tool(name: str, **given_: object) -> Door_:
     def ask(vault: Vault, by: str, scope: str) -> str:
-        named = {"scope": scope} if scope and "id" not in given_ else {}
+        named = {"scope": scope} if scope and name != "memory_related" else {}
         outcome = Toolbox(plain=True).call(vault, Call(name, {**given_, **named}, by))
         return outcome.text + json.dumps(outcome.data)
 
@@ -158,16 +153,13 @@ def tool(name: str, **given_: object) -> Door_:
 
 
 def read_each(vault: Vault, by: str, scope: str) -> str:
-    box, said = Toolbox(plain=True), ""
-    refused: list[str] = []
+    said, refused = "", []
     for each in SCOPES:
-        named = {"scope": scope} if scope else {}
+        title = each.replace(":", " ")
         try:
-            said += box.call(
-                vault, Call("memory_read", {"id": each.replace(":", " "), **named}, by)
-            ).text
+            said += tool("memory_read", id=title)(vault, by, scope)
         except VaultmemError as error:
-            refused.append(str(error).replace(repr(each.replace(":", " ")), ""))
+            refused.append(str(error).replace(repr(title), ""))
     unseen = {each.replace(":", " ") for each in {*SCOPES} - told(said)}
     assert not [one for one in refused for title in unseen if title in one]
     return said
@@ -192,20 +184,12 @@ def recalled(vault: Vault, by: str, scope: str) -> str:
 def spoken(vault: Vault, by: str, scope: str) -> str:
     """MCP: the asker is what the client called itself in `initialize`."""
     protocol = Protocol(ToolService(Toolbox(plain=True), lambda: nullcontext(vault)))
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": by, "version": "1"},
-    }
-    _, settled = protocol.answer(
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}), Settled()
-    )
-    asked = {
-        "name": "memory_recall",
-        "arguments": {"query": "zebra", "top_k": 50, **({"scope": scope} if scope else {})},
-    }
+    client = {"name": by, "version": "1"}
+    hello = line("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+    _, settled = protocol.answer(hello, Settled())
+    arguments = {"query": "zebra", "top_k": 50, **({"scope": scope} if scope else {})}
     said, _ = protocol.answer(
-        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked}), settled
+        line("tools/call", name="memory_recall", arguments=arguments), settled
     )
     return str(json.loads(said[0])["result"]["content"][0]["text"])
 
@@ -219,20 +203,15 @@ def command(*words: str) -> Door_:
 
 
 def stdin(vault: Vault, by: str, scope: str) -> str:
-    asked = {
-        "name": "memory_recall",
-        "params": {"query": "zebra", "top_k": 50, **({"scope": scope} if scope else {})},
-    }
+    params = {"query": "zebra", "top_k": 50, **({"scope": scope} if scope else {})}
     words = ("agent", "--client", by, "--vault", vault.path, "--format", "json")
-    return ran(*words, stdin=json.dumps(asked).encode()).out
+    return ran(*words, stdin=json.dumps({"name": "memory_recall", "params": params}).encode()).out
 
 
 def files(vault: Vault, by: str, _: str) -> str:
-    tool_ = MemoryFiles(vault, by=by)
-    found = tool_.view("/memories/knowledge")
-    return "\n".join(
-        content_of(scope) for scope in SCOPES if f"/{scope.replace(':', ' ')}.md" in found
-    )
+    found = MemoryFiles(vault, by=by).view("/memories/knowledge")
+    shown = (scope for scope in SCOPES if f"/{scope.replace(':', ' ')}.md" in found)
+    return "\n".join(map(content_of, shown))
 
 
 NAMES_A_SCOPE = {"search": search, "recall": recalled, "read": read_each, "mcp": spoken, "stdin": stdin,
@@ -257,11 +236,8 @@ def test_every_door_asks_the_one_rule(filled: Path, door: str) -> None:
                 continue
             if ":" in by and (door in TOOLS or door.startswith("memory_")):
                 continue
-            said = told(DOORS[door](vault, by, scope))
-            assert said == (expected & {scope} if scope and door in FILTERS else expected), (
-                by,
-                scope,
-            )
+            wanted = expected & {scope} if scope and door in FILTERS else expected
+            assert told(DOORS[door](vault, by, scope)) == wanted, (by, scope)
 
 
 def test_the_person_sees_memories_of_every_scope(filled: Path) -> None:
@@ -276,17 +252,13 @@ def test_the_person_sees_memories_of_every_scope(filled: Path) -> None:
 
 
 def test_why_says_what_is_hidden_and_for_what_reason(filled: Path) -> None:
+    remarks = {"agent claude": "it is of another scope", "private": "it is private"}
     with Vault(str(filled)) as vault:
-        assert vault.why("zebra", "agent claude").rank is not None
         assert vault.why("zebra", "agent claude", by="claude").rank is not None
-        hidden = vault.why("zebra", "agent claude", by="codex")
-        assert (hidden.rank, hidden.remarks) == (
-            None,
-            ["hidden from codex: it is of another scope"],
-        )
-        assert vault.why("zebra", "private", by="codex").remarks == [
-            "hidden from codex: it is private"
-        ]
+        for name, reason in remarks.items():
+            hidden = vault.why("zebra", name, by="codex")
+            assert (hidden.rank, hidden.remarks) == (None, [f"hidden from codex: {reason}"])
+            assert vault.why("zebra", name).rank is not None
     by = ("--by", "codex", "--vault", str(filled), "--format", "text")
     assert "hidden from codex: it is of another scope" in ran("why", "zebra", "user anne", *by).out
     explained = ran("recall", "zebra", "--explain", *by)
@@ -334,20 +306,20 @@ def test_a_word_that_only_hidden_notes_have_corrects_no_spelling_of_others(vault
         assert "wombat is" in tool(name, query="wombet", notes=True)(vault, "codex", "")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("mark", ["private: true", r'"priv\u0061te": true'])
-def test_a_task_is_hidden_before_the_index_knows(vault: Vault, mark: str, encoding: str) -> None:
-    note = Path(vault.path, "Zoo.md")
-    note.write_text("- [ ] feed the okapi 📅 2026-01-01\n")
+def test_a_task_is_hidden_before_the_index_knows(vault: Vault) -> None:
+    note, task = Path(vault.path, "Zoo.md"), "- [ ] feed the okapi 📅 2026-01-01\n"
+    note.write_text(task)
     vault.sync()
     words = ("pending", "--all", "--by", "codex", "--vault", vault.path)
     assert "okapi" in ran(*words).out
     (item,) = vault.ask("pending", by="codex")["items"]
-    note.write_text(f"---\n{mark}\n---\n- [ ] feed the okapi 📅 2026-01-01\n", encoding=encoding)
-    assert "okapi" not in ran(*words).out
-    assert vault.ask("pending", by="codex")["items"] == []
-    with pytest.raises(NoteNotFoundError, match="no pending item"):
-        tool("memory_done", id=item["id"])(vault, "codex", "")
+    for mark in ("private: true", r'"priv\u0061te": true'):
+        for encoding in ("utf-8", "utf-16"):
+            note.write_text(f"---\n{mark}\n---\n{task}", encoding=encoding)
+            assert "okapi" not in ran(*words).out
+            assert vault.ask("pending", by="codex")["items"] == []
+            with pytest.raises(NoteNotFoundError, match="no pending item"):
+                tool("memory_done", id=item["id"])(vault, "codex", "")
 
 
 def test_the_words_of_an_answered_item_are_told_to_no_other_assistant(vault: Vault) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.access_run import vault
 from tests.cli_run import ran
+from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
@@ -20,10 +21,8 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     vault: Vault,
 ) -> None:
     box = Toolbox(plain=True)
-    box.call(
-        vault,
-        Call("memory_write", {"content": "zebra crossing", "source": "claude"}, "claude-code"),
-    )
+    mine = {"content": "zebra crossing", "source": "claude"}
+    box.call(vault, Call("memory_write", mine, "claude-code"))
     box.call(vault, Call("memory_write", {"content": "zebra from nobody"}, ""))
     vault.write("zebra of the web", source="https://x.test")
     vault.sync()
@@ -34,28 +33,27 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     today = vault.memories()[0]["created_at"][:10]
     assert f"[SEMANTIC] ({today}) zebra crossing" in asks("claude")
     assert f"[SEMANTIC] ({today}, by claude-code, not approved) zebra crossing" in asks("codex")
-    chat = memory_context.context_for(
-        vault, "c1", "zebra", [], memory_context.limits_of(vault.config)
-    ).text
+    chat = chat_about(vault, "zebra")
     assert "[memory by claude-code, not approved] zebra crossing" in chat
     assert "nobody" not in chat
     ids = {memory["content"]: memory["id"] for memory in vault.memories()}
     waiting = asks("codex").splitlines()[-1]
     assert waiting.startswith("(2 answers from elsewhere held back until the person approves: ")
     for held in ("zebra from nobody", "zebra of the web"):
+        typed = f"vaultmem approve {ids[held][:8]}"
         assert held not in asks("codex")
-        assert f"vaultmem approve {ids[held][:8]}" in waiting
-        assert (
-            vault.why("zebra", ids[held], by="codex")
-            .remarks[-1]
-            .endswith(f"vaultmem approve {ids[held][:8]}")
-        )
+        assert typed in waiting
+        assert vault.why("zebra", ids[held], by="codex").remarks[-1].endswith(typed)
         ran("approve", ids[held][:8], "--vault", vault.path)
         assert held in asks("codex")
     told, _, last = asks("codex").partition("</memory>\nids of the memories, in this order: ")
-    assert sorted(last.split(", ")) == sorted(id_[:8] for id_ in ids.values())
-    by_place = sorted(ids, key=told.index)
-    assert last.split(", ") == [ids[content][:8] for content in by_place]
+    assert last.split(", ") == [ids[content][:8] for content in sorted(ids, key=told.index)]
+
+
+def chat_about(vault: Vault, question: str) -> str:
+    """What a model behind the proxy is told."""
+    limits = memory_context.limits_of(vault.config)
+    return memory_context.context_for(vault, "c1", question, [], limits).text
 
 
 def test_what_an_assistant_edits_is_in_its_words_and_nothing_that_was_approved(
@@ -133,24 +131,24 @@ def test_an_approval_is_an_entry_of_the_history_and_undone_like_any(vault: Vault
     assert unapproved() == 0
 
 
-@pytest.mark.parametrize("name", ["memory_search", "memory_smart_search", "memory_list"])
-def test_what_nobody_has_approved_is_labelled_wherever_it_is_shown(vault: Vault, name: str) -> None:
+def test_what_nobody_has_approved_is_labelled_wherever_it_is_shown(vault: Vault) -> None:
     box = Toolbox(plain=True)
     mine = box.call(vault, Call("memory_write", {"content": "zebra crossing"}, "claude")).data
     vault.write("zebra of my own")
     vault.sync()
-    given_ = {} if name == "memory_list" else {"query": "zebra"}
-
-    def said(by: str) -> str:
-        return box.call(vault, Call(name, given_, by)).text
-
-    assert said("codex").count("by claude, not approved)") == 1
-    assert "not approved" not in said("claude")
+    asked: dict[str, dict[str, object]] = {"memory_list": {}}
+    asked |= {name: {"query": "zebra"} for name in ("memory_search", "memory_smart_search")}
     words = ("--vault", vault.path, "--format", "text")
-    for command_ in (("list",), ("search", "zebra")):
-        assert ran(*command_, *words).out.count("by claude, not approved") == 1
+
+    def shown(by: str) -> list[str]:
+        tools = [box.call(vault, Call(name, given_, by)).text for name, given_ in asked.items()]
+        person = [ran(*typed, *words).out for typed in (("list",), ("search", "zebra"))]
+        return tools if by == "claude" else tools + person
+
+    assert [one.count("by claude, not approved") for one in shown("codex")] == [1] * 5
+    assert not [one for one in shown("claude") if "not approved" in one]
     vault.approve(str(mine["id"]))
-    assert "not approved" not in said("codex") + ran("list", *words).out
+    assert not [one for one in shown("codex") if "not approved" in one]
 
 
 def test_the_hook_tells_what_is_for_its_assistant(vault: Vault) -> None:
@@ -192,11 +190,9 @@ def test_a_key_that_the_person_wrote_goes_nowhere_unasked(vault: Vault) -> None:
         assert "zebra" in context
         assert "rotate [redacted: GitHub token]" in context
         assert key not in context
-    chat = memory_context.context_for(
-        vault, "c1", "which zebra token?", [], memory_context.limits_of(vault.config)
-    )
-    assert "[redacted: GitHub token]" in chat.text
-    assert key not in chat.text
+    chat = chat_about(vault, "which zebra token?")
+    assert "[redacted: GitHub token]" in chat
+    assert key not in chat
 
 
 def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
@@ -265,29 +261,22 @@ def test_assistants_do_not_see_private_memories(vault: Vault) -> None:
     vault.write("The zebra fund has 900 euros", private=True)
     vault.remind("feed the zebra", at="2031-05-01T07:30", private=True)
     vault.sync()
-    box = Toolbox(plain=True)
-    asked = box.call(vault, Call("memory_recall", {"query": "zebra"}, "claude")).text
-    assert "zebra" not in asked
-    assert {memory["content"] for memory in vault.memories()} == {
-        "The zebra fund has 900 euros",
-        "feed the zebra",
-    }
+    call = Call("memory_recall", {"query": "zebra"}, "claude")
+    assert "zebra" not in Toolbox(plain=True).call(vault, call).text
+    assert len(vault.memories()) == 2
     assert vault.memories(by="claude") == []
     texts = [one["text"] for one in vault.pending(days=20_000, by="claude")]
     assert not [text for text in texts if "zebra" in text]
 
 
-@pytest.mark.parametrize(
-    ("written", "content"),
+@each_case(
+    "written, content",
     [
-        ("remember: the zebra sleeps", "the zebra sleeps"),
-        ("Please remember that the zebra sleeps", "the zebra sleeps"),
-        ("Merk dir, dass das Zebra schläft", "das Zebra schläft"),
-        ("请记住：斑马在睡觉", "斑马在睡觉"),
-        ("remember the milk", "remember the milk"),
-        ("Remember:", "Remember:"),
+        ("remember: the zebra sleeps", "the zebra sleeps"), ("Please remember that the bear sleeps", "the bear sleeps"),
+        ("Merk dir, dass das Zebra schläft", "das Zebra schläft"), ("请记住：斑马在睡觉", "斑马在睡觉"),
+        ("remember the milk", "remember the milk"), ("Remember:", "Remember:"),
     ],
-)
+)  # fmt: skip
 def test_a_memory_begins_with_what_is_to_be_remembered(
     vault: Vault, written: str, content: str
 ) -> None:

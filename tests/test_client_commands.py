@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, at_terminal, on, one_line, process, ran
+from tests.cli_run import Ran, at_terminal, on, one_line, ran
 from tests.client_run import STRANGE, deaf_agent, indexed, says, strange_agent
 from tests.conftest import Write
 from tests.index_dump import synced
@@ -35,20 +35,21 @@ def test_a_command_does_not_mind_a_strange_agent(indexed: Path, name: str) -> No
     assert alone.code == 0
 
 
-@pytest.mark.parametrize("words", [("search", "apple"), ("status",), ("doctor",)])
+@each_case("words", [("search", "apple"), ("doctor",)])
 def test_a_command_does_not_wait_long_for_a_silent_agent(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     """One that gives a sign of life, but no answer: the command asks it for nothing else that it can do itself."""
     monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
-
-    def silent(link: socket.socket) -> None:
-        link.settimeout(20)
-        link.recv(1)
-
+    monkeypatch.setattr(client, "_silent", {})
     with strange_agent(indexed, silent) as heard:
         assert on(indexed, *words, "--format", "json").data
     assert len(heard) == 1
+
+
+def silent(link: socket.socket) -> None:
+    link.settimeout(20)
+    link.recv(1)
 
 
 def test_a_slow_agent_still_gets_the_writes(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,8 +59,7 @@ def test_a_slow_agent_still_gets_the_writes(indexed: Path, monkeypatch: pytest.M
 
     def second(link: socket.socket) -> None:
         link.sendall(next(replies))
-        link.settimeout(20)
-        link.recv(1)
+        silent(link)
 
     with strange_agent(indexed, second):
         with pytest.raises(client.AgentError, match="timed out"):
@@ -69,10 +69,10 @@ def test_a_slow_agent_still_gets_the_writes(indexed: Path, monkeypatch: pytest.M
         assert client.call(str(indexed), "write", {}, timeout=None) == "written"
 
 
-@pytest.mark.parametrize(
-    ("words", "needs_agent"),
+@each_case(
+    "words, needs_agent",
     [
-        (("status",), False), (("doctor",), False), (("list",), False), (("recall", "apple"), False),
+        (("doctor",), False), (("list",), False), (("recall", "apple"), False),
         (("write", "Plums are blue"), True), (("sync",), True), (("jobs", "run", "dream"), True),
     ],
 )  # fmt: skip
@@ -112,38 +112,26 @@ def test_a_suspended_agent_does_not_block_a_command(indexed: Path) -> None:
 
 
 def test_interrupted_while_waiting(indexed: Path) -> None:
-    entered = threading.Event()
+    asked = threading.Event()
 
-    def silent(link: socket.socket) -> None:
-        entered.set()
-        link.settimeout(20)
-        link.recv(1)
+    def hang(link: socket.socket) -> None:
+        asked.set()
+        silent(link)
 
-    with strange_agent(indexed, silent):
+    words = ("search", "apple", "-s", "--format", "text", "--vault", str(indexed))
+    with strange_agent(indexed, hang):
+        command = [sys.executable, "-m", "vaultmem", *words]
         running = subprocess.Popen(
-            [sys.executable, "-m", "vaultmem", "search", "apple", "-s", "--format", "text", "--vault", str(indexed)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert entered.wait(60)
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert asked.wait(60)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
-    ended = Ran(running.returncode, out, err)
-    assert (ended.code, ended.out) == (130, "")
-    assert "interrupted" in one_line(ended)
+    assert (running.returncode, out) == (130, "")
+    assert "interrupted" in one_line(Ran(130, out, err))
 
 
 ENTRY = "import sys; sys.argv[0] = 'vaultmem'; from vaultmem.cli import entry; entry()"
-
-
-def entered(*words: str, **more: object) -> subprocess.CompletedProcess[bytes]:
-    """Run the function that the installed script calls."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", ENTRY, *words],
-        capture_output=True,
-        timeout=60,
-        check=False,
-        **more,
-    )  # type: ignore[call-overload, no-any-return]
 
 
 def test_a_process_ends_without_taking_python_down() -> None:
@@ -157,21 +145,19 @@ def test_a_process_ends_without_taking_python_down() -> None:
 
 
 def test_the_script_leaves_with_all_written(indexed: Path) -> None:
-    words = ("links", "Note", "--format", "json", "--vault", str(indexed))
-    alone = entered(*words)
-    wrong = entered("links", "Nowhere", "--vault", str(indexed))
+    def entered(*words: str) -> tuple[int, bytes, bytes]:
+        """Run the function that the installed script calls."""
+        command = [sys.executable, "-W", "error", "-c", ENTRY, *words, "--vault", str(indexed)]
+        ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    asked = ("links", "Note", "--format", "json"), ("links", "Nowhere")
+    alone = [entered(*words) for words in asked]
     with agent_for(indexed) as host:
-        through = entered(*words)
-        assert host.opened == 1
-        assert (through.returncode, through.stdout, through.stderr) == (
-            0,
-            alone.stdout,
-            alone.stderr,
-        )
-        failed = entered("links", "Nowhere", "--vault", str(indexed))
+        assert [entered(*words) for words in asked] == alone
         assert host.opened == 2
-    assert (failed.returncode, failed.stdout, failed.stderr) == (1, b"", wrong.stderr)
-    assert json.loads(alone.stdout)["count"] == 1
+    assert [code for code, _, _ in alone] == [0, 1]
+    assert json.loads(alone[0][1])["count"] == 1
 
 
 def test_a_reader_that_stops(indexed: Path, write: Write) -> None:
@@ -181,51 +167,35 @@ def test_a_reader_that_stops(indexed: Path, write: Write) -> None:
         with agent:
             for run in ("-m vaultmem", f'-c "{ENTRY}"'):
                 piped = f"{sys.executable} -W error {run} tasks --format text --vault '{indexed}' | head -n 1"
-                ended = subprocess.run(
-                    ["bash", "-o", "pipefail", "-c", piped],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
-                assert ended.returncode == 0, ended.stderr
-                assert len(ended.stdout.splitlines()) == 1
-                assert "5,001 tasks" in ended.stderr
-                assert len(ended.stderr.splitlines()) == 1, ended.stderr
+                ended = in_bash(piped)
+                assert ended.code == 0, ended.err
+                assert len(ended.out.splitlines()) == 1
+                assert "5,001 tasks" in one_line(ended)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_an_answer_that_cannot_be_written(indexed: Path) -> None:
-    with agent_for(indexed), open("/dev/full", "wb") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "vaultmem", "tasks", "--format", "json", "--vault", str(indexed)],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
-    assert ended.returncode == 1
-    assert "cannot be written" in one_line(Ran(1, "", ended.stderr))
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-def test_an_answer_of_this_process_that_cannot_be_written(indexed: Path) -> None:
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    with open("/dev/full", "wb") as full:
-        ended = subprocess.run(
-            [sys.executable, "-m", "vaultmem", "tasks", "--format", "json", "--vault", str(indexed)],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=buffered,
-        )  # fmt: skip
-    assert ended.returncode == 1
-    assert "the answer cannot be written" in one_line(Ran(1, "", ended.stderr))
+    command = f"env -u PYTHONUNBUFFERED {sys.executable} -m vaultmem tasks --json --vault '{indexed}' > /dev/full"
+    for agent in (agent_for(indexed), contextlib.nullcontext()):
+        with agent:
+            ended = in_bash(command)
+        assert ended.code == 1
+        assert "the answer cannot be written" in one_line(ended)
 
 
 def test_closed_streams(indexed: Path) -> None:
     with agent_for(indexed) as host:
         for closed in (">&-", "2>&-", "<&-", ">&- 2>&- <&-"):
-            command = f"{sys.executable} -m vaultmem links Note --vault '{indexed}' {closed}"
-            ended = subprocess.run(
-                ["bash", "-c", command], capture_output=True, text=True, check=False
-            )
-            assert ended.returncode == 0
-            assert "Traceback" not in ended.stderr
+            ended = in_bash(f"{sys.executable} -m vaultmem links Note --vault '{indexed}' {closed}")
+            assert ended.code == 0
+            assert "Traceback" not in ended.err
         assert host.opened == 4
+
+
+def in_bash(command: str) -> Ran:
+    words = ["bash", "-o", "pipefail", "-c", command]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    return Ran(ended.returncode, ended.stdout, ended.stderr)
 
 
 def test_a_sync_goes_through_the_agent_that_holds_the_lock(indexed: Path, write: Write) -> None:
@@ -233,11 +203,8 @@ def test_a_sync_goes_through_the_agent_that_holds_the_lock(indexed: Path, write:
     with agent_for(indexed) as host:
         ended = on(indexed, "sync", "--format", "json")
         assert ended.code == 0, ended.err
-        assert (ended.data["added"], ended.data["embedded"], ended.data["model"]) == (
-            1,
-            7,
-            "a-model",
-        )
+        told = [ended.data[name] for name in ("added", "embedded", "model")]
+        assert told == [1, 7, "a-model"]
         assert "1 added" in ended.err
         assert "7 blocks embedded with a-model" in ended.err
         assert [one["embed"] for one in host.synced] == [False, True]
@@ -272,15 +239,10 @@ def test_a_sync_names_an_agent_of_another_version_that_holds_the_lock(indexed: P
 
 
 def test_colours_and_order_on_a_terminal(indexed: Path) -> None:
-    for words in (
-        ("search", "apple"),
-        ("search", "apple", "--format", "json"),
-    ):
-        alone = at_terminal(*words, "--vault", str(indexed))
-        with agent_for(indexed) as host:
-            assert at_terminal(*words, "--vault", str(indexed)) == alone
-            assert host.opened == 1
-    assert process("links", "Note", "--vault", str(indexed)).code == 0
+    alone = at_terminal("search", "apple", "--vault", str(indexed))
+    with agent_for(indexed) as host:
+        assert at_terminal("search", "apple", "--vault", str(indexed)) == alone
+        assert host.opened == 1
 
 
 def test_only_work_that_can_be_resumed_says_so_when_interrupted(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import one_line, ran
-from tests.connected import ALL, FILES, connect, home, put
+from tests.connected import FILES, connect, home, put
 from tests.tables import each_case
 from vaultmem_assistants import context, hooks
 from vaultmem_assistants.programs import Harness
@@ -17,7 +17,7 @@ from vaultmem_assistants.programs import Harness
 __all__ = ["home"]  # fixtures
 
 
-@ALL
+@each_case("name", ["claude", "cursor"])
 @each_case(
     "before",
     [
@@ -27,13 +27,13 @@ __all__ = ["home"]  # fixtures
 )  # fmt: skip
 def test_what_cannot_be_edited_safely_is_left_alone(home: Path, name: str, before: str) -> None:
     file = put(home, name, before)
-    said = connect(name, code=1)
-    assert "was left alone" in said
-    assert "session-start" in said
+    told = connect(name, code=1)
+    assert "was left alone" in told
+    assert "session-start" in told
     assert file.read_text() == before
 
 
-@ALL
+@each_case("name", ["claude", "cursor"])
 def test_where_nothing_of_ours_is_nothing_is_to_be_removed_by_hand(home: Path, name: str) -> None:
     file = put(home, name, '{"a": 1,,}')
     ended = ran("connect", name, "--remove")
@@ -44,19 +44,17 @@ def test_where_nothing_of_ours_is_nothing_is_to_be_removed_by_hand(home: Path, n
     assert file.read_text() == '{"a": "vaultmem",,}'
 
 
-def test_bytes_that_are_no_text_are_left_alone(home: Path) -> None:
-    file = put(home, "claude", b'{"a": "\xff"}')
-    assert "not UTF-8" in connect("claude", code=1)
-    assert file.read_bytes() == b'{"a": "\xff"}'
-
-
-def test_a_read_only_file_and_a_folder_are_left_alone(home: Path) -> None:
-    file = put(home, "claude", "{}")
-    file.chmod(0o444)
-    assert "read-only" in connect("claude", code=1)
-    assert file.read_text() == "{}"
+def test_what_cannot_be_read_or_written_is_left_alone(home: Path) -> None:
     (home / FILES["codex"]).mkdir(parents=True)
     assert "cannot be read" in connect("codex", code=1)
+    for content, mode, reason in (
+        (b'{"a": "\xff"}', 0o644, "not UTF-8"),
+        (b"{}", 0o444, "read-only"),
+    ):
+        file = put(home, "claude", content)
+        file.chmod(mode)
+        assert reason in connect("claude", code=1)
+        assert file.read_bytes() == content
 
 
 def test_the_mode_stays_and_links_are_followed(home: Path) -> None:
@@ -92,34 +90,38 @@ def test_what_is_written_meanwhile_is_kept(home: Path, monkeypatch: pytest.Monke
     assert "session-start" in file.read_text()
 
 
-@ALL
+@each_case("name", FILES)
 def test_a_dry_run_shows_the_change_and_makes_none(home: Path, name: str) -> None:
     done = connect(name, "--dry-run")
     assert done["dry_run"]
     assert "+" in done["diff"]
-    assert not list(home.iterdir())
-    shown = ran("connect", name, "--dry-run", "--format", "text")
-    assert "+++" in shown.out
+    assert "+++" in ran("connect", name, "--dry-run", "--format", "text").out
     assert not list(home.iterdir())
 
 
-@pytest.mark.parametrize(
-    "before", ["", "# Rules\n", "# Rules", "a\r\nb", "\ufeff", "a\r\nb\r\n", "no end\n\n\n"]
-)
-def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) -> None:
+@each_case("before", [None, "# Rules", "a\r\nb", "\ufeff", "no end\n\n\n"])
+def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str | None) -> None:
     file = home / "AGENTS.md"
-    file.write_bytes(before.encode())
+    file.unlink(missing_ok=True)
+    if before is not None:
+        file.write_bytes(before.encode())
     words = ("--instructions", str(file))
     connect("codex", *words)
     once = file.read_bytes().decode()
-    assert once.startswith(before)
+    assert once.startswith(before or "")
     assert once.count(context.MARK) == 1
     assert len(re.findall(r"vaultmem [a-z]", once)) == once.count(" --by codex") == 4
     assert not connect("codex", *words)["changed"]
     connect("claude", *words)  # another program's line takes its place
+    assert connect("codex", *words, "--remove", "--dry-run")["changed"]
+    assert file.exists()
     connect("codex", *words, "--remove")
-    assert file.read_bytes().decode() == before
+    assert (file.read_bytes().decode() if file.exists() else None) == before
     assert not (home / ".codex").exists()
+    if before is None:
+        file.write_text(f"{once}Mine.\n")
+        connect("codex", *words, "--remove")
+        assert file.read_text() == "Mine.\n"
 
 
 def test_a_vault_that_a_file_cannot_name_is_refused(home: Path) -> None:
@@ -133,17 +135,3 @@ def test_a_vault_that_a_file_cannot_name_is_refused(home: Path) -> None:
             assert says in one_line(ran("setup", vault, "--yes", "--no-service"))
         os.rmdir(vault)
     assert not list(home.iterdir())
-
-
-def test_a_file_with_nothing_but_the_line_goes_with_it(home: Path) -> None:
-    file = home / "AGENTS.md"
-    words = ("--instructions", str(file))
-    connect("codex", *words)
-    assert connect("codex", *words, "--remove", "--dry-run")["changed"]
-    assert file.exists()
-    assert connect("codex", *words, "--remove")["changed"]
-    assert not file.exists()
-    connect("codex", *words)
-    file.write_text(file.read_text() + "Mine.\n")
-    connect("codex", *words, "--remove")
-    assert file.read_text() == "Mine.\n"

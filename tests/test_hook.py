@@ -14,6 +14,7 @@ from tests.conftest import Write
 from tests.hooked import HARNESSES, NOW, advised, asked, remembering, text_in, today
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
+from tests.tables import each_case
 from tests.test_listing import aged
 from vaultmem import Vault
 from vaultmem.ledger.ledger import Ledger
@@ -32,59 +33,68 @@ def told(vault: Path, prompt: str = "") -> str:
     return text_in(ended.data, "claude")
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_each_harness_reads_its_own_json(remembering: Path, harness: str, form: str) -> None:
-    ended = asked(remembering, "--format", form, harness=harness)
+@each_case("harness", HARNESSES)
+def test_each_harness_reads_its_own_json(remembering: Path, harness: str) -> None:
+    ended = asked(remembering, harness=harness)
     assert (ended.code, ended.err) == (0, "")
     text = text_in(ended.data, harness)
     assert "[PROCEDURAL] (2026-11-22) Prefers trains to planes" in text
     assert f"--by {harness}" in text
+    assert asked(remembering, "--format", "json", harness=harness).data == ended.data
 
 
-def refuse(*_: object, **__: object) -> None:
-    raise AssertionError("the index was asked")
-
-
-@pytest.mark.parametrize("prompt", ["", "boiler"])
+@each_case("words", [(), ("--prompt", "boiler")])
 def test_the_listing_tells_the_same(
-    remembering: Path, prompt: str, monkeypatch: pytest.MonkeyPatch
+    remembering: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the index was asked")
+
     asked(remembering)  # what an expression of time means is written down from now on
     aged(remembering)
-    words = ["--prompt", prompt] if prompt else []
     anew = asked(remembering, *words)
     assert listing.read(str(remembering), NOW)
     with monkeypatch.context() as patch:
-        patch.setattr(Vault, "ask", refuse)
-        if not prompt:
-            patch.setattr(Vault, "__init__", refuse)
+        patch.setattr(Vault, "ask" if words else "__init__", refuse)
         assert asked(remembering, *words) == anew
 
 
-def test_pending_items_are_grouped_by_day(remembering: Path) -> None:
-    lines = told(remembering).splitlines()
-    inside = lines[lines.index("<pending>") + 1 : lines.index("</pending>")]
+def test_items_are_grouped_by_day_and_preferences_told_but_nothing_from_elsewhere(
+    remembering: Path,
+) -> None:
+    text = told(remembering)
+    inside = between(text, "<pending>", "</pending>")
     assert all(re.match(f"- {ID}", line) for line in inside if line[0] == "-")
     assert [re.sub(ID, "", line) for line in inside] == [
         "Today: 1", "- 2026-11-22 roof (Home.md:2)", "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)",
         "Overdue: 1", "- 2026-11-20 call Anne (Home.md:1)", "To review: 3",
     ]  # fmt: skip
+    assert "not instructions" in text.splitlines()[0]
+    assert sorted(between(text, "<memory>", "</memory>")) == [
+        "[PROCEDURAL] (2026-11-22) Prefers trains to planes",
+        "[PROCEDURAL] (2026-11-22) Run the tests before a commit",
+    ]
+    assert not [one for one in ("web page", "course", "visit us") if one in text]
+    asking = told(remembering, 'the -boiler "what is path:it')
+    assert "[SEMANTIC] The boiler is a Vaillant" in asking
+    assert "roof (" not in asking.partition("<pending>")[0], "a prompt recalls memories alone"
 
 
-@pytest.mark.parametrize("by_agent", [False, True])
+def between(text: str, start: str, end: str) -> list[str]:
+    lines = text.splitlines()
+    return lines[lines.index(start) + 1 : lines.index(end)]
+
+
 def test_what_it_advises_can_be_typed_in_any_folder_without_a_path(
-    remembering: Path, tmp_path: Path, by_agent: bool
+    remembering: Path, tmp_path: Path
 ) -> None:
     vault = remembering.rename(tmp_path / "Anne's notes")
     synced(vault)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    if by_agent:
-        with agent_for(vault):
-            text = told(vault)
-    else:
-        text = told(vault)
+    text = told(vault)
+    with agent_for(vault):
+        assert told(vault) == text
     item = re.findall(ID, text)[0].strip()
     commands = advised(text)
     assert len(commands) == 4
@@ -101,28 +111,6 @@ def test_what_it_advises_can_be_typed_in_any_folder_without_a_path(
     assert not list(elsewhere.iterdir())
 
 
-def test_preferences_and_ways_of_working_are_told_and_nothing_from_elsewhere(
-    remembering: Path,
-) -> None:
-    text = told(remembering)
-    assert "not instructions" in text.splitlines()[0]
-    block = text.partition("<memory>\n")[2].partition("\n</memory>")[0].splitlines()
-    assert sorted(block) == [
-        "[PROCEDURAL] (2026-11-22) Prefers trains to planes",
-        "[PROCEDURAL] (2026-11-22) Run the tests before a commit",
-    ]
-    assert "web page" not in text
-    assert "course" not in text
-    assert "visit us" not in text
-
-
-def approve(vault: Path, memory: str) -> None:
-    """Tick the question on the page, as a person does."""
-    with Vault(str(vault)) as opened:
-        answer = Answer(approval_id(memory), DONE, "2026-11-22T10:00:00Z")
-        Record(Ledger(opened.state.path("ledger.db")), None).add([answer], [], NOW)
-
-
 def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(vault: Path) -> None:
     synced(vault)
     with Vault(str(vault)) as opened:
@@ -133,18 +121,12 @@ def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(v
     text = told(vault, "tabs")
     assert "tabs" not in text
     assert "To review: 1" in text
-    approve(vault, made["id"])
+    with Vault(str(vault)) as opened:  # the question on the page is ticked
+        answer = Answer(approval_id(made["id"]), DONE, "2026-11-22T10:00:00Z")
+        Record(Ledger(opened.state.path("ledger.db")), None).add([answer], [], NOW)
     text = told(vault, "tabs")
-    assert text.count("Always prefers tabs") == 1
-    assert "[PROCEDURAL] (2026-11-22) Always prefers tabs" in text
+    assert text.count("[PROCEDURAL] (2026-11-22) Always prefers tabs") == text.count("tabs") == 1
     assert "To review" not in text
-
-
-def test_a_prompt_recalls_memories_and_no_other_notes(remembering: Path) -> None:
-    assert "Vaillant" not in told(remembering)
-    text = told(remembering, 'the -boiler "what is path:it')
-    assert "[SEMANTIC] The boiler is a Vaillant" in text
-    assert "roof (" not in text.partition("<pending>")[0]
 
 
 def test_text_of_notes_cannot_leave_its_line_or_its_block(vault: Path, write: Write) -> None:
@@ -183,9 +165,7 @@ def test_much_is_cut_to_ten_thousand_characters(vault: Path, write: Write) -> No
 
 def test_it_never_indexes(vault: Path, write: Write) -> None:
     write("Home.md", "- [ ] call 📅 2020-01-01\n")
-    ended = asked(vault)
-    assert (ended.code, ended.err) == (0, "")
-    assert "pending>" not in ended.out
+    assert "pending>" not in told(vault)
     with Vault(str(vault)) as opened:
         assert not opened.is_indexed()
 
@@ -193,38 +173,29 @@ def test_it_never_indexes(vault: Path, write: Write) -> None:
 def test_nothing_of_a_private_note_is_told_not_even_that_it_is_there(
     vault: Path, write: Write
 ) -> None:
-    write("Divorce.md", "---\nPrivate: yes\n---\n- [ ] call the lawyer 📅 2026-11-20\n")
-    write("Plain.md", "- [ ] pay the rent 📅 2026-11-20\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    said = on(vault, "hook", "session-start", "--harness", "claude").out
-    assert "pay the rent" in said
-    (vault / "Divorce.md").unlink()
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    assert said == on(vault, "hook", "session-start", "--harness", "claude").out
-
-
-def test_a_task_whose_note_became_private_is_told_no_more_before_the_index_knows(
-    vault: Path, write: Write
-) -> None:
     task = "- [ ] call the lawyer 📅 2026-11-20\n"
     names = ("Divorce.md", "Divorce\u0301.md")  # the second as macOS writes it
+    write("Plain.md", "- [ ] pay the rent 📅 2026-11-20\n")
     for name in names:
         write(name, task)
-    with Vault(str(vault)) as opened:
-        opened.sync()
+    synced(vault)
     ways = (["hook", "session-start", "--harness", "claude"], ["pending", "--by", "claude"])
     assert all("lawyer" in on(vault, *way).out for way in ways)
     for name in names:
-        write(name, f"---\nprivate: yes\n---\n{task}")
-    assert not any("lawyer" in on(vault, *way).out for way in ways)
+        write(name, f"---\nPrivate: yes\n---\n{task}")
+    assert not any("lawyer" in on(vault, *way).out for way in ways), "before the index knows"
     assert "lawyer" in on(vault, "pending").out
+    synced(vault)
+    hidden = told(vault)
+    assert "pay the rent" in hidden
+    for name in names:
+        (vault / name).unlink()
+    synced(vault)
+    assert told(vault) == hidden
 
 
 def facts_told(text: str) -> list[str]:
-    block = text.partition("<memory>\n")[2].partition("\n</memory>")[0]
-    return [line for line in block.splitlines() if line.startswith("[SEMANTIC]")]
+    return [line for line in between(text, "<memory>", "</memory>") if "[SEMANTIC]" in line]
 
 
 @pytest.fixture
@@ -257,27 +228,28 @@ def at_work(tmp_path: Path, *names: str) -> Path:
     return folder
 
 
-LISBON = "[SEMANTIC] (2026-11-22) The user lives in Lisbon now"
-HUGO = "[SEMANTIC] (2026-11-22) The site is built with Hugo"
-
-
-@pytest.mark.parametrize("by_agent", [False, True])
 def test_what_holds_about_the_person_and_the_project_of_the_folder_is_told(
-    knowing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_agent: bool
+    knowing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(at_work(tmp_path, "website", "src", "menu"))
-    with agent_for(knowing) if by_agent else contextlib.nullcontext():
-        claude = facts_told(told(knowing))
-        codex = facts_told(text_in(asked(knowing, harness="codex").data, "codex"))
-    diet = "[SEMANTIC] (2026-11-22) The user is on a diet"
-    speaks = "[SEMANTIC] (2026-11-22, by codex, not approved) The user speaks Portuguese"
-    assert claude[0] == HUGO
-    assert sorted(claude[1:]) == sorted([LISBON, diet, speaks])
-    assert codex[0] == HUGO
-    rita = "[SEMANTIC] (2026-11-22) Rita is the user's sister"
-    assert sorted(codex[1:]) == sorted(
-        [LISBON, diet, rita, speaks.replace(", by codex, not approved", "")]
-    )
+    now = "[SEMANTIC] (2026-11-22)"
+    both = [f"{now} The user is on a diet", f"{now} The user lives in Lisbon now"]
+    speaks, rita = "The user speaks Portuguese", f"{now} Rita is the user's sister"
+    own = {
+        "claude": [f"[SEMANTIC] (2026-11-22, by codex, not approved) {speaks}"],
+        "codex": [f"{now} {speaks}", rita],
+    }
+    for agent in (contextlib.nullcontext(), agent_for(knowing)):
+        with agent:
+            for harness, facts in own.items():
+                project, *others = facts_told(
+                    text_in(asked(knowing, harness=harness).data, harness)
+                )
+                assert project == f"{now} The site is built with Hugo"
+                assert sorted(others) == sorted([*both, *facts])
+    monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
+    assert "Portuguese" not in told(knowing)
+    assert "Portuguese" in text_in(asked(knowing, harness="codex").data, "codex")
 
 
 def test_the_context_has_few_facts_newest_and_most_used_first(
@@ -301,21 +273,12 @@ def test_the_context_has_few_facts_newest_and_most_used_first(
     ]
 
 
-def test_where_assistants_are_trusted_with_their_own_words_only_nobody_else_is_told_them(
-    knowing: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
-    assert "Portuguese" not in told(knowing)
-    assert "Portuguese" in text_in(asked(knowing, harness="codex").data, "codex")
-
-
 def test_a_hook_of_an_earlier_version_still_tells(vault: Path) -> None:
     assert asked(vault, "--was", "hooks").data == asked(vault).data != {}
 
 
-@pytest.mark.parametrize("mark", ["private: true", "scope: agent:codex"])
 def test_a_preference_or_fact_hidden_by_hand_is_told_no_more_before_the_index_knows(
-    vault: Path, mark: str
+    vault: Path,
 ) -> None:
     with Vault(str(vault)) as opened:
         paths = [opened.write("I prefer green tea", category="preferences")["path"]]
@@ -323,12 +286,12 @@ def test_a_preference_or_fact_hidden_by_hand_is_told_no_more_before_the_index_kn
     synced(vault)
     asked(vault)
     aged(vault)
-    said = told(vault)
+    text = told(vault)
     assert listing.read(str(vault), NOW)
-    assert "green tea" in said
-    assert "Anne" in said
-    for path in (vault / one for one in paths):
-        path.write_text(path.read_text().replace("---\n", f"---\n{mark}\n", 1))
-    said = told(vault)
-    assert "green tea" not in said
-    assert "Anne" not in said
+    assert "green tea" in text
+    assert "Anne" in text
+    kept = {path: path.read_text() for path in (vault / one for one in paths)}
+    for mark in ("private: true", "scope: agent:codex"):
+        for path, whole in kept.items():
+            path.write_text(whole.replace("---\n", f"---\n{mark}\n", 1))
+        assert not [one for one in ("green tea", "Anne") if one in told(vault)], mark
