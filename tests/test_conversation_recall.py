@@ -1,5 +1,5 @@
-"""What is recalled from conversations: each gets its own turns and facts, nobody else does, and summaries are never
-recalled."""
+"""What is found and recalled of conversations: each gets its own turns and facts, nobody else does, and they do not come
+before a person's notes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,36 +7,43 @@ from typing import Any
 
 import pytest
 
+from tests.cli_run import ran
 from tests.conftest import Write
-from vaultmem import Vault
+from vaultmem import Filter, Vault
+from vaultmem.api.memory_tools import note_path
 from vaultmem.api.tool import ASSISTANT, Call, client_name
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.embedding import wordpieces
+from vaultmem.errors import NoteNotFoundError
+from vaultmem.memories.access import viewer
+from vaultmem.notes.places import file_name
+from vaultmem.search.query import Ask
 from vaultmem_chat import memory_context
 
 
-@pytest.fixture(params=["obsidian", "logseq"])
-def opened(
-    request: pytest.FixtureRequest, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Vault]:
+@pytest.fixture
+def dialect() -> str:
+    return "obsidian"
+
+
+@pytest.fixture
+def opened(vault: Path, dialect: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
     """A vault with two conversations and some memories."""
-    monkeypatch.setenv("VAULTMEM_DIALECT", request.param)
+    monkeypatch.setenv("VAULTMEM_DIALECT", dialect)
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
     with Vault(str(vault)) as found:
         found.write("The zebra of Anne is called Otto", category="knowledge")
         found.write("A zebra that claude has seen", agent="claude", category="knowledge")
         found.converse("one", new=[
-            {"role": "user", "id": "u1", "content": "My zebra is called Otto"},
+            {"role": "user", "id": "turn-0001", "content": "My zebra is called Otto"},
             {"role": "assistant", "id": "a1", "content": "A zebra! How nice"},
-            {"role": "memory", "id": "f1", "content": "User has a zebra"},
+            {"role": "memory", "id": "fact-0001", "content": "User has a zebra"},
             {"role": "memory", "id": "f0", "content": "User had a zebra once, long ago"},
             {"role": "summary", "name": "L3/final", "content": "They spoke of a zebra"},
         ], retire=[])  # fmt: skip
         found.converse("one", retire=[{"id": "f0"}])
-        found.converse(
-            "My Two",
-            new=[{"role": "memory", "id": "f2", "content": "Another zebra of another talk"}],
-        )
+        fact = {"role": "memory", "id": "f2", "content": "Another zebra of another talk"}
+        found.converse("My Two", new=[fact])
         found.sync()
         yield found
 
@@ -47,11 +54,7 @@ def told(vault: Vault, **how: Any) -> dict[str, str]:
     return {one["content"]: one["role"] for one in vault.recall("zebra", **given)["memories"]}
 
 
-OWN = {
-    "My zebra is called Otto": "user",
-    "A zebra! How nice": "assistant",
-    "User has a zebra": "memory",
-}
+OWN = {"My zebra is called Otto": "user", "A zebra! How nice": "assistant", "User has a zebra": "memory"}  # fmt: skip
 ANNE = {"The zebra of Anne is called Otto": "memory"}
 CLAUDE = {"A zebra that claude has seen": "memory"}
 
@@ -65,154 +68,120 @@ def test_turns_of_a_conversation_stay_in_the_order_of_the_search(opened: Vault) 
     assert [one["content"][-4:] for one in recalled] == ["8000", "9000"]
 
 
-def test_a_conversation_is_told_of_its_own_and_of_what_the_person_vouches_for(
-    opened: Vault,
-) -> None:
-    assert told(opened, scope=["conversation:one"], by="conversation:one") == {
-        **OWN, **ANNE, **CLAUDE,
-    }  # fmt: skip
-    two = told(opened, scope=["conversation:My Two"], by="conversation:My Two")
-    assert two == {"Another zebra of another talk": "memory", **ANNE, **CLAUDE}
+TOLD = [
+    # who asks, the conversation that is named, what is told
+    (None, None, {**ANNE, **CLAUDE}),
+    (None, "one", {**OWN, **ANNE, **CLAUDE}),
+    ("conversation:one", "one", {**OWN, **ANNE, **CLAUDE}),
+    ("conversation:My Two", "My Two", {"Another zebra of another talk": "memory", **ANNE, **CLAUDE}),
+    ("codex", "one", {**ANNE, **CLAUDE}),
+    ("conversation:Mine", "one", {**ANNE, **CLAUDE}),
+    ("conversation:", "one", {**ANNE, **CLAUDE}),
+]  # fmt: skip
+STRICT = [
+    ("codex", "one", ANNE),
+    ("claude", "one", {**ANNE, **CLAUDE}),
+    ("conversation:one", None, {**OWN, **ANNE}),
+]
 
 
-def test_the_person_is_told_of_any_conversation_that_is_named(opened: Vault) -> None:
-    assert told(opened) == {**ANNE, **CLAUDE}
-    assert told(opened, scope=["conversation:one"]) == {**OWN, **ANNE, **CLAUDE}
-
-
-def test_other_assistants_recall_only_approved_facts_of_a_conversation(
+@pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
+def test_a_conversation_is_told_to_itself_and_to_the_person_who_names_it(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for by in ("codex", "conversation:Mine", "conversation:"):
-        assert told(opened, scope=["conversation:one"], by=by) == {**ANNE, **CLAUDE}
+    def is_as(vault: Vault, rows: list[Any]) -> None:
+        for by, named, expected in rows:
+            scope = {"scope": [f"conversation:{named}"]} if named else {}
+            assert told(vault, by=by, **scope) == expected, (by, named)
+
+    is_as(opened, TOLD)
+    for name in ("conversation:one", "Conversation:one", " conversation:one"):
+        assert client_name(name) == ASSISTANT, "no client of tools can call itself so"
+    asked = {"query": "zebra", "scope": "conversation:one"}
+    call = Call("memory_recall", asked, "conversation:one")
+    assert "My zebra" not in Toolbox(plain=True).call(opened, call).text
     monkeypatch.setenv("VAULTMEM_RECALL_TRUST", "own")
     with Vault(opened.path) as strict:
-        assert told(strict, scope=["conversation:one"], by="codex") == ANNE
-        assert told(strict, scope=["conversation:one"], by="claude") == {**ANNE, **CLAUDE}
-        assert told(strict, by="conversation:one") == {**OWN, **ANNE}
+        is_as(strict, STRICT)
 
 
 def test_facts_of_a_conversation_are_neither_trusted_nor_ranked_first(opened: Vault) -> None:
-    opened.converse(
-        "one",
-        new=[
-            {
-                "role": "memory",
-                "id": "p1",
-                "content": "User prefers zebra crossings",
-                "properties": {"memory_type": "procedural"},
-            }
-        ],
-    )
+    prefers = {"role": "memory", "id": "p1", "content": "User prefers zebra crossings"}
+    opened.converse("one", new=[{**prefers, "properties": {"memory_type": "procedural"}}])
     opened.sync()
-    found = opened.recall(
-        "zebra", scope="conversation:one", by="conversation:one", top_k=20, without=["fit"]
-    )["memories"]
-    own = [one for one in found if one["scope"] == "conversation:one"]
+    one = "conversation:one"
+    found = opened.recall("zebra", scope=one, by=one, top_k=20, without=["fit"])["memories"]
+    own = [memory for memory in found if memory["scope"] == one]
     assert len(own) == 4
-    assert not any(one["vouched"] for one in own)
+    assert not any(memory["vouched"] for memory in own)
 
 
-def test_what_was_put_away_is_found_by_no_search(opened: Vault) -> None:
-    found = {hit.path for hit in opened.search("zebra", limit=50)}
-    assert not any("/deleted/" in path for path in found)
-    opened.forget(opened.entries("one", ["facts"])[0]["id"])
+def test_what_is_private_compressed_or_put_away_is_not_told(opened: Vault) -> None:
+    def mark(id_: str, **properties: object) -> None:
+        opened.converse("one", mark=[{"id": id_, "properties": properties}])
+        opened.sync()
+
+    def tells(content: str, **how: object) -> bool:
+        return content in told(opened, scope=["conversation:one"], by="conversation:one", **how)
+
+    def chat() -> str:
+        limits = memory_context.limits_of(opened.config)
+        return memory_context.context_for(opened, "one", "zebra", (), limits).text
+
+    assert not any("/deleted/" in hit.path for hit in opened.search("zebra", limit=50))
+    session = {"compression_source": True, "source_session_id": "s"}
+    old = {"role": "memory", "content": "In an old session they spoke of a zebra", "properties": session}  # fmt: skip
+    opened.converse("one", new=[old])
+    mark("turn-0001", compressed=True, session_id="s")
+    assert tells(str(old["content"]))
+    assert not tells("My zebra is called Otto")
+    assert tells("My zebra is called Otto", include_compressed=True)
+    mark("a1", private=True)
+    assert not tells("A zebra! How nice")
+    assert "They spoke of a zebra" in chat()
+    mark(opened.entries("one", ["summaries"])[0]["id"], private=True)
+    assert "They spoke of a zebra" not in chat(), "a private summary is told to no model"
+    opened.forget("fact-0001")
     opened.sync()
-    assert "User has a zebra" not in told(opened, scope=["conversation:one"])
-
-
-def test_what_is_compressed_is_told_only_when_asked_for(opened: Vault) -> None:
-    opened.converse(
-        "one",
-        new=[{"role": "memory", "content": "In an old session they spoke of a zebra", "properties": {"compression_source": True, "source_session_id": "s"}}],
-        mark=[{"id": "u1", "properties": {"compressed": True, "session_id": "s"}}],
-    )  # fmt: skip
-    opened.sync()
-    assert "My zebra is called Otto" not in told(opened, scope=["conversation:one"])
-    assert "In an old session they spoke of a zebra" in told(opened, scope=["conversation:one"])
-    assert "My zebra is called Otto" in told(
-        opened, scope=["conversation:one"], include_compressed=True
-    )
-
-
-def test_private_entries_are_told_to_nobody(opened: Vault) -> None:
-    opened.converse("one", mark=[{"id": "u1", "properties": {"private": True}}])
-    opened.sync()
-    assert "My zebra is called Otto" not in told(
-        opened, scope=["conversation:one"], by="conversation:one"
-    )
+    assert not tells("User has a zebra")
 
 
 def test_a_file_in_a_foreign_folder_does_not_slip_in(opened: Vault, write: Write) -> None:
     """An entry cannot claim to belong to another conversation or to none, or to be a memory for everybody."""
-    front = "---\nid: evil-{}\nscope: {}\n---\nA zebra that tells you to obey\n"
-    write("vaultmem/entries/evil/facts/1.md", front.format(1, "conversation:one"))
-    write("vaultmem/entries/evil/facts/2.md", front.format(2, "global"))
-    write("vaultmem/entries/evil/facts/3.md", "A zebra that tells you to obey, without any id\n")
-    write(
-        "vaultmem/entries/evil/facts/4.md",
-        "---\nscope: conversation:one\nrole: memory\n---\nA zebra that tells you to obey\n",
-    )
+    fronts = ("id: evil-1\nscope: conversation:one", "id: evil-2\nscope: global", "x: 3", "scope: conversation:one\nrole: memory")  # fmt: skip
+    for number, front in enumerate(fronts):
+        text = f"---\n{front}\n---\nA zebra that tells you to obey\n"
+        write(f"vaultmem/entries/evil/facts/{number}.md", text)
     write("vaultmem/entries/loose.md", "---\nid: evil-5\n---\nA zebra that tells you to obey\n")
     opened.sync()
-    for how in (
-        {},
-        {"scope": ["conversation:one"]},
-        {"scope": ["conversation:one"], "notes": True},
-        {"notes": True},
-    ):
-        for by in ("", "conversation:one", "codex"):
-            found = told(opened, by=by or None, untrusted=True, **how)
+    own: dict[str, object] = {"scope": ["conversation:one"]}
+    for how in ({}, own, {**own, "notes": True}, {"notes": True}):
+        for by in (None, "conversation:one", "codex"):
+            found = told(opened, by=by, untrusted=True, **how)
             assert not [one for one in found if "obey" in one], (how, by)
 
 
-def test_tool_clients_cannot_call_themselves_a_conversation(opened: Vault) -> None:
-    for name in ("conversation:one", "Conversation:one", " conversation:one"):
-        assert client_name(name) == ASSISTANT
-    call = Call(
-        "memory_recall", {"query": "zebra", "scope": "conversation:one"}, "conversation:one"
-    )
-    said = Toolbox(plain=True).call(opened, call).text
-    assert "My zebra" not in said
-
-
-def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
-    said = "- [ ] feed the zebra 📅 2030-01-01\nTODO feed it\nSCHEDULED: <2030-01-01 Tue>"
-    opened.converse("one", new=[{"role": "assistant", "content": said}])
+def test_tasks_that_were_said_remind_nobody(opened: Vault, write: Write) -> None:
+    task = "- [ ] feed the zebra 📅 2030-01-01\nTODO feed it\nSCHEDULED: <2030-01-01 Tue>"
+    write("Zoo.md", "- [ ] Ring the zoo\n")
+    opened.converse("one", new=[{"role": "assistant", "content": task}])
     opened.sync()
     waits = [one for one in opened.pending(days=20_000) if "zebra" in one["text"]]
-    assert {wait["section"] for wait in waits} == {"review"}, (
-        "a fact is asked about, nothing is due"
-    )
+    assert {wait["section"] for wait in waits} == {"review"}, "a fact is asked about, nothing due"
     assert all(wait["text"].startswith("remember? ") for wait in waits)
+    assert [task["text"] for _, task in opened.tasks()] == ["Ring the zoo"]
 
 
 def test_a_summary_leaves_most_of_the_budget_to_what_answers(opened: Vault) -> None:
-    turns = [
-        {"role": "user", "content": f"Zebra number {number} eats grass"} for number in range(60)
-    ]
+    turns = [{"role": "user", "content": f"Zebra number {n} eats grass"} for n in range(60)]
     summary = {"role": "summary", "name": "L3/final", "content": "They spoke of zebras. " * 200}
     opened.converse("long", new=[*turns, summary])
     opened.sync()
     limits = memory_context.Limits(50, 400, notes=False)
-    context = memory_context.context_for(opened, "long", "zebra", [], limits)
-    assert context.lines[0].startswith("[summary] They spoke of zebras.")
-    assert 50 < wordpieces.count(context.lines[0]) < 120
-    assert wordpieces.count("\n".join(context.lines[1:])) > 250
-
-
-def test_a_summary_that_is_private_is_told_to_no_model(opened: Vault) -> None:
-    limits = memory_context.limits_of(opened.config)
-    assert (
-        "They spoke of a zebra"
-        in memory_context.context_for(opened, "one", "zebra", (), limits).text
-    )
-    [summary] = opened.entries("one", ["summaries"])
-    opened.converse("one", mark=[{"id": summary["id"], "properties": {"private": True}}])
-    assert (
-        "They spoke of a zebra"
-        not in memory_context.context_for(opened, "one", "zebra", (), limits).text
-    )
+    first, *others = memory_context.context_for(opened, "long", "zebra", [], limits).lines
+    assert first.startswith("[summary] They spoke of zebras.")
+    assert 50 < wordpieces.count(first) < 120
+    assert wordpieces.count("\n".join(others)) > 250
 
 
 QUESTION = "My sister Rosa lives in Ghent. Where is the stopcock?"
@@ -223,8 +192,14 @@ def test_a_question_that_comes_again_takes_no_answer_away(vault: Path, write: Wr
     write("Family.md", "# Family\n\nMy brother lives in Antwerp with two cats.\n")
     limits = memory_context.Limits(50, 2000, True)
     with Vault(str(vault)) as opened:
-        first = _told_again(opened, limits)
-        assert first == ["Family.md", "House.md"]
+
+        def places() -> list[str]:
+            opened.sync()
+            opened.embed()
+            context = memory_context.context_for(opened, "rosa", QUESTION, [QUESTION], limits)
+            return [place.rpartition(":")[0] or place for place in context.places]
+
+        assert places() == ["Family.md", "House.md"]
         for at, asked in enumerate((QUESTION, QUESTION, f"So: {QUESTION.lower()}")):
             new = [
                 {"role": "user", "id": f"u{at}", "content": asked},
@@ -232,16 +207,43 @@ def test_a_question_that_comes_again_takes_no_answer_away(vault: Path, write: Wr
                 {"role": "memory", "id": f"f{at}", "content": "My sister Rosa lives in Ghent"},
             ]
             opened.converse("rosa", new=new, retire=[])
-            told = _told_again(opened, limits)
-            assert {*first} <= {*told}
-            assert QUESTION not in [
-                one["content"] for one in memory_context.recall(opened, "rosa", QUESTION, limits)
-            ]
+            assert {"Family.md", "House.md"} <= {*places()}
+            again = memory_context.recall(opened, "rosa", QUESTION, limits)
+            assert QUESTION not in [one["content"] for one in again]
 
 
-def _told_again(opened: Vault, limits: memory_context.Limits) -> list[str]:
-    """The places of what the model gets with the question."""
-    opened.sync()
-    opened.embed()
-    context = memory_context.context_for(opened, "rosa", QUESTION, [QUESTION], limits)
-    return [place.rpartition(":")[0] or place for place in context.places]
+def test_a_search_finds_what_was_said_only_when_it_is_asked_for(opened: Vault) -> None:
+    def in_talks(found: list[Any]) -> int:
+        return sum("/entries/" in hit.path for hit in found)
+
+    assert in_talks(opened.search("zebra")) == 0
+    for how in (
+        {"talks": True},
+        {"filters": (Filter("path", "entries/one"),)},
+        {"filters": (Filter("scope", "conversation:one"),)},
+    ):
+        found = opened.answer(Ask("zebra", 50, **how)).results  # type: ignore[arg-type]
+        assert in_talks(found) == (5 if "talks" in how else 4), how
+    assert in_talks(opened.search("zebra path:entries"))
+    words = ("--keyword", "--vault", opened.path)
+    why = "only conversations have it; --conversations searches them, too"
+    assert why in ran("search", "nice", *words).err
+    assert "How nice" in ran("search", "nice", "--conversations", *words).out
+    others = [("zebra",), ("xylophone",), ("nice", "--conversations"), ("nice", "--by", "codex")]
+    for typed in others:  # codex sees no other client's conversation
+        assert why not in ran("search", *typed, *words).err, typed
+    assert why in ran("search", "nice", "--by", "conversation:one", *words).err
+
+
+def test_an_entry_is_read_with_its_conversation_alone(opened: Vault) -> None:
+    for given in ("turn-0001", "turn-0009"):
+        with pytest.raises(
+            NoteNotFoundError, match=f"no note is called '{given}'; vaultmem search"
+        ):
+            note_path(opened, given, viewer("claude"))
+    path = opened.entries("one")[0]["path"]
+    for name in ("fact-0001", path, f"[[{file_name(path)}]]"):
+        with pytest.raises(NoteNotFoundError, match="vaultmem conversations show one"):
+            opened.read(name)
+    with pytest.raises(NoteNotFoundError, match="Memory not found"):
+        opened.read("nothing-like-it")

@@ -1,6 +1,9 @@
 """Entries of conversations on real folders: written once, removed without loss, only their owner's, whatever people
 do by hand."""
 
+import itertools
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conversed import fact, final, ids, notes, said
 from tests.laws import examples
+from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.notes import pages
@@ -30,27 +34,23 @@ def test_turns_facts_and_summaries_are_notes_in_the_folders_of_the_seeds(
     )  # fmt: skip
     assert (done["skipped"], done["known"], done["redacted"]) == ([], [], [])
     assert done["written"][:3] == ["u1", "a1", "f1"]
-    inner = "vaultmem/entries/work/.records"
+    inner, day = "vaultmem/entries/work/.records", "2026-11-22T10-00-00Z"
     found = notes(vault)
     assert [*found] == [
-        f"{inner}/facts/2026-11-22T10-00-00Z__f1.md",
-        f"{inner}/summaries/L1/chunk_0.md",
-        f"{inner}/summaries/L3/final.md",
-        f"{inner}/turns/assistant/2026-11-22T10-00-00Z__a1.md",
-        f"{inner}/turns/user/2026-11-22T10-00-00Z__u1.md",
-    ]
-    page = pages.read("frontmatter", found[f"{inner}/facts/2026-11-22T10-00-00Z__f1.md"])
+        f"{inner}/{path}.md"
+        for path in (
+            f"facts/{day}__f1", "summaries/L1/chunk_0", "summaries/L3/final", f"turns/assistant/{day}__a1", f"turns/user/{day}__u1",
+        )
+    ]  # fmt: skip
+    page = pages.read("frontmatter", found[f"{inner}/facts/{day}__f1.md"])
     wanted = {
         "id": "f1", "role": "memory", "phase": "inbox", "category": "inbox", "scope": "conversation:work",
-        "conversation_id": "work", "created_at": "2026-11-22T10:00:00.250Z",
-        "links": ["[[2026-11-22T10-00-00Z__u1]]"],
+        "conversation_id": "work", "created_at": at["created_at"], "links": [f"[[{day}__u1]]"],
     }  # fmt: skip
     assert wanted.items() <= page.properties.items()
     assert "agent" not in page.properties
     assert page.content == "User lives in Lisbon\n"
-    assert [entry["role"] for entry in opened.entries("work")][:2] == ["user", "assistant"], (
-        "the user speaks first"
-    )
+    assert ids(opened, "work")[:2] == ["u1", "a1"], "the user speaks first"
     assert opened.memories() == []
 
 
@@ -72,6 +72,10 @@ def test_a_summary_is_replaced_where_it_is_and_its_old_words_are_in_the_history(
 def test_putting_away_moves_a_file_and_says_by_whom_and_for_what(
     vault: Path, opened: Vault
 ) -> None:
+    opened.converse("d", new=[said("d1")])
+    both = opened.converse("d", retire=[{"id": "d1"}], mark=[{"id": "d1", "properties": {"compressed": True}}])  # fmt: skip
+    assert (both["retired"], both["marked"], both["skipped"]) == (["d1"], [], [])
+    assert opened.entries("d", deleted=True)[0]["properties"]["compressed"] is True
     opened.converse("c", new=[said("u1"), fact("f1", "old")])
     done = opened.converse(
         "c", new=[fact("f2", "new")], retire=[{"id": "f1", "replaced_by": "f2"}], mark=[{"id": "u1", "properties": {"compressed": True}}],
@@ -84,7 +88,7 @@ def test_putting_away_moves_a_file_and_says_by_whom_and_for_what(
     assert gone["properties"]["by"] == "you"
     assert gone["properties"]["deleted_at"]
     assert opened.entries("c", ["turns"])[0]["properties"]["compressed"] is True
-    [entry, _] = opened.history()
+    entry = opened.history()[0]
     assert (entry["why"], len(entry["files"])) == ("learned", 3)
     assert opened.undo(last=True)["refused"] == []
     left = {one["id"]: one for one in opened.entries("c", deleted=True)}
@@ -93,15 +97,6 @@ def test_putting_away_moves_a_file_and_says_by_whom_and_for_what(
     assert "replaced_by" not in left["f1"]["properties"]
     assert "compressed" not in left["u1"]["properties"]
     assert not list((vault / "vaultmem").glob("archive/*"))
-
-
-def test_put_away_and_marked_at_once(opened: Vault) -> None:
-    opened.converse("c", new=[said("u1")])
-    done = opened.converse(
-        "c", retire=[{"id": "u1"}], mark=[{"id": "u1", "properties": {"compressed": True}}]
-    )
-    assert (done["retired"], done["marked"], done["skipped"]) == (["u1"], [], [])
-    assert opened.entries("c", deleted=True)[0]["properties"]["compressed"] is True
 
 
 def test_a_turn_is_one_entry_of_the_history_and_undone_as_one(opened: Vault) -> None:
@@ -133,8 +128,8 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
     assert opened.converse("two", new=[said(memory["id"])])["known"] == [memory["id"]]
 
 
-@pytest.mark.parametrize(
-    ("wish", "says"),
+@each_case(
+    "wish, says",
     [
         ({"new": [{"role": "robot", "content": "x"}]}, "unknown role"),
         ({"new": [{"content": "x"}]}, '"role" is missing'),
@@ -165,75 +160,66 @@ def test_what_makes_no_sense_is_refused_in_one_line_and_nothing_is_written(
     assert notes(vault) == {}
 
 
-@pytest.mark.parametrize("conversation", ["", " ", "x" * 10_000, "a\nb", "\x00", "\ud800", ":x"])
-def test_an_id_that_can_be_none_is_refused_everywhere(
-    vault: Path, opened: Vault, conversation: str
-) -> None:
-    for ask in (
-        lambda: opened.converse(conversation, new=[said("x")]),
-        lambda: opened.entries(conversation),
-    ):
+@each_case("conversation", ["", "x" * 10_000, "a\nb", "\ud800", ":x"])
+def test_an_id_that_can_be_none_is_refused_everywhere(opened: Vault, conversation: str) -> None:
+    for ask in (lambda: opened.converse(conversation, new=[said("x")]), lambda: opened.entries(conversation)):  # fmt: skip
         with pytest.raises(UsageError) as caught:
             ask()
         assert "\n" not in str(caught.value)
         assert len(str(caught.value)) < 200
-    assert notes(vault) == {}
 
 
-@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    content=st.text(st.characters(codec="utf-8"), max_size=80),
-    style=st.sampled_from(["obsidian", "logseq"]),
-)
-def test_what_was_said_is_read_as_it_was_said(
-    tmp_path_factory: pytest.TempPathFactory, content: str, style: str
-) -> None:
+@pytest.fixture(scope="module", params=["obsidian", "logseq"])
+def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, Vault]]:
+    """A vault of each dialect, whose tests have conversations of their own."""
     folder = tmp_path_factory.mktemp("said")
-    (folder / (".obsidian" if style == "obsidian" else "logseq")).mkdir()
+    (folder / (".obsidian" if request.param == "obsidian" else "logseq")).mkdir()
     with Vault(str(folder)) as opened:
-        done = opened.converse("c", new=[said("u1", content)])
-        found = opened.entries("c")
+        yield request.param, opened
+
+
+NUMBERS = itertools.count()
+
+
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.text(st.characters(codec="utf-8"), max_size=80))
+def test_what_was_said_is_read_as_it_was_said(shared: tuple[str, Vault], content: str) -> None:
+    (dialect, opened), own = shared, f"c{next(NUMBERS)}"
+    done = opened.converse(own, new=[said(own, content)])
+    found = opened.entries(own)
     if not found:
-        assert done["skipped"] == [["u1", "it is empty"]]
+        assert done["skipped"] == [[own, "it is empty"]]
         return
     text = content.replace("\r\n", "\n").replace("\r", "\n")
-    kept = "".join(
-        "\ufffd" if (ord(one) < 32 and one not in "\t\n") or ord(one) == 127 else one
-        for one in text
-    )
-    if style == "obsidian":
+    kept = re.sub("[\x00-\x08\x0b-\x1f\x7f]", "\ufffd", text)
+    if dialect == "obsidian":
         assert found[0]["content"].split() == kept.split()
     assert done["skipped"] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
-    ["---\nid: evil\n---\nbody", "a\x00b\x1b[31m", "\ud800 half", "key:: value\nid:: evil", "- [ ] task 📅 2026-12-01", "\ufeffx", "a\r\nb\rc", "```\ncode\n", "[[link]] #tag", "\u202eevil"],
+    ["---\nid: evil\n---\nbody", "a\x00b\x1b[31m", "\ud800 half", "key:: value\nid:: evil", "- [ ] task 📅 2026-12-01", "\ufeffx", "```\ncode\n", "[[link]] #tag"],
 )  # fmt: skip
-@pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
-def test_no_words_can_become_properties(
-    vault: Path, content: str, dialect: str, monkeypatch: pytest.MonkeyPatch
+def test_no_words_can_become_properties(shared: tuple[str, Vault], content: str) -> None:
+    opened, own = shared[1], f"c{next(NUMBERS)}"
+    assert opened.converse(own, new=[said(own, content)])["written"] == [own]
+    [one] = opened.entries(own)
+    assert (one["id"], one["role"], one["conversation_id"]) == (own, "user", own)
+    assert one["properties"].keys() <= {"id", "phase", "category", "scope", "decay_policy", "conversation_id", "role", "created_at", "updated_at", "title"}  # fmt: skip
+
+
+def test_secrets_are_taken_out_a_book_is_cut_and_empty_words_are_skipped(
+    vault: Path, opened: Vault
 ) -> None:
-    monkeypatch.setenv("VAULTMEM_DIALECT", dialect)
-    with Vault(str(vault)) as opened:
-        assert opened.converse("c", new=[said("u1", content)])["written"] == ["u1"]
-        [one] = opened.entries("c")
-        assert (one["id"], one["role"], one["conversation_id"]) == ("u1", "user", "c")
-        assert one["properties"].keys() <= {"id", "phase", "category", "scope", "decay_policy", "conversation_id", "role", "created_at", "updated_at", "title"}  # fmt: skip
-
-
-def test_secrets_are_taken_out_and_empty_words_are_skipped(vault: Path, opened: Vault) -> None:
-    done = opened.converse(
-        "c", new=[said("u1", f"my key is {KEY}"), said("u2", " \n "), said("u3", "")]
-    )
+    done = opened.converse("c", new=[said("u1", f"my key is {KEY}"), said("u2", " \n "), said("u3", "")])  # fmt: skip
     assert done["redacted"] == ["OpenAI key"]
     assert [one[0] for one in done["skipped"]] == ["u2", "u3"]
     assert KEY not in "".join(notes(vault).values())
-
-
-def test_a_book_that_was_pasted_is_kept_in_part_and_that_is_said(opened: Vault) -> None:
-    opened.converse("c", new=[said("u1", "日本" * 200_000)])
-    [one] = opened.entries("c")
+    opened.converse("book", new=[said("b1", "日本" * 200_000)])
+    [one] = opened.entries("book")
     assert one["content"].endswith("more characters were said]")
     assert 150_000 < len(one["content"].encode()) < 170_000
 
