@@ -40,10 +40,8 @@ def test_environment_over_user_over_vault(vault: Path, own: Path, theirs: Path) 
 
 
 DANGEROUS = {
-    "embedding.model": "/tmp/x", "llm.base_url": "http://evil.example/v1", "llm.key": "env:HOME", "proxy.host": "0.0.0.0",
-    "vault": "/etc", "jobs.tidy": "off",
+    "llm.base_url": "http://evil.example/v1", "llm.key": "env:HOME",
     # even of harmless settings not every value is allowed
-    "dialect": "zzz",
     "memory_folder": ["/etc", "../outside", "a/../../b", "..", ".", "", "x/../..", "a//b", "\\\\server\\x", "..\\..", ".obsidian", "a/.git"],
 }  # fmt: skip
 
@@ -55,8 +53,8 @@ def test_a_vault_cannot_set_what_could_harm(vault: Path, theirs: Path, key: str)
         theirs.write_text(f"{key}: '{value}'\n")
         settings = config.load(str(vault))
         assert settings[key] == config.SETTINGS[key].default, value
-        assert len(settings.warnings) == 1
-        assert key in settings.warnings[0]
+        (warning,) = settings.warnings
+        assert key in warning
 
 
 @each_case("key", [key for key, setting in config.SETTINGS.items() if not setting.harmless])
@@ -69,9 +67,11 @@ def test_what_a_vault_may_not_set_is_told_whatever_it_says(
     assert key in warning
 
 
-def test_a_vault_may_name_a_dialect_that_is_not_there(vault: Path, theirs: Path) -> None:
+def test_a_vault_may_name_a_dialect_that_is_not_there(
+    vault: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (vault / "Note.md").write_text("apple")
-    for name in ("zzz", "../x", "a.b", "os", ""):
+    for name in ("zzz", "../x", "os", ""):
         theirs.write_text(f"dialect: '{name}'\n")
         settings = config.load(str(vault))
         assert settings["dialect"] == "auto"
@@ -83,42 +83,43 @@ def test_a_vault_may_name_a_dialect_that_is_not_there(vault: Path, theirs: Path)
     for name in ("obsidian", "logseq", "auto"):
         theirs.write_text(f"dialect: {name}\n")
         settings = config.load(str(vault))
-        assert settings["dialect"] == name
-        assert settings.warnings == ()
+        assert (settings["dialect"], settings.warnings) == (name, ())
+    monkeypatch.setenv("VAULTMEM_DIALECT", "roam")
+    ended = on(vault, "sync", "--no-embed", "--format", "text")
+    assert ended.code == 1
+    assert "roam" in one_line(ended)
 
 
 def test_every_setting_is_judged() -> None:
-    """A person has to add a new setting to one of these lists."""
+    """A person has to add a new setting to one of these lists; a default passes its own check."""
     harmless = {key for key, setting in config.SETTINGS.items() if setting.harmless}
     assert harmless == {
         "dialect", "dream.report", "memories.pages", "memory_folder", "pending.path", "search.limit",
     }  # fmt: skip
+    for key, setting in config.SETTINGS.items():
+        assert not setting.check or setting.check(str(setting.default)) == setting.default, key
 
 
-BAD = (
-    "dialect: 5", "search:\n  limit: none", "search.limit: 0", "search.limit: -1", "- a list", "a: [", "just text",
-    "a: 1\na: 2",
+BAD: tuple[str | bytes, ...] = (
+    "dialect: 5", "search:\n  limit: none", "search.limit: 0", "- a list", "a: [", "just text", "a: 1\na: 2", b"\xff\xfe\0",
 )  # fmt: skip
 
 WRONG = {
-    "jobs.reconcile": ["5", "5 minutes", "daily", "0 25 * * *", "0 0 30 2 *", "", "0s"],
-    "jobs.tidy": ["never", "@daily", "* * * *"],
-    "jobs.typing": ["2", "off", "never", "soon"],
+    "jobs.reconcile": ["5", "5 minutes", "0 25 * * *", "0 0 30 2 *", "", "0s"],
+    "jobs.tidy": ["@daily", "* * * *"],
+    "jobs.typing": ["2", "off"],
     "jobs.battery": ["yes", "off", "WAIT"],
-    "jobs.max_load": ["0", "80%", "1001", "-1", "high"],
-    "agent.idle": ["10", "off"],
+    "jobs.max_load": ["0", "80%", "1001"],
     "agent.threads": ["0", "257", "two"],
-    "agent.unload": ["off", "10", "Never"],
+    "agent.unload": ["off", "10"],
     "llm.timeout": ["60", "off", "0s"],
+    "pending.path": ["Memory.md", "vaultmem/Expectations.md", "a/What changed.md"],
     "llm.retries": ["-1", "11", "often"],
     "llm.strategy": ["both", "", "SUBSET"],
-    "llm.schema": ["json", "strict", "on"],
     "conversations.id": ["", " ", "a\u200bb", "x" * 201],
     "conversations.session_gap": ["6", "never"],
     "proxy.host": ["", "a b", "127.0.0.1/8", "http://x", "ü"],
     "proxy.port": ["0", "65536", "http"],
-    "proxy.place": ["end", "system"],
-    "memories.half_life": ["30", "never"],
     "recall.recency_weight": ["1.5", "-1", "much", "nan"],
     "notify.timezone": ["Shanghai", "../x", "UTC+8"],
 }
@@ -171,14 +172,8 @@ def test_unknown_names_are_one_warning(
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22")
     settings = config.load(str(vault))
     (warning,) = settings.warnings
-    for name in (
-        "nonsense",
-        "search.limits",
-        "mean search.limit?",
-        "storage.root",
-        "VAULTMEM_NONSENSE",
-    ):
-        assert name in warning
+    unknown = ("nonsense", "search.limits", "storage.root", "VAULTMEM_NONSENSE")
+    assert [name for name in (*unknown, "mean search.limit?") if name not in warning] == []
     assert "VAULTMEM_NOW" not in warning
     assert settings["search.limit"] == 4
     ended = on(vault, "sync", "--no-embed", "--format", "text")
@@ -186,32 +181,31 @@ def test_unknown_names_are_one_warning(
     assert ended.err.count("nonsense") == 1
 
 
-def test_settings_of_each_source(vault: Path, own: Path) -> None:
-    own.write_text("ingestion:\n  car-agent:\n    path: ~/cars\n    enabled: false\n")
+def test_settings_of_each_source_and_shares(vault: Path, own: Path) -> None:
+    own.write_text(
+        "ingestion:\n  car-agent:\n    path: ~/cars\n    enabled: false\nmemories.min_confidence: 0.5\n"
+    )
     settings = config.load(str(vault), {"VAULTMEM_INGESTION_LOGSEQ_ENABLED": "off"})
     assert settings.warnings == ()
     assert settings["ingestion.car-agent.path"] == "~/cars"
-    assert settings["ingestion.car-agent.enabled"] == "off"
-    assert settings["ingestion.logseq.enabled"] == "off"
-    assert settings["ingestion.obsidian.enabled"] == "on"
-
-
-def test_a_share_is_a_number(own: Path) -> None:
-    own.write_text("memories.min_confidence: 0.5\nrecall.mmr_lambda: 1\n")
-    settings = config.load(None)
+    enabled = [
+        settings[f"ingestion.{name}.enabled"] for name in ("car-agent", "logseq", "obsidian")
+    ]
+    assert enabled == ["off", "off", "on"]
     assert settings.share("memories.min_confidence") == 0.5
-    assert settings.share("recall.mmr_lambda") == 1.0
-
-
-def test_defaults_pass_their_own_checks() -> None:
-    for key, setting in config.SETTINGS.items():
-        if setting.check:
-            assert setting.check(str(setting.default)) == setting.default, key
 
 
 @each_case("text", BAD)
-def test_a_bad_line_in_ones_own_file_is_an_error(vault: Path, own: Path, text: str) -> None:
-    own.write_text(text)
+def test_a_bad_line_is_an_error_in_ones_own_file_and_a_warning_in_a_vault(
+    vault: Path, own: Path, theirs: Path, text: str | bytes
+) -> None:
+    theirs.write_bytes(text if isinstance(text, bytes) else text.encode())
+    own.unlink(missing_ok=True)
+    assert len(config.load(str(vault)).warnings) == 1
+    ended = on(vault, "sync", "--no-embed", "--format", "text")
+    assert ended.code == 0
+    assert "config.yaml" in ended.err
+    theirs.rename(own)
     with pytest.raises(ConfigError, match=r"config\.yaml"):
         config.load(str(vault))
     ended = on(vault, "sync", "--no-embed", "--format", "text")
@@ -219,51 +213,22 @@ def test_a_bad_line_in_ones_own_file_is_an_error(vault: Path, own: Path, text: s
     one_line(ended)
 
 
-@each_case("text", BAD)
-def test_a_bad_line_in_a_vault_is_a_warning(vault: Path, theirs: Path, text: str) -> None:
-    theirs.write_text(text)
-    settings = config.load(str(vault))
-    assert len(settings.warnings) == 1
-    ended = on(vault, "sync", "--no-embed", "--format", "text")
-    assert ended.code == 0
-    assert "config.yaml" in ended.err
-
-
-@pytest.mark.parametrize("text", ["", "# only a comment\n", "---\n", "{}", "\ufeffdialect: auto\n"])
-def test_empty_files(vault: Path, own: Path, theirs: Path, text: str) -> None:
-    own.write_text(text)
-    theirs.write_text(text)
-    assert config.load(str(vault)).warnings == ()
-
-
-def test_bytes_that_are_no_settings(vault: Path, theirs: Path) -> None:
-    theirs.write_bytes(b"\xff\xfe\0")
-    assert len(config.load(str(vault)).warnings) == 1
+def test_a_file_without_settings_is_none(vault: Path, own: Path, theirs: Path) -> None:
+    for text in ("", "# only a comment\n", "---\n", "{}", "\ufeffdialect: auto\n"):
+        own.write_text(text)
+        theirs.write_text(text)
+        assert config.load(str(vault)).warnings == ()
     theirs.unlink()
     theirs.mkdir()
     assert len(config.load(str(vault)).warnings) == 1
 
 
 def test_off_as_yaml_1_1_wrote_it(vault: Path, own: Path) -> None:
-    own.write_text("embedding:\n  model: off\n")
-    assert config.load(str(vault))["embedding.model"] == "off"
-    own.write_text("embedding:\n  model: false\njobs:\n  tidy: false\n")
-    assert config.load(str(vault))["embedding.model"] == "off"
-    assert config.load(str(vault))["jobs.tidy"] == "off"
-    own.write_text("llm:\n  key: false\n  schema: false\nconversations.summaries: false\n")
-    settings = config.load(str(vault))
-    assert [settings[key] for key in ("llm.key", "llm.schema", "conversations.summaries")] == [
-        "off"
-    ] * 3
-
-
-def test_a_dialect_that_nobody_has_installed_is_named(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_DIALECT", "roam")
-    ended = on(vault, "sync", "--no-embed", "--format", "text")
-    assert ended.code == 1
-    assert "roam" in one_line(ended)
+    for off in ("off", "false"):
+        own.write_text(f"embedding:\n  model: {off}\nllm:\n  schema: {off}\njobs.tidy: {off}\n")
+        settings = config.load(str(vault))
+        names = ("embedding.model", "llm.schema", "jobs.tidy")
+        assert [settings[name] for name in names] == ["off"] * 3
 
 
 def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:
@@ -273,9 +238,3 @@ def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:
     found = config.load(None, env)
     assert found.text("memory_folder") == composed
     assert found.text("pending.path") == f"{composed}/x.md"
-
-
-@pytest.mark.parametrize("name", ["Memory.md", "vaultmem/Expectations.md", "a/What changed.md"])
-def test_the_page_is_none_of_our_other_pages(name: str) -> None:
-    with pytest.raises(ConfigError, match="a page that vaultmem does not use"):
-        config.load(None, {"VAULTMEM_PENDING_PATH": name})

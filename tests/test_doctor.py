@@ -6,16 +6,15 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli_run import on, ran
+from tests.cli_run import on
 from tests.conftest import Write
 from tests.index_dump import synced
+from tests.tables import each_case
 from vaultmem import machine, paths
 from vaultmem.api import Vault
 from vaultmem.index.state import State
@@ -66,10 +65,6 @@ def found(vault: Path) -> list[str]:
     return [f"{finding['severity']}: {finding['what']}" for finding in findings]
 
 
-def test_nothing_is_wrong_without_an_agent(indexed: Path) -> None:
-    assert found(indexed) == []
-
-
 def test_an_index_of_another_version_is_called_that(indexed: Path) -> None:
     manifest = Path(state_of(indexed), "manifest.json")
     manifest.write_text(manifest.read_text().replace('"catalog": ', '"catalog": 1'))
@@ -78,11 +73,16 @@ def test_an_index_of_another_version_is_called_that(indexed: Path) -> None:
     assert found(indexed) == ["warning: the vault is not indexed"]
 
 
-def test_nothing_is_wrong_with_an_agent_that_is_well(
+def test_nothing_is_wrong_without_an_agent_or_with_one_that_is_well(
     indexed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert found(indexed) == []
     says(WELL, monkeypatch)
     assert found(indexed) == []
+    for level, age in (("warn", 60), ("error", 30 * 86_400)):  # left in the log
+        last = {"time": time.time() - age, "level": level, "message": "x"}
+        says({**WELL, "last_error": last}, monkeypatch)
+        assert found(indexed) == []
 
 
 STATUS = {
@@ -104,7 +104,7 @@ STATUS = {
 }
 
 
-@pytest.mark.parametrize("what", STATUS)
+@each_case("what", STATUS)
 def test_what_the_agent_tells_of_itself(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -112,63 +112,54 @@ def test_what_the_agent_tells_of_itself(
     assert [one[: len(what)] for one in found(indexed)] == [what]
 
 
-def test_warnings_and_old_errors_are_left_in_the_log(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for level, age in (("warn", 60), ("error", 30 * 86_400)):
-        said = {"time": time.time() - age, "level": level, "message": "x"}
-        says({**WELL, "last_error": said}, monkeypatch)
-        assert found(indexed) == []
-
-
-@contextmanager
-def held(vault: Path, *words: str) -> Iterator[None]:
-    """Another process with these words on its command line holds the lock."""
+def test_an_agent_that_does_not_answer(indexed: Path) -> None:
+    """Another process with its words on its command line holds the lock."""
+    lock = os.path.join(state_of(indexed), "lock")
     code = (
         "import fcntl, os, sys; file = open(sys.argv[1], 'w'); fcntl.flock(file, fcntl.LOCK_EX);"
         "file.write(str(os.getpid())); file.flush(); print(flush=True); sys.stdin.read()"
     )
-    command = [sys.executable, "-c", code, os.path.join(state_of(vault), "lock"), *words]
+    command = [sys.executable, "-c", code, lock, "vaultmem", "serve"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        yield
-
-
-def test_an_agent_that_does_not_answer(indexed: Path) -> None:
-    with held(indexed, "vaultmem", "serve"):
-        (said,) = found(indexed)
-    assert re.fullmatch(r"error: the agent \(process \d+\) does not answer", said)
-
-
-def test_a_lock_held_by_somebody_unknown(indexed: Path) -> None:
-    with open(os.path.join(state_of(indexed), "lock"), "w", encoding="ascii") as file:
+        told = found(indexed)
+    assert told == [f"error: the agent (process {holder.pid}) does not answer"]
+    with open(lock, "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert found(indexed) == [
-            "warning: the index is locked by a process that cannot be identified"
-        ]
+        assert found(indexed) == ["warning: the index is locked by a process that cannot be identified"]  # fmt: skip
 
 
-def test_a_line_of_a_memory_that_says_nothing_is_named_with_its_place(indexed: Path) -> None:
-    memory = indexed / "vaultmem" / "people" / "Anne.md"
-    memory.parent.mkdir(parents=True)
-    memory.write_text("---\ncategory: people\nvaultmem: nonsense\n---\nAnne lives in Lisbon\n")
-    on(indexed, "sync")
-    assert found(indexed) == ["warning: 1 memory whose line vaultmem says nothing that can be read"]
-    assert (
-        "vaultmem/people/Anne.md:3: vaultmem: nonsense"
-        in on(indexed, "doctor", "--format", "json").out
-    )
+def findings(vault: Path) -> list[dict[str, Any]]:
+    """After a sync."""
+    on(vault, "sync")
+    return list(on(vault, "doctor", "--format", "json").data["findings"])
 
 
-def test_what_git_could_not_merge_is_named(indexed: Path, write: Write) -> None:
+def test_what_cannot_be_read_is_named_with_its_place_and_mended_by_its_cause(
+    indexed: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("vaultmem/people/Anne.md", "---\ncategory: people\nvaultmem: nonsense\n---\nAnne lives in Lisbon\n")  # fmt: skip
+    (memory,) = findings(indexed)
+    assert memory["what"] == "1 memory whose line vaultmem says nothing that can be read"
+    assert memory["places"] == ["vaultmem/people/Anne.md:3: vaultmem: nonsense"]
     write("Plan.md", "<<<<<<< HEAD\nA\n=======\nB\n>>>>>>> 59b3155\n")
-    on(indexed, "sync")
-    told = on(indexed, "doctor", "--format", "json").data["findings"]
-    assert [one["what"] for one in told] == ["1 note that Git could not merge"]
-    assert told[0]["places"] == [
-        "Plan.md: front matter: holds both versions of an unresolved merge"
-    ]
+    (merge,) = (one for one in findings(indexed) if one != memory)
+    assert merge["what"] == "1 note that Git could not merge"
+    assert merge["places"] == ["Plan.md: front matter: holds both versions of an unresolved merge"]
+    monkeypatch.setenv("VAULTMEM_INDEX_MAX_NOTE_BYTES", "1000000")
+    write("Long.md", "An apple. " * 200_000)
+    write("Latin.md", b"sch\xf6n")
+    write("caf\u00e9.md", "composed")
+    write("cafe\u0301.md", "decomposed")
+    advice = {
+        place.partition(":")[0]: one["advice"]
+        for one in findings(indexed)
+        for place in one["places"]
+    }
+    assert "save it again as UTF-8" in advice["Latin.md"]
+    assert "index.max_note_bytes" in advice["Long.md"]
+    assert "caf\u00e9.md" not in advice or advice["caf\u00e9.md"].startswith("rename the file")
 
 
 def test_memories_in_a_folder_that_is_no_longer_the_memory_folder_are_named(indexed: Path) -> None:
@@ -182,83 +173,57 @@ def test_memories_in_a_folder_that_is_no_longer_the_memory_folder_are_named(inde
     ]
 
 
-def test_what_cannot_be_read_is_mended_by_its_cause(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_INDEX_MAX_NOTE_BYTES", "1000000")
-    (indexed / "Long.md").write_text("An apple. " * 200_000)
-    (indexed / "Latin.md").write_bytes(b"sch\xf6n")
-    (indexed / "caf\u00e9.md").write_text("composed")
-    (indexed / "cafe\u0301.md").write_text("decomposed")
-    on(indexed, "sync")
-    advice = {
-        place.partition(":")[0]: one["advice"]
-        for one in on(indexed, "doctor", "--format", "json").data["findings"]
-        for place in one["places"]
-    }
-    assert "save it again as UTF-8" in advice["Latin.md"]
-    assert "index.max_note_bytes" in advice["Long.md"]
-    assert "caf\u00e9.md" not in advice or advice["caf\u00e9.md"].startswith("rename the file")
-
-
 def test_a_copy_of_a_page_of_ours_has_its_original(indexed: Path, write: Write) -> None:
     copy = "pending.sync-conflict-20261122-100000-ABCDEFG.md"
     for name in (copy, f"Gone{copy[7:]}", "pending.md"):
         write(f"vaultmem/{name}", "# Pending\n\nquincunx\n")
-    on(indexed, "sync")
-    told = on(indexed, "doctor", "--format", "json").out
+    told = str(findings(indexed))
     assert f"vaultmem/{copy} is a copy of vaultmem/pending.md" in told
     assert f"vaultmem/Gone{copy[7:]} is a copy of a note that is gone" in told
 
 
-@pytest.mark.parametrize("which", ["state", "run", "log"])
-def test_folders_that_others_may_look_into(indexed: Path, which: str) -> None:
-    run = os.path.dirname(paths.socket_path(str(indexed)))
-    folder = {
-        "state": state_of(indexed),
-        "run": run,
-        "log": os.path.join(state_of(indexed), "log"),
-    }[which]
-    paths.make_private(folder)
-    os.chmod(folder, 0o755)
-    assert found(indexed) == [f"warning: other users can read {folder}"]
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="needs to give a folder away")
-def test_folders_of_somebody_else(indexed: Path) -> None:
-    run = paths.make_private(os.path.dirname(paths.socket_path(str(indexed))))
-    os.chown(run, 12_345, -1)
-    assert found(indexed) == [f"error: {run} belongs to another user; the agent cannot use it"]
-
-
-def test_a_file_in_place_of_the_runtime_folder_is_an_error(indexed: Path) -> None:
-    run = Path(os.path.dirname(paths.socket_path(str(indexed))))
-    run.write_text("")
+def test_folders_that_others_may_look_into(indexed: Path) -> None:
+    run, state = os.path.dirname(paths.socket_path(str(indexed))), state_of(indexed)
+    for folder in (state, os.path.join(state, "log"), run):
+        paths.make_private(folder)
+        os.chmod(folder, 0o755)
+        assert found(indexed) == [f"warning: other users can read {folder}"]
+        os.chmod(folder, 0o700)
+    if os.getuid() == 0:  # only root can give a folder away
+        os.chown(run, 12_345, -1)
+        assert found(indexed) == [f"error: {run} belongs to another user; the agent cannot use it"]
+    os.rmdir(run)
+    Path(run).write_text("")
     assert found(indexed) == [f"error: {run} is not a folder"]
-
-
-def test_a_service_whose_python_is_gone(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
-    with monkeypatch.context() as patched:
-        patched.setattr(sys, "executable", "/nowhere/bin/python")
-        service.write(service.service_for(str(indexed)))
-    (said,) = found(indexed)
-    assert said.startswith("error: the service vaultmem-vault-")
-    assert "starts /nowhere/bin/python, which is not there" in said
 
 
 def test_a_service_that_does_not_run(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     service.write(service.service_for(str(indexed)))
-    (said,) = found(indexed)
-    assert said.endswith("is installed, but no agent is running")
-    says(WELL, monkeypatch)
-    assert found(indexed) == []
+    (told,) = found(indexed)
+    assert told.endswith("is installed, but no agent is running")
+    with monkeypatch.context() as patched:
+        says(WELL, patched)
+        assert found(indexed) == []
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", "/nowhere/bin/python")
+        service.write(service.service_for(str(indexed)))
+    (told,) = found(indexed)
+    assert told.startswith("error: the service vaultmem-vault-")
+    assert "starts /nowhere/bin/python, which is not there" in told
 
 
 def test_an_index_that_nobody_keeps_fresh(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    later = time.time() + 3 * 86_400 + 60
-    monkeypatch.setattr(time, "time", lambda: later)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 2 * 3_600 + 30)
+    hours = "the index is 2 hours old; vaultmem sync refreshes it"
+    assert hours in on(indexed, "search", "zzzz").err, "who finds nothing hears so"
+    assert on(indexed, "search", "quincunx").err == ""
+    monkeypatch.setattr(time, "time", lambda: now + 3 * 86_400 + 60)
+    days = "the index is 3 days old; vaultmem sync refreshes it"
+    for command in ("search roof", "tasks", "pending", "unresolved"):
+        assert days in on(indexed, command, "--format", "text").err
+        assert "days old" not in on(indexed, command, "--format", "json").err
     assert found(indexed) == ["warning: the index is 3 days old, and no agent keeps it fresh"]
     says(WELL, monkeypatch)
     assert found(indexed) == []
@@ -310,28 +275,3 @@ def test_a_damaged_history(indexed: Path) -> None:
     ]
     (what,) = [what for what in found(indexed) if "history" in what]
     assert "set aside" in what
-
-
-@pytest.mark.parametrize("command", ["search roof", "tasks", "pending", "unresolved"])
-def test_commands_say_how_old_an_old_index_is(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    later = time.time() + 3 * 86_400 + 60
-    monkeypatch.setattr(time, "time", lambda: later)
-    words = (*command.split(), "--vault", str(indexed))
-    assert (
-        "the index is 3 days old; vaultmem sync refreshes it" in ran(*words, "--format", "text").err
-    )
-    assert "days old" not in ran(*words, "--format", "json").err
-
-
-def test_who_finds_nothing_without_the_agent_hears_how_old_the_index_is(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later = time.time() + 2 * 3_600 + 30
-    monkeypatch.setattr(time, "time", lambda: later)
-    remarks = {
-        words: ran("search", words, "--vault", str(indexed)).err for words in ("zzzz", "quincunx")
-    }
-    assert "the index is 2 hours old; vaultmem sync refreshes it" in remarks["zzzz"]
-    assert remarks["quincunx"] == ""
