@@ -39,11 +39,9 @@ def ids(vault: Path) -> dict[str, str]:
 def test_each_item_has_its_line(vault: Path) -> None:
     known = ids(vault)
     call, milk = known["call Anne"], known["buy milk"]
-    said = as_text(vault, "done", call, milk).out.splitlines()
-    assert said[0].startswith(
-        f"done: call Anne ({call}); still open in its note: vaultmem done vm-"
-    )
-    assert said[1].startswith(f"done: buy milk ({milk})")
+    first, second = as_text(vault, "done", call, milk).out.splitlines()
+    assert first.startswith(f"done: call Anne ({call}); still open in its note: vaultmem done vm-")
+    assert second.startswith(f"done: buy milk ({milk})")
     asked = completion_id("Tasks.md")
     assert as_text(vault, "done", asked).out.endswith(f"({asked}); Tasks.md\n"), "once, for both"
     assert (vault / "Tasks.md").read_text().count("[x]") == 2
@@ -72,28 +70,25 @@ def test_a_dry_run(vault: Path) -> None:
     assert undone.err == ""
 
 
-def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:
-    call = ids(vault)["call Anne"]
+def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path, tmp_path: Path) -> None:
+    known = ids(vault)
+    call, milk = known["call Anne"], known["buy milk"]
     ended = as_text(vault, "done", "vm-000000", call)
     assert ended.code == 1
     assert f"done: call Anne ({call})" in ended.out
     assert "vaultmem pending" in ended.err
-    assert "ID is missing" in one_line(as_text(vault, "drop"))
-    assert "--until must be" in one_line(
-        as_text(vault, "snooze", ids(vault)["buy milk"], "--until", "soon")
-    )
-    for day in ("friday", "tomorrow 9:00", "2030-01-01", "3d"):
-        refused = as_text(vault, "snooze", ids(vault)["buy milk"], day)
+    wrong = [
+        ("drop", (), "ID is missing"),
+        ("snooze", (milk, "--until", "soon"), "--until must be"),
+    ]
+    wrong += [("snooze", (milk, day), f"did you mean --until {day}?") for day in ("friday", "3d")]
+    wrong += [("snooze", (milk, "--until", until), "") for until in ("yesterday", " ")]
+    for command, words, reason in wrong:
+        refused = as_text(vault, command, *words)
         assert (refused.code, refused.out) == (2, "")
-        assert f"did you mean --until {day}?" in one_line(refused)
-    for until in ("yesterday", "", " "):
-        refused = as_text(vault, "snooze", ids(vault)["buy milk"], "--until", until)
-        assert (refused.code, refused.out) == (2, "")
-        assert one_line(refused)
-
-
-def test_before_the_first_sync(tmp_path: Path) -> None:
-    assert "vaultmem sync" in one_line(as_text(tmp_path, "done", "vm-abcdef"))
+        assert reason in one_line(refused)
+    (tmp_path / "new").mkdir()
+    assert "vaultmem sync" in one_line(as_text(tmp_path / "new", "done", "vm-abcdef"))
 
 
 def test_through_an_agent(vault: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -40,28 +41,16 @@ def refused(folder: Path, method: str, /, **params: object) -> tuple[int, str]:
 # --- the same as without an agent
 
 SAME = [
-    "search knee stairs", "search knee -stairs", "search -stairs knee", "search 泡菜", "search sourdogh", "search qqqqqqq",
-    "search tag:recipe --limit 3", "search river --path Work/ --from 2026-10", "search knee --group block -n2",
-    "search -- -stairs knee", 'search "early warning"', "search --tags recipe", "search '' --global",
-    "related Knee --limit 3", "related Knee -n 1", "backlinks Knee --mentions", "backlinks Knee", "links Home",
-    "links Health/Knee.md", "unresolved", "unresolved --ambiguous", "tasks", "tasks --all", "tasks --due 2026-11-30",
-    "tasks --path house/", "why knee Knee", "why 'knee -stairs' Knee", "pending", "pending --all --days 3000",
-    "list", "list --deleted --category people --from 2026-01-01 --limit 3",
-    "hook session-start --harness gemini --prompt knee",
-    "recall --notes knee", "recall --without meaning,mmr --explain --notes -k 2 knee stairs",
+    "search knee stairs", "search knee -stairs", "search -stairs knee", "search sourdogh", "search qqqqqqq", "search tag:recipe --limit 3",
+    "search river --path Work/ --from 2026-10", "search knee --group block -n2", "search -- -stairs knee", 'search "early warning"',
+    "search '' --global", "related Knee -n 1", "backlinks Knee --mentions", "links Health/Knee.md", "unresolved", "unresolved --ambiguous",
+    "tasks", "tasks --due 2026-11-30", "tasks --path house/", "why 'knee -stairs' Knee", "pending", "pending --all --days 3000",
+    "list", "list --deleted --category people --from 2026-01-01 --limit 3", "hook session-start --harness gemini --prompt knee",
+    "recall knee", "recall --without meaning,mmr --explain --notes -k 2 knee stairs",
 ]  # fmt: skip
 # Each call counts one more read of a memory, so they are compared where they find nothing.
 COUNTED = {"read", "get"}
-WRONG = [
-    "links Nowhere", "backlinks Knne", "why knee Nowhere", "related x", "links %", "read nobody",
-    "get 'no such title'",
-]  # fmt: skip
-
-
-def words_of(text: str) -> list[str]:
-    import shlex
-
-    return shlex.split(text)
+WRONG = ["links Nowhere", "backlinks Knne", "why knee Nowhere", "related x", "links %", "read nobody", "get 'no such title'"]  # fmt: skip
 
 
 def test_every_command_that_is_asked_of_the_agent_is_compared() -> None:
@@ -78,7 +67,7 @@ FORMS = dict(zip([*SAME, *WRONG], cycle([("text",), ("json",)]))) | dict.fromkey
 @each_case("line", FORMS)
 def test_a_command_says_the_same(indexed: Path, line: str) -> None:
     """Arguments are parsed in the process of the test, as a person's process would."""
-    command, *more = words_of(line)
+    command, *more = shlex.split(line)
     for form in FORMS[line]:
         words = [command, "--format", form, "--vault", str(indexed), *more]
         alone = ran(*words)
@@ -90,26 +79,24 @@ def test_a_command_says_the_same(indexed: Path, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "form"),
-    [*zip(("hook", "list", "pending", "search", "tasks"), cycle(["text", "json"]))],
+    ("name", "form"), [("hook", "text"), ("list", "json"), ("search", "text"), ("tasks", "json")]
 )
 def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
     """The test above compares every command, in both forms."""
-    words = [*words_of(FIRST[name]), "--format", form, "--vault", str(indexed)]
+    words = [*shlex.split(FIRST[name]), "--format", form, "--vault", str(indexed)]
     alone = process(*words)
     with agent_for(indexed) as host:
         assert process(*words) == alone
         assert host.opened == 1
         if form == "text" and not alone.out.isascii():
-            assert process(*words, PYTHONIOENCODING="ascii") == process(
-                *words, PYTHONIOENCODING="ascii", VAULTMEM_DEBUG="1"
-            )
+            for debug in ("", "1"):
+                assert process(*words, PYTHONIOENCODING="ascii", VAULTMEM_DEBUG=debug).code == 0
     assert alone.code == 0
 
 
 @each_case(
     "words",
-    [*USAGE, ("search", "x", "-h"), ("links", "--help"), ("why", "-h"), ("tasks", "-sh")],
+    [*USAGE, ("search", "x", "-h"), ("links", "--help"), ("tasks", "-sh")],
     ids=" ".join,
 )
 def test_wrong_words_and_cries_for_help_are_the_same(indexed: Path, words: tuple[str, ...]) -> None:
@@ -145,13 +132,10 @@ def test_the_agent_speaks_for_its_own_vault_and_settings(
         {"words": ["Home", "--vault", str(vault)]},
         {"words": ["Home", "--vault", indexed.name], "cwd": "/"},
         {"words": ["Home", "--nonsense"]},
-        {"words": ["--help"]},
         {"version": "0.0.0"},
-        {"version": None},
         {"environ": {}},
         {"environ": {**client.settings(), "VAULTMEM_SEARCH_LIMIT": "3"}},
         {"command": "sync"},
-        {"command": "status"},
         {"command": "rm"},
         {"command": "search", "words": ["knee", "--open"]},
         {"command": "search", "words": ["knee", "--batch"]},
@@ -200,7 +184,6 @@ def test_an_index_that_the_agent_cannot_read_is_seen_to_by_the_caller(
 
 
 OPTIONS: dict[str, dict[str, object]] = {
-    "search knee stairs": {"query": "knee stairs"},
     "search knee -stairs": {"query": "knee -stairs"},
     "search knee --limit 3 --group block --path Health": {"query": "knee", "limit": 3, "group": "block", "path": "Health"},
     "search --tags recipe": {"tags": "recipe"},
@@ -211,7 +194,6 @@ OPTIONS: dict[str, dict[str, object]] = {
     "related Knee --limit 2": {"note": "Knee", "limit": 2},
     "backlinks Knee --mentions": {"note": "Knee", "mentions": True},
     "links Home": {"note": "Home"},
-    "unresolved": {},
     "unresolved --ambiguous": {"ambiguous": True},
     "tasks --all --due 2026-11-30": {"all": True, "due": "2026-11-30"},
     "tasks": {"all": False},
@@ -225,7 +207,7 @@ def test_a_method_gives_what_the_command_prints(
     indexed: Path, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    printed = on(indexed, *words_of(line), "--format", "json")
+    printed = on(indexed, *shlex.split(line), "--format", "json")
     assert printed.code == 0, printed.err
     with agent_for(indexed) as host:
         assert ask(indexed, line.partition(" ")[0], **OPTIONS[line]) == printed.data
@@ -235,11 +217,8 @@ def test_a_method_gives_what_the_command_prints(
 REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("search", {"query": "x", "nonsense": 1}, "known: query, limit, semantic, keyword, group"),
     ("search", {"query": "x", "open": True}, "unknown parameter 'open'"),
-    ("search", {"query": "x", "vault": "/"}, "unknown"),
     ("search", {"query": 5}, '"query" must be text'),
-    ("search", {"query": "x", "limit": "3"}, '"limit" must be a whole number'),
     ("search", {"query": "x", "limit": True}, '"limit" must be a whole number'),
-    ("search", {"query": "x", "limit": 1.5}, '"limit" must be a whole number'),
     ("search", {"query": "x", "limit": 0}, '"limit" must be from 1 to'),
     ("search", {"query": "x", "semantic": 1}, '"semantic" must be true or false'),
     ("search", {"query": "x", "min-confidence": "high"}, '"min_confidence" must be a number'),
@@ -247,19 +226,14 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("search", {"query": "x", "from": "yesterdayish"}, '"from" must be a day'),
     ("search", {"query": " "}, "nothing to search for"),
     ("links", {}, '"note" is missing'),
-    ("why", {"note": "Knee"}, '"query" is missing'),
-    ("tasks", {"due": "someday"}, '"due" must be a day'),
     ("pending", {"days": -1}, '"days" must be from 0'),
     ("status", {"x": 1}, "unknown"),
-    ("agent", {"x": 1}, "unknown"),
     ("sync", {"rebuild": 1}, '"rebuild" must be true or false'),
     ("sync", {"dry_run": True}, "known: rebuild, confirm_removals, embed"),
-    ("jobs", {"x": 1}, "unknown"),
     ("jobs.run", {}, '"name" is missing'),
     ("jobs.run", {"name": "compare", "x": 1}, "unknown"),
     ("stop", {"x": 1}, "unknown"),
     ("memory", {"verb": "list", "params": {"verb": "list"}}, "unknown"),
-    ("memory", {"verb": "list", "params": {"self": 1}}, "unknown"),
 ]  # fmt: skip
 
 
@@ -274,15 +248,10 @@ def test_params_are_strict(
     assert not host.synced
 
 
-@pytest.mark.usefixtures("host")
-def test_errors_of_commands_are_for_a_person(indexed: Path) -> None:
-    code, message = refused(indexed, "links", note="Nowhere at all")
-    assert code == codes.NOT_FOUND
-    typed = on(indexed, "links", "Nowhere at all", "--format", "text")
-    assert one_line(typed) == f"vaultmem: {message}"
-
-
 def test_what_only_the_agent_can_do(indexed: Path, host: StandIn) -> None:
+    code, message = refused(indexed, "links", note="Nowhere at all")
+    typed = on(indexed, "links", "Nowhere at all", "--format", "text")
+    assert (code, f"vaultmem: {message}") == (codes.NOT_FOUND, one_line(typed))
     assert ask(indexed, "ping") == {"version": __version__, "pid": os.getpid()}
     assert ask(indexed, "jobs") == {"jobs": [{"name": "compare"}], "count": 1}
     assert ask(indexed, "jobs.run", name="compare") == {"name": "compare"}

@@ -1,5 +1,6 @@
-"""The output of a search and a tool costs tokens: nothing empty, nothing twice."""
+"""The output of a search and a tool costs tokens: nothing empty, nothing twice, and the same limits at every door."""
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -7,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from tests.conftest import SAMPLE
+from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
-
-ASKED = ("boiler service", "damp wall", "roof", "river gauge", "tag:recipe", "泡菜")
+from vaultmem.errors import UsageError
+from vaultmem.text import values
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +28,12 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
         yield opened
 
 
-@pytest.mark.parametrize("query", ASKED)
+@each_case("query", ["boiler service", "tag:recipe", "泡菜"])
 def test_results_as_json_hold_nothing_empty(known: Vault, query: str) -> None:
     words = ("search", query, "--keyword", "--limit", "5", "--format", "json", "--vault")
-    told = ran(*words, known.path).data["results"]
-    assert told
-    for one in told:
+    results = ran(*words, known.path).data["results"]
+    assert results
+    for one in results:
         assert [*one][:4] == ["title", "path", "line", "end_line"]
         assert [*one][4] in ("snippet", "content")
         empty = {name for name, value in one.items() if value in (None, "", [], False)}
@@ -46,14 +48,14 @@ def test_of_a_memory_all_is_told(known: Vault) -> None:
     assert not {"snippet", "project", "global"} & memory.keys()
 
 
-CALLS: list[tuple[str, dict[str, object]]] = [
-    ("memory_search", {"query": "roof", "limit": 5}), ("memory_smart_search", {"query": "damp wall", "limit": 5}),
-    ("memory_recall", {"query": "who did the roof?"}), ("memory_list", {}), ("memory_read", {"id": "House/Roof.md"}),
-    ("memory_pending", {}), ("memory_related", {"id": "House/Roof.md"}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "arguments"), CALLS, ids=[name for name, _ in CALLS])
+@each_case(
+    "name, arguments",
+    [
+        ("memory_search", {"query": "roof", "limit": 5}), ("memory_smart_search", {"query": "damp wall", "limit": 5}),
+        ("memory_recall", {"query": "who did the roof?"}), ("memory_list", {}), ("memory_read", {"id": "House/Roof.md"}),
+        ("memory_pending", {}), ("memory_related", {"id": "House/Roof.md"}),
+    ],
+)  # fmt: skip
 def test_a_tool_says_its_words_once(known: Vault, name: str, arguments: dict[str, Any]) -> None:
     """As text, with the place of each; the data has ids and places, for programs."""
     told = Toolbox(plain=True).call(known, Call(name, arguments, "claude"))
@@ -63,3 +65,23 @@ def test_a_tool_says_its_words_once(known: Vault, name: str, arguments: dict[str
     assert not [line for line in said if line[-40:] in again]
     for one in told.data.get("results", ()):  # type: ignore[attr-defined]
         assert f"- {one['path']}:{one['line']}" in told.text
+
+
+# command, tool, its name for the limit, the maximum, and what else it needs
+LIMITS = [
+    ("recall", "memory_recall", "budget", values.TOKENS, "query"), ("recall", "memory_recall", "top_k", values.MEMORIES, "query"),
+    ("search", "memory_search", "limit", values.RESULTS, "query"), ("list", "memory_list", "limit", values.RESULTS, ""),
+    ("related", "memory_related", "limit", values.RESULTS, "id"), ("pending", "memory_pending", "days", values.DAYS, ""),
+]  # fmt: skip
+
+
+@each_case("row", LIMITS)
+def test_one_limit_at_all_doors(known: Vault, row: tuple[str, str, str, int, str]) -> None:
+    command, tool, name, most, needed = row
+    box, own = Toolbox(plain=True), {needed: "Roof"} if needed else {}
+    for number in (-1, 1, most, most + 1):
+        words = [*own.values(), f"--{name.replace('_', '-')}", str(number)]
+        takes = on(known.path, command, *words).code == 0
+        assert takes is (1 <= number <= most)
+        with contextlib.nullcontext() if takes else pytest.raises(UsageError):
+            box.call(known, Call(tool, {name: number, **own}, "tester"))
