@@ -1,4 +1,4 @@
-"""Bodies of chats: what is read in them, and that one message is inserted and nothing else changes."""
+"""Bodies of chats, in which one message is inserted and nothing else changes; and answers, however their bytes are cut."""
 
 import json
 from typing import Any
@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from vaultmem_chat import bodies
 from vaultmem_chat.bodies import Chat, read, with_memory
+from vaultmem_chat.llm import replies
+from vaultmem_chat.llm.replies import Answer
+from vaultmem_chat.llm.wire import MOST_EVENT, Events
 from vaultmem_chat.memory_context import MOST_SUMMARY, Context, compose, harmless
 
 
@@ -88,60 +91,44 @@ def test_what_programs_add_or_ask_for_themselves_is_not_the_question() -> None:
     moment = "<current_datetime>2026-11-26T14:52:22.045+00:00</current_datetime>"
     told = found(chat(user(f"{moment}\n\nWhere is <b>it</b>?")))
     assert (told.question, told.is_aside) == ("Where is <b>it</b>?", False)
-    title = user("Generate a title for this conversation:\n")
-    assert found(chat(title, user("Where is it?"))).is_aside
-    assert not found(chat(title, {"role": "assistant", "content": "It"}, user("Where?"))).is_aside
-    for own in (
-        "### Task:\nSuggest tags",
-        "Here is the conversation so far:\n\n<conversation>\n[User]: hi",
-    ):
-        assert found(chat(user(own))).is_aside
-    assert not found(chat(user("My list\n### Task:\nbuy milk"))).is_aside
+    title, said = user("Generate a title for this conversation:\n"), user("Where is it?")
+    so_far = "Here is the conversation so far:\n\n<conversation>\n[User]: hi"
+    for messages, is_aside in (
+        ([title, said], True), ([title, {"role": "assistant", "content": "It"}, said], False), ([user("### Task:\nSuggest tags")], True),
+        ([user(so_far)], True), ([user("My list\n### Task:\nbuy milk")], False),
+    ):  # fmt: skip
+        assert found(chat(*messages)).is_aside is is_aside
 
 
 def test_a_question_is_the_text_of_the_last_user_message() -> None:
-    parts_of = [{"type": "text", "text": "What"}, {"type": "image_url", "image_url": {"url": "x"}},
-                {"type": "text", "text": "is it?"}]  # fmt: skip
-    told = found(chat({"role": "system", "content": "s"}, user("a"), user(parts_of)))
-    assert (told.question, told.is_turn, told.earlier) == (
-        "What\nis it?",
-        True,
-        ("s", "a", "What\nis it?"),
-    )
+    image = {"type": "image_url", "image_url": {"url": "x"}}
+    parts = [{"type": "text", "text": "What"}, image, {"type": "text", "text": "is it?"}]
+    told = found(chat({"role": "system", "content": "s"}, user("a"), user(parts)))
+    assert (told.question, told.is_turn) == ("What\nis it?", True)
+    assert told.earlier == ("s", "a", "What\nis it?")
     calls = {"role": "assistant", "content": None, "tool_calls": []}
     told = found(chat(user("a"), calls, {"role": "tool", "content": "42"}))
     assert (told.question, told.is_turn) == ("a", False)
-    assert found(chat(user([{"type": "image_url"}]))).question == ""
+    assert found(chat(user([image]))).question == ""
     assert found(chat(user("half \ud83d"))).question == "half \ufffd"
 
 
 def test_the_same_question_is_known_again() -> None:
-    first = found(chat(user("yes")))
-    again = found(b'{"messages": [{"content": "yes", "role": "user", "x": 1}]}')
-    goes_on = found(
-        chat(user("yes"), {"role": "assistant", "content": "x"}, {"role": "tool", "content": "y"})
-    )
-    later = found(chat(user("yes"), {"role": "assistant", "content": "ok"}, user("yes")))
-    assert first.digest == again.digest == goes_on.digest
-    assert later.digest != first.digest
+    yes, said = user("yes"), {"role": "assistant", "content": "x"}
+    same = [chat(yes), b'{"messages": [{"content": "yes", "role": "user", "x": 1}]}', chat(yes, said, {"role": "tool", "content": "y"})]  # fmt: skip
+    (digest,) = {found(body).digest for body in same}
+    assert found(chat(yes, said, yes)).digest != digest
 
 
 @pytest.mark.parametrize(
     ("more", "conversation", "is_off"),
     [
-        ({}, "", False),
-        ({"user": "u1"}, "u1", False),
-        ({"user": "u1", "metadata": {"conversation_id": "c1"}}, "c1", False),
-        ({"user": 7, "metadata": {"conversation_id": 3}}, "", False),
-        ({"metadata": {"vaultmem": " OFF "}}, "", True),
-        ({"metadata": {"vaultmem": False}}, "", True),
-        ({"metadata": {"vaultmem": "False"}}, "", True),
-        ({"metadata": {"vaultmem": "on"}}, "", False),
-        ({"metadata": {"vaultmem": ""}}, "", False),
-        ({"metadata": {"vaultmem": ["off"]}}, "", False),
-        ({"metadata": "off"}, "", False),
+        ({}, "", False), ({"user": "u1", "metadata": {"conversation_id": "c1"}}, "c1", False), ({"user": "u1"}, "u1", False),
+        ({"user": 7, "metadata": {"conversation_id": 3}}, "", False), ({"metadata": {"vaultmem": " OFF "}}, "", True),
+        ({"metadata": {"vaultmem": False}}, "", True), ({"metadata": {"vaultmem": "on"}}, "", False),
+        ({"metadata": {"vaultmem": ["off"]}}, "", False), ({"metadata": "off"}, "", False),
     ],
-)
+)  # fmt: skip
 def test_what_a_body_says_of_its_memory(
     more: dict[str, object], conversation: str, is_off: bool
 ) -> None:
@@ -178,16 +165,13 @@ def test_no_bytes_break_the_reading(body: bytes) -> None:
 # --- What is inserted
 
 
-def test_what_stands_in_the_messages_is_not_told_again() -> None:
-    memories = [
-        ("user", "I live in  OSLO."),
-        ("memory", "tea"),
-        ("memory", "我住在北京"),
-        ("memory", "..."),
-    ]
+def test_what_stands_in_the_messages_is_not_told_again_and_a_summary_is_cut() -> None:
+    home = ("user", "I live in  OSLO.")
+    memories = [home, ("memory", "tea"), ("memory", "我住在北京"), ("memory", "...")]
     told = compose("", memories, ["so: i live in Oslo, and like steak", "你好,我住在北京市"])
     assert told.lines == ("[memory] tea",)
-    assert compose("  ", memories[:1], ["I live in Oslo"]) == Context("", 0)
+    assert compose("  ", [home], ["I live in Oslo"]) == Context("", 0)
+    assert len(compose("word " * 5_000, [], []).text) < MOST_SUMMARY + 400
 
 
 @pytest.mark.parametrize(
@@ -225,5 +209,86 @@ def test_no_content_ends_the_block_or_begins_an_entry(
     assert len(entries) == told.memories + bool(summary.strip())
 
 
-def test_a_long_summary_is_cut() -> None:
-    assert len(compose("word " * 5_000, [], []).text) < MOST_SUMMARY + 400
+# --- Events of a stream
+
+
+def events(*pieces: bytes) -> list[str]:
+    reader = Events()
+    found = [data for piece in pieces for data in reader.feed(piece)]
+    return [*found, *reader.close()]
+
+
+@pytest.mark.parametrize("piece", [b"x" * 100_000, b"data: " + b"y" * 100_000 + b"\n"])
+def test_a_huge_event_is_passed_over_and_held_by_nobody(piece: bytes) -> None:
+    reader = Events()
+    for _ in range(40):
+        assert reader.feed(piece) == []
+        assert len(reader._held) <= MOST_EVENT
+    found = reader.feed(b"\n\ndata: next\n\n")
+    assert found[-1] == "next"
+    assert sum(map(len, found)) <= MOST_EVENT
+    assert reader.feed(b"data: [DONE]\r") == []
+    assert [*reader.close()] == ["[DONE]"], "what is not ended counts when all is over"
+
+
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["", "data: [DONE]", ": c", "event: x", "data", "data:é计划🙂", "\ufeffdata: q"]
+        ),
+        st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"])),
+        st.text(max_size=9).map(lambda text: "data: " + json.dumps(text)),
+    )
+)
+
+
+@given(LINES, st.lists(st.sampled_from(["\n", "\r", "\r\n"]), min_size=1), st.data())
+def test_any_cut_of_the_bytes_reads_the_same(
+    lines: list[str], ends: list[str], data: st.DataObject
+) -> None:
+    told = "".join(line + ends[number % len(ends)] for number, line in enumerate(lines)).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(told)), max_size=8)))
+    pieces = [told[a:b] for a, b in zip([0, *cuts], [*cuts, len(told)], strict=True)]
+    assert events(*pieces) == events(told)
+    assert events(*(bytes([byte]) for byte in told)) == events(told)
+
+
+@given(st.binary())
+def test_no_bytes_break_the_reader(told: bytes) -> None:
+    answer = Answer()
+    for data in events(told):
+        answer.feed(data)
+    answer.read(told)
+    answer.text.encode()
+
+
+def choice(index: int = 0, reason: str | None = None, **delta: object) -> str:
+    return json.dumps({"choices": [{"index": index, "delta": delta, "finish_reason": reason}]})
+
+
+ERRORS = ['{"error": {"message": "overloaded"}}', '{"error": "and more"}', "[DONE]"]
+
+
+ANSWERS = [
+    # events, and the text, reason, calls, error and completeness that they make
+    ([choice(content="Hel"), choice(1, "stop", content="other"), choice(content="lo")], ("Hello", "", False, "", False)),
+    ([choice(content="Hi"), choice(reason="stop")], ("Hi", "stop", False, "", True)),
+    ([choice(content="so far"), *ERRORS], ("so far", "", False, "overloaded", False)),
+    ([choice(tool_calls=[{"index": 0, "id": "call_1"}]), choice(reason="tool_calls")], ("", "tool_calls", True, "", True)),
+    ([choice(content="\ud83d")], ("\ufffd", "", False, "", False)),
+    ([choice(content="\ud83d"), choice(content="\ude42")], ("🙂", "", False, "", False)),
+    ([choice(content="z" * 100_000)] * 30, ("z" * replies.MOST_TEXT, "", False, "", False)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fed", "made"), ANSWERS)
+def test_an_answer_is_the_first_choice_and_what_is_new_is_handed_out_once(
+    fed: list[str], made: tuple[object, ...]
+) -> None:
+    answer, fresh = Answer(), ""
+    for data in fed:
+        answer.feed(data)
+        fresh += answer.fresh()
+    told = (answer.text, answer.reason or "", answer.calls, answer.error or "", answer.is_complete)
+    assert told == made
+    assert answer.fresh() == ""
