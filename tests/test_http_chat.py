@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agent_run import until
+from tests.cli_run import process
 from tests.http_run import Door, opened
 from tests.lazy import Lazy
 from tests.scripted_llm import ScriptedLlm, running, text
@@ -53,18 +52,11 @@ def prompt_of(llm: ScriptedLlm) -> str:
 
 def test_each_client_chats_with_its_own_memory(door: Door, llm: ScriptedLlm) -> None:
     door.ask("write", "claude", content="The zebra is called Zed.", scope="agent:claude")
-    seen = {}
+    until(lambda: door.ask("search", "me", query="zebra").data["count"])
     for who in ("claude", "codex"):
-        until(lambda: door.ask("search", "me", query="zebra").data["count"])
         chat(door, who, "What is the zebra called, and what is the PIN of the boiler?")
-        seen[who] = prompt_of(llm)
-    assert "called Zed" in seen["claude"]
-    assert "called Zed" not in seen["codex"]
-    assert "5150" not in "".join(seen.values()), "a private note"
-
-
-def test_the_token_goes_no_further_and_the_person_s_key_does(door: Door, llm: ScriptedLlm) -> None:
-    chat(door, "claude", "Hello")
+        assert ("called Zed" in prompt_of(llm)) is (who == "claude")
+        assert "5150" not in prompt_of(llm), "a private note"
     headers = llm.chats[-1].headers
     assert headers["authorization"] == "Bearer key-of-the-person"
     assert not [name for name, value in headers.items() if "vmt_" in value or "vaultmem" in name]
@@ -113,13 +105,8 @@ def test_a_client_counts_tokens_with_the_key_of_the_person(door: Door, llm: Scri
 
 def test_the_official_client_streams(door: Door, llm: ScriptedLlm) -> None:
     llm.otherwise = text("Hello there")  # also by learning from earlier turns
-    headers = {"X-Vaultmem-Vault": "work"}
-    with openai.OpenAI(
-        base_url=f"{door.url}/v1",
-        api_key=door.tokens["claude"],
-        default_headers=headers,
-        max_retries=0,
-    ) as client:
+    settings = {"api_key": door.tokens["claude"], "default_headers": {"X-Vaultmem-Vault": "work"}}
+    with openai.OpenAI(base_url=f"{door.url}/v1", max_retries=0, **settings) as client:
         assert [one.id for one in client.models.list()] == llm.models
         stream = client.chat.completions.create(
             model="m", messages=[{"role": "user", "content": "Hi"}], stream=True
@@ -128,15 +115,9 @@ def test_the_official_client_streams(door: Door, llm: ScriptedLlm) -> None:
     assert said == "Hello there"
 
 
-def test_without_a_model_the_door_stays_shut(vault: Path) -> None:
-    words = ["serve", "--http", "127.0.0.1:0", "--proxy", "--vault", str(vault)]
-    environ = {name: one for name, one in os.environ.items() if "LLM" not in name}
-    ended = subprocess.run(
-        [sys.executable, "-m", "vaultmem", *words],
-        env=environ,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 2
-    assert "no upstream is set" in ended.stderr.decode()
+def test_without_a_model_the_door_stays_shut(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if "LLM" in name]:
+        monkeypatch.delenv(name)
+    refused = process("serve", "--http", "127.0.0.1:0", "--proxy", "--vault", str(vault))
+    assert refused.code == 2
+    assert "no upstream is set" in refused.err

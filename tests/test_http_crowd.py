@@ -46,12 +46,9 @@ def bodies(door: Door, query: str, count: int, token: str = "me") -> set[bytes]:
         return set(pool.map(one, range(count)))
 
 
-def test_a_second_process_is_there_before_the_crowd_where_a_processor_is_free(door: Door) -> None:
-    free = (os.cpu_count() or 1) - 1
-    until(lambda: len(readers(door.folder / "home")) == min(1, free))
-
-
 def test_a_crowd_gets_the_answers_that_one_gets(door: Door) -> None:
+    free = (os.cpu_count() or 1) - 1  # where a processor is free, it is there before the crowd
+    until(lambda: len(readers(door.folder / "home")) == min(1, free))
     (alone,) = bodies(door, "boiler", 1)
 
     def seconds() -> float:

@@ -20,58 +20,41 @@ __all__ = ["door"]  # fixtures
 httpx2, mcp, mcp_http = map(Lazy, ("httpx2", "mcp", "mcp.client.streamable_http"))
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-PATHS = [
-    ("POST", "/api/v1/search"),
-    ("GET", "/api/v1/openapi.json"),
-    ("GET", "/metrics"),
-    ("POST", "/mcp"),
-    ("GET", "/"),
-]
+PATHS = [("POST", "/api/v1/search"), ("GET", "/api/v1/openapi.json"), ("GET", "/metrics"), ("POST", "/mcp"), ("GET", "/")]  # fmt: skip
 
 
 def test_nobody_comes_in_without_a_valid_token(door: Door) -> None:
     wrong = ["over", "gone", "vmt_000000000000_x", "nonsense"]
     for token, (method, path) in [
         *(("", each) for each in PATHS),
-        *((each, PATHS[0]) for each in wrong),
+        *((one, PATHS[0]) for one in wrong),
     ]:
         answer = door.send(method, path, {"query": "boiler"}, token)
         assert answer.status == 401, (token, path)
         assert b"Ansah" not in answer.body
     assert set(door.send("GET", "/health").data) == {"status", "version"}
-
-
-def test_a_token_is_nowhere_but_with_its_holder(door: Door) -> None:
-    store = TokenStore()
-    text = Path(store.path).read_text()
-    assert Path(store.path).stat().st_mode & 0o777 == 0o600
-    for token in door.tokens.values():
-        assert token.split("_", 2)[2] not in text  # a secret may hold "_" itself
-
-
-def test_a_revoked_token_is_refused_at_once(door: Door) -> None:
-    token = TokenStore().add("short", READ)
-    assert door.ask("search", token, query="boiler").status == 200
+    passing = TokenStore().add("short", READ)
+    assert door.ask("search", passing, query="boiler").status == 200
     TokenStore().revoke("short")
-    assert door.ask("search", token, query="boiler").status == 401
+    assert door.ask("search", passing, query="boiler").status == 401, "at once"
+    store = Path(TokenStore().path)
+    assert store.stat().st_mode & 0o777 == 0o600
+    for token in door.tokens.values():
+        assert token.split("_", 2)[2] not in store.read_text()  # a secret may hold "_" itself
 
 
 def test_each_acts_as_itself(door: Door) -> None:
     own = door.ask("write", content="The zebra is called Zed.", scope="agent:claude").data
     assert own["agent"] == "claude"
-    found = {
-        who: own["path"] in {one["path"] for one in door.ask("search", who, query="zebra").data["results"]}
-        for who in ("claude", "codex", "me")
-    }  # fmt: skip
-    assert found == {"claude": True, "codex": False, "me": True}
-    private = {
-        who: b"5150" in door.ask("search", who, query="boiler PIN").body
-        for who in ("claude", "reader", "me")
-    }
-    assert private == {"claude": False, "reader": False, "me": True}
-    assert door.ask("write", by="codex", content="x").status == 400, (
-        "nobody speaks in another's name"
-    )
+
+    def finds(query: str, sign: str) -> set[str]:
+        who = ("claude", "codex", "reader", "me")
+        return {one for one in who if sign.encode() in door.ask("search", one, query=query).body}
+
+    assert finds("zebra", own["path"]) == {"claude", "me"}
+    assert finds("boiler PIN", "5150") == {"me"}
+    forged = door.ask("write", by="codex", content="x")
+    assert forged.status == 400, "nobody speaks in another's name"
 
 
 def test_a_scope_limits_what_is_done(door: Door) -> None:
@@ -113,9 +96,8 @@ def test_a_token_names_its_vaults(door: Door) -> None:
     assert door.ask("search", "home", query="boiler", vault="work").status == 404
     assert door.send("POST", "/api/v1/search", {"query": "boiler"}, "home").data["count"] == 1
     assert "work" in door.send("POST", "/api/v1/search", {"query": "boiler"}, "me").data["error"]
-    assert (
-        b"at work" in door.ask("recall", "me", query="who services the boiler", vault="work").body
-    )
+    said = door.ask("recall", "me", query="who services the boiler", vault="work")
+    assert b"at work" in said.body
 
 
 def test_one_search_goes_over_several_vaults(door: Door) -> None:
@@ -167,44 +149,36 @@ def test_every_write_leaves_a_line(door: Door) -> None:
 def test_openapi_lists_what_can_be_asked(door: Door) -> None:
     document = door.send("GET", "/api/v1/openapi.json", token="me").data
     assert set(document["paths"]) == {f"/api/v1/{name}" for name in rest.exposed_verbs()}
-    schema = document["paths"]["/api/v1/write"]["post"]["requestBody"]["content"][
-        "application/json"
-    ]["schema"]
-    assert "content" in schema["properties"]
-    assert "by" not in schema["properties"]
+    body = document["paths"]["/api/v1/write"]["post"]["requestBody"]
+    properties = body["content"]["application/json"]["schema"]["properties"]
+    assert "content" in properties
+    assert "by" not in properties
 
 
 def test_metrics_count_requests_and_know_the_agents(door: Door) -> None:
-    text = door.send("GET", "/metrics", token="reader").body.decode()
+    def metrics(token: str = "reader") -> str:
+        return door.send("GET", "/metrics", token=token).body.decode()
+
+    def refused() -> int:
+        found = re.search(r'requests_total\{route="refused",status="401"\} (\d+)', metrics())
+        return int(found[1]) if found else 0
+
+    text, before = metrics(), refused()
     assert re.search(r'vaultmem_http_requests_total\{route="/api/v1",status="200"\} \d+', text)
-    assert 'vaultmem_up{vault="home"} 1' in text
     assert 'vaultmem_recalls_skipped{vault="home"} 0' in text
     age = re.search(r'vaultmem_index_age_seconds\{vault="home"\} ([-+0-9.e]+)', text)
     assert age
     assert 0 <= float(age[1]) < 3_600
-    assert all(
-        re.fullmatch(r"#.*|[a-z_]+(\{[^}]*\})? [-+0-9.e]+", line) for line in text.splitlines()
-    )
-
-
-def test_a_request_for_no_path_is_counted_like_any_other(door: Door) -> None:
-    def refused() -> int:
-        text = door.send("GET", "/metrics", token="reader").body.decode()
-        count = re.search(r'requests_total\{route="refused",status="401"\} (\d+)', text)
-        return int(count[1]) if count else 0
-
-    before = refused()
+    for line in text.splitlines():
+        assert re.fullmatch(r"#.*|[a-z_]+(\{[^}]*\})? [-+0-9.e]+", line), line
     assert door.send("OPTIONS", "*").status == 401
-    assert refused() == before + 1
-
-
-def test_metrics_name_what_the_token_opens_and_nothing_that_a_client_made_up(door: Door) -> None:
+    assert refused() == before + 1, "a request for no path is counted, too"
     for path in ("/mcp/work", "/mcp/made-up", "/made/up", "/api/v1/made-up"):
         door.send("POST", path, {}, "me")
-    text = door.send("GET", "/metrics", token="home").body.decode()
-    assert 'vaultmem_up{vault="home"} 1' in text
-    assert "work" not in text
-    assert "made" not in text
+    own = metrics("home")  # what the token opens, and nothing that a client made up
+    assert 'vaultmem_up{vault="home"} 1' in own
+    assert "work" not in own
+    assert "made" not in own
 
 
 def test_the_text_of_a_memory_is_the_same_by_every_door(door: Door) -> None:
@@ -260,10 +234,8 @@ def test_what_is_no_request_gets_no_answer(door: Door) -> None:
     assert door.mcp(note, "claude", session)[0::2] == (202, b"")
     assert door.mcp(b"{nonsense", "claude", session).status == 400
     assert door.mcp(request("ping"), "claude", session, Content_Type="text/plain").status == 415
-    assert (
-        door.mcp(request("ping"), "claude", session, Mcp_Protocol_Version="1999-01-01").status
-        == 400
-    )
+    old = {"Mcp_Protocol_Version": "1999-01-01"}
+    assert door.mcp(request("ping"), "claude", session, **old).status == 400
 
 
 def test_an_assistant_is_connected_with_a_door(

@@ -1,16 +1,19 @@
-"""The parts of the HTTP door that need no door: tokens and streams."""
+"""The parts of the HTTP door that need no door: tokens, streams, and results of several vaults."""
 
 import asyncio
 import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.cli_run import one_line, ran
+from tests.client_run import deaf_agent
 from tests.laws import examples
 from vaultmem.errors import UsageError
+from vaultmem_server import link, rest
+from vaultmem_server.link import JsonObject, LinkError
 from vaultmem_server.streamable import Session, Stream
 from vaultmem_server.tokens import READ, SCOPES, WRITE, Caller, Token, TokenStore
 
@@ -43,12 +46,8 @@ def test_the_store_knows_who_was_added_and_not_revoked(
 
 def test_no_token_acts_under_the_name_of_the_person(tmp_path: Path) -> None:
     store = TokenStore(str(tmp_path / "tokens.json"))
-    for name, agent in (
-        ("you", ""),
-        ("Person", ""),
-        ("laptop", "You"),
-        ("phone", "conversation:1"),
-    ):
+    wrong = [("you", ""), ("Person", ""), ("laptop", "You"), ("phone", "conversation:1")]
+    for name, agent in wrong:
         with pytest.raises(UsageError, match="cannot be the name of an assistant"):
             store.add(name, WRITE, agent)
     assert store.add("laptop", WRITE, "claude")
@@ -64,16 +63,9 @@ def test_a_dry_run_refuses_what_would_be_refused() -> None:
 
 
 def test_scopes_grow() -> None:
-    now = 1_000.0
-    store = TokenStore("/nowhere/tokens.json", lambda: now)
-    assert store.all() == []
-    for scope in SCOPES:
-        caller = Caller(_token(scope), "")
-        assert [one for one in SCOPES if caller.may(one)] == [*SCOPES[: SCOPES.index(scope) + 1]]
-
-
-def _token(scope: str) -> Token:
-    return Token("t", "k", "", scope, "", (), 0.0, None)
+    for number, scope in enumerate(SCOPES, start=1):
+        caller = Caller(Token("t", "k", "", scope, "", (), 0.0, None), "")
+        assert [one for one in SCOPES if caller.may(one)] == [*SCOPES[:number]]
 
 
 @given(st.lists(st.text("abc\n", min_size=1, max_size=5), max_size=6), st.integers(0, 6))
@@ -81,9 +73,14 @@ def _token(scope: str) -> Token:
 def test_a_stream_is_taken_up_where_it_broke_off(messages: list[str], seen: int) -> None:
     async def read(start: int) -> list[bytes]:
         stream = Session("s", "t", "v").stream(1)
+        reading = asyncio.create_task(rest_of(stream, start))
         for message in messages:
             stream.send(json.dumps(message))
+            await asyncio.sleep(0)  # what goes on is waited for
         stream.end()
+        return await reading
+
+    async def rest_of(stream: Stream, start: int) -> list[bytes]:
         return [piece async for piece in stream.after(start)]
 
     whole = asyncio.run(read(0))
@@ -92,19 +89,61 @@ def test_a_stream_is_taken_up_where_it_broke_off(messages: list[str], seen: int)
     assert all(piece.count(b"\n\n") == 1 for piece in whole), "no message ends an event early"
 
 
-def test_a_stream_that_goes_on_is_waited_for() -> None:
-    async def run() -> list[bytes]:
-        stream = Stream(1, 1)
-        reading = asyncio.create_task(_all(stream))
-        await asyncio.sleep(0)
-        stream.send("1")
-        await asyncio.sleep(0)
-        stream.send("2")
-        stream.end()
-        return await reading
-
-    assert len(asyncio.run(run())) == 2
+# --- Several vaults
 
 
-async def _all(stream: Stream) -> list[bytes]:
-    return [piece async for piece in stream.after(0)]
+SCORES = st.lists(st.floats(0, 1e6), max_size=8).map(lambda some: sorted(some, reverse=True))
+
+
+def merged(
+    vaults: dict[str, list[float]], down: tuple[str, ...] = (), **params: object
+) -> JsonObject:
+    async def ask(vault: str, own: JsonObject) -> dict[str, list[JsonObject]]:
+        if vault in down:
+            raise LinkError(-1, f"{vault} is away")
+        limit = own.get("limit", 10)
+        assert isinstance(limit, int)
+        scores = vaults[vault][:limit]
+        return {"results": [{"path": f"{n}.md", "score": one} for n, one in enumerate(scores)]}
+
+    return asyncio.run(rest.merged_search(ask, list(vaults), dict(params)))
+
+
+@given(st.dictionaries(st.sampled_from("abcdefghijkl"), SCORES, min_size=1), st.integers(1, 20))
+@example({name: [0.0] * 8 for name in "abcdefghijkl"}, 10)
+@example({name: [2.0] * 3 for name in "abcdefghijkl"}, 16)
+@example({"home": [12.0, 3.0], "work": [900.0, 450.0]}, 10)
+def test_merged_results_keep_each_vault_s_order_and_balance_them(
+    vaults: dict[str, list[float]], limit: int
+) -> None:
+    answer = merged(vaults, limit=limit)
+    ranked = [
+        (-score / max(own[0], 5e-324), -score, place, name, f"{n}.md")
+        for place, (name, own) in enumerate(vaults.items())
+        for n, score in enumerate(own)
+    ]
+    best = sorted(ranked, key=lambda one: one[:3])[:limit]
+    results = answer["results"]
+    assert isinstance(results, list)
+    assert [(one["vault"], one["path"]) for one in results] == [one[3:] for one in best]
+    assert [one["score"] for one in results] == [-one[1] for one in best]
+    assert answer["count"] == len(results)
+
+
+def test_an_unreachable_vault_is_named_and_the_others_answer() -> None:
+    vaults = {"home": [12.0, 3.0], "work": [900.0, 450.0]}
+    answer = merged(vaults, ("work",))
+    assert answer["missing"] == {"work": "work is away"}
+    assert answer["count"] == 2
+    with pytest.raises(LinkError, match="home is away"):
+        merged(vaults, ("work", "home"))
+
+
+def test_an_agent_that_takes_long_may_still_do_it(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dream that the page starts can take minutes: it has not failed when the page stops waiting."""
+    monkeypatch.setattr(link, "PATIENCE", 0.1)
+    with deaf_agent(vault), pytest.raises(LinkError, match="may still carry that out") as error:
+        asyncio.run(link.Link(str(vault)).call("jobs.run", {"name": "dream"}))
+    assert error.value.status == 503
