@@ -72,15 +72,12 @@ UNTYPED = {
 
 def untyped() -> dict[str, dict[str, int]]:
     """How often types give no information."""
-    parts = {"core": ROOT / "vaultmem", "shelf": ROOT / "adapters"}
-    texts = {
-        part: [path.read_text("utf-8") for path in folder.rglob("*.py")]
-        for part, folder in parts.items()
-    }
-    return {
-        part: {name: sum(len(one.findall(text)) for text in own) for name, one in UNTYPED.items()}
-        for part, own in texts.items()
-    }
+
+    def count(folder: str) -> dict[str, int]:
+        text = "\n".join(path.read_text("utf-8") for path in (ROOT / folder).rglob("*.py"))
+        return {name: len(one.findall(text)) for name, one in UNTYPED.items()}
+
+    return {"core": count("vaultmem"), "shelf": count("adapters")}
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +108,11 @@ def updated(text: str) -> str:
 
 def test_every_package_keeps_its_budget(budget: dict[str, dict[str, dict[str, int]]]) -> None:
     most = budget["packages"]
+    none = {"lines": 0, "modules": 0}
     over = {
         name: own
         for name, own in sizes().items()
-        if name not in most or any(own[what] > most[name][what] for what in own)
+        if any(own[what] > most.get(name, none)[what] for what in own)
     }
     assert not over, "a raise is a commit of its own that says what for"
 

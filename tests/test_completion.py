@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on, ran
-from tests.conftest import SAMPLE
 from tests.index_dump import synced
 from vaultmem import paths
 from vaultmem.api.memory_verbs import DRY_RUN
@@ -20,27 +19,18 @@ from vaultmem.api.verbs import commands
 from vaultmem.commands import completion
 
 
-@pytest.fixture
-def writable(tmp_path: Path) -> Path:
-    """A copy for a test that writes, so that no other test sees the changes."""
-    return Path(shutil.copytree(SAMPLE, tmp_path / "sample-vault"))
-
-
 def completes(shell: str, *words: str) -> list[str]:
     return completion.answer((shell, *words)).splitlines()
 
 
 def test_what_a_shell_completes(
-    writable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VAULTMEM_VAULT", str(writable))
-    synced(writable)
+    monkeypatch.setenv("VAULTMEM_VAULT", str(vault))
+    synced(vault)
     shown = [name for name, one in commands().items() if not one.upkeep]
-    assert {line.partition("\t")[0] for line in completes("fish", "")} == {
-        *shown,
-        "maintain",
-        "help",
-    }
+    offered = {line.partition("\t")[0] for line in completes("fish", "")}
+    assert offered == {*shown, "maintain", "help"}
     assert completes("bash", "se") == ["search", "set", "serve", "service", "setup"]
     assert completes("fish", "maintain", "e") == [f"expire\t{commands()['expire'].summary}"]
     assert f"--dry-run:{DRY_RUN.help}" in completes("zsh", "maintain", "expire", "--")
@@ -66,9 +56,7 @@ def test_what_a_shell_completes(
     assert completes("fish", "backlinks", "Anne") == [f"{text}\tvaultmem/inbox"]
     assert completes("bash", "list", "--tags", "x,por") == ["x,porto"]
     assert "claude" in completes("bash", "list", "--by", "")
-    (writable / "vaultmem" / "pending.md").write_text(
-        "- [ ] call Anne (Sun 2026-11-22) ^vm-k3c7qa\n"
-    )
+    (vault / "vaultmem" / "pending.md").write_text("- [ ] call Anne (Sun 2026-11-22) ^vm-k3c7qa\n")
     assert completes("zsh", "done", "vm") == ["vm-k3c7qa:call Anne (Sun 2026-11-22)"]
     assert ran("delete", short).code == 0
     assert completes("zsh", "restore", "A") == [text]
@@ -79,25 +67,19 @@ SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_words_are_completed_where_they_are_typed(
-    writable: Path, tmp_path: Path, shell: str
+    vault: Path, tmp_path: Path, shell: str
 ) -> None:
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not here")
-    assert on(writable, "write", "Anne likes (green) tea").code == 0
-    assert on(writable, "sync", "--no-embed").code == 0
+    assert on(vault, "write", "Anne likes (green) tea").code == 0
+    assert on(vault, "sync", "--no-embed").code == 0
     program, script = paths.program(), tmp_path / "script"
     script.write_text(ran("completion", shell).out)
     start = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""
-    environ = {
-        **os.environ,
-        "VAULTMEM_VAULT": str(writable),
-        "HOME": str(tmp_path),
-        "TERM": "dumb",
-        "PS1": "$ ",
-    }
+    own = {"VAULTMEM_VAULT": str(vault), "HOME": str(tmp_path), "TERM": "dumb", "PS1": "$ "}
     child, terminal = pty.fork()
     if child == 0:
-        os.execvpe(shell, [shell, *SHELLS[shell]], environ)
+        os.execvpe(shell, [shell, *SHELLS[shell]], {**os.environ, **own})
     try:
         typed = f"{start}vaultmem() {{ {shlex.join(program)} \"$@\"; }}; source {script}; echo rea''dy\r"
         os.write(terminal, typed.encode())
@@ -121,7 +103,7 @@ def _until(terminal: int, words: str) -> str:
     return shown
 
 
-def test_fish_completes(indexed: Path, tmp_path: Path) -> None:
+def test_fish_completes(vault: Path, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(ran("completion", "fish").out)
     if not shutil.which("fish"):
@@ -129,7 +111,7 @@ def test_fish_completes(indexed: Path, tmp_path: Path) -> None:
     lines = f"source {script}; complete -C 'vaultmem sea'; complete -C 'vaultmem connect c'; complete -C 'vaultmem list --ph'"
     ended = subprocess.run(
         ["fish", "-c", lines], capture_output=True, text=True, check=True, timeout=60,
-        env={**os.environ, "HOME": str(tmp_path), "VAULTMEM_VAULT": str(indexed)},
+        env={**os.environ, "HOME": str(tmp_path), "VAULTMEM_VAULT": str(vault)},
     )  # fmt: skip
     assert ended.stdout.splitlines() == [
         "search\tfind notes by words, and by meaning", "claude", "codex", "copilot", "cursor",

