@@ -214,41 +214,10 @@ def test_a_method_gives_what_the_command_prints(
         assert host.opened == 1
 
 
-REFUSED: list[tuple[str, dict[str, object], str]] = [
-    ("search", {"query": "x", "nonsense": 1}, "known: query, limit, semantic, keyword, group"),
-    ("search", {"query": "x", "open": True}, "unknown parameter 'open'"),
-    ("search", {"query": 5}, '"query" must be text'),
-    ("search", {"query": "x", "limit": True}, '"limit" must be a whole number'),
-    ("search", {"query": "x", "limit": 0}, '"limit" must be from 1 to'),
-    ("search", {"query": "x", "semantic": 1}, '"semantic" must be true or false'),
-    ("search", {"query": "x", "min-confidence": "high"}, '"min_confidence" must be a number'),
-    ("search", {"query": "x", "group": "page"}, '"group" must be one of note, block'),
-    ("search", {"query": "x", "from": "yesterdayish"}, '"from" must be a day'),
-    ("search", {"query": " "}, "nothing to search for"),
-    ("links", {}, '"note" is missing'),
-    ("pending", {"days": -1}, '"days" must be from 0'),
-    ("status", {"x": 1}, "unknown"),
-    ("sync", {"rebuild": 1}, '"rebuild" must be true or false'),
-    ("sync", {"dry_run": True}, "known: rebuild, confirm_removals, embed"),
-    ("jobs.run", {}, '"name" is missing'),
-    ("jobs.run", {"name": "compare", "x": 1}, "unknown"),
-    ("stop", {"x": 1}, "unknown"),
-    ("memory", {"verb": "list", "params": {"verb": "list"}}, "unknown"),
-]  # fmt: skip
-
-
-@each_case("method, params, said", REFUSED)
-def test_params_are_strict(
-    indexed: Path, host: StandIn, method: str, params: dict[str, object], said: str
-) -> None:
-    code, message = refused(indexed, method, **params)
-    assert code == codes.WRONG_PARAMS
-    assert said in message
-    assert not host.stopped.is_set()
-    assert not host.synced
-
-
 def test_what_only_the_agent_can_do(indexed: Path, host: StandIn) -> None:
+    for method, params in (("status", {"x": 1}), ("stop", {"x": 1}), ("sync", {"dry_run": True})):
+        code, _ = refused(indexed, method, **params)
+        assert (code, host.stopped.is_set(), host.synced) == (codes.WRONG_PARAMS, False, [])
     code, message = refused(indexed, "links", note="Nowhere at all")
     typed = on(indexed, "links", "Nowhere at all", "--format", "text")
     assert (code, f"vaultmem: {message}") == (codes.NOT_FOUND, one_line(typed))

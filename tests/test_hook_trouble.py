@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, one_line, process, ran
-from tests.client_run import deaf_agent
 from tests.hooked import HARNESSES, advised, asked, remembering, text_in, today
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
-from vaultmem import Vault, client, paths
+from vaultmem import paths
 from vaultmem_assistants.context import context
 
 __all__ = ["remembering", "today"]  # fixtures
@@ -84,24 +83,6 @@ def test_what_fails_in_the_agent_is_done_by_whoever_asked(
     with agent_for(remembering):
         assert asked(remembering) == alone
     assert len(calls) == 2
-
-
-def test_an_agent_that_hangs_delays_neither_a_session_nor_a_command(
-    remembering: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It accepts the connection and says nothing. A command asks it once, whatever else it needs."""
-    monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
-    with deaf_agent(remembering) as deaf:
-        deaf.settimeout(0)
-        monkeypatch.setattr(client, "BY_MEANING", 60.0)  # more than a test may take
-        assert "trains" in text_in(asked(remembering).data, "claude")
-        deaf.accept()[0].close()
-        with pytest.raises(BlockingIOError):
-            deaf.accept()
-        monkeypatch.setattr(client, "BY_MEANING", 0.2)
-        client._silent.clear()
-        with Vault(str(remembering)) as vault:
-            assert vault.ask("list")["count"]
 
 
 @each_case(
