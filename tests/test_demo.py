@@ -1,5 +1,6 @@
 """The demo runs the real commands and leaves nothing behind, however it ends."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import pytest
 from tests.cli_run import Ran, at_terminal, one_line, process, started, tree_hash
 from tests.conftest import SAMPLE
 from tests.test_docs import README, marked, text_of
-from vaultmem import machine
+from vaultmem import cli, machine
 from vaultmem.commands import demo
 
 
@@ -28,18 +29,13 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def processes_in(folder: Path) -> list[str]:
-    """Processes that have a path below this folder in their environment."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdecimal() and int(name) != os.getpid():
-            try:
-                words = Path("/proc", name, "environ").read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(folder) in words:
-                found.append(name)
-    return found
+def assert_nothing_left(folder: Path) -> None:
+    """No file, and no process that has a path below this folder in its environment."""
+    assert not list(folder.iterdir())
+    for one in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            is_ours = one.pid == os.getpid()
+            assert is_ours or not [text for text in one.environ().values() if str(folder) in text]
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +60,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]
 
 
 def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
-    ended = told[0]
-    assert ended.code == 0, ended.err
+    ended, shown, scratch, state = told
+    assert (ended.code, shown.code) == (0, 0), ended.err + shown.err
     steps = ended.data["steps"]
     names = [step["command"].removeprefix("vaultmem ").partition(" ")[0] for step in steps]
     assert names == "start write recall cat remind grep write undo recall search".split()
     assert ended.data["seconds"] >= sum(step["seconds"] for step in steps)
-    assert all(step["seconds"] >= 0 for step in steps)
     out = [step["out"] for step in steps]
     assert demo.FACT in out[2]
     assert out[3].startswith("---\n")
@@ -82,6 +77,16 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     assert demo.FACT in out[8]
     assert demo.MISTAKE not in out[8]
     assert "House/Damp quotes.md" in out[9]
+    # What a person sees.
+    commands = re.findall(r"^\$ (.+)$", shown.out, re.MULTILINE)
+    assert commands == [step["command"] for step in steps]
+    assert "everything is removed again" in shown.err
+    assert "\x1b" not in shown.out
+    answers = [line for line in shown.out.splitlines() if not line.startswith(("$ ", "# "))]
+    assert len(answers) > 30
+    assert 50 < max(map(len, answers)) <= 60
+    assert state == "untouched"
+    assert_nothing_left(scratch)
 
 
 def test_the_first_command_of_the_readme_shows_what_it_says(
@@ -93,31 +98,11 @@ def test_the_first_command_of_the_readme_shows_what_it_says(
     after = text_of(README).partition("<!-- command: try -->")[2].partition("```text\n")[2]
     lines = after.partition("```")[0].splitlines()
     assert len(lines) > 5
-    story = "\n".join(
-        "# {title}\n$ {command}\n{out}".format(**one) for one in told[0].data["steps"]
-    )
+    steps = told[0].data["steps"]
+    story = "\n".join("# {title}\n$ {command}\n{out}".format(**step) for step in steps)
     for line in lines:
         parts = line.split("…")  # what differs from run to run
         assert re.search(".*".join(map(re.escape, parts)), story), line
-
-
-def test_a_person_sees_commands_and_answers(told: tuple[Ran, Ran, Path, str]) -> None:
-    ended = told[1]
-    assert ended.code == 0, ended.err
-    commands = re.findall(r"^\$ (.+)$", ended.out, re.MULTILINE)
-    assert commands == [one["command"] for one in told[0].data["steps"]]
-    assert "everything is removed again" in ended.err
-    assert "\x1b" not in ended.out
-    answers = [line for line in ended.out.splitlines() if not line.startswith(("$ ", "# "))]
-    assert len(answers) > 30
-    assert 50 < max(map(len, answers)) <= 60
-
-
-def test_nothing_is_left_and_nothing_of_mine_is_touched(told: tuple[Ran, Ran, Path, str]) -> None:
-    _, _, scratch, state = told
-    assert state == "untouched"
-    assert not list(scratch.iterdir())
-    assert not processes_in(scratch)
 
 
 @pytest.mark.parametrize(
@@ -135,15 +120,12 @@ def test_an_interruption_leaves_nothing(scratch: Path, after: str, number: signa
         out, err = telling.communicate(timeout=60)
     assert telling.returncode == 130, out + err
     assert "Traceback" not in err
-    assert not list(scratch.iterdir())
-    assert not processes_in(scratch)
+    assert_nothing_left(scratch)
 
 
 def test_an_interruption_before_a_command_is_awaited_leaves_nothing(
     scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vaultmem import cli
-
     running: list[subprocess.Popen[bytes]] = []
 
     def interrupted(words: list[str], env: dict[str, str], **_: Any) -> Any:
@@ -157,29 +139,23 @@ def test_an_interruption_before_a_command_is_awaited_leaves_nothing(
     monkeypatch.setattr(demo.subprocess, "run", interrupted)
     assert cli.main(["demo", "--format", "text"]) == 130
     assert running[0].poll() is not None
-    assert not list(scratch.iterdir())
-    assert not processes_in(scratch)
+    assert_nothing_left(scratch)
 
 
 def test_a_failure_says_which_command_and_leaves_nothing(
     scratch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from vaultmem import cli
+    run = demo.Stage.run
 
-    broken = demo.Stage.run
+    def broken(self: demo.Stage, words: list[str]) -> subprocess.CompletedProcess[str]:
+        return run(self, ["vaultmem", "recall", "nothing such"] if "recall" in words else words)
 
-    def run(self: demo.Stage, words: list[str]) -> subprocess.CompletedProcess[str]:
-        return broken(self, ["vaultmem", "recall", "nothing such"] if "recall" in words else words)
-
-    monkeypatch.setattr(demo.Stage, "run", run)
+    monkeypatch.setattr(demo.Stage, "run", broken)
     kept = dict(os.environ)
     assert cli.main(["demo", "--format", "text"]) == 1
-    said = Ran(1, "", capsys.readouterr().err)
-    assert re.search(
-        f"^vaultmem: vaultmem recall .* did not show '{demo.FACT}', but: ", one_line(said)
-    )
-    assert not list(scratch.iterdir())
-    assert not processes_in(scratch)
+    error = one_line(Ran(1, "", capsys.readouterr().err))
+    assert re.search(f"^vaultmem: vaultmem recall .* did not show '{demo.FACT}', but: ", error)
+    assert_nothing_left(scratch)
     assert dict(os.environ) == kept
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
@@ -199,19 +175,14 @@ def test_the_sample_vault_of_an_installed_package_is_found(
 
 def test_what_is_killed_by_a_variable_is_gone_and_nothing_like_it(tmp_path: Path) -> None:
     text = str(tmp_path / "mine")
-    code = "import sys; print(flush=True); sys.stdin.read()"
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={name: one}
-        )
-        for name, one in (("MINE", text), ("MINE", text + "-not"), ("NOT_MINE", text))
-    ]  # fmt: skip
-    try:
+    command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with contextlib.ExitStack() as stack:
+        running = [
+            stack.enter_context(started(command, env={name: one}, **pipes))
+            for name, one in (("MINE", text), ("MINE", text + "-not"), ("NOT_MINE", text))
+        ]
         for one in running:
-            assert one.stdout is not None
             one.stdout.readline()
         machine.kill_with_variable("MINE", text, 60)
         assert [psutil.pid_exists(one.pid) for one in running] == [False, True, True]
-    finally:
-        for one in running:
-            one.communicate(timeout=60)
