@@ -12,6 +12,7 @@ from tests.kill_points import kill_everywhere
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.notes import pages
+from vaultmem.operations import reading
 
 
 def test_what_people_do_by_hand_is_believed(vault: Path, opened: Vault) -> None:
@@ -124,7 +125,7 @@ def test_a_fact_becomes_a_memory_of_the_vault_and_undo_takes_it_back(opened: Vau
 
 
 def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(
-    vault: Path, opened: Vault
+    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = "It rained all day. By the way, Anne prefers trains to planes! See you."
     learned = {**fact("fact-1", "Anne prefers trains to planes"), "of": ["u1"]}
@@ -133,6 +134,9 @@ def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(
     assert [(entry.get("of"), entry.get("sentence")) for entry in opened.entries("c", ["facts"])] == [
         ("u1", "By the way, Anne prefers trains to planes!"), ("u1", "It rained all day."), (None, None),
     ]  # fmt: skip
+    with monkeypatch.context() as known:
+        known.setattr(reading, "topic_words", None)  # each listing has them without comparing words
+        assert opened.entries("c", ["facts"])[0]["of"] == "u1"
     made = opened.promote_fact("fact-1")["id"]
     origin = opened.ask("read", id=made, provenance=True)["drawn_from"]
     assert (origin["conversation"], origin["entry"]) == ("c", "u1")

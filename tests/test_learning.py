@@ -3,6 +3,7 @@ kill."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,21 @@ def test_a_model_that_fails_costs_no_turn(opened: Vault, failure: object) -> Non
     if isinstance(failure, LlmError):
         assert learned.trouble == "it is down"
         assert len(facts(opened)) == 1, "rules do what they can"
+
+
+def test_a_turn_reads_its_conversation_before_and_after_its_facts(
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, entries = [], opened.entries
+
+    def counted(*args: object, **named: object) -> list[dict[str, Any]]:
+        reads.append(args)
+        return entries(*args, **named)  # type: ignore[arg-type] # as given
+
+    monkeypatch.setattr(opened, "entries", counted)
+    learned = learning.learn(opened, item("I live in Lisbon."), None)
+    assert learned.added
+    assert len(reads) == 2
 
 
 def said(

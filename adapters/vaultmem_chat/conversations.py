@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vaultmem.adapter import JsonObject, Value
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 KINDS = {MEMORY: talk.FACTS, USER: talk.TURNS, ASSISTANT: talk.TURNS, SUMMARY: talk.SUMMARIES}
 MOST = 1_000_000
+_sentence_in = lru_cache(4096)(sentence_in)  # each listing needs those of all facts
 
 
 def entries(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
@@ -79,7 +81,7 @@ def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
 def _with_state(entry: Entry, every: Sequence[Entry], turns: Mapping[str, Entry]) -> JsonObject:
     """An entry as JSON; a summary with whether it may be disclosed, a fact with its turn and sentence."""
     if entry.role == MEMORY and (turn := turn_of(entry, turns)):
-        sentence, _ = sentence_in(turn.content, entry.content) or ("", 0)
+        sentence, _ = _sentence_in(turn.content, entry.content) or ("", 0)
         return {**record(entry), "of": turn.id, "sentence": sentence}
     if not entry.is_final:
         return record(entry)

@@ -21,7 +21,6 @@ from vaultmem.dreams.paraphrase import keys
 from vaultmem.dreams.short_texts import form
 from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
 from vaultmem.memories import conversation as talk
-from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
 from vaultmem.notes.places import ENTRIES
 from vaultmem.plugins import language
@@ -39,7 +38,6 @@ from vaultmem_chat.learning.reconcile import Decisions, Existing
 from vaultmem_chat.learning.turn_queue import FACTS, NOTED, Item
 from vaultmem_chat.llm.replies import shape
 
-NEWEST = 100  # facts; one turn has three, and others may have been added in between
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
 LONGEST_SECRET = 10_000  # characters: a secret that is cut would not be recognized
 LONGEST = 20_000  # characters of a message that are searched for facts
@@ -81,13 +79,13 @@ def learn(
     more, the facts are known. `keep` stores the facts in the queue before they are written: if the disk is full after
     the first of them, another attempt, of whichever process, writes the others in the same words."""
     keep_turn(vault, item, noted)
-    words = _current_words(vault, item)
+    existing = [entry_of(entry) for entry in vault.entries(item.conversation, deleted=True)]
+    words = _current_words(existing, item)
     if words is None:
         return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, talk.scope_of(item.conversation))
-    existing = entries(vault, item.conversation)
     new_facts, trouble = item.texts(FACTS) if words == item.user else [], ""
-    if not new_facts and not _is_learned(vault, item):
+    if not new_facts and not _is_learned(existing, item):
         new_facts, trouble = find_facts(words, model, item.began)
         if new_facts and keep is not None:
             keep(item, FACTS, new_facts)
@@ -147,19 +145,17 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
     return plausible(read(answer), words), ""
 
 
-def _current_words(vault: Vault, item: Item) -> str | None:
+def _current_words(entries: Sequence[Entry], item: Item) -> str | None:
     """The user's words in the turn's current note; None if they deleted it."""
     if not item.user.strip():
         return item.user
-    for entry in vault.entries(item.conversation, [talk.TURNS], deleted=True):
-        if entry["id"] == item.user_id:
-            properties = entry["properties"]
-            if is_private(properties) or (
-                entry["deleted"] and properties.get("evicted") is not True
-            ):
+    for entry in entries:
+        if entry.is_turn and entry.id == item.user_id:
+            is_evicted = entry.properties.get("evicted") is True
+            if entry.is_private or (entry.deleted and not is_evicted):
                 return None
-            same = content_hash(str(entry["content"])) == content_hash(storable(item.user))
-            return item.user if same else str(entry["content"])
+            same = content_hash(entry.content) == content_hash(storable(item.user))
+            return item.user if same else entry.content
     return None
 
 
@@ -168,30 +164,29 @@ def storable(text: str) -> str:
     return truncate(secrets.redact(text).text)
 
 
-def _is_learned(vault: Vault, item: Item) -> bool:
+def _is_learned(entries: Sequence[Entry], item: Item) -> bool:
     """Whether facts of the turn exist: a model would word them differently."""
-    newest = vault.entries(item.conversation, [talk.FACTS], deleted=True, limit=NEWEST)
-    facts = (entry for entry in map(entry_of, newest) if entry.is_fact)
-    return any(item.user_id in str(fact.properties.get("links", "")) for fact in facts)
+    return any(
+        entry.is_fact and item.user_id in str(entry.properties.get("links", ""))
+        for entry in entries
+    )
 
 
 # --- Into the conversation
 
 
-def entries(vault: Vault, conversation: str) -> list[Entry]:
-    """The live entries of a conversation."""
-    return [entry_of(entry) for entry in vault.entries(conversation)]
-
-
 def take_in(
     vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, existing: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
-    """Add facts, without secrets, reconciled with the known facts of the conversation."""
+    """Add facts, without secrets, reconciled with the known facts of the conversation, which are among `existing`."""
     new_facts = list(dict.fromkeys(secrets.redact_foreign(fact).text for fact in new_facts))
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
-    every = entries(vault, source.conversation) if existing is None else existing
-    living = [entry for entry in every if entry.is_fact and not entry.is_private]
+    if existing is None:
+        existing = [entry_of(fact) for fact in vault.entries(source.conversation, [talk.FACTS])]
+    living = [
+        entry for entry in existing if entry.is_fact and not (entry.deleted or entry.is_private)
+    ]
     most = vault.config.number("conversations.neighbours")
     result = search_facts(vault, source.conversation, new_facts, most) if len(living) > most else []
     near = reconcile.neighbours(living, new_facts, result, most)
