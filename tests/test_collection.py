@@ -11,6 +11,7 @@ import pytest
 
 from tests.collected import OLD, ONE, TEA, TWO, Folder, folder, style
 from vaultmem.errors import NoteNotFoundError
+from vaultmem.memories import snapshot
 from vaultmem.memories.collection import Collection
 from vaultmem.text.similarity import content_hash, opening, sketch
 
@@ -106,6 +107,20 @@ def test_an_id_to_be_assigned_is_not_one_in_use(folder: Folder) -> None:
     ids = folder.ids()
     assert ids["inbox/a.md"] not in {own, ""}
     assert ids == folder.ids()  # and it keeps it
+
+
+def test_only_memories_are_compared_as_copies(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A conversation may have thousands of entries, and gets new ones all the time."""
+    compared: list[str] = []
+    monkeypatch.setattr(
+        snapshot, "possible_copies", lambda places: compared.extend(places.paths) or []
+    )
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.put("vaultmem/entries/c1/facts/1__x.md", f"---\nid: {TWO}\n---\nx".encode())
+    assert [memory.id for memory in folder.live()] == [ONE]
+    assert compared == ["vaultmem/people/Tea.md"]
 
 
 def test_conflict_copies_are_no_memories(folder: Folder) -> None:

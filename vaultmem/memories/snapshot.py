@@ -86,9 +86,9 @@ class Snapshot:
         """Sync conflict copies, each with its original if that exists."""
         places = Places(sorted(self._files))
         results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
-        for copy, original in possible_copies(places):
-            one, other = self._files[copy].memory, self._files[original].memory
-            if one and other and original not in results and _is_copy(one, other):
+        memories = {path: one for path in places.paths if (one := self._files[path].memory)}
+        for copy, original in possible_copies(Places(memories)):
+            if original not in results and _is_copy(memories[copy], memories[original]):
                 results[copy] = original
         return results
 
