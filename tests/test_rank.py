@@ -99,6 +99,12 @@ def test_notes_that_cannot_be_among_the_first_are_left_out_of_the_order_alone(
     assert [*map(first.ranked, best)] == [*map(whole.ranked, best)]
 
 
+def test_ties_within_a_note_need_no_path() -> None:
+    first, second = 7 << ORD_BITS, 8 << ORD_BITS
+    scored = [(-2.0, first | 1), (-2.0, first | 2), (-1.0, second)]
+    assert rank.in_order(scored, pytest.fail, 10) == [first | 1, first | 2, second]
+
+
 @given(keyword=scored_notes, meaning=close_notes)
 def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness]

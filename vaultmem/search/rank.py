@@ -192,7 +192,10 @@ def in_order(
         groups[-1].append(block)
         notes.add(note)
         before = cost
-    tied = [group for group in groups[: complete or None] if group[1:]]
+    tied = [
+        group for group in groups[: complete or None]
+        if group[1:] and any(block >> ORD_BITS != group[0] >> ORD_BITS for block in group)
+    ]  # fmt: skip
     path_by_note = paths({block >> ORD_BITS for group in tied for block in group}) if tied else {}
     for group in groups:
         group.sort()
