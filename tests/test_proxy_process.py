@@ -159,6 +159,8 @@ def test_what_is_wrong_is_one_line(vault: Path) -> None:
     words = ("proxy", "--vault", str(vault), "--format", "text")
     ended = process(*words)
     assert (ended.code, one_line(ended).partition(":")[2][:20]) == (1, " no upstream is set:")
+    ended = ran(*words, "--upstream", "nowhere")
+    assert (ended.code, one_line(ended)[:27]) == (2, "vaultmem: --upstream must b")
     ended = ran(*words, "--port", "70000")
     assert (ended.code, one_line(ended)) == (2, "vaultmem: --port must be from 0 to 65535")
 
