@@ -58,7 +58,6 @@ class Reader(threading.Thread):
         super().__init__(daemon=True)
         self.agent, self.words = agent, words
         self.seen: list[frozenset[str]] = []
-        self.remarks: set[str] = set()
         self.errors: list[str] = []
         self.ending = threading.Event()
 
@@ -67,7 +66,6 @@ class Reader(threading.Thread):
             try:
                 said = self.agent.call("search", query=self.words, limit=20)
                 self.seen.append(frozenset(one["path"] for one in said["results"]))
-                self.remarks.update(said.get("remarks") or [])
             except Exception as error:  # noqa: BLE001 - whatever it is, the test shall say it
                 self.errors.append(repr(error))
             time.sleep(0.03)  # let indexing proceed meanwhile

@@ -102,6 +102,20 @@ def test_a_deep_dream_leaves_the_words_of_reminders_alone(bench: Open) -> None:
     on.vault.close()
 
 
+def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:
+    on = bench()
+    memory = on.ask("remind", content="water the plants", at="2026-11-23 09:00")
+    on.later()
+    water = on.id("water")
+    on.answer(water)
+    on.later()
+    on.ask("restore", id=memory["id"])
+    on.later()
+    assert [one["due"] for one in on.ask("settle")["reopened"]] == [water]
+    assert (on.folder / memory["path"]).exists()
+    assert on.stated()[water] == OPEN
+
+
 @pytest.mark.parametrize("state", [DONE, DROPPED])
 def test_a_repeating_reminder_ends_with_its_series(bench: Open, state: str) -> None:
     on = bench()

@@ -331,14 +331,10 @@ def in_file(path: Path) -> Desktop:
     return open_desktop("file", str(path))
 
 
-@pytest.fixture
-def nine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is nine o'clock."""
+def test_a_file_has_a_line_each_and_becomes_the_old_one_when_it_is_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22T09:00:30")
-
-
-@pytest.mark.usefixtures("nine")
-def test_a_file_has_a_line_each(tmp_path: Path) -> None:
     file = tmp_path / "state" / "notifications.log"
     shows = in_file(file)
     assert shows.problem() is None
@@ -348,16 +344,11 @@ def test_a_file_has_a_line_each(tmp_path: Path) -> None:
         "2026-11-22T09:00 Call Anne (due today / and 2 more)\n2026-11-22T09:00 付款 ?\n"
     )
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    shows.close()
-
-
-@pytest.mark.usefixtures("nine")
-def test_a_large_file_becomes_the_old_one(tmp_path: Path) -> None:
-    file = tmp_path / "notifications.log"
     file.write_text("x" * desktop.MAX_BYTES)
-    in_file(file).send("Call Anne", "")
+    shows.send("Call Anne", "")
     assert file.read_text() == "2026-11-22T09:00 Call Anne\n"
-    assert (tmp_path / "notifications.log.old").stat().st_size == desktop.MAX_BYTES
+    assert file.with_name(f"{file.name}.old").stat().st_size == desktop.MAX_BYTES
+    shows.close()
 
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -106,29 +106,19 @@ def test_go_and_its_files_spell_fields_differently() -> None:
 LONG = "The boiler in the cellar was serviced in May, and it took the whole day. "
 
 
-def test_short_paragraphs_join_and_long_ones_are_cut_at_sentences() -> None:
+def test_a_text_is_cut_at_its_paragraphs_headings_and_sentences() -> None:
     assert chunks("One.\n\nTwo.\n\nThree.") == ["One.\n\nTwo.\n\nThree."]
-    found = chunks((LONG * 40).strip())
-    assert len(found) > 1
-    assert all(part.endswith("day.") for part in found)
-    assert all(MIN_TOKENS <= count_tokens(part) <= MAX_TOKENS for part in found)
-
-
-def test_no_part_goes_over_a_heading() -> None:
-    assert chunks("# A\n\n## B\n\nOne.\n\nTwo.\n\n## C\n\nThree.") == [
-        "# A\n\n## B\n\nOne.\n\nTwo.",
-        "## C\n\nThree.",
-    ]
     assert chunks("One.\n\n#tag is none") == ["One.\n\n#tag is none"]
-
-
-def test_chinese_is_cut_at_its_own_full_stops() -> None:
-    found = chunks("锅炉在五月份做了保养，用了整整一天的时间。" * 40)
-    assert len(found) > 2
-    assert all(part.endswith("。") for part in found)
-
-
-def test_a_fence_of_code_stays_in_one_piece() -> None:
+    headed = ["# A\n\n## B\n\nOne.\n\nTwo.", "## C\n\nThree."]
+    assert chunks("\n\n".join(headed)) == headed
+    for text, end in (
+        (LONG * 40, "day."),
+        ("锅炉在五月份做了保养，用了整整一天的时间。" * 40, "。"),
+    ):
+        found = chunks(text.strip())
+        assert len(found) > 1
+        assert all(part.endswith(end) for part in found)
+        assert all(MIN_TOKENS <= count_tokens(part) <= MAX_TOKENS for part in found)
     code = "```python\nx = 1\n\ny = 2\n```"
     assert code in chunks(clean(f"{LONG}\n\n{code}\n\n{LONG * 3}"))[0]
 

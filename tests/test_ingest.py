@@ -224,21 +224,6 @@ def test_what_makes_no_sense_is_said_in_one_line(
     assert said in one_line(ended)
 
 
-def test_the_vault_itself_is_refused_and_left_out_of_what_holds_it(
-    vault: Path, tmp_path: Path
-) -> None:
-    (vault / "Mine.md").write_text("Mine is here already.\n")
-    (tmp_path / "Beside.txt").write_text("Beside the vault lies a text.\n")
-    assert "belongs to the vault itself" in one_line(
-        command(vault, "--source", "text", "--path", str(vault))
-    )
-    report = command(vault, "--source", "text", "--path", str(tmp_path), "--format", "json").data
-    results = {each["path"]: each["result"] for each in report["files"]}
-    assert results["Beside.txt"] == "new"
-    assert "vault/Mine.md" not in results
-    assert "it is the vault itself" in [each["reason"] for each in report["files"]]
-
-
 def test_text_from_stdin_and_all_from_home(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

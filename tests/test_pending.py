@@ -136,6 +136,19 @@ def on(vault: Path, *words: str) -> list[str]:
     return ended.out.splitlines()
 
 
+def test_a_line_begins_with_the_id_that_answers_take(vault: Path, write: Write) -> None:
+    write(
+        "Tasks.md", "- [ ] call Anne (@2026-03-10 15:00)\n- [ ] bins 🔁 every week 📅 2026-03-10\n"
+    )
+    synced(vault)
+    bins, anne = value_of(vault)["today"]
+    assert on(vault) == [
+        "today",
+        f"  {bins['id']}  Tue 2026-03-10        bins (every week)  Tasks.md:2",
+        f"  {anne['id']}  Tue 2026-03-10 15:00  call Anne  Tasks.md:1",
+    ]
+
+
 def test_few_lines_unless_all_are_wanted(vault: Path, opened: Vault, write: Write) -> None:
     write("Tasks.md", "".join(f"- [ ] task {n} 📅 2026-03-0{1 + n % 9}\n" for n in range(30)))
     write("Old.md", "".join(f"- [ ] old {n} 📅 2020-01-01\n" for n in range(40)))
