@@ -81,7 +81,7 @@ BEFORE = [
 ]  # fmt: skip
 
 
-@ALL
+@each_case("name", ["claude", "copilot", "cursor"])  # one of each form
 @each_case("before", BEFORE)
 def test_disconnecting_restores_every_byte(
     home: Path, vault: Path, name: str, before: str | None

@@ -152,7 +152,7 @@ def test_much_is_cut_to_ten_thousand_characters(vault: Path, write: Write) -> No
     write("Home.md", "".join(f"- [ ] {n} {quotes} 📅 2026-11-20\n" for n in range(1200)))
     write("Old.md", "- [ ] long ago 📅 2020-01-01\n")
     synced(vault)
-    for harness in HARNESSES:
+    for harness in ("claude", "copilot"):
         ended = asked(vault, harness=harness)
         assert len(ended.out) <= 10_000
         text = text_in(ended.data, harness)

@@ -1,21 +1,29 @@
-"""The parts of the HTTP door that need no door: tokens, streams, and results of several vaults."""
+"""The HTTP door apart from its requests: tokens, streams, results of several vaults, and how it listens."""
 
 import asyncio
 import json
+import shutil
+import ssl
+import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import one_line, process, ran
 from tests.client_run import deaf_agent
+from tests.http_run import Door, serving
 from tests.laws import examples
+from tests.lazy import Lazy
+from tests.tables import each_case
 from vaultmem.errors import UsageError
 from vaultmem_server import link, rest
 from vaultmem_server.link import JsonObject, LinkError
 from vaultmem_server.streamable import Session, Stream
 from vaultmem_server.tokens import READ, SCOPES, WRITE, Caller, Token, TokenStore
+
+httpx2 = Lazy("httpx2")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "revoke"]), st.sampled_from("abc")), max_size=12))
@@ -147,3 +155,46 @@ def test_an_agent_that_takes_long_may_still_do_it(
     with deaf_agent(vault), pytest.raises(LinkError, match="may still carry that out") as error:
         asyncio.run(link.Link(str(vault)).call("jobs.run", {"name": "dream"}))
     assert error.value.status == 503
+
+
+# --- How the door listens
+
+
+def test_behind_a_web_server_there_is_no_page_and_no_name_passes_for_an_address(
+    vault: Path,
+) -> None:
+    """What other machines reach does not serve the page, whatever address it listens at; and if it listens at all of
+    them, a page of another machine can have a name of hexadecimal digits."""
+    for address, status in (("127.0.0.1:0", 403), ("0.0.0.0:0", 200)):
+        with serving(["--http", address, "--behind-proxy", "--vault", str(vault)]) as port:
+            there = Door("", port, {}, vault)
+            assert there.send("GET", "/ui/enter", Host=f"127.0.0.1:{port}").status == 401
+            assert there.send("GET", "/health", Host=f"facade.de:{port}").status == 403
+            assert there.send("GET", "/health", Host="10.1.2.3").status == status
+
+
+@each_case(
+    "words, reason",
+    [
+        ("--http 0.0.0.0:0", "--tls-cert"), ("--http localhost", "an address and a port"), ("--vault . --vault ..", "one vault"),
+        ("--http 127.0.0.1:0 --tls-cert nothing.pem", "go together"),
+    ],
+)  # fmt: skip
+def test_serve_refuses_to_listen_unprotected(vault: Path, words: str, reason: str) -> None:
+    named = [] if "--vault" in words else ["--vault", str(vault)]
+    refused = process("serve", *words.split(), *named)
+    assert refused.code == 2
+    assert reason in one_line(refused)
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make a certificate")
+def test_with_a_certificate_connections_are_encrypted(vault: Path, tmp_path: Path) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+            "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(cert)]  # fmt: skip
+    subprocess.run(make, check=True, capture_output=True)
+    words = f"--http 0.0.0.0:0 --tls-cert {cert} --tls-key {key} --vault {vault}"
+    with serving(words.split()) as port:
+        trusted = ssl.create_default_context(cafile=str(cert))
+        answer = httpx2.get(f"https://localhost:{port}/health", verify=trusted)
+        assert answer.json()["status"] == "ok"
