@@ -24,13 +24,13 @@ from tests.vector_samples import (
     vector_of,
     vectors_of,
 )
-
-if sys.version_info >= (3, 13):  # there is no wheel for it
-    pytest.importorskip("hnswlib")
 from vaultmem.vectors import exact, hnsw
 from vaultmem.vectors.exact import VectorIndex, nearest
 from vaultmem.vectors.hnsw import HnswIndex
 from vaultmem.vectors.vectors import VectorStore, hnsw_missing, open_index
+
+if sys.version_info >= (3, 13):  # there is no wheel for it
+    pytest.importorskip("hnswlib")
 
 __all__ = ["folder", "store"]  # fixtures
 
@@ -80,15 +80,6 @@ def test_a_wide_filter_acts_inside_and_gives_as_many(
     assert np.mean(no_exact) < 250
 
 
-def test_a_filter_of_far_rows_still_gives_as_many(crowded: VectorStore) -> None:
-    """The rows nearest to the query are all excluded."""
-    query = np.array(crowded.matrix()[7])
-    order = [row for row, _ in VectorIndex(crowded).search(query, 4000)]
-    allowed = np.array(order[2500:])
-    found = HnswIndex(crowded, narrow=100).search(query, 10, allowed)
-    assert found == VectorIndex(crowded).search(query, 10, allowed)
-
-
 def test_rows_that_came_later_are_found_exactly(crowded: VectorStore, no_exact: list[int]) -> None:
     new = keys(9000, 9100)
     crowded.append(new, vectors_of(new))
@@ -108,43 +99,49 @@ def test_rows_that_came_later_are_found_exactly(crowded: VectorStore, no_exact: 
     assert recall(index, crowded) >= 0.95
 
 
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda _: b"",
-    "cut": lambda content: content[:-1],
-    "longer": lambda content: content + b"\0",
-    "header": lambda content: b"\xff" * 96 + content[96:],
-    "one bit": lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:],
-    "noise": lambda content: random.Random(1).randbytes(len(content)),
-}
+def noted(note: dict[str, object]) -> Callable[[bytes], bytes]:
+    """Changes fields of the note beside the graph."""
+    return lambda content: json.dumps(json.loads(content) | note).encode()
+
+
+GRAPH, NOTE = "hnsw.bin", "hnsw.json"
+DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes | None]]] = {
+    "an empty graph": (GRAPH, lambda _: b""),
+    "a cut graph": (GRAPH, lambda content: content[:-1]),
+    "a longer graph": (GRAPH, lambda content: content + b"\0"),
+    "another header": (GRAPH, lambda content: b"\xff" * 96 + content[96:]),
+    "one bit": (GRAPH, lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:]),
+    "noise": (GRAPH, lambda content: random.Random(1).randbytes(len(content))),
+    "no note": (NOTE, lambda _: None),
+    "an empty note": (NOTE, lambda _: b""),
+    "a note that is a list": (NOTE, lambda _: b"[]"),
+    "a note of words": (NOTE, lambda _: b'{"rows": "many"}'),
+    "fewer than no rows": (NOTE, lambda _: b'{"rows": -4}'),
+    "another model": (NOTE, noted({"model": "other"})),
+    "a row too few": (NOTE, noted({"rows": 3999})),
+    "far too many rows": (NOTE, noted({"rows": 10**9})),
+    "another last row": (NOTE, noted({"last": "00"})),
+    "other dimensions": (NOTE, noted({"dimensions": 17})),
+    "another format": (NOTE, noted({"format": 0})),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_graph_is_not_loaded_but_built_again(crowded: VectorStore, damage: str) -> None:
-    path = crowded.path / "hnsw.bin"
-    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+def test_a_graph_that_is_damaged_or_does_not_fit_is_not_loaded_but_built_again(
+    crowded: VectorStore, damage: str
+) -> None:
+    name, change = DAMAGES[damage]
+    path = crowded.path / name
+    data = change(path.read_bytes())
+    path.unlink()
+    if data is not None:
+        path.write_bytes(data)
     index = HnswIndex(crowded)
     assert index.rows == 0
-    if damage == "header":  # what follows is the same for all
+    if damage == "another header":  # what follows is the same for all
         assert recall(index, crowded) == 1.0
         index.prepare()
         assert HnswIndex(crowded).rows == 4000
-
-
-@pytest.mark.parametrize(
-    "note", [None, "", "[]", "null", '{"rows": "many"}', '{"rows": -4}', {"model": "other"},
-             {"rows": 3999}, {"rows": 10**9}, {"last": "00"}, {"dimensions": 17}, {"format": 0}],
-)  # fmt: skip
-def test_a_graph_whose_note_does_not_fit_is_not_loaded(
-    crowded: VectorStore, note: str | dict[str, object] | None
-) -> None:
-    path = crowded.path / "hnsw.json"
-    if note is None:
-        path.unlink()
-    elif isinstance(note, str):
-        path.write_text(note)
-    else:
-        path.write_text(json.dumps(json.loads(path.read_text()) | note))
-    assert HnswIndex(crowded).rows == 0
 
 
 def test_a_graph_in_use_is_left_when_rows_are_renumbered(crowded: VectorStore) -> None:
@@ -184,6 +181,25 @@ def test_a_killed_save_leaves_no_graph_that_loads_wrongly(
 # The choice
 
 
+def test_without_hnswlib_search_is_exact_and_says_what_to_install(
+    store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "hnswlib", None)
+    assert type(open_index(store, 1)) is VectorIndex
+    message = hnsw_missing()
+    assert message is not None
+    assert "pip install 'vaultmem[hnsw]'" in message
+
+
+def test_a_filter_of_far_rows_still_gives_as_many(crowded: VectorStore) -> None:
+    """The rows nearest to the query are all excluded."""
+    query = np.array(crowded.matrix()[7])
+    order = [row for row, _ in VectorIndex(crowded).search(query, 4000)]
+    allowed = np.array(order[2500:])
+    found = HnswIndex(crowded, narrow=100).search(query, 10, allowed)
+    assert found == VectorIndex(crowded).search(query, 10, allowed)
+
+
 def test_a_graph_is_read_once_per_store_and_goes_with_it(crowd: Path, folder: Path) -> None:
     shutil.copytree(crowd, folder)
     store = VectorStore(folder, DIMENSIONS)
@@ -193,13 +209,3 @@ def test_a_graph_is_read_once_per_store_and_goes_with_it(crowd: Path, folder: Pa
     del store
     gc.collect()
     assert index() is None
-
-
-def test_without_hnswlib_search_is_exact_and_says_what_to_install(
-    store: VectorStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "hnswlib", None)
-    assert type(open_index(store, 1)) is VectorIndex
-    message = hnsw_missing()
-    assert message is not None
-    assert "pip install 'vaultmem[hnsw]'" in message

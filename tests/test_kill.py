@@ -179,36 +179,27 @@ def state(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "state"
 
 
-def test_killed_in_the_first_build(tmp_path: Path, state: Path, child: Child) -> None:
-    vault = tmp_path / "vault"
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first build", "a later sync"])
+def test_killed_at_an_event(tmp_path: Path, state: Path, child: Child, is_first: bool) -> None:
+    vault, before = tmp_path / "vault", tmp_path / "before"
     fill(vault)
+    if not is_first:
+        synced(vault)
+        change(vault)
+        shutil.copytree(state, before)
     should = rebuilt(vault, tmp_path / "scratch")
     events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
     assert contents(vault) == should
-    for at in spread(events, some(24)):
+    for at in spread(events, some(26)):
         removed(state)
+        if not is_first:
+            shutil.copytree(before, state)
         child.killed(SYNC, at, vault)
+        if not is_first:
+            usable(vault)
         synced(vault)
         assert contents(vault) == should, (at, events[at - 1])
         assert len(list(generation(vault).parent.glob("gen-*"))) == 1, (at, events[at - 1])
-
-
-def test_killed_in_a_later_sync(tmp_path: Path, state: Path, child: Child) -> None:
-    vault = tmp_path / "vault"
-    fill(vault)
-    synced(vault)
-    change(vault)
-    before = shutil.copytree(state, tmp_path / "before")
-    should = rebuilt(vault, tmp_path / "scratch")
-    events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
-    assert contents(vault) == should
-    for at in spread(events, some(28)):
-        removed(state)
-        shutil.copytree(before, state)
-        child.killed(SYNC, at, vault)
-        usable(vault)
-        synced(vault)
-        assert contents(vault) == should, (at, events[at - 1])
 
 
 def test_killed_at_random_times(tmp_path: Path, state: Path, child: Child) -> None:

@@ -1,4 +1,4 @@
-"""Laws of the vector files: what is known is right, come what may."""
+"""Laws of the vector files: what is known is right, come what may, and an exact search equals brute force."""
 
 import os
 import random
@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.cli_run import started
 from tests.laws import examples
 from tests.vector_samples import (
     DIMENSIONS,
+    Vectors,
     assert_right,
     folder,
     keys,
@@ -29,7 +31,9 @@ from tests.vector_samples import (
     vectors_of,
 )
 from vaultmem.errors import StateError
-from vaultmem.vectors.exact import RowFile, VectorIndex
+from vaultmem.notes.blocks import text_hash
+from vaultmem.vectors import exact
+from vaultmem.vectors.exact import RowFile, VectorIndex, nearest, row_numbers
 from vaultmem.vectors.vectors import VectorStore
 
 __all__ = ["folder", "store"]  # fixtures
@@ -81,6 +85,7 @@ def test_vectors_of_another_shape_or_with_nan_are_refused(store: VectorStore) ->
 
 KILLED = """
 import sys, itertools
+from collections.abc import Callable
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from tests.vector_samples import keys, vectors_of, DIMENSIONS
@@ -116,67 +121,37 @@ def test_kill_at_any_moment_leaves_only_right_vectors(folder: Path) -> None:
     assert most > 40
 
 
-@pytest.mark.parametrize("name", ["vectors.f32", "hashes"])
-def test_an_interrupted_write_is_cut_and_written_over(
-    folder: Path, store: VectorStore, name: str
+FLOATS, HASHES = "vectors.f32", "hashes"
+DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes | None], int]] = {
+    "an interrupted write of vectors": (FLOATS, lambda data: data + b"\x7f" * 1000, 1000),
+    "an interrupted write of hashes": (HASHES, lambda data: data + b"\x7f" * 1000, 1000),
+    "emptied": (FLOATS, lambda _: b"", 0),
+    "cut within the first row": (FLOATS, lambda data: data[:63], 0),
+    "cut after the first row": (FLOATS, lambda data: data[:64], 1),
+    "cut within a row": (FLOATS, lambda data: data[: 500 * 64 + 1], 500),
+    "cut within the last row": (FLOATS, lambda data: data[:-1], 999),
+    "deleted vectors": (FLOATS, lambda _: None, 0),
+    "deleted hashes": (HASHES, lambda _: None, 0),
+    "garbled hashes": (HASHES, lambda data: random.Random(3).randbytes(len(data)), 0),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_of_a_damaged_file_only_what_is_right_is_known_and_the_rest_can_be_written_again(
+    folder: Path, store: VectorStore, damage: str
 ) -> None:
     store.close()
-    with (folder / "g1" / name).open("ab") as file:
-        file.write(b"\x7f" * 1000)
-    with opened(folder) as again:
-        again.append(keys(1000, 1003), vectors_of(keys(1000, 1003)))
-        assert len(assert_right(again, keys(0, 1003))) == 1003
-
-
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 500 * 64 + 1, 1000 * 64 - 1])
-def test_a_file_that_was_cut_off_loses_only_what_is_gone(
-    folder: Path, store: VectorStore, size: int
-) -> None:
-    store.close()
-    os.truncate(folder / "g1" / "vectors.f32", size)
-    with opened(folder) as again:
-        assert set(assert_right(again, keys(0, 1000))) == set(keys(0, size // 64))
-        again.append(keys(0, 1000), vectors_of(keys(0, 1000)))
-        assert len(assert_right(again, keys(0, 1000))) == 1000
-
-
-def test_lost_rows_are_not_taken_for_others_when_a_write_dies(
-    folder: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def dying(file: RowFile, start: int, data: bytes) -> None:
-        write(file, start, data)
-        if len(data) == 10 * DIMENSIONS * 4:
-            raise KeyboardInterrupt
-
-    store.close()
-    os.truncate(folder / "g1" / "vectors.f32", 500 * DIMENSIONS * 4)
-    write = RowFile.write
-    with opened(folder) as again, monkeypatch.context() as patch:
-        patch.setattr(RowFile, "write", dying)
-        with pytest.raises(KeyboardInterrupt):
-            again.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
-    with opened(folder) as again:
-        assert len(assert_right(again, keys(0, 1010))) == 500
-
-
-@pytest.mark.parametrize("name", ["vectors.f32", "hashes"])
-def test_deleted_files_are_made_anew(folder: Path, store: VectorStore, name: str) -> None:
-    store.close()
-    (folder / "g1" / name).unlink()
-    for _ in range(2):
+    name, change, left = DAMAGES[damage]
+    path = folder / "g1" / name
+    data = change(path.read_bytes())
+    path.unlink()
+    if data is not None:
+        path.write_bytes(data)
+    for known in (left, 1003):
         with opened(folder) as again:
-            again.append(keys(0, 1000), vectors_of(keys(0, 1000)))
-            assert len(assert_right(again, keys(0, 1000))) == 1000
-
-
-def test_hashes_that_were_garbled_are_known_no_more(folder: Path, store: VectorStore) -> None:
-    store.close()
-    path = folder / "g1" / "hashes"
-    path.write_bytes(random.Random(3).randbytes(path.stat().st_size))
-    with opened(folder) as again:
-        assert again.known(keys(0, 1000)) == {}
-        again.append(keys(0, 1000), vectors_of(keys(0, 1000)))
-        assert len(assert_right(again, keys(0, 1000))) == 1000
+            assert set(assert_right(again, keys(0, 1003))) == set(keys(0, known))
+            again.append(keys(0, 1003), vectors_of(keys(0, 1003)))
+            assert len(assert_right(again, keys(0, 1003))) == 1003
 
 
 def test_a_file_cut_off_while_it_is_open_does_not_end_the_process(
@@ -263,40 +238,6 @@ def test_a_generation_that_cannot_be_opened_leaves_the_one_in_use(
     assert set(assert_right(store, keys(0, 1010))) == {*keys(0, 10), *keys(1000, 1010)}
 
 
-ADDING = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from tests.vector_samples import keys, vectors_of, DIMENSIONS
-from vaultmem.vectors.vectors import VectorStore
-store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
-for number in range(0, 300, 10):
-    store.append(keys(number, number + 20), vectors_of(keys(number, number + 20)))
-store.close()
-"""
-
-
-def test_processes_that_add_at_once_do_not_disturb_each_other(folder: Path) -> None:
-    command = [sys.executable, "-c", ADDING, str(folder), str(Path(__file__).parents[1])]
-    started = [subprocess.Popen(command) for _ in range(3)]
-    assert [process.wait(60) for process in started] == [0, 0, 0]
-    with opened(folder) as store:
-        assert len(assert_right(store, keys(0, 310))) == len(store) == 310
-
-
-def test_a_writer_waits_until_the_other_is_done(folder: Path, store: VectorStore) -> None:
-    new, path = keys(1000, 1010), folder / "g1" / "vectors.f32"
-    with opened(folder) as other:
-        waiting = threading.Thread(target=other.append, args=(new, vectors_of(new)))
-        with store._writing():
-            waiting.start()
-            waiting.join(0.2)
-            assert waiting.is_alive()
-            assert path.stat().st_size == 1000 * DIMENSIONS * 4
-        waiting.join()
-        assert len(assert_right(other, keys(0, 1010))) == 1010
-
-
 # Compacting
 
 
@@ -333,38 +274,98 @@ def test_compacting_keeps_what_lives_when_most_is_dead(live: set[int], count: in
         assert len(os.listdir(name)) == 2  # and the lock
 
 
-def test_whoever_reads_while_another_compacts_keeps_a_consistent_view(
-    folder: Path, store: VectorStore
-) -> None:
-    index = VectorIndex(store)
-    with opened(folder) as other:
-        assert other.compact(keys(900, 950))
-        assert len(assert_right(other, keys(0, 1000))) == 50
-    assert len(assert_right(store, keys(0, 1000))) == 1000
-    assert index.search(vector_of(keys(3, 4)[0]), 1)[0][0] == 3
-    store.append(keys(2000, 2010), vectors_of(keys(2000, 2010)))
-    assert set(assert_right(store, keys(0, 3000))) == {*keys(900, 950), *keys(2000, 2010)}
-
-
-def test_compacting_that_dies_before_the_swap_changes_nothing(
-    folder: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def dying(*_: object) -> Path:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", dying)
-        with pytest.raises(KeyboardInterrupt):
-            store.compact(keys(0, 10))
-    assert set(os.listdir(folder)) == {".lock", "g1"}
-    assert len(assert_right(store, keys(0, 1000))) == 1000
-    with opened(folder) as again:
-        assert len(assert_right(again, keys(0, 1000))) == 1000
-
-
 def test_leftovers_of_killed_compacting_are_swept(folder: Path, store: VectorStore) -> None:
     (folder / ".new-left").mkdir()
     (folder / ".new-left" / "vectors.f32").write_bytes(b"x" * 1000)
     (folder / "g0").mkdir()
     assert store.compact(keys(0, 10))
     assert set(os.listdir(folder)) == {".lock", "g2"}
+
+
+# --- Exact search
+
+
+def brute_force(
+    matrix: Vectors, query: Vectors, k: int, rows: list[int]
+) -> list[tuple[int, float]]:
+    scored = [(row, float(np.dot(matrix[row].astype(float), query))) for row in rows]
+    return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:k]
+
+
+@settings(max_examples=examples(60))
+@given(st.data())
+def test_exact_search_equals_brute_force(data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, 60))
+    k = data.draw(st.integers(0, 70))
+    matrix = vectors_of(keys(0, count))
+    query = vector_of(text_hash("question"))
+    allowed = data.draw(st.none() | st.lists(st.integers(-3, 80)))
+    inside = range(count) if allowed is None else sorted({n for n in allowed if 0 <= n < count})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "ROWS_AT_ONCE", data.draw(st.integers(1, 20)))
+        patch.setattr(exact, "PICKED_AT_ONCE", data.draw(st.integers(1, 5)))
+        forms: list[exact.Allowed | None] = [allowed]
+        if allowed is not None:
+            mask = np.zeros(count, dtype=np.bool_)
+            mask[list(inside)] = True
+            forms += [np.array(allowed, dtype=np.int64), mask]
+        for form in forms:
+            found = nearest(matrix, query, k, row_numbers(form, count))
+            expected = brute_force(matrix, query, k, list(inside))
+            assert [row for row, _ in found] == [row for row, _ in expected]
+            assert np.allclose([c for _, c in found], [c for _, c in expected], atol=1e-6)
+
+
+def test_rows_that_are_not_numbers_come_last() -> None:
+    matrix = np.eye(3, dtype=np.float32)
+    matrix[0] = np.nan
+    assert nearest(matrix, np.array([1, 0, 0], np.float32), 3, None)[-1] == (0, -1.0)
+
+
+FLAT = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from vaultmem.vectors.exact import nearest
+from vaultmem.vectors.exact import RowFile
+rows = 100_000
+file = RowFile(Path(sys.argv[1]), 384)
+matrix = file.matrix(rows)
+query = np.ones(384, np.float32)
+nearest(matrix[:100], query, 3, None)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+nearest(matrix, query, 10, None)
+nearest(matrix, query, 10, np.arange(0, rows, 5))
+nearest(matrix, query, 10, np.arange(0, rows, 2))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(matrix.nbytes >> 20, peak >> (20 if sys.platform == "darwin" else 10))
+"""
+
+
+def test_memory_stays_flat_however_large_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.f32"
+    path.touch()
+    os.truncate(path, 100_000 * 384 * 4)  # a hole: no disk space is used
+    said = subprocess.check_output([sys.executable, "-c", FLAT, str(path)], timeout=60)
+    size, grown = map(int, said.split())
+    assert size > 140
+    assert grown < 60
+
+
+def test_lost_rows_are_not_taken_for_others_when_a_write_dies(
+    folder: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying(file: RowFile, start: int, data: bytes) -> None:
+        write(file, start, data)
+        if len(data) == 10 * DIMENSIONS * 4:
+            raise KeyboardInterrupt
+
+    store.close()
+    os.truncate(folder / "g1" / "vectors.f32", 500 * DIMENSIONS * 4)
+    write = RowFile.write
+    with opened(folder) as again, monkeypatch.context() as patch:
+        patch.setattr(RowFile, "write", dying)
+        with pytest.raises(KeyboardInterrupt):
+            again.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
+    with opened(folder) as again:
+        assert len(assert_right(again, keys(0, 1010))) == 500
