@@ -51,7 +51,7 @@ LONG = (
     "test_answering_reminders", "test_classify", "test_web_texts", "test_vectors", "test_http_chat",
     "test_anthropic_memory", "test_identity", "test_worker_kills", "test_proxy_told", "test_alarm_year", "test_docs",
     "test_import_lines", "test_http_door", "test_start_up", "test_multilingual", "test_paraphrase", "test_http_crowd",
-    "test_connect", "test_answering", "test_other_scripts", "test_mcp", "test_by_meaning",
+    "test_connect", "test_answering", "test_mcp", "test_by_meaning",
 )  # fmt: skip
 
 

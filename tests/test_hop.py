@@ -1,11 +1,16 @@
-"""A question whose answer is beside a name that only another line gives."""
+"""Answers that stand beside what a question names: in a line with another name, or in the turn before or after."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.conftest import Write
 from vaultmem import Vault
+from vaultmem.index import ORD_BITS
+from vaultmem.search.query import Ask
+from vaultmem.search.seats import GAP, Seats, Turn
 
 OTHERS = (
     "Greta lives in Bruges, near the station", "A cat lives in the kitchen of Anne",
@@ -58,12 +63,6 @@ def test_a_name_leads_to_a_reported_second_round(told: Vault, question: str, ans
     assert ranks[0] < ranks[1]
 
 
-def test_where_nothing_is_named_there_is_no_second_round(told: Vault) -> None:
-    for question in ("something unheard of", "cat kitchen"):
-        report = told.recall(question, explain=True)
-        assert not any("hop" in one["parts"] for one in report["memories"]), question
-
-
 @pytest.fixture
 def named(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """A vault that knows the person by two names, and others."""
@@ -110,3 +109,68 @@ def test_the_persons_own_name_is_a_word_for_the_person(
 def test_other_names_stay_what_they_are(named: Vault, question: str) -> None:
     report = named.recall(question, explain=True)
     assert not [one for one in report["explain"] if one["step"] == "name"]
+
+
+# --- Turns of conversations
+
+
+turns = st.builds(
+    Turn,
+    st.sampled_from("ab"), st.sampled_from([0.0, 1.0, 2.0, GAP + 5]), st.booleans(),
+    st.just(0), st.sampled_from(["", "s"]), st.integers(1, 3),
+)  # fmt: skip
+
+
+@given(st.lists(turns, max_size=12))
+def test_blocks_of_a_session_sit_side_by_side_in_the_order_of_the_conversation(
+    made: list[Turn],
+) -> None:
+    numbered = [turn._replace(note=note) for note, turn in enumerate(made, 7)]
+    seats = Seats(reversed(numbered))
+    blocks = [t.note << ORD_BITS | n for t in sorted(numbered) for n in range(t.blocks)]
+    places = [seats.of(block) for block in blocks]
+    assert len(set(places)) == len(places)
+    for one, other, seat, following in zip(blocks, blocks[1:], places, places[1:], strict=False):
+        is_beside = following == seat + 1
+        assert is_beside == (other >> ORD_BITS in seats.mates([one >> ORD_BITS]))
+        assert is_beside == (other in seats.around({one: 1.0}))
+    assert seats.of(3 << ORD_BITS) == 3 << ORD_BITS  # no turn
+
+
+def test_a_short_answer_is_found_by_the_question_before_it_and_by_the_name_of_who_speaks(
+    tmp_path: Path,
+) -> None:
+    vault = Vault(str(tmp_path))
+    talk = [
+        ("user", "Nadia: Which colour has the nursery?"),
+        ("assistant", "Tom: Sage green, since the weekend."),
+        ("user", "Nadia: My bicycle has a puncture again."),
+        ("assistant", "Tom: Bring it round tomorrow."),
+    ]
+    roles = "user", "assistant"
+    talk += [(roles[n % 2], f"We talked of item {n} for long.") for n in range(40)]
+    new = [
+        {"role": role, "content": text, "created_at": f"2026-03-01T10:{number:02}:00Z"}
+        for number, (role, text) in enumerate(talk)
+    ]
+    vault.converse("home", new=new)
+    vault.sync()
+
+    def found(query: str) -> list[str]:
+        hits = vault.searcher().search(Ask(query, 3, talks=True, group="block")).results
+        return [str(hit.content) for hit in hits]
+
+    assert any("Sage green" in text for text in found("colour of the nursery"))
+    assert found("Tom tomorrow")[0].endswith("tomorrow.")
+    labels = vault.searcher().search(Ask("nursery Sage item", 50, talks=True)).results
+    assert {hit.label for hit in labels} == {"Nadia", "Tom", "user", "assistant"}
+    recalled = vault.recall("colour of the nursery", scope=["conversation:home"])["memories"]
+    parts = [one["parts"] for one in recalled]
+    assert any("Sage green" in one["content"] for one in recalled), parts
+    vault.close()
+
+
+def test_where_nothing_is_named_there_is_no_second_round(told: Vault) -> None:
+    for question in ("something unheard of", "cat kitchen"):
+        report = told.recall(question, explain=True)
+        assert not any("hop" in one["parts"] for one in report["memories"]), question

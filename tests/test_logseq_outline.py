@@ -1,8 +1,14 @@
-"""Blocks, their text, tasks and dates (R-LS-11 to R-LS-14)."""
+"""Logseq pages: blocks with their tasks and dates (R-LS-11 to R-LS-14), titles and journal days (R-LS-1 to R-LS-3,
+R-LS-16), and the settings of a graph."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.effort import takes_less
 from vaultmem.adapter import Task
+from vaultmem_logseq.config_edn import from_config, read_edn
+from vaultmem_logseq.names import DayFormat, JournalDays, title_from_path
 from vaultmem_logseq.outline import Block, outline, pieces
 from vaultmem_logseq.references import masks
 from vaultmem_logseq.tasks import tasks
@@ -182,3 +188,118 @@ def test_a_long_block_is_cut_at_paragraphs_but_not_in_code() -> None:
     assert found[1].text.endswith("\n```")
     for length, parts in ((1_000, 1), (1_001, 2)):
         assert len(pieces(read(f"- {'x' * 500}\n\n  {'y' * (length - 502)}"))) == parts
+
+
+# --- Titles, journal days and keys
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "legacy"),
+    [
+        ("pages/Work___Plan.md", "Work/Plan", "Work___Plan"),
+        ("pages/a.b.md", "a.b", "a/b"),
+        ("pages/old%2Fstyle.md", "old/style", "old/style"),
+        ("CON___.md", "CON", "CON___"),
+        ("pages/a______b.md", "a/b", "a______b"),
+        ("pages/100%.md", "100%", "100%"),
+        ("pages/%FF.md", "%FF", "%FF"),
+        ("pages/contents.md", "Contents", "Contents"),
+        ("pages/Cafe\u0301.md", "Café", "Café"),
+    ],
+)
+def test_a_title_is_read_out_of_a_path_in_either_format(path: str, title: str, legacy: str) -> None:
+    assert title_from_path(path, triple_lowbar=True) == title
+    assert title_from_path(path, triple_lowbar=False) == legacy
+
+
+DAYS = ["Nov 21st, 2026", "nov 21ST, 2026", "2026-11-21", "2026_11_21"]
+NO_DAYS = ["2026-11-21 notes", "2026-02-30", "Nov 2026", "21", "2026/11/21", "x" * 200]
+
+
+@pytest.mark.parametrize("title", [*DAYS, *NO_DAYS])
+def test_every_spelling_of_a_day_is_one_and_no_other_title(title: str) -> None:
+    wanted = "2026-11-21" if title in DAYS else None
+    assert JournalDays("MMM do, yyyy", "yyyy_MM_dd").day(title) == wanted
+
+
+@pytest.mark.parametrize(
+    ("pattern", "title"),
+    [
+        ("MMM do, yyyy", "Nov 3rd, 2026"),
+        ("do MMMM yyyy", "3rd November 2026"),
+        ("EEE, dd.MM.yyyy", "Tue, 03.11.2026"),
+        ("EEEE, MMMM d, yyyy", "Tuesday, November 3, 2026"),
+        ("yyyy'年'M'月'd'日'", "2026年11月3日"),
+        ("yyyy/MM/dd", "2026/11/03"),
+        ("yyyyMMdd", "20261103"),
+        ("dd-MM-yy", "03-11-26"),
+    ],
+)
+def test_formats(pattern: str, title: str) -> None:
+    assert DayFormat(pattern).title("2026-11-03") == title
+    assert DayFormat(pattern).day(title) == "2026-11-03"
+
+
+@pytest.mark.parametrize("pattern", ["yyyy" + "Md" * 20, "yyyyMd" + "E" * 40, "yyyyMd" + "-" * 60])
+def test_a_format_of_many_ways_is_not_used(pattern: str) -> None:
+    days = JournalDays(pattern, pattern)
+
+    def read() -> None:
+        assert days.day("2026" + "1" * 90) is None
+        assert days.day_of_file("2026" + "1" * 90) is None
+        assert DayFormat(pattern).day("2026" + "1" * 90) is None
+
+    assert takes_less(0.5, read)
+    assert (days.title("2026-11-03"), days.day_of_file("2026_11_03")) == (
+        "Nov 3rd, 2026",
+        "2026-11-03",
+    )
+
+
+# --- The settings of a graph
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (
+            '{:a 1, :b [true nil -2.5] :c #{:x "y"}}',
+            {":a": None, ":b": [None, None, None], ":c": [":x", "y"]},
+        ),
+        (
+            '; note\n#_{:old 1} {:a ; inside\n "q\\"\\n\\u4e2d" #_#_:b 2 :c (d)}',
+            {":a": 'q"\n中', ":c": [None]},
+        ),
+        ('{:day #inst "2026-01-01" :big 1e3}', {":day": "2026-01-01", ":big": None}),
+        ("{[1 2] 3 :a :b}", {":a": ":b"}),
+        ("{:a 1", None),
+        ("{:a ]}", None),
+        ("", None),
+        ('{:a "open', None),
+    ],
+)
+def test_edn(text: str, value: object) -> None:
+    assert read_edn(text) == value
+
+
+def test_config_sets_what_it_names_and_nothing_else() -> None:
+    config = b"""
+    {:file/name-format :triple-lowbar ; new names
+     :journal/page-title-format "EEEE, dd.MM.yyyy"
+     :hidden ["/archived" "drafts/x.md" ""]
+     :property/separated-by-commas #{:Reading_List}
+     ;; :journals-directory "commented"
+    }"""
+    settings = from_config(config)
+    assert settings.triple_lowbar
+    assert settings.title_format == "EEEE, dd.MM.yyyy"
+    assert settings.file_format == "yyyy_MM_dd"
+    assert settings.hidden == ("archived", "drafts/x.md")
+    assert settings.journals == "journals"
+    assert settings.comma_properties == {"alias", "aliases", "tags", "reading-list"}
+
+
+@given(st.text(alphabet='{}[]()#_"\\;:a1 \n,^', max_size=200))
+def test_edn_never_raises(text: str) -> None:
+    read_edn(text)
+    from_config(text.encode("utf-8", "surrogatepass"))

@@ -1,8 +1,10 @@
-"""The nearest blocks, while other threads store and remove vectors, and with notes that do not count."""
+"""The nearest blocks, and how blocks get their vectors: in the background, or within a search for a limited time."""
 
+import os
 import random
 import threading
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,12 @@ from tests.vector_samples import keys, vector_of
 from vaultmem import Vault
 from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.search.semantic import Meaning
+from vaultmem.notes.dialects import open_rulebook
+from vaultmem.progress import Silent
+from vaultmem.search import at_once
+from vaultmem.search.query import Ask
+from vaultmem.search.semantic import Done, Meaning
+from vaultmem.vault import files as store_vault
 
 NOTES = 30
 
@@ -163,3 +170,142 @@ def test_tidying_keeps_what_is_stored_while_it_lists_what_is_needed(
     meaning.tidy(catalog)
     assert len(meaning.store) == 5 + len(late)
     assert not meaning.store.missing([*texts[:5], *late])
+
+
+# --- Within a search
+
+
+BOILERS = 20
+
+
+@pytest.fixture
+def boilers(vault: Path, write: Write) -> Iterator[Vault]:
+    """A vault in which only one note has a vector."""
+    write("Roof.md", "# Roof\n\nThe roof was tiled in May.\n")
+    synced(vault)
+    with Vault(str(vault)) as boilers:
+        boilers.embed()
+    for number in range(BOILERS):
+        write(
+            f"Boiler {number}.md", f"# Boiler {number}\n\n" + "The boiler is warm. " * (number + 1)
+        )
+    synced(vault)
+    with Vault(str(vault)) as boilers:
+        yield boilers
+
+
+def parts(boilers: Vault) -> list[set[str]]:
+    answer = boilers.searcher().search(Ask("boiler", 10, semantic=True))
+    return [set(hit.parts) for hit in answer.results]
+
+
+def test_the_best_blocks_get_their_vectors_within_the_search(
+    boilers: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(at_once, "CAP", 1e9)
+    monkeypatch.setattr(at_once, "MOST", 5)
+    parts(boilers)
+    store = boilers.searcher().meaning().store
+    assert len(store) == 6
+    monkeypatch.setattr(at_once, "MOST", 1_000)
+    assert all("meaning" in part for part in parts(boilers))
+    assert len(store) >= 1 + BOILERS
+    assert boilers.embed().blocks == 0
+
+
+@pytest.mark.parametrize(("step", "done"), [(0.01, 7), (0.06, 1)])
+def test_it_ends_before_the_time_is_over(boilers: Vault, step: float, done: int) -> None:
+    searcher = boilers.searcher()
+    meaning = searcher.meaning()
+    meaning.embedder.query("made ready")
+    scores = dict.fromkeys(
+        blocks_of(searcher.catalog.db.execute("SELECT note, ordinal FROM blocks")), 1.0
+    )
+    ticks = count(0, step)
+    assert at_once.embed_best(meaning, searcher.catalog, scores, lambda: next(ticks)) == done
+
+
+def blocks_of(rows: Iterator[tuple[int, int]]) -> list[int]:
+    from vaultmem.index import ORD_BITS
+
+    return [note << ORD_BITS | ordinal for note, ordinal in rows]
+
+
+def test_a_model_that_is_not_loaded_is_not_waited_for(boilers: Vault) -> None:
+    searcher = boilers.searcher()
+    blocks = blocks_of(searcher.catalog.db.execute("SELECT note, ordinal FROM blocks"))
+    assert at_once.embed_best(searcher.meaning(), searcher.catalog, dict.fromkeys(blocks, 1.0)) == 0
+    assert not searcher.meaning().is_loaded()
+
+
+# --- In the background
+
+
+class OneByOne:
+    """Embeds one text at a time and remembers which."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self.texts: list[str] = []
+
+    def batches(self, texts: list[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        for number, text in enumerate(texts):
+            self.texts.append(text)
+            yield [number], np.full((1, self.dimensions), 0.05, np.float32)
+
+
+@pytest.fixture
+def dated(vault: Path, write: Write) -> Iterator[Vault]:
+    for number in range(6):
+        file = write(f"n{number}.md", f"text {number}\n")
+        os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
+    synced(vault)
+    with Vault(str(vault)) as dated:
+        yield dated
+
+
+@pytest.fixture
+def one_by_one(dated: Vault) -> Iterator[Meaning]:
+    one_by_one = Meaning(dated.state, dated.config, threads=1)
+    one_by_one.embedder = OneByOne(one_by_one.store.dimensions)  # type: ignore[assignment] # only batches()
+    yield one_by_one
+    one_by_one.close()
+
+
+def embed(dated: Vault, one_by_one: Meaning, **how: object) -> int:
+    return whole(dated, one_by_one, **how).blocks
+
+
+def whole(dated: Vault, one_by_one: Meaning, **how: object) -> Done:
+    rules = open_rulebook(store_vault.Root(dated.path), "auto")
+    catalog = dated.searcher().catalog
+    pending = one_by_one.pending(catalog, how.pop("notes", None))  # type: ignore[arg-type] # tests
+    return one_by_one.embed_pending(pending, rules, Silent(), **how)  # type: ignore[arg-type] # tests
+
+
+def texts(one_by_one: Meaning) -> list[str]:
+    return [text[-1] for text in one_by_one.embedder.texts]  # type: ignore[attr-defined] # OneByOne
+
+
+def test_the_newest_notes_come_first(dated: Vault, one_by_one: Meaning) -> None:
+    assert embed(dated, one_by_one) == 6
+    assert texts(one_by_one) == list("543210")
+    assert embed(dated, one_by_one) == 0
+
+
+@pytest.mark.parametrize("after", [1, 6, 7, 9, 11, 12, 100])
+def test_stopping_keeps_what_is_done(dated: Vault, one_by_one: Meaning, after: int) -> None:
+    calls = 0
+
+    def aside() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls < after
+
+    done, left = whole(dated, one_by_one, aside=aside)
+    catalog = dated.searcher().catalog
+    assert left == one_by_one.pending(catalog)
+    assert done == len(texts(one_by_one)) == len(one_by_one.store)
+    assert done == max(0, min(6, after - 6))
+    assert calls == min(after, 12), "asked between all pieces, never again after a no"
+    assert embed(dated, one_by_one) == 6 - done

@@ -1,10 +1,16 @@
-"""Links as Obsidian finds and resolves them (R-LINK), for rules beyond the link cases."""
+"""Links as Obsidian finds and resolves them (R-LINK), for rules beyond the link cases and for names of many files."""
+
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import is_linear
+from tests.index_dump import synced
+from tests.laws import examples
 from tests.obsidian_notes import note, rules
+from vaultmem.notes.dialects import Rulebook
 
 
 def found(text: str) -> list[tuple[str, str, str | None, str | None]]:
@@ -123,18 +129,46 @@ def test_finding_the_target(path: str, files: list[str], source: str, expected: 
         assert resolved(path, files, source) == expected
 
 
-NAMES = st.text(alphabet="aAbB.ÉéΣσς ", min_size=1, max_size=6).filter(lambda s: s.strip(" .") == s)
+# --- Many files of one name
 
 
-@given(NAMES)
-def test_a_name_finds_its_own_file(name: str) -> None:
-    assert resolved(name, [f"x/{name}.md"]) == f"x/{name}.md"
-    assert resolved(f"{name}.md", [f"x/{name}.md"]) == f"x/{name}.md"
+FOLDERS = ("", "a/", "a/b/", "A/b/", "b/", "c/a/b/", "c/é/", "c/e\u0301/")
+LINKS = (
+    "x", "X.md", "a/x", "b/x", "/x", "/a/x", "./x", "../x", "../b/x", "é/x", "none/x", "a/../b/x",
+)  # fmt: skip
 
 
-@given(NAMES)
-def test_a_file_affects_every_link_that_could_find_it(name: str) -> None:
-    door = rules()
-    for key in (name.lower(), f"{name.lower()}.md"):
-        for looked_up in door.lookups(key):
-            assert key in door.affected(looked_up)
+@given(
+    link=st.sampled_from(LINKS),
+    home=st.sampled_from(FOLDERS),
+    folders=st.lists(st.sampled_from(FOLDERS), unique=True, max_size=len(FOLDERS)),
+)
+@example(link="b/x", home="", folders=["a/b/", "c/a/b/", "b/", "a/"])
+@settings(max_examples=examples(300))
+def test_a_link_has_as_many_choices_as_files_it_could_mean_alone(
+    link: str, home: str, folders: list[str]
+) -> None:
+    door, source = rules(), f"{home}n.md"
+    candidates = [f"{folder}x.md" for folder in folders]
+    alone = [
+        candidate for candidate in candidates if door.resolve(link, "x.md", source, [candidate])
+    ]
+    found = Rulebook([((), door)]).resolve(link, "0:x.md", source, [candidates])
+    assert found.choices == len(alone)
+    assert found.path == door.resolve(link, "x.md", source, candidates)
+    assert found.path is None if not alone else found.path in alone
+
+
+def _filled(root: Path, folders: int, text: str) -> Path:
+    (root / ".obsidian").mkdir(parents=True)
+    for number in range(folders):
+        (root / f"d{number}").mkdir()
+        (root / f"d{number}" / "x.md").write_text(text.format(number))
+    return root
+
+
+@pytest.mark.parametrize("text", ["[[x]] " * 10, "[[d{0}/x]] " * 10])
+def test_a_name_of_many_files_takes_little_longer_for_each(tmp_path: Path, text: str) -> None:
+    synced(_filled(tmp_path / "first", 5, text))  # what only the first run has to load
+    roots = {folders: _filled(tmp_path / str(folders), folders, text) for folders in (50, 400)}
+    assert is_linear(lambda folders: synced(roots[folders], rebuild=True), *roots)

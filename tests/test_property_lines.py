@@ -1,6 +1,7 @@
-"""Property lines of Logseq pages: read as Logseq reads them, edited without touching anything else."""
+"""Logseq pages: property lines are edited without touching anything else, and a content survives as an outline."""
 
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -8,19 +9,24 @@ from hypothesis import strategies as st
 
 from tests.laws import examples
 from tests.stand_in_files import Files
-from vaultmem.adapter import Note, Value
+from vaultmem import Vault
+from vaultmem.adapter import FrontMatter, Note, Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.notes import frontmatter
 from vaultmem.notes.logseq_properties import (
     format_lines,
     format_value,
+    from_outline,
     list_items,
     locate,
     parse_value,
     read,
     remove_property,
     set_property,
+    to_outline,
+    with_markers,
 )
+from vaultmem.text.similarity import content_hash, normal_form
 from vaultmem_logseq import dialect
 
 PAGE = "title:: Tea\ntags:: a, [[b c]]\n\n- block\n  key:: not of the page\n"
@@ -79,16 +85,6 @@ def test_a_value_keeps_its_type(value: Value) -> None:
     assert type(found) is type(value)
 
 
-@given(st.lists(st.text("abc ü笔1,，#\"'.-", min_size=1, max_size=8), max_size=4))
-@settings(max_examples=examples(300))
-def test_lists_are_read_as_they_were_written_by_us_and_by_logseq(items: list[str]) -> None:
-    names = list(dict.fromkeys(item.strip() for item in items if item.strip()))
-    line = format_value(list(names))
-    assert list_items(line) == names
-    found = by_logseq(f"tags:: {line}\n").properties.get("tags", [])
-    assert found == names
-
-
 PAGES = st.builds(
     lambda given_, body, newline, mark: (
         mark + ("".join(f"{line}\n" for line in format_lines(given_)) + body).replace("\n", newline)
@@ -138,3 +134,119 @@ def test_other_bytes_stay() -> None:
 def test_what_no_line_can_hold_is_refused(key: str, value: Value) -> None:
     with pytest.raises(FrontMatterError):
         set_property(PAGE, key, value)
+
+
+# --- Outlines
+
+
+LINES = st.sampled_from(
+    [
+        *["", " ", "text", "more text", "- item", "- other", "  - nested", "    - deep", "\t- tab", "-", "- ", "--- "],
+        *["1. one", "2) two", "  3. three", "* star", "+ plus", "# Head", "## TODO x", "> quote", "| a | b |"],
+        *["```", "```py", "~~~", "    code", "  further", "key:: value", "- key:: value", "---", "id: x", "\tx"],
+        *["- [ ] task", "- - twice", "笔记", "a\rb", "x  ", "-- two", "\u2028", "\x0b", "\0", "SCHEDULED: <2026-11-22 Sun>"],
+    ]
+)  # fmt: skip
+CONTENTS = st.lists(LINES | st.text(max_size=6), max_size=14).map("\n".join) | st.text(max_size=40)
+
+
+@given(CONTENTS)
+@example("")
+@example("- a")
+@example("a\n- b\n\n- c\n  d\n  - e\n    f\n\ng")
+@example("```\n\n- x\n\n```")
+@example("- a\n    - four")
+@settings(max_examples=examples(600))
+def test_an_outline_gives_the_content_back(content: str) -> None:
+    page = to_outline(content)
+    assert content_hash(from_outline(page)) == content_hash(content)
+    assert from_outline(page) == normal_form(content)
+    assert to_outline(from_outline(page)) == page
+
+
+@given(CONTENTS)
+@settings(max_examples=examples(300))
+def test_every_line_of_an_outline_belongs_to_a_block(content: str) -> None:
+    page = to_outline(content)
+    if not page:
+        assert not normal_form(content)
+        return
+    lines = page.split("\n")
+    assert lines[0].startswith("-")
+    assert all(
+        not line or line.lstrip("\t").startswith(("- ", "  ")) or line == "-" for line in lines
+    )
+    note = dialect.open(Files()).parse("pages/x.md", page, FrontMatter({}, None, 0))
+    assert not note.properties or "::" in content
+
+
+@given(st.lists(LINES | st.text(max_size=6), max_size=12).map("\n".join))
+@settings(max_examples=examples(300))
+def test_no_letter_of_a_page_is_lost(page: str) -> None:
+    page = page.replace("\r\n", "\n")
+    kept = [each for each in "".join(from_outline(page).split()) if each != "-"]
+    assert kept == [each for each in "".join(page.split()) if each != "-"]
+
+
+@pytest.mark.parametrize(
+    ("content", "page"),
+    [
+        ("one", "- one"),
+        ("one\ntwo", "- one\n  two"),
+        ("one\n\ntwo", "- one\n- two"),
+        ("one\n\n\ntwo", "- one\n\n- two"),
+        ("Tea:\n- green\n- black\n  - Assam\n\nend", "- Tea:\n\t- green\n\t- black\n\t\t- Assam\n- end"),
+        ("Tea:\n\n- green", "- Tea:\n\n\t- green"),
+        ("- a\n- b", "-\n\t- a\n\t- b"),
+        ("## Steps\n1. do\n2. rest", "- ## Steps\n\t- 1. do\n\t- 2. rest"),
+        ("- a\n  more of a", "-\n\t- a\n\t  more of a"),
+        ("see\n```py\nx = 1\n\ny = 2\n```", "- see\n  ```py\n  x = 1\n\n  y = 2\n  ```"),
+        ("- a\n    - far in", "-\n\t- a\n\t    - far in"),
+        ("- a\nlazy", "- - a\n  lazy"),
+    ],
+)  # fmt: skip
+def test_lists_and_paragraphs_are_blocks(content: str, page: str) -> None:
+    assert to_outline(content) == page
+    assert from_outline(page) == content
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("- [ ] pay 📅 2026-12-01", "- TODO pay\n  DEADLINE: <2026-12-01 Tue>"),
+        ("Trip\n  * [/] pay ⏳️ 2026-12-01 #x", "Trip\n  * DOING pay #x\n    SCHEDULED: <2026-12-01 Tue>"),
+        ("- [x] one\n- [X] two\n- [-] three", "- DONE one\n- DONE two\n- CANCELED three"),
+        ("- [ ] 📅 2026-13-01 no day", "- TODO 📅 2026-13-01 no day"),
+        *((same, same) for same in ("- [link](x)", "[ ] no item", "- pay 📅 2026-12-01", "```\n- [ ] code\n```", "- [ ]x")),
+    ],
+)  # fmt: skip
+def test_boxes_become_tasks_that_an_outline_knows(content: str, expected: str) -> None:
+    assert with_markers(content) == with_markers(with_markers(content)) == expected
+
+
+def test_a_task_in_a_memory_is_one_in_logseq(tmp_path: Path) -> None:
+    (tmp_path / "logseq").mkdir()
+    (tmp_path / "logseq/config.edn").write_text("{}")
+    with Vault(str(tmp_path)) as vault:
+        vault.sync()
+        text = "- [ ] pay the hotel 📅 2026-12-01"
+        written = vault.write(text, by="claude")
+        assert vault.write(text, by="claude")["duplicate_of"] == written["id"]
+        ((_, task),) = vault.tasks()
+        assert (task["text"], task["due"], task["marker"]) == (
+            "pay the hotel",
+            "2026-12-01",
+            "TODO",
+        )
+        vault.edit(written["id"], "- TODO pay the hotel\n- [ ] pack")
+        assert {task["text"] for _, task in vault.tasks()} == {"pay the hotel", "pack"}
+
+
+@given(st.lists(st.text("abc ü笔1,，#\"'.-", min_size=1, max_size=8), max_size=4))
+@settings(max_examples=examples(300))
+def test_lists_are_read_as_they_were_written_by_us_and_by_logseq(items: list[str]) -> None:
+    names = list(dict.fromkeys(item.strip() for item in items if item.strip()))
+    line = format_value(list(names))
+    assert list_items(line) == names
+    found = by_logseq(f"tags:: {line}\n").properties.get("tags", [])
+    assert found == names

@@ -1,9 +1,14 @@
-"""The query language: nothing that a person types is an error, and each operator does what its help says."""
+"""The query language: nothing that a person types is an error, each operator does what its help says, and days are
+found in questions."""
+
+import datetime as dt
+import inspect
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem.adapter import DaySpan, Language
 from vaultmem.errors import UsageError
 from vaultmem.memories.arguments import days
 from vaultmem.search.query import (
@@ -18,8 +23,10 @@ from vaultmem.search.query import (
     parse,
     plain,
 )
-from vaultmem.text.times import day_range
+from vaultmem.text.times import day_number, day_range
 from vaultmem.text.values import normalize_text
+from vaultmem_languages import METHODS, language
+from vaultmem_languages.when_words import MONTHS, asks_when, day_spans
 
 PARTS = st.sampled_from(
     ["a", "foo", '"', '""', '"a b"', "-", "-x", '-"a b"', "OR", "or", "x*", "*", "a*b", "tag:", "tag:x", "-tag:#x", "before:2026",
@@ -60,15 +67,6 @@ def test_parse_never_raises_and_loses_no_word(text: str) -> None:
     for letter in normalize_text(text):
         if letter.isalnum() and letter not in operators:
             assert letter in heard
-
-
-@given(
-    st.text(st.characters(categories=("L", "N")), min_size=1, max_size=12).filter(
-        lambda word: word != "OR"
-    )
-)
-def test_a_plain_word_is_searched_as_it_is(word: str) -> None:
-    assert parse(word) == Query(words(normalize_text(word)), [], [], [], [])
 
 
 @given(st.integers(1, 5000))
@@ -235,3 +233,56 @@ def test_what_is_not_understood_as_days_is_refused(text: str) -> None:
 )  # fmt: skip
 def test_what_is_no_day(text: str) -> None:
     assert day_range(text) is None
+
+
+# --- Days in questions
+
+
+SPANS = {
+    "what happened in March 2025": [(2025, 3, None)],
+    "2025-03-12": [(2025, 3, 12)],
+    "notes of 2025-03": [(2025, 3, None)],
+    "the 12th of March 2025": [(2025, 3, 12)],
+    "March 3rd, 2024 and April 4": [(2024, 3, 3), (None, 4, 4)],
+    "Sept 5": [(None, 9, 5)],
+    "三月十二日": [(None, 3, 12)],
+    "2025年3月12日": [(2025, 3, 12)],
+    "十一月二十一号": [(None, 11, 21)],
+    "2024年": [(2024, None, None)],
+    "in May": [(None, 5, None)],
+    "may I": [],
+    "version 3.12": [],
+    "2025-13-01": [],
+    "二〇二五年三月": [(2025, 3, None)],
+    "三个月": [],
+    "三十三月": [],
+}
+
+
+@pytest.mark.parametrize("text", SPANS)
+def test_spans(text: str) -> None:
+    assert [(span.year, span.month, span.day) for span in day_spans(text)] == SPANS[text]
+
+
+@given(st.dates(dt.date(1000, 1, 1)), st.sampled_from(sorted(MONTHS)))
+def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
+    month = MONTHS[name]
+    for text in (f"on {day.isoformat()}?", f"{day.year}年{day.month}月{day.day}日的事"):
+        assert DaySpan(day.year, day.month, day.day) in day_spans(text)
+    for text in (f"{day.day} {name} {day.year}", f"{name.title()} {day.day}, {day.year}"):
+        assert day_spans(text)[0] == DaySpan(day.year, month, day.day)
+
+
+def test_each_method_of_the_contract_has_its_function() -> None:
+    wanted = {name: one for name, one in vars(Language).items() if not name.startswith("_")}
+    assert wanted.keys() - {"table"} == METHODS.keys()
+    for name in METHODS:
+        _self, *params = inspect.signature(wanted[name]).parameters.values()
+        assert [*inspect.signature(getattr(language, name)).parameters.values()] == params, name
+
+
+@given(st.text(max_size=200))
+def test_nothing_raises(text: str) -> None:
+    assert len(day_spans(text)) <= 8
+    asks_when(text)
+    day_number(text)

@@ -1,20 +1,24 @@
-"""A searcher that stays open answers as one that is opened anew, whatever has been changed in between."""
+"""A searcher that stays open answers as one that is opened anew, and its snippets mark the words that were searched."""
 
 import os
 import random
+import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.index_dump import synced
 from tests.laws import some
 from vaultmem import Filter, Vault
+from vaultmem.index.keyword import analyzer, words
 from vaultmem.search import snippet
 from vaultmem.search.query import Answer, Ask
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import NoteTexts
+from vaultmem.search.snippet import STEM_ENDING, Marker, NoteTexts
 from vaultmem.vault import files
 from vaultmem.vault.files import Inside
 
@@ -110,15 +114,6 @@ def fresh(vault: Vault) -> list[Answer]:
         searcher.close()
 
 
-def test_threads_may_take_turns(vault: Path, opened: Vault) -> None:
-    Editor(vault, 1).put("note.md")
-    synced(vault)
-    expected = asked(opened.searcher())
-    for _ in range(3):
-        with ThreadPoolExecutor(1) as pool:
-            assert pool.submit(lambda: asked(opened.searcher())).result() == expected
-
-
 # Texts of notes
 
 
@@ -148,17 +143,6 @@ def test_a_note_that_did_not_change_is_read_once(texts: NoteTexts, opened_files:
     for _ in range(3):
         assert texts.read(["sub/n.md", "sub/n.md", "none.md"])["sub/n.md"] == "one"
     assert opened_files.count("sub/n.md") == 1
-
-
-def test_same_size_and_time_are_not_enough_to_be_the_same(texts: NoteTexts, vault: Path) -> None:
-    note = vault / "sub/n.md"
-    before = note.stat()
-    assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
-    changed = vault / "changed"
-    changed.write_text("two")
-    os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))
-    changed.rename(note)
-    assert texts.read(["sub/n.md"]) == {"sub/n.md": "two"}
 
 
 def test_a_fresh_file_is_read_again(vault: Path, opened_files: list[str]) -> None:
@@ -216,3 +200,74 @@ def test_a_note_that_moved_is_found_while_its_old_words_are_being_removed(
     searcher.catalog.db.execute("INSERT INTO dirty VALUES (?)", (old,))
     assert [result.path for result in searcher.search(Ask("slate")).results] == ["Attic.md"]
     searcher.close()
+
+
+# --- Snippets
+
+
+PHRASES = st.lists(
+    st.sampled_from(
+        ["apple", "Apple", "roof", "x", "桥", "计划", "é", "a-b", "\n", "\t", "…", "word" * 90]
+    ),
+    max_size=120,
+)
+
+
+def stem(word: str) -> list[str]:
+    return [word.rstrip("s")]
+
+
+@given(
+    PHRASES.map(" ".join) | st.text(max_size=600),
+    st.sets(st.sampled_from(["apple", "roof", "桥", "é", "none"])),
+    st.integers(60, 400),
+)
+def test_laws(text: str, wanted: set[str], width: int) -> None:
+    shown = Marker(wanted, stem).snippet(text, width)
+    flat = " ".join(text.split())
+    bare = shown.text.removeprefix("…").removesuffix("…") if shown.text not in flat else shown.text
+    assert "".join(bare.split()) in "".join(flat.split())
+    assert len(shown.text) <= width + 2
+    assert "\n" not in shown.text
+    end = 0
+    for start, stop in shown.marks:
+        assert end <= start < stop <= len(shown.text)
+        end = stop
+        assert shown.text[start:stop].lower().strip("s") in wanted or any(
+            w in shown.text[start:stop].lower() for w in wanted
+        )
+    if not wanted & {w for w in ("apple", "roof", "桥", "é") if w in flat.lower()}:
+        assert shown.marks == []
+
+
+ANALYZER = analyzer()
+CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+WORD = re.compile(rf"[{CJK}✨]|[^\W{CJK}]+")
+ENDINGS = "s es ies ed ing y ational ization fulness iveness ivity bility bly ency ably ally ical ment li".split()
+ALPHABET = "✨aA sS_eé ñßİıſ中のが한ヿゟ゛Ωя-…\u0301１ｗ①Ⅳǅyingd\n "
+
+
+def tokens(word: str) -> list[str]:
+    return list(ANALYZER.analyze(words(word)))
+
+
+@example("✨ apples", random.Random(0))
+@given(st.text(ALPHABET, max_size=60) | st.text(max_size=200), st.randoms())
+def test_the_marked_words_are_all_whose_tokens_are_wanted(text: str, rng: random.Random) -> None:
+    words = WORD.findall(text)
+    wanted = {token for word in rng.sample(words, min(3, len(words))) for token in tokens(word)}
+    shown = Marker(wanted, tokens).snippet(text, width=10_000)
+    marked: set[int] = set()
+    for match in WORD.finditer(shown.text):
+        if wanted & set(tokens(match[0].lower())):
+            marked.update(range(*match.span()))
+    assert {place for mark in shown.marks for place in range(*mark)} == marked
+
+
+def test_no_stem_ends_otherwise_than_words_are_looked_for() -> None:
+    vocabulary = (resources.files("vaultmem") / "data/minilm/vocab.txt").read_text("utf-8").split()
+    plain = [word for word in vocabulary if word.isascii() and word.isalnum()]
+    plain += [word + ending for word in plain[::7] for ending in ENDINGS]
+    for word in plain:
+        for token in ANALYZER.analyze(word):
+            assert word.startswith(token[: max(1, len(token) - STEM_ENDING)]), word
