@@ -3,24 +3,15 @@
 import json
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
-from unittest.mock import patch
+from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from tests.cli_run import on, ran
 from vaultmem import Vault
 from vaultmem.memories.access import viewer
-from vaultmem.recall import archive
-from vaultmem.search import snippet
-from vaultmem.search.keyword_search import KeywordSearcher
-from vaultmem.search.query import Ask, Filter, Hit, parse
-from vaultmem.search.search import Searcher
+from vaultmem.search.query import Ask, Filter, Hit
 
 Write = Callable[..., Path]
 KEPT, NOTE, FADED, OLD = "Kept", "Saffron", "Saffron faded", "Saffron is dear"
@@ -109,29 +100,6 @@ def test_who_may_not_see_it_is_not_told(kept: Path) -> None:
     seen = {name: {*titles(asked(kept, "pantry", viewer=viewer(name)))} for name in ("", "codex")}
     assert seen[""] == {FADED, OLD, "Saffron of codex", "Saffron of mine"}
     assert seen["codex"] == {FADED, OLD, "Saffron of codex"}
-
-
-WORDS = st.lists(
-    st.sampled_from("ride riding rode 桥 計画 計画表 ✨ naïve NAIVE foo_bar a-b …".split()),
-    max_size=5,
-)
-
-
-@example(["✨"], "", ["✨"])
-@given(WORDS, st.sampled_from([*"+-", ""]), WORDS)
-def test_texts_without_the_words_need_no_analysis(
-    asked: list[str], sign: str, had: list[str]
-) -> None:
-    keyword = SimpleNamespace(
-        terms=partial(KeywordSearcher.terms, cast("KeywordSearcher", None)),
-        is_weak=lambda _: False,
-    )
-    question = archive.Question(
-        cast("Searcher", SimpleNamespace(keyword=keyword)), parse(f"{sign}{' '.join(asked)}")
-    )
-    quick = question.share(" ".join(had))
-    with patch.object(snippet.Marker, "spans", return_value=[(0, 1)]):
-        assert question.share(" ".join(had)) == quick
 
 
 def test_what_is_archived_later_is_found(kept: Path, write: Write) -> None:

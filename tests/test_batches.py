@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kill_points import kill_everywhere, killed_after, killed_at, moments
+from tests.kill_points import kill_everywhere, killed_at
 from tests.laws import WHOLE, points
-from vaultmem.errors import NoteChangedError, StateError, VaultmemError
+from vaultmem.errors import NoteChangedError, StateError
 from vaultmem.vault import batches
-from vaultmem.vault import write as write_module
 from vaultmem.vault.batch_record import Header, Outcome, PlannedWrite
 from vaultmem.vault.batches import Batches, is_torn
 
@@ -129,19 +128,6 @@ def test_what_cannot_be_done_is_skipped_with_its_reason(place: Place) -> None:
     assert [batch.steps for batch in place.batches.waiting()] == [outcome.done]
 
 
-def test_nothing_is_written_before_it_is_on_record(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", refuse)
-    with pytest.raises(StateError, match="No space left"):
-        place.apply(*everything())
-    assert place.notes() == BEFORE
-    assert place.records() == []
-
-
 # --- Beside other programs
 
 
@@ -215,22 +201,6 @@ def test_what_was_done_before_a_stop_is_recorded(place: Place, stop: int) -> Non
     assert place.notes() == BEFORE if not stop else place.notes() != BEFORE
 
 
-def test_a_disk_that_is_full_in_the_middle(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = write_module.write_all
-
-    def filling(handle: int, data: bytes) -> None:
-        if b"words of new" in bytes(data):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        real(handle, data)
-
-    monkeypatch.setattr(write_module, "write_all", filling)
-    with pytest.raises(VaultmemError, match="No space left"):
-        place.apply(*everything())
-    assert len(place.batches.waiting()[0].steps) == 5
-    rest = {path: data for path, data in AFTER.items() if "new.md" not in path}
-    assert place.notes() == rest
-
-
 def test_a_batch_of_one_small_write_waits_for_the_disk_only_as_often_as_it_must(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,13 +263,6 @@ def test_healing_killed_at_each_event(place: Place) -> None:
     assert kills > (9 if WHOLE else 2)
 
 
-def test_killed_at_random_moments(place: Place) -> None:
-    for moment in moments(40, 0.03):
-        killed_after(moment, lambda: place.apply(*everything()))
-        healed(place)
-        place.fill()
-
-
 def test_a_person_changes_what_a_kill_has_cut_off(place: Place) -> None:
     """Their words stay, the rest is finished, and only that is recorded."""
     for point in points(110, 6):
@@ -341,19 +304,6 @@ def test_an_absent_vault_is_waited_for(place: Place) -> None:
     assert place.notes() == AFTER
 
 
-def test_changes_that_are_given_up_are_said(place: Place) -> None:
-    left_behind(place)
-    (place.vault / "m" / "a.md").write_bytes(b"theirs")
-    (place.vault / "m" / "d.md").unlink()
-    messages = place.batches.heal()
-    assert len(messages) == 3
-    assert "m/a.md was changed since" in messages[0]
-    assert "m/d.md" in messages[1]
-    assert [step.target for step in place.batches.waiting()[0].steps] == [
-        "m/arch/b.md", "m/b.md", "m/e.md", "m/new.md", "other/new.md"
-    ]  # fmt: skip
-
-
 def test_a_damaged_record_is_put_aside(place: Place) -> None:
     record = left_behind(place)
     data = record.read_bytes()
@@ -371,3 +321,29 @@ def test_a_damaged_record_is_put_aside(place: Place) -> None:
 def test_every_moment_of_writing_in_place_is_known_as_torn(old: bytes, new: bytes, at: int) -> None:
     at = min(at, len(new))
     assert is_torn(new[:at] + old[at:], old, new)
+
+
+def test_nothing_is_written_before_it_is_on_record(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(StateError, match="No space left"):
+        place.apply(*everything())
+    assert place.notes() == BEFORE
+    assert place.records() == []
+
+
+def test_changes_that_are_given_up_are_said(place: Place) -> None:
+    left_behind(place)
+    (place.vault / "m" / "a.md").write_bytes(b"theirs")
+    (place.vault / "m" / "d.md").unlink()
+    messages = place.batches.heal()
+    assert len(messages) == 3
+    assert "m/a.md was changed since" in messages[0]
+    assert "m/d.md" in messages[1]
+    assert [step.target for step in place.batches.waiting()[0].steps] == [
+        "m/arch/b.md", "m/b.md", "m/e.md", "m/new.md", "other/new.md"
+    ]  # fmt: skip

@@ -32,33 +32,6 @@ def test_a_missing_catalog_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-def test_all_or_nothing(catalog: Catalog) -> None:
-    def half() -> None:
-        with catalog.transaction():
-            catalog.set_meta("a", "1")
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        half()
-    assert catalog.meta("a") is None
-    with catalog.transaction():
-        catalog.set_meta("a", "1")
-    assert catalog.meta("a") == "1"
-    catalog.close()
-
-
-def test_readers_beside_a_writer(catalog: Catalog) -> None:
-    reader = Catalog(catalog.path)
-    before = reader.version()
-    with catalog.transaction():
-        catalog.set_meta("a", "1")
-        assert reader.meta("a") is None
-    assert reader.meta("a") == "1"
-    assert reader.version() != before
-    reader.close()
-    catalog.close()
-
-
 def test_only_damage_to_the_file_is_reported_as_damage(catalog: Catalog) -> None:
     """Else a mistake in a statement would have every index built again, and hide the mistake."""
     for statement in ("SELECT nothing FROM notes", "SELECT * FROM nothing", "SELEC 1"):

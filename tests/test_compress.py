@@ -111,33 +111,6 @@ def test_a_summary_is_no_more_to_be_trusted_than_what_it_sums_up() -> None:
     }
 
 
-def test_a_summary_that_a_person_has_put_away_does_not_come_back() -> None:
-    plan, after = view(session(0), session(1), session(2)).run(step())
-    (sum_,) = made(plan)
-    undone = {
-        path: file._replace(
-            properties={
-                k: v for k, v in file.properties.items() if k not in ("compressed", "links")
-            }
-        )
-        for path, file in after.files.items()
-    }
-    file = undone.pop(sum_.target)
-    undone[f"vaultmem/archive/{sum_.target.rpartition('/')[2]}"] = file
-    assert StandInView(undone).run(step())[0].changes == ()
-
-
-def test_a_kill_between_summary_and_marks_makes_no_second_summary() -> None:
-    plan, after = view(session(0), session(1), session(2)).run(step())
-    (sum_,) = made(plan)
-    half = dict(view(session(0), session(1), session(2)).files)
-    half[sum_.target] = after.files[sum_.target]
-    again, whole = StandInView(half).run(step())
-    assert made(again) == []
-    marked = {path for path, file in whole.files.items() if file.properties.get("compressed")}
-    assert marked == {path for path in whole.files if "/0-" in path}
-
-
 def test_a_run_does_no_more_than_it_may_and_goes_on() -> None:
     files = view(*(session(n) for n in range(8)))
     whole = {one.id for one in made(files.run(step(0))[0])}
@@ -160,20 +133,6 @@ def test_secrets_are_in_no_summary_and_greetings_make_none() -> None:
     assert SECRET not in (first.content or "")
     assert "Graz" in (first.content or "")
     assert (second.content or "").strip() == NOTHING
-
-
-def test_a_model_s_summary_is_stored_without_secrets() -> None:
-    files = view(session(0), session(1), session(2))
-    (own,) = made(files.run(step())[0])
-    given = {own.id: f"Anne moved it.\x07 The key is {SECRET}."}
-    plan, _ = files.run(step(summaries=given))
-    (sum_,) = made(plan)
-    assert (sum_.content or "").startswith("Anne moved it.")
-    assert SECRET not in (sum_.content or "")
-    assert "\x07" not in (sum_.content or "")
-    plan, _ = files.run(step(summaries={}))
-    assert plan.changes == ()
-    assert plan.left == 2, "what no model was asked about waits"
 
 
 # --- in a vault
@@ -350,3 +309,28 @@ def test_a_model_is_told_no_more_than_it_can_take() -> None:
     told = texts(draft, part)
     assert max(map(len, told)) == MOST_SENT_OF_ONE
     assert sum(map(len, told)) == MOST_SENT
+
+
+def test_a_model_s_summary_is_stored_without_secrets() -> None:
+    files = view(session(0), session(1), session(2))
+    (own,) = made(files.run(step())[0])
+    given = {own.id: f"Anne moved it.\x07 The key is {SECRET}."}
+    plan, _ = files.run(step(summaries=given))
+    (sum_,) = made(plan)
+    assert (sum_.content or "").startswith("Anne moved it.")
+    assert SECRET not in (sum_.content or "")
+    assert "\x07" not in (sum_.content or "")
+    plan, _ = files.run(step(summaries={}))
+    assert plan.changes == ()
+    assert plan.left == 2, "what no model was asked about waits"
+
+
+def test_a_kill_between_summary_and_marks_makes_no_second_summary() -> None:
+    plan, after = view(session(0), session(1), session(2)).run(step())
+    (sum_,) = made(plan)
+    half = dict(view(session(0), session(1), session(2)).files)
+    half[sum_.target] = after.files[sum_.target]
+    again, whole = StandInView(half).run(step())
+    assert made(again) == []
+    marked = {path for path, file in whole.files.items() if file.properties.get("compressed")}
+    assert marked == {path for path in whole.files if "/0-" in path}

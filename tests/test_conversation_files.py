@@ -58,32 +58,6 @@ def test_what_is_no_entry_is_passed_over_and_told(vault: Path, opened: Vault, wr
     assert opened.memories() == []
 
 
-def test_no_link_is_followed(vault: Path, opened: Vault, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    (outside / "facts").mkdir(parents=True)
-    (outside / "facts" / "x.md").write_text("---\nid: o1\n---\nwords")
-    opened.converse("c", new=[said("u1")])
-    (vault / "vaultmem/entries/c/.records/facts").symlink_to(outside / "facts")
-    (vault / "vaultmem/entries/linked").symlink_to(outside)
-    assert ids(opened, "c") == ["u1"]
-    assert opened.entries("linked") == []
-    done = opened.converse("c", new=[fact("f1", "x")])
-    assert done["written"] == []
-    assert "link" in done["skipped"][0][1]
-    assert opened.converse("linked", new=[said("u9")])["written"] == []
-    assert [one.name for one in (outside / "facts").iterdir()] == ["x.md"]
-
-
-def test_copies_of_sync_programs_are_no_entries(vault: Path, opened: Vault) -> None:
-    opened.converse("c", new=[said("u1"), final("sum")])
-    for entry in opened.entries("c"):
-        path = vault / entry["path"]
-        copy = path.with_name(f"{path.stem}.sync-conflict-20261103-081512-ABCDEFG.md")
-        copy.write_text(path.read_text().replace(entry["id"], f"x{entry['id']}"))
-    assert len(opened.entries("c")) == 2
-    assert len(opened.conversations()) == 1
-
-
 @pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
 def test_a_summary_that_a_person_has_edited_is_not_overwritten(
     vault: Path, dialect: str, monkeypatch: pytest.MonkeyPatch
@@ -198,19 +172,6 @@ def test_only_facts_that_live_can_be_promoted_and_entries_be_forgotten(opened: V
     assert ids(opened, "c") == ["turn-1", "turn-2", "fact-1"]
 
 
-def test_dreams_and_jobs_see_no_entries(vault: Path, opened: Vault) -> None:
-    opened.converse(
-        "c", new=[fact(f"f{number}", "Anne likes tea very much") for number in range(3)]
-    )
-    before = notes(vault)
-    for level in (1, 2, 3):
-        opened.dream(level)
-    opened.consolidate()
-    found = {path: text for path, text in notes(vault).items() if "/entries/" in path}
-    after = {path: text for path, text in found.items() if "/Chat " not in path}  # made from them
-    assert after == before
-
-
 def test_killed_at_any_call_a_batch_is_done_or_said_again(vault: Path) -> None:
     wish: dict[str, Any] = {
         "new": [said("u1", "words"), fact("f2", "new"), final("sum")],
@@ -242,3 +203,42 @@ def test_killed_at_any_call_a_batch_is_done_or_said_again(vault: Path) -> None:
 
     begin()
     assert kill_everywhere(work, check, step=4) > 40
+
+
+def test_no_link_is_followed(vault: Path, opened: Vault, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "facts").mkdir(parents=True)
+    (outside / "facts" / "x.md").write_text("---\nid: o1\n---\nwords")
+    opened.converse("c", new=[said("u1")])
+    (vault / "vaultmem/entries/c/.records/facts").symlink_to(outside / "facts")
+    (vault / "vaultmem/entries/linked").symlink_to(outside)
+    assert ids(opened, "c") == ["u1"]
+    assert opened.entries("linked") == []
+    done = opened.converse("c", new=[fact("f1", "x")])
+    assert done["written"] == []
+    assert "link" in done["skipped"][0][1]
+    assert opened.converse("linked", new=[said("u9")])["written"] == []
+    assert [one.name for one in (outside / "facts").iterdir()] == ["x.md"]
+
+
+def test_dreams_and_jobs_see_no_entries(vault: Path, opened: Vault) -> None:
+    opened.converse(
+        "c", new=[fact(f"f{number}", "Anne likes tea very much") for number in range(3)]
+    )
+    before = notes(vault)
+    for level in (1, 2, 3):
+        opened.dream(level)
+    opened.consolidate()
+    found = {path: text for path, text in notes(vault).items() if "/entries/" in path}
+    after = {path: text for path, text in found.items() if "/Chat " not in path}  # made from them
+    assert after == before
+
+
+def test_copies_of_sync_programs_are_no_entries(vault: Path, opened: Vault) -> None:
+    opened.converse("c", new=[said("u1"), final("sum")])
+    for entry in opened.entries("c"):
+        path = vault / entry["path"]
+        copy = path.with_name(f"{path.stem}.sync-conflict-20261103-081512-ABCDEFG.md")
+        copy.write_text(path.read_text().replace(entry["id"], f"x{entry['id']}"))
+    assert len(opened.entries("c")) == 2
+    assert len(opened.conversations()) == 1

@@ -131,51 +131,6 @@ def test_a_write_does_not_depend_on_the_index(
     assert len(caplog.records) <= 2, caplog.text  # one by the writer, one by the reader
 
 
-def test_what_could_not_be_indexed_is_found_when_it_can(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only the writer has trouble, as with a full disk: a reader sees nothing wrong, but has to be told."""
-
-    def full(*_: object) -> None:
-        raise StateError("the index cannot be written (No space left on device)")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("vaultmem.index.keyword.KeywordWriter.__init__", full)
-        written = on(indexed, "write", "Quinces are sour", "--format", "json")
-        assert written.code == 0, written.err
-        assert on(indexed, "search", "apple").code == 0
-    found = on(indexed, "search", "quinces", "--format", "json").data["results"]
-    assert [one["path"] for one in found] == [written.data["path"]]
-
-
-def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
-    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tantivy makes its lock there from its own thread, even while the links are removed."""
-    folder, opened = str(generation(indexed) / "kw"), keyword._open
-    makers: list[threading.Thread] = []
-
-    def make(place: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            while True:
-                Path(place, ".tantivy-meta.lock").touch()
-
-    def stand_in(place: str) -> object:
-        if place == folder:
-            raise StateError("write-protected")
-        makers.append(threading.Thread(target=make, args=[place]))
-        makers[-1].start()
-        return opened(place)
-
-    (tmp_path / "temp").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
-    monkeypatch.setattr(keyword, "_open", stand_in)
-    for _ in range(20):
-        assert not keyword.open_to_read(folder)[2]
-    for maker in makers:
-        maker.join()
-
-
 STATE_DISK = """
 import glob, os, subprocess, sys, tempfile
 place, how = sys.argv[1:]
@@ -219,3 +174,48 @@ assert not glob.glob(tempfile.gettempdir() + "/vaultmem-*"), "something is left"
 @pytest.mark.parametrize("how", ["full", "write-protected"])
 def test_a_state_disk_that_takes_nothing_stops_no_reader(tmp_path: Path, how: str) -> None:
     runs_with_mounts(STATE_DISK, tmp_path, how)
+
+
+def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
+    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tantivy makes its lock there from its own thread, even while the links are removed."""
+    folder, opened = str(generation(indexed) / "kw"), keyword._open
+    makers: list[threading.Thread] = []
+
+    def make(place: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            while True:
+                Path(place, ".tantivy-meta.lock").touch()
+
+    def stand_in(place: str) -> object:
+        if place == folder:
+            raise StateError("write-protected")
+        makers.append(threading.Thread(target=make, args=[place]))
+        makers[-1].start()
+        return opened(place)
+
+    (tmp_path / "temp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
+    monkeypatch.setattr(keyword, "_open", stand_in)
+    for _ in range(20):
+        assert not keyword.open_to_read(folder)[2]
+    for maker in makers:
+        maker.join()
+
+
+def test_what_could_not_be_indexed_is_found_when_it_can(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the writer has trouble, as with a full disk: a reader sees nothing wrong, but has to be told."""
+
+    def full(*_: object) -> None:
+        raise StateError("the index cannot be written (No space left on device)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("vaultmem.index.keyword.KeywordWriter.__init__", full)
+        written = on(indexed, "write", "Quinces are sour", "--format", "json")
+        assert written.code == 0, written.err
+        assert on(indexed, "search", "apple").code == 0
+    found = on(indexed, "search", "quinces", "--format", "json").data["results"]
+    assert [one["path"] for one in found] == [written.data["path"]]

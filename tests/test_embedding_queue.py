@@ -1,7 +1,7 @@
 """The embedding thread: what a failure costs, who is told, when the model is unloaded, what is checked again."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,6 @@ from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.events import StageProgress, Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
-from vaultmem.index.catalog import Catalog
 from vaultmem.index.sync import rules_of
 from vaultmem.search import semantic
 from vaultmem.search.semantic import Meaning
@@ -106,26 +105,7 @@ def ids(opened: Vault) -> dict[str, int]:
     return dict(opened.searcher().catalog.db.execute("SELECT path, id FROM files").fetchall())
 
 
-def change(opened: Vault, name: str, text: str) -> int:
-    (Path(opened.path) / name).write_text(text)
-    synced(Path(opened.path))
-    return ids(opened)[name]
-
-
 # --- failures
-
-
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No waiting for quiet."""
-    monkeypatch.setattr(embedding, "QUIET", 0.0)
-    monkeypatch.setattr(embedding, "SHORTEST_PAUSE", 0.02)
-
-
-@pytest.fixture
-def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minute is short."""
-    monkeypatch.setattr(embedding, "RETRY_AFTER", 0.2)
 
 
 FAILURES = [StateError("no room"), ValueError("odd"), PanicException("index out of bounds")]
@@ -145,19 +125,6 @@ def test_what_fails_is_told_and_tried_again(
     assert len(meaning.store) == 0
     assert queue.wait(PATIENCE)
     assert (queue.trouble, queue.is_done(), len(meaning.store)) == (None, True, NOTES)
-
-
-@pytest.mark.usefixtures("at_once", "soon_again")
-@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
-def test_notes_whose_round_failed_are_tried_again_by_themselves(
-    queue: EmbeddingQueue, opened: Vault, meaning: Meaning, model: Model, error: BaseException
-) -> None:
-    queue.start()
-    assert queue.wait(PATIENCE)
-    model.fails = [error, error]
-    queue.add([change(opened, "n0.md", "another text\n")])
-    until(lambda: len(meaning.store) == NOTES + 1)
-    until(lambda: queue.is_done() and queue.trouble is None)
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
@@ -190,38 +157,13 @@ def test_without_a_model_nobody_waits_and_with_one_all_is_caught_up(
     queue.start()
     assert queue.wait(PATIENCE)
     until(queue.is_done)
+    queue.add([])
+    assert queue.is_done()
     assert queue.trouble == "there is no model"
     found.append(meaning)
     queue.add([ids(opened)["n0.md"]])
     until(lambda: len(meaning.store) == NOTES)
     until(queue.is_done)
-
-
-@pytest.mark.usefixtures("at_once")
-def test_after_newer_notes_it_goes_on_without_looking_at_all_notes_again(
-    queue: EmbeddingQueue,
-    opened: Vault,
-    meaning: Meaning,
-    model: Model,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    looks: list[object] = []
-    real = Meaning.pending
-
-    def pending(self: Meaning, catalog: Catalog, notes: Iterable[int] | None = None) -> object:
-        looks.append(notes)
-        return real(self, catalog, notes)
-
-    monkeypatch.setattr(Meaning, "pending", pending)
-    saved = iter([ids(opened)["n0.md"]] * 4)
-    model.between = lambda: queue.add([note] if (note := next(saved, None)) else [])
-    queue.start()
-    assert queue.wait(PATIENCE)
-    assert queue.is_done()
-    assert sorted(model.texts) == sorted(set(model.texts))
-    assert len(meaning.store) == len(model.texts) == NOTES
-    assert looks.count(None) == 2, "at the start, and once more at the end"
-    assert len(looks) == 6
 
 
 # --- the model

@@ -255,13 +255,6 @@ def test_what_stands_in_a_conflict_copy_too_is_due_once_and_nothing_else_is_hidd
     assert alone.text == first.text
 
 
-def test_a_memory_may_repeat_on_several_days_at_the_same_time(vault: Path, write: Write) -> None:
-    text = "---\nid: m1\ncategory: reminders\nremind: [{}]\nrepeat: every month\n---\npay\n"
-    write("vaultmem/reminders/pay.md", text.format("2026-11-05, 2026-11-19"))
-    write("vaultmem/reminders/paid.md", text.format("2026-12-05"))
-    assert [due.due for due in found(vault)] == ["2026-11-05", "2026-11-19"]
-
-
 def test_a_reminder_is_the_same_item_in_other_words(vault: Path, write: Write) -> None:
     """So a snooze stays with it, and two machines that rename it have one."""
     text = "---\nid: m1\ncategory: reminders\nremind: 2026-12-01\n---\n{}\n"
@@ -272,19 +265,6 @@ def test_a_reminder_is_the_same_item_in_other_words(vault: Path, write: Write) -
     assert [(due.id, due.text) for due in found(vault)] == [
         (first.id, "water the plants and herbs")
     ]
-
-
-def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write: Write) -> None:
-    dated(write("Note.md", "- [ ] call Bob tomorrow\n"), NOW)
-    (first,) = found(vault)
-    assert first.due == "2026-11-23"
-    dated(write("Note.md", "- [ ] call Bob tomorrow\n\nmore\n"), NOW + timedelta(1))
-    assert found(vault, NOW + timedelta(1)) == [first]
-    dated(write("Note.md", "- [ ] call Eve tomorrow\n"), NOW + timedelta(1))
-    (other,) = found(vault, NOW + timedelta(1))
-    assert other.due == "2026-11-24"
-    ledger = Ledger(str(vault.parent / "state" / "ledger.db"))
-    assert len(ledger.rows("SELECT id FROM met", tuple)) == 3  # when we began, the note, and Eve
 
 
 @pytest.mark.parametrize("restarts", [True, False])
@@ -320,21 +300,6 @@ def test_after_an_edit_it_is_as_if_it_were_looked_for_anew(vault: Path, write: W
         assert found(vault, moment, by=one) == found(vault, moment)
 
 
-def test_ids_are_all_different(vault: Path, write: Write) -> None:
-    """Six letters are not enough for a hundred thousand: some begin alike."""
-    seen: dict[str, int] = {}
-    number = 0
-    while (short := item_id("many", f"task {number}\0002026-12-01")) not in seen:
-        seen[short] = number
-        number += 1
-    write(
-        "Many.md",
-        "".join(f"- [ ] task {each} 📅 2026-12-01\n" for each in (seen[short], number, 0)),
-    )
-    assert sorted(len(due.id) for due in found(vault)) == [9, 9, 10]
-    assert len({due.id for due in found(vault)}) == 3
-
-
 def test_a_copy_of_the_page_asks_for_nothing(vault: Path) -> None:
     """Its items are due where they come from; otherwise every check would add more."""
     task = "- [ ] call [[a]] 📅 2026-12-01 ^vm-abcdef\n"
@@ -348,3 +313,18 @@ def test_a_copy_of_the_page_asks_for_nothing(vault: Path) -> None:
         (vault / name).write_text(f"---\ngenerated: vaultmem\n---\n{task}", "utf-8")
     (vault / "Mine.md").write_text(f"---\ngenerated: by hand\n---\n{task}", "utf-8")
     assert [due.path for due in found(vault)] == ["Mine.md"]
+
+
+def test_ids_are_all_different(vault: Path, write: Write) -> None:
+    """Six letters are not enough for a hundred thousand: some begin alike."""
+    seen: dict[str, int] = {}
+    number = 0
+    while (short := item_id("many", f"task {number}\0002026-12-01")) not in seen:
+        seen[short] = number
+        number += 1
+    write(
+        "Many.md",
+        "".join(f"- [ ] task {each} 📅 2026-12-01\n" for each in (seen[short], number, 0)),
+    )
+    assert sorted(len(due.id) for due in found(vault)) == [9, 9, 10]
+    assert len({due.id for due in found(vault)}) == 3

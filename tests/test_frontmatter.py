@@ -1,8 +1,6 @@
 """Front matter is found as the editors find it and read as YAML 1.2, in every shape and size."""
 
 import json
-import subprocess
-import sys
 from itertools import pairwise
 
 import pytest
@@ -222,12 +220,3 @@ def test_fast_way_equals_full_reader(block: str) -> None:
 )
 def test_fast_way_leaves_the_rest_to_the_reader(block: str) -> None:
     assert read_simple(block) is None
-
-
-def test_reading_plain_front_matter_imports_no_yaml() -> None:
-    code = (
-        "import sys; from vaultmem.notes.frontmatter import split\n"
-        "assert split('---\\na: 1\\n---\\n').properties == {'a': 1}\n"
-        "assert not {'yaml', 'frontmatter'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -92,19 +92,6 @@ def test_followed_changes_equal_a_fresh_look(
         check(live, catalog, store)
 
 
-def test_rows_of_other_notes_only(catalog: Catalog, store: VectorStore) -> None:
-    embed(catalog, store, 0.8, random.Random(5))
-    live = LiveRows(store)
-    live.look(catalog)
-    expected = right(catalog, store)
-    notes = sorted({block >> ORD_BITS for block in expected})
-    for hidden in ([], notes[:1], notes[::2], notes, [999_999]):
-        left = {row for block, row in expected.items() if block >> ORD_BITS not in hidden}
-        found = live.in_use(hidden)
-        assert left == set(range(len(store)) if found is None else np.flatnonzero(found).tolist())
-    check(live, catalog, store)
-
-
 def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next(
     vault: Path, catalog: Catalog, store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

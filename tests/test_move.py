@@ -95,14 +95,6 @@ def test_what_somebody_writes_into_the_held_name_stays(
     assert everything(folder) == {"n.md": WORDS, "m.md": b"theirs"}
 
 
-@pytest.mark.usefixtures("way")
-def test_what_an_editor_writes_meanwhile_goes_along(folder: Path) -> None:
-    with (folder / "n.md").open("ab", buffering=0) as editor:
-        move(str(folder), "n.md", "a/m.md")
-        editor.write(b", and more")
-    assert everything(folder) == {"a/m.md": WORDS + b", and more"}
-
-
 @pytest.mark.parametrize("path", ["gone.md", "gone/n.md", "folder", "", "loop.md"])
 def test_moving_what_is_not_a_note_changes_nothing(folder: Path, path: str) -> None:
     (folder / "folder").mkdir()
@@ -110,20 +102,6 @@ def test_moving_what_is_not_a_note_changes_nothing(folder: Path, path: str) -> N
     with pytest.raises(VaultmemError):
         move(str(folder), path, "m.md")
     assert everything(folder) == {"n.md": WORDS}
-
-
-@pytest.mark.usefixtures("way")
-def test_gone_at_the_last_moment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = move_module.new_path
-
-    def late(root: str, path: str) -> str:
-        (folder / "n.md").unlink()
-        return real(root, path)
-
-    monkeypatch.setattr(move_module, "new_path", late)
-    with pytest.raises(NoteNotFoundError):
-        move(str(folder), "n.md", "m.md")
-    assert everything(folder) == {}
 
 
 @pytest.mark.usefixtures("way")
@@ -209,3 +187,17 @@ def test_killed_at_any_moment(way: str, folder: Path) -> None:
     assert points > (3 if way == "one step" else 8)
     assert seen == {"n.md", "a/m.md"}
     assert everything(folder) == {"a/m.md": WORDS}
+
+
+@pytest.mark.usefixtures("way")
+def test_gone_at_the_last_moment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = move_module.new_path
+
+    def late(root: str, path: str) -> str:
+        (folder / "n.md").unlink()
+        return real(root, path)
+
+    monkeypatch.setattr(move_module, "new_path", late)
+    with pytest.raises(NoteNotFoundError):
+        move(str(folder), "n.md", "m.md")
+    assert everything(folder) == {}

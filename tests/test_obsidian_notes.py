@@ -186,12 +186,6 @@ def test_pieces() -> None:
     assert {p.headings for p in note(text).pieces[2:]} == {("One",)}
 
 
-def test_code_in_a_list_stays_in_its_item() -> None:
-    assert pieces("- a\n  ```\n  b\n\n  c\n  ```\n- d") == [
-        ("list", 1, 7, "- a\n  ```\n  b\n\n  c\n  ```\n- d")
-    ]
-
-
 def labels(text: str) -> list[str | None]:
     return [piece.label for piece in note(text).pieces]
 
@@ -206,19 +200,6 @@ def test_who_speaks() -> None:
     assert [p.text for p in note("**Anne:** hi").pieces] == ["Anne: hi"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Author: A\nTitle: B\nYear: C\nISBN: D",
-        "Anne: hi\nBob: ho\nAnne: so",
-        "Anne: a\nx\nAnne: b\ny\nAnne: c\nz\nAnne: d\nw\nv",
-        "http://a\nhttp://b\nhttp://c\nhttp://d",
-    ],
-)
-def test_no_chat(text: str) -> None:
-    assert set(labels(text)) == {None}
-
-
 @given(
     st.lists(st.sampled_from(["word", "- item", "  - sub", "> quote", "| a |", "# h", "", "1. x"]))
 )
@@ -226,3 +207,9 @@ def test_every_word_is_in_one_piece(lines: list[str]) -> None:
     found = [n for p in note("\n".join(lines)).pieces for n in range(p.line, p.end_line + 1)]
     wanted = [n for n, line in enumerate(lines, start=1) if line]
     assert [n for n in found if n in set(wanted)] == wanted
+
+
+def test_code_in_a_list_stays_in_its_item() -> None:
+    assert pieces("- a\n  ```\n  b\n\n  c\n  ```\n- d") == [
+        ("list", 1, 7, "- a\n  ```\n  b\n\n  c\n  ```\n- d")
+    ]

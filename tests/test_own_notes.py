@@ -94,16 +94,6 @@ def test_what_would_lose_something_or_is_no_name_is_refused(vault: Path, write: 
     assert text(vault) == NOTE
 
 
-def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
-    """For an assistant NOTE:LINE names what is due there, as the id does."""
-    found = done(vault, "done", "Plan:8", "--by", "claude")["items"][0]
-    assert found["id"].startswith("vm-")
-    assert found["asks"]
-    assert text(vault) == NOTE
-    assert "nothing is pending at" in one_line(as_text(vault, "done", "Plan:9", "--by", "claude"))
-    assert as_text(vault, "snooze", "Plan:8", "--until", "3d").code == 0
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -122,12 +112,6 @@ def test_refused(vault: Path, write: Write, words: str, said: str) -> None:
     ended = as_text(vault, *words.split())
     assert ended.code in (1, 2)
     assert said in one_line(ended)
-
-
-def test_broken_front_matter_is_left_alone(vault: Path, write: Write) -> None:
-    write("Broken.md", "---\na: [\n---\n")
-    assert "cannot be read" in one_line(as_text(vault, "set", "Broken.md", "b", "1"))
-    assert (vault / "Broken.md").read_text() == "---\na: [\n---\n"
 
 
 def test_what_logseq_writes_of_its_database_is_not_changed_and_nothing_is_proposed_for_it(
@@ -167,3 +151,13 @@ def test_a_logseq_page(vault: Path, write: Write) -> None:
             assert opened.set(day, "rating", 5)["note"] == "journals/2026_11_20.md"
     now = (vault / "pages/Tea.md").read_text()
     assert now == "tags:: green, [[hot water]], new\nrating:: 5\n\n- DONE brew\n- NOW pour\n"
+
+
+def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
+    """For an assistant NOTE:LINE names what is due there, as the id does."""
+    found = done(vault, "done", "Plan:8", "--by", "claude")["items"][0]
+    assert found["id"].startswith("vm-")
+    assert found["asks"]
+    assert text(vault) == NOTE
+    assert "nothing is pending at" in one_line(as_text(vault, "done", "Plan:9", "--by", "claude"))
+    assert as_text(vault, "snooze", "Plan:8", "--until", "3d").code == 0

@@ -62,14 +62,3 @@ def test_link_and_unlink_are_each_others_undoing() -> None:
     unlink(back, *after.memories())
     undone = after.after(back.plan("unlink"))
     assert [m.properties.get("links") for m in undone.memories()] == [None, ["[[Diary]]"]]
-
-
-def test_what_a_person_is_typing_in_can_be_linked_to_and_is_not_written() -> None:
-    files = dict(
-        [memory_file("people/Anne", "A", links=["[[Bob]]"]), memory_file("people/Bob", "B")]
-    )
-    view = StandInView(files)
-    draft = Draft(view)
-    draft.leave(view.memories()[1])
-    resolve(draft)
-    assert draft.plan("test").changes == ()

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
@@ -12,10 +11,9 @@ from vaultmem.api import Vault
 from vaultmem.index import ORD_BITS
 from vaultmem.search import keyword_search
 from vaultmem.search.keyword_search import Question
-from vaultmem.search.query import Filter, Hit, parse
+from vaultmem.search.query import Filter, parse
 
 Write = Callable[..., Path]
-WORDS = "roof slate copper gutter ladder nail beam loft wool chimney mortar brick lead tile".split()
 QUERIES = [
     "roof", "where is the stopcock in the house", "What did Lu say about the wool?", "下雨的时候水桶", '"the wool" foam',
     "slate OR tile -piano", "nail*", "when did Marek come in April 2025", "tag:house roof",
@@ -37,10 +35,6 @@ def test_a_recall_for_a_name_tells_nothing_beside_what_has_it(searched: Vault, n
     told = searched.recall(name, counts=False)["memories"]
     assert told
     assert all(name in f"{one['title']} {one['content']}" for one in told)
-
-
-def places(results: list[Hit]) -> list[tuple[str, int]]:
-    return [(result.path, result.line) for result in results]
 
 
 def paths(folder: Path, text: str, limit: int = 10) -> list[str]:
@@ -91,51 +85,6 @@ def test_leaving_notes_out_is_the_same_as_searching_the_others(
             assert [*searcher.keyword.search(question, limit).items()] == [*expected.items()]
 
 
-def test_words_typed_together_lead_to_the_note_that_has_them_side_by_side(
-    vault: Path, write: Write
-) -> None:
-    for number in range(20):
-        write(f"Garden {number}.md", "Beans and leeks.")
-    write("Builder.md", "The roof needs slate, the best slate that a roof can have.")
-    write(
-        "House.md", "## Slate roof\n\nIt leaks near the chimney, says the builder, and in the loft."
-    )
-    assert paths(vault, "slate roof") == ["House.md", "Builder.md"]
-    assert paths(vault, "roof slate") == ["Builder.md", "House.md"]
-
-
-def test_the_engine_is_not_told_which_notes_to_search_if_these_are_most(
-    searched: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    searcher, text, query = searched.searcher(), "the boiler", parse("the boiler")
-    hidden = {next(iter(searcher.keyword.search(Question(text, query, None), 1))) >> ORD_BITS}
-    notes = {note for (note,) in searcher.catalog.db.execute("SELECT id FROM notes")} - hidden
-    monkeypatch.setattr(keyword_search, "_T", Mock(wraps=keyword_search._T))
-    best = searcher.keyword.search(Question(text, query, hidden, all_but=True), 5)
-    assert len(best) == 5
-    assert searcher.keyword.search(Question(text, query, notes), 5) == best
-    assert not keyword_search._T.term_set_query.called  # type: ignore[attr-defined] # a Mock
-
-
-@pytest.mark.parametrize("text", QUERIES)
-def test_a_shorter_list_is_the_beginning_of_a_longer_one(searched: Vault, text: str) -> None:
-    for semantic in modes(searched):
-        many = searched.search(text, limit=20, semantic=semantic, group="block")
-        few = searched.search(text, limit=3, semantic=semantic, group="block")
-        assert places(few) == places(many)[:3]
-
-
-@pytest.mark.parametrize("text", QUERIES)
-def test_asking_twice_and_indexing_anew_give_the_same_order(
-    sample: Path, searched: Vault, text: str
-) -> None:
-    for semantic in modes(searched):
-        first = searched.search(text, semantic=semantic)
-        assert searched.search(text, semantic=semantic) == first
-        with Vault(str(sample)) as again:
-            assert again.search(text, semantic=semantic) == first
-
-
 def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
     opened: Vault, write: Write
 ) -> None:
@@ -159,18 +108,6 @@ def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
         )
         assert [result.path for result in typed] == [result.path for result in results]
         assert not semantic or set(quiet) <= {result.path for result in results}
-
-
-def test_a_block_that_has_one_more_word_of_the_question_never_comes_later(
-    vault: Path, write: Write
-) -> None:
-    dice = random.Random(5)
-    for number in range(40):
-        write(f"{number}.md", " ".join(dice.choices(WORDS, k=12)).capitalize() + ".")
-    write("one.md", "Copper pipes are in the garden shed by the old wall.")
-    write("two.md", "Copper pipes are in the garden shed by the old gutter.")
-    found = paths(vault, "copper gutter shed", 50)
-    assert found.index("two.md") < found.index("one.md")
 
 
 def test_what_a_speaker_says_comes_before_where_he_is_named(opened: Vault, write: Write) -> None:
@@ -197,13 +134,6 @@ def test_a_conflict_copy_comes_below_its_original(opened: Vault, write: Write) -
     assert found.index("Roof.md") < found.index(copy.path)
     assert copy.parts["conflict copy"] < 0
     assert copy.score == pytest.approx(sum(copy.parts.values()), abs=1e-3)
-
-
-def test_a_phrase_is_required_wherever_its_words_stand(vault: Path, write: Write) -> None:
-    write("apart.md", "Red the apple was, apple and red, red, red and roof.")
-    write("side.md", "A red apple.")
-    write("Red apple.md", "By title.")
-    assert set(paths(vault, '"red apple" roof')) == {"side.md", "Red apple.md"}
 
 
 def test_the_day_that_is_asked_for_comes_first(vault: Path, write: Write) -> None:

@@ -1,8 +1,5 @@
 """The laws of a recall's steps: each is a function of candidates, and none drops what it must keep."""
 
-import math
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,16 +114,6 @@ def test_what_was_replaced_is_told_of_the_days_when_it_held(day: int, why: str) 
     assert recall_candidate.reason(new, then) == ("" if day == 3 else "not known then")
 
 
-def test_only_what_else_would_be_told_counts_as_replaced() -> None:
-    old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + DAY, successor="n",
-                    parts={"lead": 0.0})  # fmt: skip
-    others = [old._replace(private=True), old._replace(scope="agent:a"), old._replace(trusted=False),
-              old._replace(until=None), old._replace(until=None, forgotten=True),
-              old._replace(parts={"lead": -0.5})]  # fmt: skip
-    assert recall_candidate.replaced([old, *others], Criteria("x")) == [old]
-    assert recall_candidate.replaced([old], Criteria("x", as_of=NOW + 1)) == []  # it is returned
-
-
 agings = st.builds(
     Aging,
     st.sampled_from(["contextual", "reinforceable"]),
@@ -170,13 +157,6 @@ def test_who_shares_a_word_stays_and_no_order_changes(
     assert recall_candidate.relevant(fit) == fit
 
 
-def test_beside_what_has_the_only_word_of_a_question_nothing_stands_that_is_merely_near() -> None:
-    has = near(Candidate("a.md", 1, 1, "Zwanziger", score=10.0), 0.39)
-    lacks = has._replace(path="b.md", content="Somebody", lacks=True, shares=False)
-    assert recall_candidate.relevant([has, lacks]) == [has]
-    assert recall_candidate.relevant([lacks]) == [lacks]
-
-
 def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:
     best = near(Candidate("a.md", 1, 1, "answer", score=10.0), 0.6)
     fair, poor = (best._replace(path=f"{score}.md", score=score) for score in (4.0, 3.9))
@@ -206,46 +186,7 @@ def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged
     assert recall_candidate.relevant([stated, fair, poor]) == [stated, fair]
 
 
-@given(ranked)
-def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None:
-    scaled = recall_candidate.scale_scores(found)
-    assert [one.path for one in scaled] == [one.path for one in found]
-    assert all(0 <= one.score <= 1 for one in scaled)
-    if found:
-        assert max(one.score for one in scaled) == 1
-    for one, other in pairwise(found):
-        a, b = (next(s.score for s in scaled if s.path == each.path) for each in (one, other))
-        assert one.score > other.score or a <= b
-
-
 # --- scores
-
-
-@given(ranked)
-def test_the_logistic_function_keeps_the_order(found: list[Candidate]) -> None:
-    squashed = recall_candidate.squash_scores(found)
-    for one, score in zip(found, squashed, strict=True):
-        assert score.score == pytest.approx(1 / (1 + math.exp(-one.score)))
-
-
-@given(ranked)
-def test_of_two_alike_the_newer_comes_first(found: list[Candidate]) -> None:
-    aged = [NOW - one.created / NOW * 90 * DAY for one in found]
-    fresh = [
-        one._replace(score=0.5, created=day, note=False)
-        for one, day in zip(found, aged, strict=True)
-    ]
-    same = recall_candidate.with_recency(fresh, NOW)
-    assert all(a.created >= b.created - DAY for a, b in pairwise(same))
-
-
-@given(ranked)
-def test_confidence_never_adds(found: list[Candidate]) -> None:
-    scaled = recall_candidate.scale_scores(found)
-    before = {one.path: one.score for one in scaled}
-    after = recall_candidate.with_confidence(scaled)
-    assert all(one.score <= before[one.path] for one in after)
-    assert [one.score for one in after] == sorted((one.score for one in after), reverse=True)
 
 
 @given(st.floats(0.4, 1), st.floats(0, 1), st.floats(0, 365), st.floats(0, 365))
@@ -261,14 +202,6 @@ def test_what_fits_much_better_comes_first_however_old_and_unsure_it_is(
 
 
 # --- choice
-
-
-@given(ranked)
-def test_the_first_pick_is_the_best_and_none_is_lost(found: list[Candidate]) -> None:
-    picked = recall_candidate.diverse(found, recall_candidate.by_words(found))
-    assert sorted(one.path for one in picked) == sorted(one.path for one in found)
-    if found:
-        assert picked[0].score == max(one.score for one in found)
 
 
 def test_blocks_of_pages_are_not_held_against_each_other() -> None:
@@ -311,14 +244,6 @@ def test_no_line_of_a_note_is_recalled_twice() -> None:
     assert lines(whole, after) == [(5, 7, "# Head\n\nthe long line"), (8, 9, "\nthe end")]
     for other in (whole._replace(path="m.md"), whole._replace(content="# Head\n\nedited")):
         assert lines(part, other)[1][2] == other.content
-
-
-def test_preferences_compete_for_places_and_then_stand_first() -> None:
-    facts = [Candidate(f"f{n}.md", 1, 1, "x") for n in range(3)]
-    wishes = [Candidate(f"p{n}.md", 1, 1, "x", memory_type="procedural") for n in range(3)]
-    chosen = recall_text.within([*facts, *wishes], 4, 1_000, counted)
-    told = recall_text.arrange(chosen, lambda _old, _new: False).items
-    assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
 
 @pytest.mark.parametrize("parts", [{}, {"similarity": 0.4}])
@@ -365,19 +290,3 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     assert [one.path for one, _ in told[-2:]] == ["page.md", "turn.md"]  # they keep their places
     assert ("port 8000", "port 9000") in asked  # the older one first
     assert ("port 9000", "port 8000") not in asked
-
-
-def test_a_newer_text_does_not_come_before_a_far_better_answer() -> None:
-    old = Candidate("old.md", 1, 1, "port 8000", score=0.9, created=1)
-    for score, order in ((0.2, ["old.md", "new.md"]), (0.6, ["new.md", "old.md"])):
-        new = Candidate("new.md", 1, 1, "moved", score=score, created=2)
-        chosen = recall_text.within([old, new], 4, 1_000, counted)
-        told = recall_text.arrange(chosen, lambda _old, _new: True).items
-        assert [one.path for one, _ in told] == order
-
-
-@given(ranked)
-def test_preferences_are_the_persons_own(found: list[Candidate]) -> None:
-    for one in found:
-        mine = not one.note and one.vouched and one.memory_type == "procedural"
-        assert one.is_preference == mine

@@ -83,14 +83,6 @@ def test_an_update_in_any_shape_counts_where_it_says_something_of_what_is_there(
         assert decided(answer) == Decisions((HATES,), (), ()), answer
 
 
-def test_a_shared_verb_alone_makes_no_update() -> None:
-    """SmolLM2 takes one person's home for the other's."""
-    existing = [Existing("anne", "My sister Anne is vegetarian and lives in Porto")]
-    new = ["My brother Tom lives in Rome"]
-    answer = {"decisions": [{"id": 0, "event": "UPDATE", "text": "The user lives in Porto"}]}
-    assert decisions(answer, new, existing, "subset") == Decisions(tuple(new), (), ())
-
-
 @pytest.mark.parametrize(
     ("id_", "new", "is_about_it"),
     [
@@ -321,3 +313,11 @@ def test_the_example_of_the_prompt_is_an_answer_that_is_read(strategy: str) -> N
     assert decisions(json.loads(asked.messages[2].content), (CELLO,), THERE, strategy) == Decisions(
         (CELLO,), (), ()
     )
+
+
+def test_a_shared_verb_alone_makes_no_update() -> None:
+    """SmolLM2 takes one person's home for the other's."""
+    existing = [Existing("anne", "My sister Anne is vegetarian and lives in Porto")]
+    new = ["My brother Tom lives in Rome"]
+    answer = {"decisions": [{"id": 0, "event": "UPDATE", "text": "The user lives in Porto"}]}
+    assert decisions(answer, new, existing, "subset") == Decisions(tuple(new), (), ())

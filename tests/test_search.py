@@ -68,18 +68,6 @@ def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vau
     assert answer.remarks == ['no note has "Stavangre"; searched stavanger']
 
 
-def test_more_filters_than_the_catalog_can_take_are_no_damage(
-    vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vault, "sync", None)  # no rebuild
-    tags = [f"t{number}" for number in range(1_500)]
-    assert vault.search("ferry", tags=tags) == []
-    assert vault.search("ferry " + " ".join(f"-tag:{tag}" for tag in tags))
-    assert vault.search("ferry", tags=["x" * 60_000]) == []
-    error = sqlite3.OperationalError("too many SQL variables")
-    assert not isinstance(as_state_error(error), DamagedError)
-
-
 def test_a_missing_model_gives_keyword_results_and_says_so(
     vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -88,14 +76,6 @@ def test_a_missing_model_gives_keyword_results_and_says_so(
         answer = again.answer(Ask("ferry", semantic=True))
     assert answer.results
     assert "keyword results only" in answer.remarks[0]
-
-
-def test_a_note_of_nothing_but_properties_shows_these(vault: Vault) -> None:
-    Path(vault.path, "Heat.md").write_text("---\ntags: [crime, drama]\nyear: 1995\n---\n")
-    vault.sync()
-    (result,) = vault.search("heat")
-    assert result.content == "tags: [crime, drama]\nyear: 1995"
-    assert "crime" in result.snippet
 
 
 PROPERTIES = {
@@ -206,3 +186,15 @@ def test_a_note_with_very_many_links_is_related_in_no_time(vault: Vault) -> None
     found = {one.path: one.reasons for one in vault.related("Mid")}
     assert "links to it" in found["Hub.md"][0]
     assert any("linked by the same notes" in each for each in found["Old.md"])
+
+
+def test_more_filters_than_the_catalog_can_take_are_no_damage(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault, "sync", None)  # no rebuild
+    tags = [f"t{number}" for number in range(1_500)]
+    assert vault.search("ferry", tags=tags) == []
+    assert vault.search("ferry " + " ".join(f"-tag:{tag}" for tag in tags))
+    assert vault.search("ferry", tags=["x" * 60_000]) == []
+    error = sqlite3.OperationalError("too many SQL variables")
+    assert not isinstance(as_state_error(error), DamagedError)

@@ -205,13 +205,6 @@ def test_a_free_title_says_the_day_and_then_the_id() -> None:
     assert free_title("", "2026-11-22", own, lambda _: False) == "Untitled"
 
 
-def test_a_number_at_the_end_stays_readable() -> None:
-    assert safe_title("Plan (1)") == "Plan 1"
-    for title in ("Plan 1", "call the dentist at 9", "thing 2", "thing 1", "thing 2 (note)"):
-        assert safe_title(title) == title
-        assert conflict_original(f"{title}.md") is None
-
-
 def test_a_free_path_keeps_folder_and_ending() -> None:
     own = "a1b2c3d4-0000-4000-8000-000000000000"
     assert free_path("m/archive/Tea.md", own, lambda _: False) == "m/archive/Tea.md"

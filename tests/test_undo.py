@@ -81,18 +81,6 @@ def test_what_stands_in_the_way_of_a_move(kept: Kept) -> None:
     assert kept.memories() == {"memories/a.md": b"another"}
 
 
-def test_an_older_commit_finds_a_file_that_was_moved_since(kept: Kept) -> None:
-    """And not another one that has its old name by now."""
-    created = kept.make("memories/a.md", LINES)
-    edited = kept.edit("memories/a.md", LINES + b"more\r\n")
-    kept.edit("memories/a.md", LINES + b"more\r\n", "memories/b.md")
-    kept.make("memories/a.md", b"another")
-    assert kept.undo(edited) == []
-    assert kept.memories() == {"memories/b.md": LINES, "memories/a.md": b"another"}
-    assert kept.undo(created) == []
-    assert kept.memories() == {"memories/archive/b.md": LINES + b"deleted\n", "memories/a.md": b"another"}  # fmt: skip
-
-
 def test_what_a_person_did_can_be_undone(kept: Kept) -> None:
     kept.make("memories/a.md", b"a")
     kept.make("memories/b.md", b"b")
@@ -185,3 +173,15 @@ def test_undo_of_undo_is_as_if_nothing_had_been(tmp_path_factory: pytest.TempPat
         assert kept.undo(commit) == []
         assert kept.memories() == expected
         commit = newest(kept)
+
+
+def test_an_older_commit_finds_a_file_that_was_moved_since(kept: Kept) -> None:
+    """And not another one that has its old name by now."""
+    created = kept.make("memories/a.md", LINES)
+    edited = kept.edit("memories/a.md", LINES + b"more\r\n")
+    kept.edit("memories/a.md", LINES + b"more\r\n", "memories/b.md")
+    kept.make("memories/a.md", b"another")
+    assert kept.undo(edited) == []
+    assert kept.memories() == {"memories/b.md": LINES, "memories/a.md": b"another"}
+    assert kept.undo(created) == []
+    assert kept.memories() == {"memories/archive/b.md": LINES + b"deleted\n", "memories/a.md": b"another"}  # fmt: skip

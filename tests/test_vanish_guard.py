@@ -51,13 +51,6 @@ def test_a_deletion_waits_from_the_look_that_sees_it(looked: float) -> None:
     assert too_early(gone, [*again], looked + GONE_WAIT) == (set(), {})
 
 
-def test_a_rename_is_no_deletion() -> None:
-    before = {"a.md": known(1, inode=7)}
-    touches = [touch("a.md", 10.0), touch("b.md", 10.0)]
-    moved = Diff([Entry("b.md", 100, 2, 7, "b.md")], [], {1: "a.md"}, {}, {}, before)
-    assert too_early(moved, touches, 10.3) == (set(), {})
-
-
 def test_an_emptied_note_waits_and_its_neighbour_does_not() -> None:
     before = {"a.md": known(1), "b.md": known(2)}
     touches = [touch("a.md", 10.0), touch("b.md", 10.0)]
@@ -75,33 +68,7 @@ def test_below_many_nested_folders_each_path_knows_its_own() -> None:
     assert again == {each: each.doubted + GONE_WAIT for each in touches}
 
 
-def test_below_a_touched_folder_the_folder_is_looked_at_again() -> None:
-    before = {"f/a.md": known(1), "f/b.md": known(2)}
-    touches = [touch("f", 10.0, folder=True), touch("other.md", 1.0)]
-    early, again = too_early(diff({}, ["f/a.md", "f/b.md"], before), touches, 10.3)
-    assert early == {"f/a.md", "f/b.md"}
-    assert again == {doubted(touches[0], 10.3): 10.3 + GONE_WAIT}
-
-
-def test_a_name_in_another_form_of_unicode_is_the_same_touch() -> None:
-    before = {"café.md": known(1)}
-    touches = [touch("cafe\u0301.md", 10.0)]
-    early, again = too_early(diff({}, ["café.md"], before), touches, 10.3)
-    assert early == {"café.md"}
-    assert [each.path for each in again] == ["cafe\u0301.md"], (
-        "the disk's own spelling, by which it can be looked at"
-    )
-
-
 # How much may go
-
-
-def test_of_nested_folders_the_outermost_is_looked_at() -> None:
-    touches = [touch(path, 1.0, folder=True) for path in ("f/a/b", "f/a", "fa", "g/a", "f/a/c")]
-    touches += [touch(path, 1.0) for path in ("f/a/b/x.md", "f/x.md", "fa.md", "h/a")]
-    place = place_of(touches)
-    assert place.folders == {"f/a", "fa", "g/a"}
-    assert place.files == {"f/a", "fa", "g/a", "f/x.md", "fa.md", "h/a"}
 
 
 class Dwindling:
@@ -156,32 +123,12 @@ def test_many_losses_in_little_time_are_not_believed() -> None:
     assert len(vault.indexed) == 80
 
 
-def test_the_same_losses_over_a_day_are() -> None:
-    vault = Dwindling(100)
-    for hour in range(90):
-        vault.lose(1)
-        vault.partly(hour * 3600.0)
-        assert vault.indexed == vault.there
-
-
 def test_the_last_file_is_not_given_up() -> None:
     vault = Dwindling(1)
     vault.lose(1)
     vault.partly(0.0)
     assert vault.losses.vanished
     assert vault.indexed
-
-
-def test_losses_count_for_a_minute() -> None:
-    vault = Dwindling(100)
-    for at in (0.0, WINDOW + 1.0):
-        vault.lose(20)
-        vault.partly(at)
-    vault.wholly(WINDOW + 2.0, confirmed=True)
-    vault.lose(12)
-    vault.partly(WINDOW + 3.0)
-    assert vault.losses.vanished is None
-    assert len(vault.indexed) == 48
 
 
 def test_what_is_kept_stays_kept_when_the_minute_is_over() -> None:
@@ -249,3 +196,19 @@ def test_a_loss_that_could_not_be_written_down_counts_once() -> None:
     vault.lose(1)
     vault.partly(4.0)
     assert vault.losses.vanished, "all 21 count"
+
+
+def test_the_same_losses_over_a_day_are() -> None:
+    vault = Dwindling(100)
+    for hour in range(90):
+        vault.lose(1)
+        vault.partly(hour * 3600.0)
+        assert vault.indexed == vault.there
+
+
+def test_of_nested_folders_the_outermost_is_looked_at() -> None:
+    touches = [touch(path, 1.0, folder=True) for path in ("f/a/b", "f/a", "fa", "g/a", "f/a/c")]
+    touches += [touch(path, 1.0) for path in ("f/a/b/x.md", "f/x.md", "fa.md", "h/a")]
+    place = place_of(touches)
+    assert place.folders == {"f/a", "fa", "g/a"}
+    assert place.files == {"f/a", "fa", "g/a", "f/x.md", "fa.md", "h/a"}

@@ -123,23 +123,6 @@ def _once_now(worker: Worker) -> None:
     worker.work_once()
 
 
-def test_what_cannot_be_written_now_waits_until_it_can(vault: Path, opened: Vault) -> None:
-    for kind in ("turns", "facts"):
-        blocked = vault / "vaultmem" / "entries" / kind / ".records" / kind
-        blocked.parent.mkdir(parents=True)
-        blocked.write_text("in the way", encoding="utf-8")
-        worker = Worker(opened)
-        speak(worker, "I live in Porto.", conversation=kind)
-        for _ in range(working.TRIES + 1):
-            _once_now(worker)
-        assert (worker.turns.count(), worker.turns.broken()) == (1, [])
-        blocked.unlink()
-        _once_now(worker)
-        assert worker.turns.count() == 0
-        assert said(opened, kind) == ["I live in Porto.", "ok"]
-        assert len(facts(opened, kind)) == 1
-
-
 def test_a_disk_that_is_full_after_the_first_fact_costs_none(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +162,23 @@ def test_a_disk_that_is_full_after_the_first_fact_costs_none(
     assert worker.work_once() == 1
     assert facts(opened) == ["The user has two cats, said 1", "The user owns a boat, said 1"]
     assert (model.asked, worker.turns.count()) == (1, 0)
+
+
+def test_what_cannot_be_written_now_waits_until_it_can(vault: Path, opened: Vault) -> None:
+    for kind in ("turns", "facts"):
+        blocked = vault / "vaultmem" / "entries" / kind / ".records" / kind
+        blocked.parent.mkdir(parents=True)
+        blocked.write_text("in the way", encoding="utf-8")
+        worker = Worker(opened)
+        speak(worker, "I live in Porto.", conversation=kind)
+        for _ in range(working.TRIES + 1):
+            _once_now(worker)
+        assert (worker.turns.count(), worker.turns.broken()) == (1, [])
+        blocked.unlink()
+        _once_now(worker)
+        assert worker.turns.count() == 0
+        assert said(opened, kind) == ["I live in Porto.", "ok"]
+        assert len(facts(opened, kind)) == 1
 
 
 def test_a_note_that_is_removed_before_a_restart_stays_away_and_is_not_learned(

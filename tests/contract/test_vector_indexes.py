@@ -101,13 +101,6 @@ def test_nearly_all_of_the_nearest_are_found(index: VectorIndex, store: VectorSt
     assert right >= 0.95 * 300
 
 
-def test_a_stored_vector_is_its_own_nearest(index: VectorIndex, store: VectorStore) -> None:
-    for row in range(0, ROWS, 100):
-        hit, cosine = index.search(store.matrix()[row], 1)[0]
-        assert hit == row
-        assert cosine == pytest.approx(1.0, abs=1e-5)
-
-
 @pytest.mark.parametrize("step", [2, 500])
 def test_only_allowed_rows_are_hit_and_as_many_as_there_are(
     index: VectorIndex, store: VectorStore, step: int
@@ -141,20 +134,6 @@ def test_rows_that_come_later_are_found_before_the_next_preparing(
     store.append(hashes(ROWS, ROWS + 5), late)
     for number, vector in enumerate(late):
         assert index.search(vector, 1)[0][0] == ROWS + number
-
-
-def test_preparing_twice_changes_nothing(index: VectorIndex) -> None:
-    query = normalised(8, 1)[0]
-    before = index.search(query, 10)
-    index.prepare()
-    assert index.search(query, 10) == before
-
-
-def test_an_empty_store_has_no_hits(make: Make, tmp_path: Path) -> None:
-    with contextlib.closing(VectorStore(tmp_path / "empty", DIMENSIONS)) as store:
-        index = make(store)
-        index.prepare()
-        assert index.search(normalised(9, 1)[0], 10) == []
 
 
 def test_a_query_of_another_model_is_refused(index: VectorIndex) -> None:
