@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +22,6 @@ from vaultmem.memories.memory_file import Reader
 from vaultmem.notes import pages
 from vaultmem.notes.frontmatter import split
 
-Write = Callable[..., Path]
 ASSISTANTS, EACH = 20, some(9)
 PROCESSES = 4
 
