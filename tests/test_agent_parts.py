@@ -337,3 +337,11 @@ def test_only_an_index_that_is_searched_is_written_in_small_steps(
     bench.reconciler._turn()
     bench.full()
     assert sizes == [BATCH_NOTES, FIRST_BATCH]
+
+
+def test_an_index_that_a_killed_agent_was_building_is_removed(bench: Bench) -> None:
+    half = Path(State(str(bench.vault)).folder, "gen-half")
+    half.mkdir()
+    bench.reconciler._close()
+    bench.full()
+    assert not half.exists()

@@ -42,7 +42,7 @@ PLANTED = [
      "        self.record_all()\n        self.on_page", "        self.on_page"),
     ("vaultmem/synclog/log_entries.py", "tests/test_record.py -k of_two_answers",
      "if newest is None or (newest != entry and rank(newest) < rank(entry)):", "if newest is None:"),
-    ("vaultmem/memories/item_answers.py", "tests/test_pending_items.py",
+    ("vaultmem/memories/item_answers.py", "tests/test_answering.py -k may_answer",
      "is_approved(id_, answers) if foreign", "True if foreign"),
     ("adapters/vaultmem_obsidian/links.py", "tests/test_house.py -k inward",
      "from __future__ import annotations\n",
