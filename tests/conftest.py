@@ -42,16 +42,13 @@ SPARING = {"MALLOC_ARENA_MAX": "2"}  # kept per user, for one run after another
 
 # Run first, so that no long file is left for the end while the other processor is idle.
 LONG = (
-    "test_life", "test_real_harnesses", "test_web_browser", "test_agent_ends", "test_agent_process", "test_benchmarks",
-    "test_agent_kill", "test_planted_bugs", "test_bad_input", "test_proxy_process", "test_embed", "test_demo",
-    "test_llm_real", "test_two_machines", "test_export_import", "test_warm_search", "test_living", "test_http_hostile",
-    "test_house", "test_pending_agent", "test_agent_losses", "test_kill", "test_third_party", "test_dispatch",
-    "test_hook", "test_ranking", "test_recall_steps", "test_memories_together", "test_agent_lifecycle",
-    "test_damaged_index", "test_web_page", "test_damaged_state", "test_anthropic_beside", "test_leaving",
-    "test_answering_reminders", "test_classify", "test_web_texts", "test_vectors", "test_http_chat",
-    "test_anthropic_memory", "test_identity", "test_worker_kills", "test_proxy_told", "test_alarm_year", "test_docs",
-    "test_import_lines", "test_http_door", "test_start_up", "test_multilingual", "test_paraphrase", "test_http_crowd",
-    "test_connect", "test_answering", "test_mcp", "test_by_meaning",
+    "test_life", "test_two_machines", "test_real_harnesses", "test_web_browser", "test_benchmarks", "test_agent_process",
+    "test_llm_real", "test_container", "test_anthropic_beside", "test_alarm_year", "test_planted_bugs", "test_damaged_state",
+    "test_proxy_process", "test_answering_reminders", "test_agent_kill", "test_worker_kills", "test_proxy_told",
+    "test_vectors", "test_demo", "test_batches", "test_agent_losses", "test_dispatch", "test_agent_reminders",
+    "test_client_commands", "test_state", "test_sync_laws", "test_conversation_files", "test_chroma", "test_warm_search",
+    "test_kill", "test_watch_kernel", "test_identity", "test_bad_input", "test_agent_ends", "test_by_meaning", "test_ranking",
+    "test_house",
 )  # fmt: skip
 
 

@@ -135,6 +135,7 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
         ({"new": [{"content": "x"}]}, '"role" is missing'),
         ({"new": [{"role": "user"}]}, '"content" must be text'),
         ({"new": [said("../../x")]}, "is not a valid id"),
+        ({"new": [said("x" * 300)]}, "short text"),
         ({"new": [said("x", colour="red")]}, "unknown"),
         ({"new": [final("x") | {"name": "../../x"}]}, "summary"),
         ({"new": [said("x", properties={"Conversation-Id": "y"})]}, "is not a property"),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 KINDS = {MEMORY: talk.FACTS, USER: talk.TURNS, ASSISTANT: talk.TURNS, SUMMARY: talk.SUMMARIES}
 MOST = 1_000_000
-_sentence_in = lru_cache(4096)(sentence_in)  # each listing needs those of all facts
+_sentence_in = lru_cache(1024)(sentence_in)  # each listing needs them of all facts
 
 
 def entries(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:

@@ -121,7 +121,7 @@ class Scheduler:
         self._waiting: dict[str, str] = {}
         self._requested: dict[str, Future[Run]] = {}  # by a person
         self._running: str | None = None
-        self._reply: tuple[Future[Run], Run] | None = None  # for whoever requested the turn
+        self._reply: tuple[Future[Run], Run] | None = None  # to the one who requested the turn
         self._stopped = threading.Event()
         self._executor = _OneAtATime(self._end_turn)
         self._scheduler = BackgroundScheduler(
