@@ -24,13 +24,13 @@ from tests.vector_samples import (
     vector_of,
     vectors_of,
 )
+
+if sys.version_info >= (3, 13):  # there is no wheel for it
+    pytest.importorskip("hnswlib")
 from vaultmem.vectors import exact, hnsw
 from vaultmem.vectors.exact import VectorIndex, nearest
 from vaultmem.vectors.hnsw import HnswIndex
 from vaultmem.vectors.vectors import VectorStore, hnsw_missing, open_index
-
-if sys.version_info >= (3, 13):  # there is no wheel for it
-    pytest.importorskip("hnswlib")
 
 __all__ = ["folder", "store"]  # fixtures
 
