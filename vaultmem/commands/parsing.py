@@ -183,7 +183,8 @@ def _namespace(name: str, arguments: JsonObject, at: str, **more: object) -> Nam
     with params.at_door(at):
         checked = _declared(name, at).check(arguments)
     fields = {**_defaults(name), **checked, **more}
-    args = Namespace(**fields, command=name, given=frozenset(arguments))
+    command = find_verb(name).same_as or name
+    args = Namespace(**fields, command=command, given=frozenset(arguments))
     if args.json and args.format == "text":
         args.format = "json"
     return args

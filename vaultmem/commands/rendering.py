@@ -1,4 +1,4 @@
-"""Running a command, and what commands share: opening the vault, asking a verb, printing reports and diffs."""
+"""What commands share: opening the vault, the parameters of their verbs, printing answers, reports and diffs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 from contextlib import contextmanager
 
 from vaultmem import now, screen
-from vaultmem.api.params import at_door
 from vaultmem.api.verbs import COMMAND, JSON, find_verb, resolve_command
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
@@ -34,39 +33,35 @@ _DONE = {
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def run(name: str, args: Namespace, output: Output) -> int:
-    """Run a command. Returns its exit code."""
-    name = find_verb(name).same_as or name
-    command = find_verb(name).command
-    with at_door(COMMAND):
-        return int(resolve_command(command)(args, output)) if command else ask(name, args, output)
-
-
-def ask(name: str, args: Namespace, output: Output) -> int:
-    """Ask for the answer of a verb, and print it."""
-    verb = find_verb(name)
-    arguments = params_of(name, args)
-    for param in verb.params:
-        if param.kind == "long" and param.place and param.name in arguments:
-            arguments[param.name] = text_or_stdin(arguments[param.name])
-    with vault_of(args, output) as vault, progress_bar(output):
-        answer = vault.ask(name, **arguments)
+def show(answer: Any, args: Namespace, output: Output) -> None:
+    """Print the answer of a command's verb."""
+    verb = find_verb(args.command)
     if output.as_json:
         output.data(answer)
-        return 0
+        return
     if not verb.show or (getattr(args, "dry_run", False) and "changes" in answer):
         show_report(answer, output)
     else:
         resolve_command(verb.show)(answer, args, output)
     if verb.remarks:
         resolve_command(verb.remarks)(answer, output)
-    return 0
 
 
 def params_of(name: str, args: Namespace) -> Answer:
     """The arguments of a command that its verb takes, by Python name."""
     params = (param for param in find_verb(name).params if param.fits(COMMAND) and param.fits(JSON))
     return {param.name: getattr(args, param.name) for param in params}
+
+
+def params_and_stdin(args: Namespace) -> Answer:
+    """The arguments that a command's verb takes; a text that is not among the words is read from stdin."""
+    params = params_of(args.command, args)
+    texts = (
+        param.name
+        for param in find_verb(args.command).params
+        if param.kind == "long" and param.place
+    )
+    return {**params, **{name: text_or_stdin(params[name]) for name in texts if name in params}}
 
 
 def text_or_stdin(text: object) -> str:
