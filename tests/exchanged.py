@@ -10,7 +10,7 @@ from tests.cli_run import Ran, ran
 from vaultmem import Vault
 from vaultmem.notes.places import GENERATED
 from vaultmem.vault.identity import MARKER
-from vaultmem.vault.write import TEMP_PREFIX
+from vaultmem.vault.moves import TEMP_PREFIX
 
 KINDS = ("obsidian", "logseq")
 FULL = """---

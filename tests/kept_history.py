@@ -8,6 +8,7 @@ from vaultmem.history.history import History
 from vaultmem.history.objects import blob_id
 from vaultmem.history.repository import Repository
 from vaultmem.history.undo import Means, Refused, Undone, planned_writes
+from vaultmem.vault import write
 from vaultmem.vault.batch_record import Header, Outcome, PlannedWrite
 from vaultmem.vault.batches import Batches
 
@@ -44,7 +45,7 @@ class Kept:
     def apply(self, *wished: PlannedWrite, why: str = "because", by: str = "claude") -> Outcome:
         """A write by vaultmem."""
         self.clock += 1
-        return self.batches.apply(Header(by, "assistant", why, self.clock), wished)
+        return write.apply(self.batches, Header(by, "assistant", why, self.clock), wished)
 
     def make(self, path: str, data: bytes, by: str = "claude") -> str:
         """Create a file in a commit of its own. Returns its hash."""

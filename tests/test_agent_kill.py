@@ -19,7 +19,7 @@ from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launch
 from tests.laws import some
 from vaultmem import client
 from vaultmem.vault.identity import MARKER
-from vaultmem.vault.write import TEMP_PREFIX
+from vaultmem.vault.moves import TEMP_PREFIX
 
 KILLS = int(os.environ.get("VAULTMEM_KILLS", some(64)))  # half of them at counted events
 SIDE_BY_SIDE = 4

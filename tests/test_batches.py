@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.kill_points import kill_everywhere, killed_at
 from tests.laws import WHOLE, points
 from vaultmem.errors import NoteChangedError, StateError
-from vaultmem.vault import batches
+from vaultmem.vault import write
 from vaultmem.vault.batch_record import Header, Outcome, PlannedWrite
 from vaultmem.vault.batches import Batches, is_torn
 
@@ -44,15 +44,15 @@ class Place:
 
     def apply(self, *wishes: PlannedWrite, between: Callable[[], None] = lambda: None) -> Outcome:
         """`between` runs before each step."""
-        carry_out = batches._Run.carry_out
+        carry_out = write._Run.carry_out
 
-        def interrupted(run: batches._Run, at: int) -> None:
+        def interrupted(run: write._Run, at: int) -> None:
             between()
             carry_out(run, at)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(batches._Run, "carry_out", interrupted)
-            return self.batches.apply(HEADER, wishes)
+            patch.setattr(write._Run, "carry_out", interrupted)
+            return write.apply(self.batches, HEADER, wishes)
 
     def notes(self) -> dict[str, bytes]:
         """All files of the vault, hidden ones too."""

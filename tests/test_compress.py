@@ -22,7 +22,7 @@ from vaultmem.dreams.summaries import (
     texts,
 )
 from vaultmem.memories.draft import CREATE, Change, Draft, Plan
-from vaultmem.vault import batches
+from vaultmem.vault import write
 from vaultmem.vault.batches import Batches
 
 Write = Callable[..., Path]
@@ -210,8 +210,8 @@ def test_a_kill_in_the_middle_is_made_good(
                 raise KeyboardInterrupt
             return original(vault, path, edit, part=part)
 
-        original = batches.change
-        patch.setattr(batches, "change", dies)
+        original = write.change
+        patch.setattr(write, "change", dies)
         patch.setattr(Batches, "close", lambda *_: None)  # as a kill would leave it
         with pytest.raises(KeyboardInterrupt):
             opened.compress()

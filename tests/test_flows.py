@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,15 @@ def is_module(node: str) -> bool:
     return any((ROOT / folder / f"{node}.py").exists() for folder in ("vaultmem", "adapters"))
 
 
+def run(words: list[str], vault: Path, flows: Path) -> set[tuple[str, str]]:
+    """Run a command that records. Returns all pairs recorded so far."""
+    command = [sys.executable, "-c", PATCHED.format(recorded()), *words, "--vault", str(vault)]
+    environ = {**os.environ, "FLOWS": str(flows), "VAULTMEM_EMBEDDING_MODEL": "off"}
+    subprocess.run(command, env=environ, check=True, capture_output=True)
+    lines = (line.split() for line in flows.read_text("utf-8").splitlines())
+    return {(caller, called) for caller, called in lines}
+
+
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
     """The pairs of modules of which one calls the other, from the start of an agent to a search and a write."""
@@ -65,13 +75,8 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
         agent.watches()
         (vault / "Rope.md").write_text("The rope hangs in the shed.\n", encoding="utf-8")
         agent.finds("rope", "Rope.md")
-        for words in (["search", "tea"], ["write", "Anne prefers oat milk"]):
-            code = PATCHED.format(recorded())
-            run = [sys.executable, "-c", code, *words, "--vault", str(vault)]
-            environ = {**os.environ, "FLOWS": str(flows), "VAULTMEM_EMBEDDING_MODEL": "off"}
-            subprocess.run(run, env=environ, check=True, capture_output=True)
-    lines = (line.split() for line in flows.read_text("utf-8").splitlines())
-    return {(caller, called) for caller, called in lines}
+        run(["search", "tea"], vault, flows)
+        return run(["write", "Anne prefers oat milk"], vault, flows)
 
 
 @pytest.mark.parametrize("title", ["\nA search", "\nFrom a saved note", "\nFrom `write`"])
@@ -86,3 +91,21 @@ def test_a_diagram_leaves_no_module_out_between_two(
             assert (one, other) in calls, (one, other)
         else:
             assert one in seen
+
+
+@pytest.mark.parametrize(
+    ("words", "last", "most"),
+    [(["search", "tea"], "search/keyword_search", 5), (["write", "oats"], "vault/write", 6)],
+)
+def test_without_an_agent_a_command_crosses_few_files(
+    tmp_path: Path, words: list[str], last: str, most: int
+) -> None:
+    """The shortest way through the calls; that of a write has api/methods, which only passes it on."""
+    (tmp_path / "vault/.obsidian").mkdir(parents=True)
+    (tmp_path / "vault/Tea.md").write_text("Green tea, ten grams.\n", encoding="utf-8")
+    pairs = run(words, tmp_path / "vault", tmp_path / "flows")
+    reached, crossed = {"cli"}, 1
+    while last not in reached:
+        reached |= {called for caller, called in pairs if caller in reached}
+        crossed += 1
+    assert crossed <= most

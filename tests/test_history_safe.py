@@ -17,6 +17,7 @@ from vaultmem import machine
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import history as history_module
 from vaultmem.history import objects, repository
+from vaultmem.vault import write
 from vaultmem.vault.batch_record import AnswerChange, Header, PlannedWrite
 
 ROOT = Path(__file__).parents[1]
@@ -149,7 +150,9 @@ def test_what_another_process_commits_during_a_look_is_no_damage(
 def test_a_history_that_begins_with_an_answer_is_whole(kept: Kept) -> None:
     """Also one in which nobody wrote the empty folder down, for Git knows it."""
     answer = AnswerChange("vm-abcdef", "open", "", "done", "", "call Anne")
-    kept.batches.apply(Header("you", "person", "done: call Anne", 1.0, answers=(answer,)), [])
+    write.apply(
+        kept.batches, Header("you", "person", "done: call Anne", 1.0, answers=(answer,)), []
+    )
     kept.take_in()
     assert kept.history.damage() is None
     empty = objects.object_id(objects.TREE, b"")
@@ -348,8 +351,10 @@ def test_it_is_private(kept: Kept) -> None:
     kept.make("memories/a.md", b"a")
     assert (kept.state / "history.git").stat().st_mode & 0o077 == 0
     assert not list(kept.vault.rglob(".git"))
-    kept.batches.apply(
-        Header("", "", "", -5), [PlannedWrite(None, "memories/b.md", lambda _: b"", "")]
+    write.apply(
+        kept.batches,
+        Header("", "", "", -5),
+        [PlannedWrite(None, "memories/b.md", lambda _: b"", "")],
     )
     kept.take_in()
     assert kept.history.log()[0][1:5] == (0, "", "", "changed")

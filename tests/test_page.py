@@ -19,7 +19,7 @@ from vaultmem.pending.pending_page import Page, Refreshed
 from vaultmem.pending.ticks import Ack
 from vaultmem.reminders.items import Item, render
 from vaultmem.vault import conflicts
-from vaultmem.vault.write import sweep
+from vaultmem.vault.moves import sweep
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 PATH = "vaultmem/pending.md"

@@ -153,7 +153,7 @@ def test_a_disk_that_is_full_after_the_first_fact_costs_none(
     worker = Worker(opened, lambda _: model)
     speak(worker, "I own a boat and have two cats")
     with monkeypatch.context() as patched:
-        patched.setattr("vaultmem.vault.batches.create", create)
+        patched.setattr("vaultmem.vault.write.create", create)
         _once_now(worker)
     assert len(facts(opened)) == worker.turns.count() == 1
     worker = Worker(

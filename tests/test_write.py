@@ -12,7 +12,8 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.notes.frontmatter_edit import set_property
 from vaultmem.vault import moves
 from vaultmem.vault import write as write_module
-from vaultmem.vault.write import change, create, sweep
+from vaultmem.vault.moves import sweep
+from vaultmem.vault.write import change, create
 
 OLD = b"---\nstatus: open\n---\nold words\n"
 

@@ -276,7 +276,7 @@ def keep_as_entry(session: Session, who: Header, answers: Sequence[Answer]) -> N
     record = session.store.pending.record
     who = who._replace(answers=history_answers(record.answers(), answers))
     record.add(answers, [], session.now)
-    session.store.batches.apply(who, [])
+    session.store.apply(who, [])
 
 
 def entry_of_answer(session: Session, id_: str, state: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import cached_property
@@ -94,10 +94,16 @@ class MemoryStore:
 
     @cached_property
     def batches(self) -> Batches:
-        """The batches that write into the memory folder."""
+        """The log of batches."""
         from vaultmem.vault.batches import Batches
 
         return Batches(self.state.path("batches"), self.vault, self.folder)
+
+    def apply(self, who: Header, writes: Sequence[PlannedWrite]) -> Outcome:
+        """Carry out the writes of a batch, as far as they are still possible."""
+        from vaultmem.vault import write
+
+        return write.apply(self.batches, who, writes)
 
     @cached_property
     def history(self) -> History:
@@ -372,7 +378,7 @@ class Session:
             PlannedWrite(change.path, change.target, rendering(change, style), change.why)
             for change in map(self._called, plan.changes)
         ]
-        outcome = self.store.batches.apply(who, writes)
+        outcome = self.store.apply(who, writes)
         if outcome.done:
             self.store.written(outcome)
             self.__dict__.pop("view", None)

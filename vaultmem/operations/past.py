@@ -136,7 +136,7 @@ def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
 
 
 def _carry_out(session: Session, who: Header, taking: _Taking) -> Outcome:
-    outcome = session.store.batches.apply(who, taking.writes)
+    outcome = session.store.apply(who, taking.writes)
     if outcome.done:
         session.store.written(outcome)
     if outcome.done or not taking.writes:

@@ -89,7 +89,7 @@ def settle(
     led_to = {report["due"] for report in work.settled.done}  # entries of their own
     for row in work.entries:
         if not any(answer.id in led_to for answer in row.answers):
-            session.store.batches.apply(row, [])
+            session.store.apply(row, [])
     return work.settled
 
 
@@ -377,7 +377,7 @@ def restore(session: Session, who: Header, id_: str) -> str | None:
     """Restore it, and return its path. The answers of `who` go into the history in any case."""
     plan = restore_plan(session, id_)
     if plan is None:
-        session.store.batches.apply(who, [])
+        session.store.apply(who, [])
         return None
     session.make(plan, who)
     return plan.changes[0].target

@@ -1,4 +1,4 @@
-"""The write-ahead log: all writes of a batch are on disk before the first file changes.
+"""The write-ahead log: write.apply() has all writes of a batch on disk before the first file changes.
 
 A batch is one file: `<n>.doing` until all its files are written, `<n>.done` until the history has it.
 """
@@ -6,69 +6,35 @@ A batch is one file: `<n>.doing` until all its files are written, `<n>.done` unt
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import os
-from collections.abc import Sequence
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
 from vaultmem.paths import replace_private
-from vaultmem.progress import track
-from vaultmem.text.values import OnError
-from vaultmem.vault.batch_record import (
-    DOING,
-    Batch,
-    Header,
-    Outcome,
-    PlannedWrite,
-    Step,
-    mark_left,
-    pack_batch,
-    unpack_batch,
-)
+from vaultmem.vault.batch_record import DOING, Batch, Step, mark_left, pack_batch, unpack_batch
 from vaultmem.vault.files import on_disk
-from vaultmem.vault.moves import existing_path, move, refuse_links, write_in_place
+from vaultmem.vault.moves import (
+    TEMP_PREFIX,
+    existing_path,
+    move,
+    own_temps,
+    sweep,
+    write_in_place,
+)
 from vaultmem.vault.walk import identity
-from vaultmem.vault.write import TEMP_PREFIX, change, create, newest, own_temps, sweep
+from vaultmem.vault.write import change, create, newest
 
 DONE, KEPT = ".done", ".kept"
-# After these errors the next file would fail, too.
-_STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
 class Batches:
-    """Applies batches and keeps them until forgotten. The caller holds the lock of the state folder."""
+    """The records of batches, until they are forgotten. The caller holds the lock of the state folder."""
 
     def __init__(self, folder: str, vault: str, own_folder: str = "") -> None:
         """In `own_folder` of the vault no links are followed, and files are detached from their hard links."""
         self.vault = vault
         self._folder = folder
         self._own = own_folder
-
-    def apply(self, header: Header, writes: Sequence[PlannedWrite]) -> Outcome:
-        """Carry out the writes, each against the newest bytes of its file.
-
-        Without writes, only the answers of the header are recorded. Writes that are no longer possible are skipped
-        with a reason. Raises for a full disk and the like; the writes done by then are recorded.
-        """
-        draft = _Draft(self)
-        for write in writes:
-            draft.take(write)
-        if not draft.steps and (writes or not header.answers):
-            return Outcome(None, (), tuple(draft.skipped))
-        run = _Run(self, header, draft)
-        for at in track("writing", range(len(draft.steps))):
-            try:
-                run.carry_out(at)
-            except (NoteChangedError, NoteNotFoundError) as error:
-                run.leave(at, str(error))
-            except BaseException as error:
-                if isinstance(error, VaultmemError) and not _stops(error):
-                    run.leave(at, str(error))
-                    continue
-                run.stop(at)
-                raise
-        return run.outcome()
 
     def heal(self) -> list[str]:
         """Finish batches that a kill interrupted. Returns messages for a person."""
@@ -153,118 +119,6 @@ class Batches:
 
     def _names(self) -> list[str]:
         return os.listdir(self._folder) if os.path.isdir(self._folder) else []
-
-
-class _Draft:
-    """Turns writes into steps; each sees the files as the steps before it will leave them."""
-
-    def __init__(self, batches: Batches) -> None:
-        self._batches = batches
-        self._freed: set[str] = set()  # paths that an earlier step moves a file away from
-        self._touched: set[str] = set()
-        self.steps: list[Step] = []
-        self.writes: list[PlannedWrite] = []
-        self.skipped: list[tuple[str, str]] = []
-
-    def take(self, write: PlannedWrite) -> None:
-        """Add the step of a write, or record why it is skipped."""
-        try:
-            step = self._step(write)
-        except VaultmemError as error:
-            self.skipped.append((write.path or write.target, str(error)))
-            return
-        if step.path == step.target and step.new == step.old:
-            return
-        if step.path != step.target and step.path is not None:
-            self._freed.add(step.path)
-        self._touched.add(step.target)
-        self.steps.append(step)
-        self.writes.append(write)
-
-    def _step(self, write: PlannedWrite) -> Step:
-        path, target, vault = write.path, write.target, self._batches.vault
-        if target in self._touched or path in self._touched or path in self._freed:
-            raise NoteChangedError(f"{path or target} is already changed by this batch")
-        for place in (path, target):
-            if place is not None and self._batches.is_own(place):
-                refuse_links(vault, place)
-        old = None if path is None else newest(vault, path)
-        taken = target not in self._freed and on_disk(vault, target) is not None
-        if taken and (path is None or path.lower() != target.lower()):
-            raise NoteChangedError(f"{target} already exists; choose another name")
-        return Step(path, target, old, write.render(old), write.why)
-
-
-class _Run:
-    """Carries out one batch."""
-
-    def __init__(self, batches: Batches, header: Header, draft: _Draft) -> None:
-        self._batches = batches
-        self._writes = draft.writes
-        self._skipped = draft.skipped
-        self._left: set[int] = set()
-        self._batch = Batch(batches.next_number(), os.urandom(8).hex(), header, tuple(draft.steps))
-        batches.write(self._batch)
-
-    def carry_out(self, at: int) -> None:
-        """Carry out one step; if it raises, its file is where it was."""
-        step, vault = self._batch.steps[at], self._batches.vault
-        if step.path is None:
-            create(vault, step.target, step.new)
-        elif step.path == step.target:
-            self._edit(at)
-        else:
-            move(vault, step.path, step.target)
-            with OnError(lambda: self._move_back(at)):
-                self._edit(at)
-
-    def _move_back(self, at: int) -> None:
-        step = self._batch.steps[at]
-        with contextlib.suppress(VaultmemError):
-            move(self._batches.vault, step.target, step.path or step.target)
-
-    def _edit(self, at: int) -> None:
-        path = self._batch.steps[at].target
-        part = self._batches.is_own(path)
-        change(self._batches.vault, path, lambda data: self._render(at, data), part=part)
-
-    def _render(self, at: int, data: bytes) -> bytes:
-        """The new bytes of a step; after a concurrent edit they are rendered again and recorded first."""
-        step = self._batch.steps[at]
-        if data != step.old:
-            step = step._replace(old=data, new=self._writes[at].render(data))
-            steps = (*self._batch.steps[:at], step, *self._batch.steps[at + 1 :])
-            self._batch = self._batch._replace(steps=steps)
-            self._batches.write(self._batch)
-        return step.new
-
-    def leave(self, at: int, reason: str) -> None:
-        """Skip a step, with the reason."""
-        self._left.add(at)
-        step = self._batch.steps[at]
-        self._skipped.append((step.path or step.target, reason))
-
-    def stop(self, at: int) -> None:
-        """Stop before this step; if even that cannot be recorded, heal() continues from here."""
-        self._left.update(range(at, len(self._batch.steps)))
-        with contextlib.suppress(OSError):
-            self._batches.close(self._batch.number, len(self._batch.steps), self._left)
-
-    def outcome(self) -> Outcome:
-        """Close the batch and return its outcome."""
-        steps = self._batch.steps
-        try:
-            self._batches.close(self._batch.number, len(steps), self._left)
-        except OSError as error:
-            raise StateError(f"a batch cannot be recorded as done: {error.strerror}") from error
-        done = tuple(step for at, step in enumerate(steps) if at not in self._left)
-        return Outcome(self._batch.number if done else None, done, tuple(self._skipped))
-
-
-def _stops(error: VaultmemError) -> bool:
-    """Whether it is pointless to continue with the next file."""
-    cause = error.__cause__
-    return isinstance(error, StateError) or (isinstance(cause, OSError) and cause.errno in _STOPS)
 
 
 def _read(record: str) -> bytes:

@@ -1,12 +1,16 @@
-"""Writes and renames on disk: where in the vault a file may be written, renames that never overwrite, and durable
-writes."""
+"""Writes and renames on disk: where in the vault a file may be written, renames that never overwrite, durable writes,
+temporary files, and whether another program is writing."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import itertools
 import os
+import stat as modes
 import sys
+import time
 from functools import cache
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
@@ -209,3 +213,100 @@ def _expect_empty(held: int, place: str) -> None:
     ours = os.fstat(held)
     if ours.st_size or not os.path.samestat(ours, os.lstat(place)):
         raise FileExistsError(errno.EEXIST, "somebody else wrote it", place)
+
+
+# Whether some program has a file open for writing, as far as the system knows.
+
+PAUSE = 0.002  # seconds between checks
+UNKNOWN = 0.01  # wait if the system cannot tell: an editor opens, writes and closes at once
+_LEASES = hasattr(fcntl, "F_SETLEASE")  # Linux
+_F_SETSIG = 10  # of fcntl(2); Python has no name for it
+
+
+def wait_for_writers(handle: int, most: float) -> bool:
+    """Wait at most `most` seconds until no program has the file open for writing. Returns whether that is certain.
+    The handle must be for reading, and the only one in this process."""
+    deadline = time.monotonic() + most
+    while (free := _is_free(handle)) is False:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(PAUSE)
+    if free is None:
+        time.sleep(UNKNOWN)
+    return bool(free)
+
+
+def _is_free(handle: int) -> bool | None:
+    """Whether no program has the file open for writing; None when the system does not know.
+
+    The kernel grants a read lease only on a file that nobody has open for writing. It is released at once; if a
+    program opens the file in that moment, the kernel sends a signal, for which a harmless one is chosen.
+    """
+    if not _LEASES:
+        return None
+    import signal  # takes as long as a small write, and only a change of a note needs it
+
+    try:
+        fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return False if error.errno == errno.EAGAIN else None
+    fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return True
+
+
+# Temporary files.
+
+_STALE = 3600.0  # seconds after which a temporary file is abandoned
+_numbers = itertools.count(1)
+_process = os.urandom(4).hex()
+TEMP_PREFIX = ".vaultmem-"
+
+
+def own_temps() -> str:
+    """The prefix of this process's temporary files, which no other process uses."""
+    return f"{TEMP_PREFIX}{os.getpid()}-{_process}-"
+
+
+def sweep(folder: str, prefix: str = TEMP_PREFIX, older: float = _STALE) -> None:
+    """Remove our temporary files that a kill has left in a folder."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            path = f"{folder}/{name}"
+            if name.startswith(prefix) and name.endswith(".tmp"):
+                with contextlib.suppress(FileNotFoundError):
+                    if time.time() - os.lstat(path).st_mtime >= older:
+                        os.unlink(path)
+
+
+def temp_beside(target: str) -> str:
+    """A free path for a temporary file in the folder of a file."""
+    start = f"{os.path.dirname(target)}/{own_temps()}"
+    while True:
+        temp = f"{start}{next(_numbers)}.tmp"
+        if not os.path.lexists(temp):
+            return temp
+
+
+def keep_beside(target: str, temp: str) -> None:
+    """Keep the second of two concurrent writes that cannot be merged, under the name of a conflict copy."""
+    stem, ending = os.path.splitext(target)
+    for number in itertools.count(1):
+        stamp = f"{time.strftime('%Y%m%d%H%M')}" + (f"-{number}" if number > 1 else "")
+        try:
+            take_name(temp, f"{stem} (Conflicted copy vaultmem {stamp}){ending}")
+        except FileExistsError:
+            continue
+        flush_names(os.path.dirname(target))
+        return
+
+
+def dress(temp: str, stat: os.stat_result) -> None:
+    """Give the new file the owner, mode, attributes and creation time of the old one, as far as the disk has them."""
+    with contextlib.suppress(OSError):
+        os.chown(temp, stat.st_uid, stat.st_gid)
+    with contextlib.suppress(OSError):  # it stays readable by its owner only
+        os.chmod(temp, modes.S_IMODE(stat.st_mode))
+    if sys.platform == "darwin":  # an older modification time moves the birth; editors sort by it
+        os.utime(temp, (time.time(), stat.st_birthtime))
+        os.utime(temp)

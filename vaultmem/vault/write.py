@@ -1,103 +1,190 @@
-"""Writes notes while an editor is running: compare, swap, read back (R-WRITE-2, 4, 6).
+"""Writes notes while an editor is running: a batch after it is in the log, each note by compare, swap, read back
+(R-WRITE-2, 4, 6).
 
 A kill at any moment leaves the old note or the new one, and perhaps a temporary file, which sweep() removes. Only a
-note with several names (hard links) is written in place, where a kill may leave half of it: the log of batches
-repairs that.
+note with several names (hard links) is written in place, where a kill may leave half of it: the log repairs that.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
-import itertools
 import os
-import stat as modes
-import sys
-import time
+from collections.abc import Callable, Sequence
 
-from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.paths import flush_names
+from vaultmem.progress import track
+from vaultmem.text.values import OnError
+from vaultmem.vault.batch_record import Batch, Header, Outcome, PlannedWrite, Step
 from vaultmem.vault.files import content, on_disk, reason_of, same_moment
 from vaultmem.vault.moves import (
     anchored,
+    dress,
     exchange,
     existing_path,
+    keep_beside,
+    move,
     new_path,
     refuse_links,
+    sweep,
     take_name,
+    temp_beside,
+    wait_for_writers,
     write_all,
     write_in_place,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-# Whether some program has a file open for writing, as far as the system knows.
-
-PAUSE = 0.002  # seconds between checks
-UNKNOWN = 0.01  # wait if the system cannot tell: an editor opens, writes and closes at once
-_LEASES = hasattr(fcntl, "F_SETLEASE")  # Linux
-_F_SETSIG = 10  # of fcntl(2); Python has no name for it
-
-
-def wait_for_writers(handle: int, most: float) -> bool:
-    """Wait at most `most` seconds until no program has the file open for writing. Returns whether that is certain.
-    The handle must be for reading, and the only one in this process."""
-    deadline = time.monotonic() + most
-    while (free := _is_free(handle)) is False:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(PAUSE)
-    if free is None:
-        time.sleep(UNKNOWN)
-    return bool(free)
-
-
-def _is_free(handle: int) -> bool | None:
-    """Whether no program has the file open for writing; None when the system does not know.
-
-    The kernel grants a read lease only on a file that nobody has open for writing. It is released at once; if a
-    program opens the file in that moment, the kernel sends a signal, for which a harmless one is chosen.
-    """
-    if not _LEASES:
-        return None
-    import signal  # takes as long as a small write, and only a change of a note needs it
-
-    try:
-        fcntl.fcntl(handle, _F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-    except OSError as error:
-        return False if error.errno == errno.EAGAIN else None
-    fcntl.fcntl(handle, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return True
-
+    from vaultmem.vault.batches import Batches
 
 _TRIES = 3
 _WHOLE = 1 << 40  # bytes; a note is read completely before it is written
 _BEFORE, _AFTER = 0.5, 2.0  # seconds for other writers to finish
-_STALE = 3600.0  # seconds after which a temporary file is abandoned
-_numbers = itertools.count(1)
-_process = os.urandom(4).hex()
-TEMP_PREFIX = ".vaultmem-"
+# After these errors the next file would fail, too.
+_STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 
 
-def own_temps() -> str:
-    """The prefix of this process's temporary files, which no other process uses."""
-    return f"{TEMP_PREFIX}{os.getpid()}-{_process}-"
+def apply(log: Batches, header: Header, writes: Sequence[PlannedWrite]) -> Outcome:
+    """Carry out the writes, each against the newest bytes of its file.
+
+    Without writes, only the answers of the header are recorded. Writes that are no longer possible are skipped
+    with a reason. Raises for a full disk and the like; the writes done by then are recorded.
+    """
+    draft = _Draft(log)
+    for write in writes:
+        draft.take(write)
+    if not draft.steps and (writes or not header.answers):
+        return Outcome(None, (), tuple(draft.skipped))
+    run = _Run(log, header, draft)
+    for at in track("writing", range(len(draft.steps))):
+        try:
+            run.carry_out(at)
+        except (NoteChangedError, NoteNotFoundError) as error:
+            run.leave(at, str(error))
+        except BaseException as error:
+            if isinstance(error, VaultmemError) and not _stops(error):
+                run.leave(at, str(error))
+                continue
+            run.stop(at)
+            raise
+    return run.outcome()
 
 
-def sweep(folder: str, prefix: str = TEMP_PREFIX, older: float = _STALE) -> None:
-    """Remove our temporary files that a kill has left in a folder."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            path = f"{folder}/{name}"
-            if name.startswith(prefix) and name.endswith(".tmp"):
-                with contextlib.suppress(FileNotFoundError):
-                    if time.time() - os.lstat(path).st_mtime >= older:
-                        os.unlink(path)
+class _Draft:
+    """Turns writes into steps; each sees the files as the steps before it will leave them."""
+
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+        self._freed: set[str] = set()  # paths that an earlier step moves a file away from
+        self._touched: set[str] = set()
+        self.steps: list[Step] = []
+        self.writes: list[PlannedWrite] = []
+        self.skipped: list[tuple[str, str]] = []
+
+    def take(self, write: PlannedWrite) -> None:
+        """Add the step of a write, or record why it is skipped."""
+        try:
+            step = self._step(write)
+        except VaultmemError as error:
+            self.skipped.append((write.path or write.target, str(error)))
+            return
+        if step.path == step.target and step.new == step.old:
+            return
+        if step.path != step.target and step.path is not None:
+            self._freed.add(step.path)
+        self._touched.add(step.target)
+        self.steps.append(step)
+        self.writes.append(write)
+
+    def _step(self, write: PlannedWrite) -> Step:
+        path, target, vault = write.path, write.target, self._batches.vault
+        if target in self._touched or path in self._touched or path in self._freed:
+            raise NoteChangedError(f"{path or target} is already changed by this batch")
+        for place in (path, target):
+            if place is not None and self._batches.is_own(place):
+                refuse_links(vault, place)
+        old = None if path is None else newest(vault, path)
+        taken = target not in self._freed and on_disk(vault, target) is not None
+        if taken and (path is None or path.lower() != target.lower()):
+            raise NoteChangedError(f"{target} already exists; choose another name")
+        return Step(path, target, old, write.render(old), write.why)
+
+
+class _Run:
+    """Carries out one batch."""
+
+    def __init__(self, batches: Batches, header: Header, draft: _Draft) -> None:
+        self._batches = batches
+        self._writes = draft.writes
+        self._skipped = draft.skipped
+        self._left: set[int] = set()
+        self._batch = Batch(batches.next_number(), os.urandom(8).hex(), header, tuple(draft.steps))
+        batches.write(self._batch)
+
+    def carry_out(self, at: int) -> None:
+        """Carry out one step; if it raises, its file is where it was."""
+        step, vault = self._batch.steps[at], self._batches.vault
+        if step.path is None:
+            create(vault, step.target, step.new)
+        elif step.path == step.target:
+            self._edit(at)
+        else:
+            move(vault, step.path, step.target)
+            with OnError(lambda: self._move_back(at)):
+                self._edit(at)
+
+    def _move_back(self, at: int) -> None:
+        step = self._batch.steps[at]
+        with contextlib.suppress(VaultmemError):
+            move(self._batches.vault, step.target, step.path or step.target)
+
+    def _edit(self, at: int) -> None:
+        path = self._batch.steps[at].target
+        part = self._batches.is_own(path)
+        change(self._batches.vault, path, lambda data: self._render(at, data), part=part)
+
+    def _render(self, at: int, data: bytes) -> bytes:
+        """The new bytes of a step; after a concurrent edit they are rendered again and recorded first."""
+        step = self._batch.steps[at]
+        if data != step.old:
+            step = step._replace(old=data, new=self._writes[at].render(data))
+            steps = (*self._batch.steps[:at], step, *self._batch.steps[at + 1 :])
+            self._batch = self._batch._replace(steps=steps)
+            self._batches.write(self._batch)
+        return step.new
+
+    def leave(self, at: int, reason: str) -> None:
+        """Skip a step, with the reason."""
+        self._left.add(at)
+        step = self._batch.steps[at]
+        self._skipped.append((step.path or step.target, reason))
+
+    def stop(self, at: int) -> None:
+        """Stop before this step; if even that cannot be recorded, heal() continues from here."""
+        self._left.update(range(at, len(self._batch.steps)))
+        with contextlib.suppress(OSError):
+            self._batches.close(self._batch.number, len(self._batch.steps), self._left)
+
+    def outcome(self) -> Outcome:
+        """Close the batch and return its outcome."""
+        steps = self._batch.steps
+        try:
+            self._batches.close(self._batch.number, len(steps), self._left)
+        except OSError as error:
+            raise StateError(f"a batch cannot be recorded as done: {error.strerror}") from error
+        done = tuple(step for at, step in enumerate(steps) if at not in self._left)
+        return Outcome(self._batch.number if done else None, done, tuple(self._skipped))
+
+
+def _stops(error: VaultmemError) -> bool:
+    """Whether it is pointless to continue with the next file."""
+    cause = error.__cause__
+    return isinstance(error, StateError) or (isinstance(cause, OSError) and cause.errno in _STOPS)
+
+
+# One note.
 
 
 class _Seen(NamedTuple):
@@ -142,7 +229,7 @@ def create(root: str, path: str, data: bytes) -> None:
         raise NoteChangedError(exists)
     try:
         with anchored(root, new_path(root, path)) as target:
-            temp = _temp_beside(target)
+            temp = temp_beside(target)
             try:
                 _write_new(temp, data, 0o666)
                 take_name(temp, target)
@@ -194,14 +281,6 @@ def newest(root: str, path: str) -> bytes:
 # --- Internals
 
 
-def _temp_beside(target: str) -> str:
-    start = f"{os.path.dirname(target)}/{own_temps()}"
-    while True:
-        temp = f"{start}{next(_numbers)}.tmp"
-        if not os.path.lexists(temp):
-            return temp
-
-
 def _look(target: str) -> _Seen | None:
     """The current note; None while another program writes it."""
     data, stat, quiet = content(target, _WHOLE)
@@ -215,10 +294,10 @@ def _put(target: str, seen: _Seen, new: bytes, *, part: bool) -> bool:
             return False
         write_in_place(target, new)
         return True
-    temp = _temp_beside(target)
+    temp = temp_beside(target)
     try:
         _write_new(temp, new)
-        _dress(temp, seen.stat)
+        dress(temp, seen.stat)
         return _swap(target, temp, seen, new)
     finally:
         with contextlib.suppress(FileNotFoundError):
@@ -235,17 +314,17 @@ def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
     if late is None:
         return done
     _write_new(temp, late)
-    _dress(temp, seen.stat)
+    dress(temp, seen.stat)
     now = _look(target)
     if now is None or now.data != new:
-        _keep_beside(target, temp)
+        keep_beside(target, temp)
         return False
     put_back, later = _exchange(target, temp, now)
     if not put_back:
-        _keep_beside(target, temp)
+        keep_beside(target, temp)
     elif later is not None:
         _write_new(temp, later)
-        _keep_beside(target, temp)
+        keep_beside(target, temp)
     return False
 
 
@@ -275,7 +354,7 @@ def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
     exchange(temp, target)
     if not os.path.samestat(os.lstat(temp), ours):  # and replaced it by another one right after
         exchange(temp, target)
-        _keep_beside(target, temp)
+        keep_beside(target, temp)
     flush_names(os.path.dirname(target))
 
 
@@ -284,19 +363,6 @@ def _late_text(displaced: int, seen: _Seen) -> bytes | None:
     wait_for_writers(displaced, _AFTER)
     late = os.pread(displaced, os.fstat(displaced).st_size, 0)
     return None if late == seen.data else late
-
-
-def _keep_beside(target: str, temp: str) -> None:
-    """Keep the second of two concurrent writes that cannot be merged, under the name of a conflict copy."""
-    stem, ending = os.path.splitext(target)
-    for number in itertools.count(1):
-        stamp = f"{time.strftime('%Y%m%d%H%M')}" + (f"-{number}" if number > 1 else "")
-        try:
-            take_name(temp, f"{stem} (Conflicted copy vaultmem {stamp}){ending}")
-        except FileExistsError:
-            continue
-        flush_names(os.path.dirname(target))
-        return
 
 
 def _is_unchanged(target: str, seen: _Seen) -> bool:
@@ -321,14 +387,3 @@ def _write_new(path: str, data: bytes, mode: int = 0o600) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _dress(temp: str, stat: os.stat_result) -> None:
-    """Give the new file the owner, mode, attributes and creation time of the old one, as far as the disk has them."""
-    with contextlib.suppress(OSError):
-        os.chown(temp, stat.st_uid, stat.st_gid)
-    with contextlib.suppress(OSError):  # it stays readable by its owner only
-        os.chmod(temp, modes.S_IMODE(stat.st_mode))
-    if sys.platform == "darwin":  # an older modification time moves the birth; editors sort by it
-        os.utime(temp, (time.time(), stat.st_birthtime))
-        os.utime(temp)
