@@ -17,7 +17,7 @@ from vaultmem_languages.when_english_dates import IN_FIGURES, days_in_figures
 from vaultmem_languages.when_parts import Reading, Sense, day_of, merge
 from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
 
-_OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
+_OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:(?:at|by|before) )?")
 _CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
 _FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
@@ -61,10 +61,12 @@ def read(text: str, now: datetime) -> Phrase:
         if says and _is_apart(reading, used) and _counts(low, reading, used, repeats, now):
             spans.append((reading.start, reading.end))
     if main.sense.weak:  # 15:00 bis 16:00
-        clocks = [
-            (reading.start, reading.end) for reading in every if reading.sense.clock is not None
+        spans += [
+            (reading.start, reading.end)
+            for reading in every
+            if _is_apart(reading, used)
+            and (reading.sense.clock is not None or _touches(low, used, *reading[:2]))
         ]
-        spans += [span for span in clocks if span not in used]
     rest = quote(_join(text, sorted(spans)))
     task = _task(written, [*stood, len(written)], low, used)
     return Phrase(moment, " ".join(quote(used)), rest, (), task or when.absolute(written, now))
@@ -202,10 +204,10 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
 
 
 def _counts_alone(low: str, reading: Reading) -> bool:
-    """Whether a weak clock opens the words, or a part of the day, a day in figures or an hour after noon opens or ends
-    them: noon lunch, 晚上吃药, call Mum 12/25, call Bob 14:30."""
+    """Whether a weak clock opens the words, or a part of the day, a month, a day in figures or an hour after noon opens
+    or ends them: noon lunch, 晚上吃药, trip March 2027, call Mum 12/25, call Bob 14:30."""
     opens = reading.sense.clock is not None and _is_first(low, reading)
-    if reading.sense.part:
+    if reading.sense.part or reading.sense.grain == "month":
         return _stands_apart(low, reading)
     if reading.sense.dial == "open" and (reading.sense.clock or 0) >= _ONE_MEANING:
         return _stands_apart(low, reading)

@@ -57,6 +57,7 @@ _HOLIDAYS = {
     "国庆": 1001, "平安夜": 1224, "圣诞": 1225,
 }  # fmt: skip
 # Words after which "5号" and "三点" are not a day or a time.
+_NOT_A_MONTH = f"[{DIGITS}\\d底末初上中下旬的最第个天雨]"
 _NOT_A_NUMBER = "[线楼房院店门机文桌位球公车码选室馆厅井库铺口坑电]|柜|座|站|矿|舰|病|馆|人物"
 _NOT_A_CLOCK = (
     "[也都点儿没不小上下共式]|(?<=一点)[^钟半整]|建议|意见|要求|原因|理由|内容|重要|说明|问题|注意|好处"
@@ -106,6 +107,12 @@ def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(month=month, number=number)
 
 
+def _month_alone(match: re.Match[str], _: datetime) -> Sense | None:
+    """三月份, 3月: in a reminder, where it opens or ends the words."""
+    month = han_number(match["month"])
+    return Sense(month=month, grain="month", weak=True) if 1 <= month <= 12 else None
+
+
 def _month(match: re.Match[str], now: datetime) -> Sense | None:
     """下个月, 下月3号, 本月底, 下个月第一个周一."""
     start = month_after(now.date().replace(day=1), _WHICH_STEP[match["which"]])
@@ -121,8 +128,9 @@ def _period_end(match: re.Match[str], now: datetime) -> Sense | None:
     today = now.date()
     if match[0].startswith("年"):
         return Sense(day=calendar_day(today.year, 12, LAST), relative=True)
-    if match[0] == "月初":
-        return Sense(day=day_of(Sense(number=1), today), relative=True)
+    if match["start"]:
+        number = 15 if match["start"] == "月中" else 1
+        return Sense(day=day_of(Sense(number=number), today), relative=True)
     return Sense(day=calendar_day(today.year, today.month, LAST), relative=True)
 
 
@@ -298,9 +306,10 @@ RULES = rules(
      r"|的?年?(?P<end>[底末]))?)旬?"), _date),
     ((rf"(?P<month>{_N})月(?:份?(?:(?P<day>{_N})[日号]|的?(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬)))旬?"
      r"|(?P<digits>\d{1,2})(?![\d.个月]))"), _month_day),
+    (rf"(?P<month>{_N})月份?(?!{_NOT_A_MONTH})", _month_alone),
     (rf"(?P<which>{_WHICH})个?月(?!球|亮)的?(?:(?P<day>{_N})[日号]|(?P<place>[底末]|{_FIRST}|最后一天|中(?=旬))|{_NTH})?旬?",
      _month),
-    (rf"(?<![个\d岁正腊冬闰])(?:月底|月末|月{_FIRST}|年底|年末)", _period_end),
+    (rf"(?<![个\d岁正腊冬闰])(?:月底|月末|(?P<start>月{_FIRST}|月中(?!旬|国|午|秋|文))|年底|年末)", _period_end),
     ((rf"(?P<which>{_WHICH})一?个?{_WEEK}(?:的?{_WEEK}?(?P<day>{_DAY}){_NOT_A_DAY}|(?P<end>末))?"
      rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _week),
     ((rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
@@ -313,7 +322,7 @@ RULES = rules(
     ((r"(?<![今以之然最先])(?P<near>大大后|大后|后)天\u3000{0,2}(?![气晴空然性花培])"
      r"|(?<![聪说证文透发声表])(?P<soon>[今明昨])(?:[天日儿]\u3000?(?!头条|赋|才)|(?P<part>[早晨晚夜])上?)"
      r"|(?<![之以目从])(?P<past>大?前)天(?![气晴空真])"), _near_day),
-    ((rf"(?:差(?P<to>一刻|{_N}分))?(?P<hour>{_N})(?P<mark>点|时(?![候间常代刻髦光]))(?!{_NOT_A_CLOCK})"
+    ((rf"(?:差(?P<to>一刻|{_N}分))?(?P<hour>{_N})(?:[到至~-]{_N}(?=点))?(?P<mark>点|时(?![候间常代刻髦光]))(?!{_NOT_A_CLOCK})"
      rf"(?P<sharp>钟|整)?(?:(?P<quarter>半|[一三]刻)|(?P<minute>{_N})分|(?P<short>\d\d|[零〇二三四五]?[十零〇][{DIGITS}]?))?"
      rf"{_HOUR_UNTIL}"), _clock),
     (rf"{'|'.join(_PARTS)}|[早晚朝夜](?={_N}(?:[点时]|:\d\d))", _part),

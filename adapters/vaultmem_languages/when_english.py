@@ -38,8 +38,8 @@ from vaultmem_languages.when_words import (
 
 _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # other words: she sat, the sun
 _NOT_DAYS = ("dr. ", "mr. ", "ms. ", "mrs. ", "good ", "black ", "ash ", "palm ", "cyber ", "easter ")  # fmt: skip
-_UNIT = "(?P<unit{}>minute|min|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
-_UNITS = {"min": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}
+_UNIT = "(?P<unit{}>minute|min|m|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
+_UNITS = {"min": "minute", "m": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}
 
 
 def _delta(match: re.Match[str], now: datetime) -> Sense | None:
@@ -72,9 +72,9 @@ def _hours_and_minutes(match: re.Match[str], now: datetime) -> Sense | None:
 
 
 def _shift(match: re.Match[str], _: datetime) -> Sense | None:
-    """A week from (Monday), the day after (Dec 5), two days before (Christmas)."""
+    """A week from (Monday), a week (tomorrow), the day after (Dec 5), two days before (Christmas)."""
     days = {"day": 1, "week": 7, "fortnight": 14}[match["unit"]] * int(amount(match["n"] or "1"))
-    if match["which"] == "on" and match["unit"] == "day":
+    if match["which"] in {"on", None} and match["unit"] == "day":
         return None
     return Sense(shift=-days if match["which"] == "before" else days, weak=True)
 
@@ -129,6 +129,7 @@ def _is_day(match: re.Match[str]) -> bool:
 
 _DAY_ENDS = 18 * 60  # the working day, in minutes
 _STEPS = {"this": 0, "coming": 1, "next": 1, "last": -1}
+_FROM = frozenset({"from", "since", "starting", "beginning"})
 
 
 def _period(match: re.Match[str], now: datetime) -> Sense | None:
@@ -148,11 +149,19 @@ def _period(match: re.Match[str], now: datetime) -> Sense | None:
     return Sense(day=day, grain=grain, relative=True) if day else None
 
 
-def _month_of_year(match: re.Match[str], now: datetime) -> Sense | None:
-    """May next year, next year in May."""
-    start = _period_start(now, "year", _STEPS[match["which"] or match["whose"]])
-    day = start and calendar_day(start.year, month(match["of"] or match["month"]), 1)
-    return Sense(day=day, grain="month", relative=True) if day else None
+def _month(match: re.Match[str], now: datetime) -> Sense | None:
+    """In March, March 2027, May next year; by March only beside a day, or in a reminder."""
+    of, is_led = month(match["of"]), match["in"] is not None
+    year = match["year"] and int(match["year"])
+    if match["which"]:
+        year = now.year + _STEPS[match["which"]]
+    elif not is_led and not year and lead(match) not in DEADLINES | _FROM:
+        return None
+    weak = not (is_led or match["which"])
+    if not year:
+        return Sense(month=of, grain="month", weak=weak)
+    day = calendar_day(year, of, 1)
+    return Sense(day=day, grain="month", relative=bool(match["which"]), weak=weak) if day else None
 
 
 def _period_start(now: datetime, unit: str, step: int) -> date | None:
@@ -165,14 +174,14 @@ def _period_start(now: datetime, unit: str, step: int) -> date | None:
 
 
 def _edge(match: re.Match[str], now: datetime) -> Sense | None:
-    """End of next month, beginning of December, mid-January, end of the day."""
-    edge, unit = match["edge"] or "mid", match["unit"]
+    """End of next month, beginning of December, mid-January, early next week, late in March, end of the day."""
+    edge, unit = match["edge"] or match["part"], match["unit"]
     edge = "end" if edge.startswith("last") else edge
     if unit == "day":
         sure = edge == "end" and (not match["the"] or lead(match) in DEADLINES - {"on"})
         return Sense(clock=_DAY_ENDS) if sure else None
     if not unit:
-        number = {"end": LAST, "mid": 15, "middle": 15}.get(edge, 1)
+        number = {"end": LAST, "mid": 15, "middle": 15, "late": 21}.get(edge, 1)
         of = month(match["month"])
         if match["year"]:
             return Sense(day=calendar_day(int(match["year"]), of, number))
@@ -184,13 +193,14 @@ def _edge(match: re.Match[str], now: datetime) -> Sense | None:
         return None
     if edge == "end":
         return Sense(day=day_after(following, -1), relative=True)
-    middle = {"week": 2, "month": 14, "year": 181}[unit] if edge.startswith("mid") else 0
-    return Sense(day=day_after(begin, middle), relative=True)
+    days = {"mid": (2, 14, 181), "lat": (4, 20, 273)}.get(edge[:3], (0, 0, 0))
+    after = days[("week", "month", "year").index(unit)]
+    return Sense(day=day_after(begin, after), relative=True)
 
 
 def _short(match: re.Match[str], now: datetime) -> Sense | None:
-    """EOD, EOW, EOM, EOY."""
-    if match[0] in {"eod", "cob"}:
+    """EOD, close of business, EOW, EOM, EOY."""
+    if match[0] == "eod" or match[0].startswith("c"):
         return Sense(clock=_DAY_ENDS)
     following = _period_start(now, {"w": "week", "m": "month", "y": "year"}[match[0][2]], 1)
     return Sense(day=following and day_after(following, -1), relative=True) if following else None
@@ -229,8 +239,8 @@ _RULES = rules(
      rf"(?:\s?(?:and\s|,\s)?(?P<n2>\d{{1,3}}|{SPELLED})\s?{_UNIT.format(2)})?(?:'?\stime)?"
      rf"(?:\s(?P<after>from\s(?:now|today){END}|ago{END}))?"), _delta),
     (rf"(?:the\s)?(?:day\safter\stomorrow|day\sbefore\syesterday){END}", _near_day),
-    ((rf"(?:(?:the|(?P<n>{NUMBER}))\s)?(?P<unit>day|week|fortnight)s?\s(?P<which>from|after|before|on){END}"
-     r"(?=\s)(?!\snext)"), _shift),
+    ((rf"(?:(?:the|(?P<n>{NUMBER}))\s)?(?P<unit>day|week|fortnight)s?(?:\s(?P<which>from|after|before|on){END}"
+     rf"(?=\s)(?!\snext)|(?(n)(?=\s(?:today|tomorrow|{DAY_NAME}){END})|(?!)))"), _shift),
     (rf"(?:today|tonight|tomorrow|tmrw|tmr|yesterday|last\snight|this\s(?:morning|afternoon|evening))(?:'s)?{END}",
      _near_day),
     ((rf"(?:the\s)?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s"
@@ -239,23 +249,24 @@ _RULES = rules(
      rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?(?P<through>{DAY_NAME}){END})?"
      rf"(?:(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})|\sin\s(?P<weeks>{NUMBER})\sweeks?(?!\s(?:of|from)){END})?"),
      _named_day),
-    ((rf"(?:in\s)?(?P<of>{MONTH_NAME})\s(?:of\s)?(?P<which>this|next|last|coming)\syear{END}"
-     rf"|(?P<whose>this|next|last|coming)\syear,?\sin\s(?P<month>{MONTH_NAME}){END}"), _month_of_year),
+    ((rf"(?P<in>in\s)?(?P<of>{MONTH_NAME})(?:\s(?:of\s)?(?P<which>this|next|last|coming)\syear{END}|{YEAR})"
+     r"(?!\s?\d)"), _month),
     ((rf"(?P<which>this|next|last|coming)\s(?P<unit>weekend|week|month|year)(?:'s)?{END}"
      rf"|(?:the\s)?(?P<skipped>week|month|year)\safter\snext{END}"
      rf"|(?<=the\s)(?P<the>weekend){END}"), _period),
-    ((r"(?:the\s)?(?:(?P<edge>end|last\sday|beginning|start|middle)\sof\s|(?P<mid>mid)[\s-]?)"
+    ((r"(?:the\s)?(?:(?P<edge>end|last\sday|beginning|start|middle)\sof\s|(?P<part>mid|early|late)(?:[\s-]|\sin\s)?)"
      rf"(?P<the>the\s)?(?:(?:(?P<which>this|next|last)\s)?(?P<unit>day|week|month|year){END}"
      rf"|(?P<month>{MONTH_NAME}){YEAR})"), _edge),
-    (rf"(?:cob|eo[dwmy]){END}", _short),
+    (rf"(?:cob|close\sof\sbusiness|eo[dwmy]){END}", _short),
 )  # fmt: skip
 RULES = [*FIGURES, *REPEATS, *MONTH_DAYS, *_RULES, *NUMBERS, *CLOCKS]
 STARTS = frozenset(
     f"""{SPELLED.replace("|", " ")} a an ago the in within half at around about by before until from every each on
     this next last past coming today tonight tomorrow tmrw tmr yesterday day week fortnight month year weekend
     weekday weekdays weekends workday workdays working business end beginning start middle mid
-    cob eod eow eom eoy daily nightly weekly bi biweekly fortnightly monthly quarterly yearly annually
+    early late cob close first eod eow eom eoy daily nightly weekly bi biweekly fortnightly monthly quarterly yearly
+    annually
     {" ".join(ORDINAL_WORDS)} christmas new halloween valentine quarter noon midday midnight
-    morning afternoon evening night""".split()
+    morning afternoon evening night mornings afternoons evenings nights""".split()
 )
 NAMES = lazy(rf"(?:{DAY_NAME}s?|{MONTH_NAME}|mid[a-z]*)")

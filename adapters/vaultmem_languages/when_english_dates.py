@@ -188,8 +188,8 @@ def _words(match: re.Match[str], _: datetime) -> Sense | None:
     hour, step = int(amount(match["hour"])), match["step"]
     minute = {"half": 30, "quarter": 15}.get(step or "", 0) or (int(amount(step)) if step else 0)
     if match["way"] in {"to", "til", "till"}:
-        if step not in {"half", "quarter"} and lead(match) not in _LEADS:
-            return None  # ten to fifteen people
+        if step not in {"half", "quarter"} and lead(match) not in _LEADS - {"from"}:
+            return None  # ten to fifteen people, from 5 to 6
         hour, minute = (hour or 12) - 1 or 12, 60 - minute
     return _sense(hour, minute, match["half"])
 
@@ -198,7 +198,7 @@ def _two_numbers(match: re.Match[str], _: datetime) -> Sense | None:
     """At five thirty, at seven forty-five."""
     return _sense(
         int(amount(match["hour"])),
-        sum(int(amount(word)) for word in re.split(r"[\s-]", match["minute"])),
+        int(amount(match["minute"])),
         match["half"],
     )
 
@@ -216,6 +216,14 @@ def _beside_a_day(match: re.Match[str], _: datetime) -> Sense | None:
     return _sense(int(amount(match["hour"])), 0, None, weak=True)
 
 
+def _range(match: re.Match[str], _: datetime) -> Sense | None:
+    """9-10, 5 to 6, from 10 to 2: the first of the two, beside a day; before a word in the plural, a number."""
+    hour, until = int(match["hour"]), int(match["until"])
+    hours = until - hour if max(hour, until) > 12 else (until - hour) % 12
+    sense = _sense(hour, 0, None, weak=not match["sharp"]) if until <= 24 else None
+    return sense if 1 <= hours <= _LONGEST_RANGE else None
+
+
 def _oclock(match: re.Match[str], _: datetime) -> Sense | None:
     return _sense(int(amount(match["hour"])), 0, match["half"])
 
@@ -230,9 +238,10 @@ def _named_day(match: re.Match[str], _: datetime) -> Sense | None:
 def _part(match: re.Match[str], _: datetime) -> Sense | None:
     word = match[1]
     led = lead(match) == "me"  # remind me in the evening
-    return Sense(part="evening" if word == "night" else word, weak=not led)
+    return Sense(part={"night": "evening", "first thing": "morning"}.get(word, word), weak=not led)
 
 
+_LONGEST_RANGE = 9  # hours
 _MEASURE = (
     r"(?:o'?clock|[ap]\.?m(?![a-z])|(?:-|to|until)\s?\d|min|hour|hr|dollars?|euros?|pounds?|cents?|bucks|percent|per\s|%|people|places?|degrees?|points?|years?|miles?|km|kg"
     r"|mph|times|€|£|\$|of\s)"
@@ -240,16 +249,18 @@ _MEASURE = (
 CLOCKS = rules(
     ((r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?:\s?(?P<first_half>am|pm))?"
      rf"(?:\s?(?:-|to|until)\s?(?P<until>\d{{1,2}})(?:[:.]\d\d)?)?{_HALF}"), _half_day),
-    (r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?!:?\d|%)(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d)?",
+    (r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?!:?\d|%)(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d|\s?-\s?\d{1,2}(?![\d:]|\.\d))?",
      _clock_figures),
     ((rf"(?:a\s)?(?P<step>half|quarter|(?:twenty[\s-])?five|ten|twenty|5|10|20|25)\s(?:minutes?\s)?"
      rf"(?P<way>past|to|till?)\s(?P<hour>{_HOUR}){END}(?:{_HALF})?"), _words),
     ((rf"(?:at|around|about|by|before|until|from)\s(?P<hour>{SPELLED})\s"
      rf"(?P<minute>fifteen|(?:twenty|thirty|forty|fifty)(?:[\s-]five)?){END}(?:{_HALF})?"), _two_numbers),
-    (rf"(?P<hour>{_HOUR})\s?o'?clock{END}(?:{_HALF})?", _oclock),
+    (rf"(?P<hour>{_HOUR})(?:\s?o'?clock|-?ish){END}(?:{_HALF})?", _oclock),
+    ((r"(?:from\s)?(?P<hour>\d{1,2})\s?(?:-|to|until|till)\s?(?P<until>\d{1,2})(?P<sharp>\s?o'?clock)?"
+     rf"(?![:%/€£$-]?\d|[a-z%€£$]|[.,]\d|\s?{_MEASURE}|\s[a-z]+(?<!s)s{END}|[\u4e00-\u9fff])"), _range),
     ((rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
-     rf"(?!:?\d|[%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
-    (rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})", _beside_a_day),
+     rf"(?!:?\d|[%/a-z]|[.,]\d|-[a-z])(?:\s?-\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
+    (rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|-[a-z]|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})", _beside_a_day),
     (rf"(noon|midday|midnight){END}", _named_day),
-    (rf"(?:in\sthe\s|(?<!good\s))(morning|afternoon|evening|night){END}", _part),
+    (rf"(?:in\sthe\s|(?<!good\s))(morning|afternoon|evening|night|first\sthing){END}", _part),
 )  # fmt: skip

@@ -72,8 +72,11 @@ def _workdays(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _every_part(match: re.Match[str], _: datetime) -> Sense | None:
-    part = match["part"]
-    return Sense(repeat=Repeat("day"), part="evening" if part == "night" else part)
+    """Every morning, Sunday evenings, on weekday mornings."""
+    part, kind = match["part"], match["kind"]
+    days = (5, 6) if kind == "weekend" else _WORKDAYS if kind else _days(match["days"] or "")
+    repeat = Repeat("week", 1, days) if days else Repeat("day")
+    return Sense(repeat=repeat, part="evening" if part == "night" else part)
 
 
 def _plural(match: re.Match[str], _: datetime) -> Sense | None:
@@ -112,20 +115,21 @@ REPEATS = rules(
      rf"(?:every|each|(?(every)the|(?!)))\smonth{END}"), _nth_weekday),
     ((rf"(?:the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|last(?=\sday)|first(?=\sday))(?:\sday)?\sof\s(?:every|each)"
      rf"\smonth{END}"), _day_of_month),
-    ((rf"every\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?:\s(?:day\s)?of\s(?:the|each|every)\smonth{END})?"
-     r"(?=\s*(?:$|[\n,.;!?]|at\s))"), _day_of_month),
+    ((rf"every\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?:\s(?:day\s)?of\s(?:the|each|every)\smonth{END}"
+     r"|(?=\s*(?:$|[\n,.;!?]|at\s)))"), _day_of_month),
     (rf"every\s(?P<number>{'|'.join(ORDINAL_WORDS)}|last)(?:\sday)?\sof\s(?:the|each|every)\smonth{END}",
      _day_of_month),
     (rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}", _day_of_year),
     (rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}", _nth_weekday),
     ((rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>(?:last|first)(?=\sday)|\d{{1,2}}(?:st|nd|rd|th)(?!\s?{DAY_NAME}))"
      rf"(?:\sday)?{END}"), _day_of_month),
+    ((rf"(?:(?:every|each)\s|in\sthe\s(?=\w+s)|(?:on\s)?(?:(?P<days>{_LIST})|(?P<kind>week(?:day|end)))\s(?=\w+s))"
+     rf"(?P<part>morning|afternoon|evening|night)s?{END}"), _every_part),
     ((rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s|(?:(?P<many>\d{{1,2}}|other|second|{SPELLED})\s)?"
      rf"weeks?\son\s)?(?P<days>{_LIST})"), _every_day_of_week),
     ((rf"(?:every|each)\s(?:(?P<n>other|second|alternate|\d{{1,2}}|{SPELLED})\s)?"
      rf"(?P<unit>day|week|fortnight|month|quarter|year)s?{END}(?!\sof)"), _every_unit),
     (rf"(?P<lead>(?:every|each|on)\s)?(?P<days>(?:week|work|working\s|business\s)days?|weekends?){END}", _workdays),
-    (rf"(?:every|each)\s(?P<part>morning|afternoon|evening|night){END}", _every_part),
     (rf"(?P<on>on\s)?(?!(?:tues|weds|thurs){END})(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})",
      _plural),
     (rf"(bi-weekly|{'|'.join(_ADVERBS)}){END}", _adverb),

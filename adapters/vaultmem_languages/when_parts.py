@@ -62,7 +62,8 @@ class Sense(NamedTuple):
     @property
     def dated(self) -> bool:
         """Whether it says anything about the day."""
-        return not (self.day is None and self.weekday is None and self.number is None)
+        parts = self.day, self.weekday, self.number, self.month
+        return any(part is not None for part in parts)
 
 
 class Reading(NamedTuple):
@@ -151,10 +152,13 @@ def nth_weekday(first: date, weekday: int, nth: int) -> date | None:
 
 
 def day_of(sense: Sense, today: date) -> date | None:
-    """The day of a sense: a date without a year is the next one, a bare weekday the next after today."""
+    """The day of a sense: a date without a year is the next one, a bare weekday the next after today, and a month
+    begins with its first day, even if that is past."""
     day = sense.day
     if not day and sense.number is not None:
         day = _next_number(sense.month, sense.number, today)
+    elif not day and sense.month is not None:
+        day = _next_number(sense.month, 1, today.replace(day=1))
     elif not day and sense.weekday is not None:
         day = day_after(today, (sense.weekday - today.weekday() - 1) % 7 + 1)
     return day_after(day, sense.shift) if day and sense.shift else day
@@ -198,7 +202,7 @@ def _dates(first: Sense, second: Sense) -> Sense | None:
     if not (first.dated and second.dated):
         return first if first.dated else second
     for one, other in ((first, second), (second, first)):
-        if one.day and one.grain != "day":
+        if one.grain != "day":
             return _within(one, other)
     if first.weekday is not None and second.number and not second.weak:  # Monday the 30th
         return second
@@ -210,18 +214,19 @@ def _dates(first: Sense, second: Sense) -> Sense | None:
 
 
 def _within(period: Sense, other: Sense) -> Sense | None:
-    """A weekday of a week, a day of a month, a date of a year."""
-    start = period.day
-    assert start
-    day: date | None = None
+    """A weekday of a week, a day of a month, a date or a month of a year."""
+    start, day = period.day, None
+    if start is None:
+        is_day = other.number and other.month is None
+        return Sense(month=period.month, number=other.number) if is_day else None
     if period.grain == "week" and other.weekday is not None:
         first = monday(start)
         day = first and day_after(first, other.weekday)
     elif period.grain == "month" and other.number and other.month is None:
         day = calendar_day(start.year, start.month, other.number)
-    elif period.grain == "year" and other.number and other.month:
-        day = calendar_day(start.year, other.month, other.number)
-    return Sense(day=day, relative=period.relative) if day else None
+    elif period.grain == "year" and other.month:
+        day = calendar_day(start.year, other.month, other.number or 1)
+    return Sense(day=day, grain=other.grain, relative=period.relative) if day else None
 
 
 def _merge_repeats(rule: Sense, other: Sense) -> Sense | None:
@@ -234,8 +239,8 @@ def _merge_repeats(rule: Sense, other: Sense) -> Sense | None:
         return Sense(repeat=rule.repeat._replace(weekdays=day_range(other.weekday, last)))
     if rule.repeat[:2] == ("day", 1) and other.weekday is not None and other.through is not None:
         return Sense(repeat=Repeat("week", 1, day_range(other.weekday, other.through)))
-    if rule.repeat.unit == ("year" if other.month else "month") and other.number:
-        return Sense(repeat=rule.repeat, month=other.month, number=other.number)
+    if rule.repeat.unit == ("year" if other.month else "month") and (other.number or other.month):
+        return Sense(repeat=rule.repeat, month=other.month, number=other.number or 1)
     return None
 
 

@@ -186,9 +186,10 @@ def han_number(text: str | None) -> int:
 
 
 def amount(word: str) -> float:
-    """The number of "3", "1.5", "three", "an"."""
-    word = " ".join(word.split())
-    return float(_NUMBERS[word]) if word in _NUMBERS else float(word)
+    """The number of "3", "1.5", "three", "twenty-five", "an"."""
+    words = " ".join(word.split())
+    parts = [words] if words in _NUMBERS else re.split("[ -]", words)
+    return sum(float(_NUMBERS.get(part, part)) for part in parts)
 
 
 def figures(word: str) -> str:
