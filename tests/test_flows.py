@@ -4,12 +4,16 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
 from tests.agent_run import PATCHED, agent_on
+from tests.cli_run import ran
 from tests.test_docs import DESIGN, ROOT, text_of
+from vaultmem.search.keyword_search import KeywordSearcher
+from vaultmem.vault import write
 
 # Records which module of ours calls which, the calls of libraries in between left out; each pair once, at once.
 RECORD = """
@@ -55,15 +59,6 @@ def is_module(node: str) -> bool:
     return any((ROOT / folder / f"{node}.py").exists() for folder in ("vaultmem", "adapters"))
 
 
-def run(words: list[str], vault: Path, flows: Path) -> set[tuple[str, str]]:
-    """Run a command that records. Returns all pairs recorded so far."""
-    command = [sys.executable, "-c", PATCHED.format(recorded()), *words, "--vault", str(vault)]
-    environ = {**os.environ, "FLOWS": str(flows), "VAULTMEM_EMBEDDING_MODEL": "off"}
-    subprocess.run(command, env=environ, check=True, capture_output=True)
-    lines = (line.split() for line in flows.read_text("utf-8").splitlines())
-    return {(caller, called) for caller, called in lines}
-
-
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
     """The pairs of modules of which one calls the other, from the start of an agent to a search and a write."""
@@ -75,8 +70,13 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
         agent.watches()
         (vault / "Rope.md").write_text("The rope hangs in the shed.\n", encoding="utf-8")
         agent.finds("rope", "Rope.md")
-        run(["search", "tea"], vault, flows)
-        return run(["write", "Anne prefers oat milk"], vault, flows)
+        for words in (["search", "tea"], ["write", "Anne prefers oat milk"]):
+            code = PATCHED.format(recorded())
+            run = [sys.executable, "-c", code, *words, "--vault", str(vault)]
+            environ = {**os.environ, "FLOWS": str(flows), "VAULTMEM_EMBEDDING_MODEL": "off"}
+            subprocess.run(run, env=environ, check=True, capture_output=True)
+    lines = (line.split() for line in flows.read_text("utf-8").splitlines())
+    return {(caller, called) for caller, called in lines}
 
 
 @pytest.mark.parametrize("title", ["\nA search", "\nFrom a saved note", "\nFrom `write`"])
@@ -93,19 +93,42 @@ def test_a_diagram_leaves_no_module_out_between_two(
             assert one in seen
 
 
+PASSING_ON = {"api/methods", "api/memory_vault"}  # they call what they are passed
+
+
 @pytest.mark.parametrize(
-    ("words", "last", "most"),
-    [(["search", "tea"], "search/keyword_search", 5), (["write", "oats"], "vault/write", 6)],
+    ("words", "last", "files"),
+    [
+        (
+            "search tea",
+            (KeywordSearcher, "sized"),
+            "cli commands/search_views api/vault search/search",
+        ),
+        (
+            "write oats",
+            (write, "take_name"),
+            "cli api/rpc operations/writing memories/store vault/write",
+        ),
+    ],
 )
 def test_without_an_agent_a_command_crosses_few_files(
-    tmp_path: Path, words: list[str], last: str, most: int
-) -> None:
-    """The shortest way through the calls; that of a write has api/methods, which only passes it on."""
-    (tmp_path / "vault/.obsidian").mkdir(parents=True)
-    (tmp_path / "vault/Tea.md").write_text("Green tea, ten grams.\n", encoding="utf-8")
-    pairs = run(words, tmp_path / "vault", tmp_path / "flows")
-    reached, crossed = {"cli"}, 1
-    while last not in reached:
-        reached |= {called for caller, called in pairs if caller in reached}
-        crossed += 1
-    assert crossed <= most
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, last: tuple[object, str], files: str
+) -> None:  # fmt: skip
+    crossed: list[str] = []
+    work = getattr(*last)
+
+    def noted(*args: object) -> object:
+        ours = (Path(frame.filename) for frame in traceback.extract_stack())
+        names = (
+            path.relative_to(ROOT / "vaultmem").with_suffix("")
+            for path in ours
+            if path.is_relative_to(ROOT / "vaultmem")
+        )
+        crossed.extend(dict.fromkeys(name.as_posix() for name in names))
+        return work(*args)
+
+    monkeypatch.setattr(*last, noted)
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / "Tea.md").write_text("Green tea, ten grams.\n", encoding="utf-8")
+    assert ran(*words.split(), "--vault", str(tmp_path)).code == 0
+    assert [name for name in crossed if name not in PASSING_ON] == files.split()
