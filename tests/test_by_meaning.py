@@ -7,7 +7,7 @@ import pytest
 from tests.agent_run import agent_on, until
 from tests.cli_run import on, ran
 from vaultmem import Filter, Vault
-from vaultmem.search import at_once
+from vaultmem.search import model_vectors
 
 QUESTION = "python CLI preferences"
 NO_WORDS = "no note has these words; the results are the nearest in meaning"
@@ -84,7 +84,7 @@ def test_what_was_just_written_comes_before_what_resembles_it(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although only it has no vector yet; also if a search has no time to embed it."""
-    monkeypatch.setattr(at_once, "MOST", 0)
+    monkeypatch.setattr(model_vectors, "AT_ONCE", 0)
     for name in ("brovix", "calumet", "dorvane", "estrilo", "fandrel", "gwimbo"):
         opened.write(f"The {name} valve is in the cellar")
     opened.sync()

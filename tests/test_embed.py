@@ -19,7 +19,7 @@ from vaultmem.embedding import bert, embed, minilm, wordpieces
 from vaultmem.embedding import models as other_models
 from vaultmem.embedding.embed import BATCH_TOKENS, Embedder, cut_batches
 from vaultmem.embedding.models import Model, resolve_model
-from vaultmem.embedding.unigram import Unigram
+from vaultmem.embedding.multilingual import Unigram
 from vaultmem.errors import ModelError
 from vaultmem.text.values import normalize_text
 

@@ -19,7 +19,7 @@ from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.notes.dialects import open_rulebook
 from vaultmem.progress import Silent
-from vaultmem.search import at_once
+from vaultmem.search import model_vectors
 from vaultmem.search.query import Ask
 from vaultmem.search.semantic import Done, Meaning
 from vaultmem.vault import files as store_vault
@@ -202,12 +202,12 @@ def parts(boilers: Vault) -> list[set[str]]:
 def test_the_best_blocks_get_their_vectors_within_the_search(
     boilers: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(at_once, "CAP", 1e9)
-    monkeypatch.setattr(at_once, "MOST", 5)
+    monkeypatch.setattr(model_vectors, "AT_ONCE_WITHIN", 1e9)
+    monkeypatch.setattr(model_vectors, "AT_ONCE", 5)
     parts(boilers)
     store = boilers.searcher().meaning().store
     assert len(store) == 6
-    monkeypatch.setattr(at_once, "MOST", 1_000)
+    monkeypatch.setattr(model_vectors, "AT_ONCE", 1_000)
     assert all("meaning" in part for part in parts(boilers))
     assert len(store) >= 1 + BOILERS
     assert boilers.embed().blocks == 0
@@ -222,7 +222,7 @@ def test_it_ends_before_the_time_is_over(boilers: Vault, step: float, done: int)
         blocks_of(searcher.catalog.db.execute("SELECT note, ordinal FROM blocks")), 1.0
     )
     ticks = count(0, step)
-    assert at_once.embed_best(meaning, searcher.catalog, scores, lambda: next(ticks)) == done
+    assert model_vectors.embed_best(meaning, searcher.catalog, scores, lambda: next(ticks)) == done
 
 
 def blocks_of(rows: Iterator[tuple[int, int]]) -> list[int]:
@@ -234,7 +234,10 @@ def blocks_of(rows: Iterator[tuple[int, int]]) -> list[int]:
 def test_a_model_that_is_not_loaded_is_not_waited_for(boilers: Vault) -> None:
     searcher = boilers.searcher()
     blocks = blocks_of(searcher.catalog.db.execute("SELECT note, ordinal FROM blocks"))
-    assert at_once.embed_best(searcher.meaning(), searcher.catalog, dict.fromkeys(blocks, 1.0)) == 0
+    assert (
+        model_vectors.embed_best(searcher.meaning(), searcher.catalog, dict.fromkeys(blocks, 1.0))
+        == 0
+    )
     assert not searcher.meaning().is_loaded()
 
 

@@ -230,7 +230,7 @@ def test_each_step_can_be_switched_off_and_says_so(
     assert "/nowhere is not a reranker" in found["remarks"][-1]
     assert found["memories"]
     monkeypatch.setattr(
-        "vaultmem.embedding.rerank.Reranker.scores",
+        "vaultmem.embedding.models.Reranker.scores",
         lambda _self, _question, texts: [9.0 if "bar" in text else -9.0 for text in texts],
     )
     alone = ["meaning", "preferences"]

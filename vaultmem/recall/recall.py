@@ -33,7 +33,7 @@ from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
-    from vaultmem.embedding.rerank import Reranker
+    from vaultmem.embedding.models import Reranker
     from vaultmem.recall.recall_candidate import Similarities
     from vaultmem.recall.recall_text import RecallReport
 
@@ -112,7 +112,7 @@ class Recaller:
         models = str(store.state.models_folder())
         self.reranker: Reranker | None = None
         if setting != "off":
-            from vaultmem.embedding.rerank import Reranker
+            from vaultmem.embedding.models import Reranker
 
             self.reranker = Reranker(setting, models, threads)
         self._unread: list[tuple[str, dict[str, int]]] = []  # reads by viewer, not counted yet

@@ -3,7 +3,9 @@ close they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import contextlib
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -13,18 +15,23 @@ from numpy.typing import NDArray
 from vaultmem.embedding.embed import TextEmbedder
 from vaultmem.embedding.minilm import MEAN
 from vaultmem.embedding.models import Model
+from vaultmem.errors import StateError
 from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.notes.blocks import text_hash
+from vaultmem.notes.dialects import open_rulebook
 from vaultmem.progress import Progress
 from vaultmem.search import rank
+from vaultmem.search.publish import text_at
+from vaultmem.vault.files import Root
 from vaultmem.vectors.exact import Allowed
 from vaultmem.vectors.vectors import VectorStore, open_index
 
 if TYPE_CHECKING:
     from vaultmem.search.seats import Seats
+    from vaultmem.search.semantic import Meaning
     from vaultmem.vectors.shared_index import Mirror
 
 FIRST_BLOCKS = 32
@@ -335,3 +342,52 @@ def similarities(
         left = {place: left[place] for place in left.keys() - set(places)}
     rows: list[list[float]] = cosines.tolist()
     return None if left else rows
+
+
+# Keyword results without a vector are embedded during the search, within a short time limit: the first embedding of a
+# large vault takes minutes, and people search for what they are working on.
+
+AT_ONCE_WITHIN = 0.15  # seconds
+AT_ONCE = 32  # best blocks by words: more do not fit into the time
+
+
+def embed_best(
+    meaning: Meaning,
+    catalog: Catalog,
+    scores: Mapping[int, float],
+    now: Callable[[], float] = time.monotonic,
+) -> int:
+    """Embed the best blocks by words that have no vector, as far as time allows. Returns how many.
+
+    Only with a loaded model of this process: a service has its own pace, and sees no private note.
+    """
+    begun = now()
+    if not (meaning.embedder.is_local and meaning.is_loaded()):
+        return 0
+    best = sorted(scores, key=lambda block: -scores[block])[:AT_ONCE]
+    done = 0
+    last = longest = now() - begun
+    for digest, text in _texts_of(meaning, catalog, meaning.lacking(catalog, best)):
+        with contextlib.suppress(StateError):  # nothing can be written
+            part = meaning.part_of(text)
+            part.store.append([digest], part.embedder.embed([text]))
+            done += 1
+        last, longest = now() - begun, max(longest, now() - begun - last)
+        if last + longest > AT_ONCE_WITHIN:
+            break
+    return done
+
+
+def _texts_of(
+    meaning: Meaning, catalog: Catalog, lacking: Mapping[int, bytes]
+) -> Iterator[tuple[bytes, str]]:
+    """The current texts of blocks, each with its hash; changed ones are left out."""
+    if not lacking:
+        return
+    rules = open_rulebook(Root(meaning.folder), meaning.dialect)
+    paths = catalog_read.paths_of(catalog, {block >> ORD_BITS for block in lacking})
+    for block, digest in lacking.items():
+        path = paths.get(block >> ORD_BITS, "")
+        text = text_at(rules, meaning.folder, path, meaning.cap, digest) if path else ""
+        if text:
+            yield digest, text

@@ -296,7 +296,7 @@ class Searcher:
             )
         meaning.load()
         if not ask.is_quick:
-            from vaultmem.search.at_once import embed_best  # already loaded with the vectors
+            from vaultmem.search.model_vectors import embed_best  # already loaded with the vectors
 
             embed_best(meaning, self.catalog, keyword)
         query = question.query
