@@ -119,17 +119,37 @@ def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
         assert bool(no_better) == ("meaning, not embedded yet" in ranking.ranked(block).parts)
 
 
+linked_notes = st.dictionaries(st.integers(0, 20), st.sets(st.integers(0, 25), min_size=1))
+
+
+@given(keyword=scored, links=linked_notes)
+def test_a_link_lifts_the_best_block_of_its_target_but_not_up_to_the_block_that_links(
+    keyword: dict[int, float], links: dict[int, set[int]]
+) -> None:
+    def targets(blocks: list[int]) -> dict[int, set[int]]:
+        return {block: links[block >> ORD_BITS] for block in blocks if block >> ORD_BITS in links}
+
+    ranking = rank.Ranking(keyword, {}, rank.Facts(links=targets))
+    best = sorted(keyword, key=lambda block: (-keyword[block], block))[: rank.LINKING]
+    for block, own in keyword.items():
+        linking = [keyword[one] for one in best if block >> ORD_BITS in targets([one]).get(one, ())]
+        highest = max(linking, default=0.0)
+        lift = ranking.ranked(block).parts.get("linked", 0.0)
+        assert 0 <= lift <= rank.LINK_SHARE * highest
+        assert not lift or own + lift <= rank.LINK_BOUND * highest + 1e-9
+
+
 def test_every_part_of_a_score_is_explained_in_words() -> None:
     near = rank.Closeness(0.5, 0.5, 0.5)
+    facts = rank.Facts({0}, {1: 10, 2: ASKS}, around={1: 1.0}, words=0.7, links=lambda _: {5: {1}})
+    linked, linking = 1 << ORD_BITS, 5
     ranking = rank.Ranking(
-        {1: 4.0, 2: 3.0, 3: 5.0},
-        {1: near, 2: near},
-        rank.Facts({0}, {1: 10, 2: ASKS}, around={1: 1.0}, words=0.7),
+        {1: 4.0, 2: 3.0, 3: 5.0, linking: 9.0, linked: 1.0}, {1: near, 2: near}, facts
     )
-    names = {name for block in (1, 2, 3) for name in ranking.ranked(block).parts}
+    names = {name for block in (1, 2, 3, linked) for name in ranking.ranked(block).parts}
     assert {
         "length", "short question", "words around it", "less for words", "conflict copy",
-        "meaning, not embedded yet",
+        "meaning, not embedded yet", "linked",
     } < names  # fmt: skip
     assert names <= search_views._PARTS.keys()
 

@@ -141,3 +141,17 @@ def test_the_day_that_is_asked_for_comes_first(vault: Path, write: Write) -> Non
         write(f"2025-03-{day:02}.md", "We repaired the roof and had soup.")
     assert paths(vault, "What did we do to the roof on 12 March 2025?")[0] == "2025-03-12.md"
     assert paths(vault, "2025-03-19")[0] == "2025-03-19.md"
+
+
+def test_the_note_that_a_passage_leads_to_follows_the_passage(opened: Vault, write: Write) -> None:
+    write("Diary.md", "The man who cleans our chimney every autumn is [[Kovacs]], and he is cheap.")
+    write("Kovacs.md", "Telephone 555 2368, cash only. Not in the autumn holidays.")
+    for number in range(12):
+        write(f"{number}.md", f"Every autumn the man next door rakes {number} heaps of leaves.")
+    opened.sync()
+    question = "which man cleans the chimney every autumn"
+    first, second, *rest = opened.search(question)
+    assert (first.path, second.path) == ("Diary.md", "Kovacs.md")
+    assert second.parts["linked"] > 0
+    assert not any("linked" in result.parts for result in [first, *rest])
+    assert not any("linked" in result.parts for result in opened.search("autumn man"))

@@ -66,6 +66,8 @@ _PLACES = f"""SELECT '[' || ifnull(group_concat({_PLACE} || ',' || ifnull(n.prop
     FROM {_WANTED} {_NOTES}"""  # noqa: S608 - own text
 _RANGE = "json_array(w.value, b.line, b.end_line)"
 _RANGES = f"SELECT json_group_array({_RANGE}) FROM {_WANTED}"  # noqa: S608 - own text
+_TARGETS = f"""SELECT json_group_array(json_array(w.value, l.target)) FROM {_WANTED} CROSS JOIN links l
+    ON l.source = b.note AND l.line BETWEEN b.line AND b.end_line AND l.target != b.note"""  # noqa: S608 - own text
 _SIZES = f"SELECT json_group_array(json_array(w.value, b.size)) FROM {_WANTED}"  # noqa: S608 - own text
 
 # Two queries of data stored together: six times as fast as returning all names.
@@ -95,6 +97,14 @@ def line_ranges(catalog: Catalog, blocks: Iterable[int]) -> dict[int, tuple[int,
     """The first and last lines of blocks, by their numbers; missing ones are left out."""
     rows: list[list[int]] = _one_answer(catalog, _RANGES, json.dumps(list(blocks)))
     return {block: (line, end) for block, line, end in rows}
+
+
+def targets(catalog: Catalog, blocks: Iterable[int]) -> dict[int, set[int]]:
+    """The other notes that blocks link to, by the blocks' numbers; those without are left out."""
+    result: dict[int, set[int]] = {}
+    for block, target in _one_answer(catalog, _TARGETS, json.dumps(list(blocks))):
+        result.setdefault(block, set()).add(target)
+    return result
 
 
 def _one_answer(catalog: Catalog, statement: str, *values: str) -> Any:

@@ -76,6 +76,11 @@ class Candidate(NamedTuple):
         asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
         return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= words)
 
+    @property
+    def extra(self) -> float:
+        """The points for its length, and for links to it: these do not make it an answer."""
+        return self.parts.get("length", 0.0) + self.parts.get("linked", 0.0)
+
     def scored(self, score: float, **parts: float) -> Candidate:
         """A copy with another score and its parts."""
         return self._replace(score=score, parts={**self.parts, **parts})
@@ -222,12 +227,12 @@ def only_in(other: Criteria, items: Iterable[Candidate], criteria: Criteria) -> 
 
 
 def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
-    """Candidates that share a content word with the question or are close in meaning, and are not much worse than the
-    best that is not an echo, ignoring length. Something always ranks first; that alone does not make it an answer."""
+    """Candidates that share a content word with the question or are close in meaning, and are, without extra points,
+    not much worse than the best that is not an echo. Something always ranks first; that alone is no answer."""
     results = [item for item in candidates if item.shares or _is_near(item)]
     results = [result for result in results if not result.lacks] or results
     judged = [result for result in results if "similarity" in result.parts]
-    fits = {id(item): item.score - item.parts.get("length", 0.0) for item in judged}
+    fits = {id(item): item.score - item.extra for item in judged}
     words = _words(question)
     answers = [fits[id(item)] for item in judged if not item.echoes(words)] or fits.values()
     least = FLOOR * max(answers, default=0.0)

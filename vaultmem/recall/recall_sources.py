@@ -114,10 +114,8 @@ class Sources:
                 is_near = hit.similarity is not None and hit.similarity >= near
                 is_near = is_near or "words around it" in hit.parts
                 shares = is_near or _shares(answer.forms, hit, text)
-                lacks = near > NEAR and not shares
-                result[candidate.key] = _score(candidate, hit, is_memory)._replace(
-                    shares=shares, lacks=lacks
-                )
+                scored, lacks = _score(candidate, hit, is_memory), near > NEAR and not shares
+                result[candidate.key] = scored._replace(shares=shares, lacks=lacks)
         return list(result.values())[:most]
 
     def archived(self, look: Look, criteria: Criteria, best: str = "") -> list[Candidate]:
@@ -369,6 +367,8 @@ def _score(candidate: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     """A candidate with its score."""
     length = hit.parts.get("length", 0.0) + hit.parts.get("short question", 0.0)
     parts = {"search": hit.score, "length": length}
+    if "linked" in hit.parts:
+        parts["linked"] = hit.parts["linked"]
     if hit.similarity is not None:
         parts["similarity"] = hit.similarity
     sure = hit.confidence if is_memory else 1.0

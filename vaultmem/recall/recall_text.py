@@ -255,8 +255,6 @@ def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
 
 def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:
     old, new = sorted((one, other), key=lambda item: item.created)
-    before, after = (
-        item.parts.get("search", item.score) - item.parts.get("length", 0.0) for item in (old, new)
-    )
+    before, after = (item.parts.get("search", item.score) - item.extra for item in (old, new))
     is_apart = any(item.note or item.turn for item in (old, new)) or after < PINNED * before
     return not is_apart and clash(old.content, new.content)

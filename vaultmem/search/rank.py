@@ -51,6 +51,8 @@ SIZE_POINTS += [points - QUESTION_COST for points in SIZE_POINTS]  # by the size
 WORDS_SHARE = 0.7  # share of word points beside meaning, which they would drown
 CJK_SHARE = 0.25  # the same for CJK pairs, each scoring like three or four words of other scripts
 FEW_WORDS = 2  # up to this many words look something up rather than ask, and count in full
+LINKING = 10  # of this many best blocks, links count for the notes that they lead to
+LINK_SHARE, LINK_BOUND = 0.3, 0.9  # of a linking block's score: points, and the most they lead to
 NEAR_ENOUGH = 0.25  # lower cosines mean nothing here, unless filters leave nothing nearer
 NOTE_SHARE = (1.0, 0.5, 0.25)  # weights of a note's best, second and third block
 NOTE_WEIGHT = 0.1  # share of its note's score added to a block's own
@@ -138,12 +140,16 @@ def character_weight(character: str) -> float:
     return CHARACTER_WEIGHT * (STOP_WEIGHT if character in _HAN_FUNCTION else 1.0)
 
 
+def is_lookup(words: Collection[str]) -> bool:
+    """Whether a query with these words looks something up rather than asks."""
+    return len(words) - sum(map(is_character, words)) / 2 <= FEW_WORDS
+
+
 def words_share(words: Collection[str]) -> float:
     """The share of word points in a search that also uses meaning."""
-    characters = sum(map(is_character, words))
-    if len(words) - characters / 2 <= FEW_WORDS:
+    if is_lookup(words):
         return 1.0
-    return CJK_SHARE if 2 * characters > len(words) else WORDS_SHARE
+    return CJK_SHARE if 2 * sum(map(is_character, words)) > len(words) else WORDS_SHARE
 
 
 @value
@@ -216,8 +222,8 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 @value
 class Facts:
     """What a ranking knows besides words and meaning: notes ranked below their originals, each block's size in the
-    index, its seat (see seats), its points from neighbours' words, the share of word points that counts, and how many
-    notes are wanted (0: all)."""
+    index, its seat (see seats), its points from neighbours' words, the share of word points that counts, how many
+    notes are wanted (0: all), and the notes that blocks link to (where that counts)."""
 
     copies: Collection[int] = ()
     sizes: Mapping[int, int] = {}
@@ -225,6 +231,7 @@ class Facts:
     around: Mapping[int, float] = {}
     words: float = 1.0
     limit: int = 0
+    links: Callable[[list[int]], Mapping[int, set[int]]] | None = None
 
 
 class Ranking:
@@ -247,6 +254,9 @@ class Ranking:
             scored = [(-score - SIZE_POINTS[sizes[block]] if block in sizes else -score, block)
                    for block, score in keyword.items()]  # fmt: skip
         scored.sort()
+        self._linked = linked = self._from_links(scored)
+        if linked:
+            scored = sorted((cost - linked.get(block, 0.0), block) for cost, block in scored)
         if facts.limit and facts.seat is int and not facts.copies:
             scored = _within_reach(scored, facts.limit)
         seats = [facts.seat(block) >> ORD_BITS for _, block in scored]
@@ -272,6 +282,22 @@ class Ranking:
             parts["conflict copy"] = -(1 - CONFLICT_WEIGHT) * score
             score *= CONFLICT_WEIGHT
         return Ranked(block, score, parts)
+
+    def _from_links(self, scored: list[Scored]) -> dict[int, float]:
+        """Points for the best block of a note to which a better block links: the text around a link describes its
+        target."""
+        scores = {block: -cost for cost, block in scored[:LINKING]}
+        linked = self._facts.links([*scores]) if self._facts.links else {}
+        best = {block >> ORD_BITS: (block, -cost) for cost, block in reversed(scored) if linked}
+        result: dict[int, float] = {}
+        for block, targets in linked.items():
+            share = LINK_SHARE * scores[block] / math.sqrt(len(targets))
+            for target in targets & best.keys():
+                one, own = best[target]
+                points = min(share, LINK_BOUND * scores[block] - own)
+                if points > result.get(one, 0.0):
+                    result[one] = points
+        return result
 
     def _is_copy(self, block: int) -> bool:
         return block >> ORD_BITS in self._facts.copies
@@ -304,7 +330,7 @@ class Ranking:
         if block in facts.sizes:
             size = facts.sizes[block]
             parts["length" if size < ASKS else "short question"] = SIZE_POINTS[size]
-        return parts
+        return parts | ({"linked": self._linked[block]} if block in self._linked else {})
 
 
 def _within_reach(scored: list[Scored], limit: int) -> list[Scored]:

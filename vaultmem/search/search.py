@@ -240,7 +240,9 @@ class Searcher:
         knows = bool(meaning) and self.meaning().knows(question.text)
         share = rank.words_share(result.words) if knows else 1.0
         seat, copies = seats.of if seats else int, result.known.copies
-        facts = rank.Facts(copies, sizes, seat, around, share, ask.limit)
+        targets = partial(catalog_read.targets, self.catalog)
+        links = None if rank.is_lookup(result.words) else targets
+        facts = rank.Facts(copies, sizes, seat, around, share, ask.limit, links)
         ranking = rank.Ranking(keyword, meaning, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ask.limit)
