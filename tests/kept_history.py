@@ -7,7 +7,7 @@ from pathlib import Path
 from vaultmem.history.history import History
 from vaultmem.history.objects import blob_id
 from vaultmem.history.repository import Repository
-from vaultmem.history.undo import Means, Refused, Undone, planned_writes
+from vaultmem.history.undo import Means, Refused, Undone, plan
 from vaultmem.vault import write
 from vaultmem.vault.batch_record import Header, Outcome, PlannedWrite
 from vaultmem.vault.batches import Batches
@@ -73,7 +73,7 @@ class Kept:
         moved = zip(commits, known.moved_since(commits), strict=True)
         undone = [Undone(known.files(known.show(one)), each) for one, each in moved]
         means = Means("memories", self.read, self.history.merged, lambda data: data + b"deleted\n")
-        return planned_writes(undone, means, "undo")
+        return plan(undone, means)[:2]
 
     def undo(self, *commits: str) -> list[Refused]:
         """Undo commits, newest first, in a commit of its own. Returns what was refused."""

@@ -119,6 +119,20 @@ def test_a_snooze_until_a_past_invalid_or_ambiguous_day_is_refused(
     assert on.stated() == {}
 
 
+def test_an_undone_and_redone_answer_in_a_note_that_was_renamed_is_listed_once(bench: Open) -> None:
+    on = bench("never")
+    on.answer(on.id("call Anne"))
+    on.ask("notify")
+    (on.folder / "Tasks.md").rename(on.folder / "Errands.md")
+    on.later()
+    on.ask("notify")
+    for how, open_in in (("last", ["Errands.md:2"]), ("redo", []), ("last", ["Errands.md:2"])):
+        report = on.ask("undo", **{how: True})
+        assert [answer["text"] for answer in report["answers"]] == ["call Anne"]
+        on.later()
+        assert [item.source for item in on.items() if item.text == "call Anne"] == open_in
+
+
 def test_an_id_may_be_shortened_and_has_to_be_known(bench: Open) -> None:
     on = bench()
     call = on.id("call Anne")
@@ -184,7 +198,9 @@ def test_what_is_ticked_and_put_off_on_the_page_is_in_the_history_and_comes_back
     assert not {"call Anne", "pay rent"}.intersection(on.words())
     on.ask("settle")
     entries = on.vault.history()
-    assert sorted(entry["why"] for entry in entries) == ["done: call Anne", "snoozed: pay rent"]
+    assert sorted(entry["why"] for entry in entries) == [
+        "done: call Anne", "snoozed until 2026-11-23: pay rent"
+    ]  # fmt: skip
     assert {entry["kind"] for entry in entries} == {"person"}
     for waiting in (1, 2):
         on.later()

@@ -241,6 +241,22 @@ def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
     assert f"nothing was undone of {entry}: {made['path']} is now another file" in one_line(shown)
 
 
+def test_an_undo_in_part_names_what_was_undone_and_each_file_that_was_not_once(vault: Path) -> None:
+    for text in ("Anne prefers trains", "The mill is red"):
+        made = done(vault, "write", text, "--by", "bot")
+    changed = done(vault, "edit", made["id"], "The mill is blue", "--by", "bot")
+    page = vault / changed["path"]
+    page.write_text(page.read_text("utf-8").replace("is blue", "was blue"), "utf-8")
+    shown = said(vault, "undo", "--by", "bot", "--since", "1h")
+    assert shown.out.count("undone:") == 1
+    assert "write Anne prefers trains" in shown.out
+    assert shown.err.count("not undone:") == 1
+    assert "mill" not in said(vault, "history").out.split("\n")[0]
+    last = one_line(on(vault, "undo", "--last", "--format", "text"))
+    assert "nothing was undone" in last
+    assert "the same lines" in last
+
+
 def test_words_mean_a_day_that_fits() -> None:
     now = datetime(2026, 11, 21, 10, tzinfo=UTC)
     for words, ahead, back in (

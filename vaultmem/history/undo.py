@@ -57,22 +57,32 @@ class _File:
         return data
 
 
-def planned_writes(
-    commits: Iterable[Undone], means: Means, why: str
-) -> tuple[list[PlannedWrite], list[Refused]]:
-    """The writes that undo these commits (newest first) as one batch, and what cannot be undone.
+class Plan(NamedTuple):
+    """The writes that undo commits as one batch, what cannot be undone, and whether each commit is undone in part at
+    least."""
+
+    writes: list[PlannedWrite]
+    refused: list[Refused]
+    undone: list[bool]
+
+
+def plan(commits: Iterable[Undone], means: Means) -> Plan:
+    """The plan for undoing these commits (newest first).
 
     A file unchanged since its commit gets exactly its old bytes; later changes to other lines are kept; a created
     file goes to the archive.
     """
-    undo = _Undo(means)
+    undo, undone = _Undo(means), []
     for commit in commits:
+        taken = False
         for file in commit.files:
             try:
                 undo.take(file, commit.moved_since)
+                taken = True
             except NoteChangedError as error:
                 undo.refuse(file, commit.moved_since, str(error))
-    return undo.ordered(why), undo.refused
+        undone.append(taken)
+    return Plan(undo.ordered(), undo.refused, undone)
 
 
 class _Undo:
@@ -86,11 +96,13 @@ class _Undo:
         self.refused: list[Refused] = []
 
     def refuse(self, difference: Difference, moved: Mapping[str, str], why: str) -> None:
-        """Record that a file of a commit cannot be undone; earlier changes to that file stay, too."""
-        self._stays |= {path for path in (difference.path, difference.target) if path is not None}
+        """Record that a file of a commit cannot be undone; earlier changes to that file stay, too, for that reason."""
+        paths = {path for path in (difference.path, difference.target) if path is not None}
         if difference.target is not None:
-            self._stays.add(moved.get(difference.target, difference.target))
-        self.refused.append((difference.target or difference.path or "", why))
+            paths.add(moved.get(difference.target, difference.target))
+        if paths.isdisjoint(self._stays):
+            self.refused.append((difference.target or difference.path or "", why))
+        self._stays |= paths
 
     def take(self, difference: Difference, moved: Mapping[str, str]) -> None:
         """Undo one file of a commit. Raises NoteChangedError if that is impossible."""
@@ -209,7 +221,7 @@ class _Undo:
                 self._all.append(file)
         return self._files[path]
 
-    def ordered(self, why: str) -> list[PlannedWrite]:
+    def ordered(self) -> list[PlannedWrite]:
         """A planned write for each changed file, those that free a path first."""
         left = [file for file in self._all if (file.path, file.before) != (file.place, file.data)]
         ordered: list[PlannedWrite] = []
@@ -219,6 +231,6 @@ class _Undo:
             if not ready:
                 self.refused += [(file.place, "two files have changed places") for file in left]
                 return ordered
-            ordered += [PlannedWrite(file.path, file.place, file.render, why) for file in ready]
+            ordered += [PlannedWrite(file.path, file.place, file.render, "") for file in ready]
             left = [file for file in left if file not in ready]
         return ordered

@@ -206,6 +206,12 @@ def memory_id(path: str, properties: Properties, folder: str) -> str:
 MOST = 1_000  # entries searched for the last answer
 
 
+def reason_of(state: str, until: str, text: str) -> str:
+    """An answer in the words of the history: snoozed until 2026-12-05 09:00: call Anne."""
+    limit = f" until {until.replace('T', ' ')}" if until else ""
+    return f"{state}{limit}: {text}"[:200]
+
+
 def history_answers(current: Answers, answers: Iterable[Answer]) -> tuple[AnswerChange, ...]:
     """New answers in the form of the history, given the previous ones."""
     from vaultmem.vault.batch_record import AnswerChange  # most callers only read answers

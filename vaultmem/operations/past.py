@@ -72,20 +72,20 @@ def undo(session: Session, params: Arguments) -> UndoReport:
     _remember(session)
     who = header(params, "", session.now)
     candidates = iter(_chosen(session, params))
-    for commits in candidates:
-        taking = _taking(session, commits, who.by)
+    for each in candidates:
+        taking = _taking(session, each, who.by)
         if taking.writes or taking.refused or taking.answers:
             break
+    commits = taking.commits
     elsewhere = session.store.pending.record.written_elsewhere()
     named = {answer.id for commit in commits for answer in commit.answers}  # not also its other ids
+    answers = tuple(answer for answer in taking.answers if answer.id in named)
     report: UndoReport = {
         "undone": [in_short(_commit_to_json(commit, elsewhere)) for commit in commits],
         "redone": params.flag("redo"),
         "dry_run": params.flag("dry_run"),
         "answers": [
-            {"id": answer.id, "state": answer.after, "text": answer.text}
-            for answer in taking.answers
-            if answer.id in named
+            {"id": answer.id, "state": answer.after, "text": answer.text} for answer in answers
         ],
         "refused": taking.refused,
         # What --last would undo if this had not been refused.
@@ -96,7 +96,7 @@ def undo(session: Session, params: Arguments) -> UndoReport:
         report["changes"] = [_preview(session, write) for write in taking.writes]
         return report
     undoes = tuple(name for commit in commits for name in _names(commit, elsewhere))
-    who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
+    who = who._replace(why=taking.why, undoes=undoes, answers=answers)
     outcome = _carry_out(session, who, taking)
     report["changes"] = [
         {"path": change.path, "target": change.target, "why": change.why} for change in outcome.done
@@ -122,17 +122,25 @@ def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
         undoing.Undone(past.files(commit), each)
         for commit, each in zip(commits, moved, strict=True)
     ]
-    subjects = ", ".join(commit.why for commit in commits)
-    again = subjects.startswith(UNDO) and all(commit.undoes for commit in commits)
-    why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
     means = undoing.Means(
         session.store.folder, session.store.bytes_of, past.merged, _archiver(session, by),
         lambda one, other: _id(session, one) == _id(session, other), put_away,
     )  # fmt: skip
-    writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
-    refused: list[Skipped] = [{"path": path, "reason": reason} for path, reason in not_possible]
+    plan = undoing.plan(undone, means)
+    refused: list[Skipped] = [{"path": path, "reason": reason} for path, reason in plan.refused]
     answers, later = item_answers.answers_before(session, commits)
-    return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
+    back = {answer.id for answer in answers}
+    taken = [
+        commit
+        for commit, is_undone in zip(commits, plan.undone, strict=True)
+        if is_undone or any(answer.id in back for answer in commit.answers)
+    ]
+    commits = taken or commits
+    subjects = ", ".join(commit.why for commit in commits)
+    again = subjects.startswith(UNDO) and all(commit.undoes for commit in commits)
+    why = (f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}")[:LONGEST_WHY]
+    writes = [write._replace(why=why) for write in plan.writes]
+    return _Taking(commits, why, writes, answers, [*refused, *later])
 
 
 def _carry_out(session: Session, who: Header, taking: _Taking) -> Outcome:
@@ -140,7 +148,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking) -> Outcome:
     if outcome.done:
         session.store.written(outcome)
     if outcome.done or not taking.writes:
-        item_answers.keep_answers(session, who)
+        item_answers.keep_answers(session, who._replace(answers=taking.answers))
         session.store.remember()
         if any(commit.kind == "job" for commit in taking.commits):
             _keep_undone(session, outcome)

@@ -23,6 +23,7 @@ from vaultmem.memories.item_answers import (
     entry_of_answer,
     history_answers,
     is_closed,
+    reason_of,
 )
 from vaultmem.memories.reports import ChangeReport, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
@@ -142,7 +143,7 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
         return own_notes.tick(session, params, *place)
     target = _target(session, _id_at(session, place) if place else name, now)
     text = one_line_or_placeholder(target.text)
-    who = header(params, f"{state}: {text}"[:200], session.now)
+    who = header(params, reason_of(state, until, text), session.now)
     if who.kind == "assistant":
         _check_assistant_may(session, target, who.by)
     series = _series(session, target, state, params)

@@ -18,6 +18,7 @@ from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
     OPEN,
+    SNOOZED,
     Answer,
     Answers,
     carried_out_id,
@@ -25,6 +26,7 @@ from vaultmem.memories.item_answers import (
     is_carried_out,
     is_closed,
     proposal_id,
+    reason_of,
     snoozed_since,
     state_of,
 )
@@ -94,8 +96,8 @@ def settle(
 
 
 def _entry(session: Session, answer: AnswerChange) -> Header:
-    why = f"{answer.after}: {one_line(answer.text)}"[:200]
-    return Header(YOU, "person", why, session.now, answers=(answer,))
+    words = reason_of(answer.after, answer.after_until, one_line(answer.text))
+    return Header(YOU, "person", words, session.now, answers=(answer,))
 
 
 class _Work:
@@ -134,7 +136,7 @@ class _Work:
             self.settled.add_changes(answer.id, report_planned(self._session, plan))
             return
         words = one_line(answer.text)
-        who = Header(YOU, "person", f"snoozed: {words}"[:200], self._session.now)
+        who = Header(YOU, "person", reason_of(SNOOZED, answer.until, words), self._session.now)
         self._session.make(plan, who)
         path = plan.changes[0].target
         self.settled.reopened.append({"due": answer.id, "text": words, "path": path})
