@@ -142,6 +142,8 @@ def test_only_what_lasts_and_is_about_the_person_is_asked(opened: Vault) -> None
     assert asked(opened) == []
     learn(opened, "work", "用户住在里斯本")
     assert asked(opened) == ["remember? 用户住在里斯本 (from the chat work on 2026-11-22)"]
+    shown = ran("pending", "--format", "text", "--vault", opened.path).out
+    assert shown.endswith("vaultmem/entries/work\n")  # and not a record in a hidden folder
     learn(opened, "work", "Our cat is called Tuna")
     assert "remember? Our cat is called Tuna (from the chat work on 2026-11-22)" in asked(opened)
 
