@@ -136,6 +136,18 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
     assert one_line(on(vault, "model", "use", "nothing"))
 
 
+def test_a_dry_run_fetches_and_sets_nothing(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(subprocess, "run", None)
+    use = "model", "use", "multilingual", "--other-scripts", "--dry-run"
+    shown = on(vault, *use, "--format", "text").out
+    assert f"would fetch {multilingual.REQUIREMENT} into " in shown
+    assert "would set embedding.other_scripts to multilingual in " in shown
+    assert not (tmp_path / "config").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "language"),
     [

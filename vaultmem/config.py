@@ -123,6 +123,13 @@ def write_setting(key: str, value: str) -> str:
     return path
 
 
+def check_setting(key: str, value: str) -> str:
+    """The path of the file that write_setting() would change; raises as it does."""
+    path = paths.config_file()
+    with_setting(_own_text(path), key, value)
+    return path
+
+
 def with_setting(text: str, key: str, value: str) -> str:
     """The text of the user's own file with a setting; raises ConfigError as keep() does."""
     from vaultmem.notes.frontmatter_edit import set_property

