@@ -22,6 +22,7 @@ from vaultmem.pending.open_store import open_store
 from vaultmem.pending.pending import Pending
 from vaultmem.pending.pending_page import Refreshed
 from vaultmem.schedule import LocalZone
+from vaultmem.vault.batch_record import DONE
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -80,7 +81,7 @@ class Memories(threading.Thread):
             self.store.heal()
         except (VaultmemError, OSError) as error:
             log.error("interrupted writes are not finished yet: %s", error)
-        if self.store.batches.count():  # otherwise git need not be loaded
+        if self.store.count_batches(DONE):  # otherwise git need not be loaded
             self._written.set()
         while True:
             self._written.wait()

@@ -23,6 +23,7 @@ from vaultmem.errors import (
 )
 from vaultmem.progress import Progress, Silent, current_progress
 from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.vault.batch_record import DOING, DONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,13 +235,13 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
 
 def _with_store(vault: MemoryVault, name: str, params: JsonObject) -> object:
     reader, store = Reader(vault), vault.store()
-    if only_reads(name) and not store.is_unfinished():
+    if only_reads(name) and not store.count_batches(DOING):
         return carry_out(store, reader, name, params)
     with vault.state.lock():
         store.heal()
         answer = carry_out(store, reader, name, params)
         store.settle()
-        if store.batches.count() > MOST_BATCHES:
+        if store.count_batches(DONE) > MOST_BATCHES:
             history = store.history
             if not (history.is_on and history.trouble()):
                 store.remember()

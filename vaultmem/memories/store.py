@@ -24,7 +24,7 @@ from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.places import OUTLINE, file_name, is_recorded
 from vaultmem.progress import Silent, logger
 from vaultmem.vault import identity
-from vaultmem.vault.batch_record import DOING, PlannedWrite
+from vaultmem.vault.batch_record import DOING, PART, PlannedWrite
 from vaultmem.vault.files import Root, content
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class MemoryStore:
         self._lock = RLock()
         self._left: dict[str, Left] = {}
         self._touched: set[str] | None = ALL
-        self._is_healed = False
 
     @cached_property
     def rules(self) -> Rulebook:
@@ -163,22 +162,21 @@ class MemoryStore:
     def heal(self) -> None:
         """Finish batches that a kill interrupted. The caller holds the lock of the state folder."""
         with self._lock:
-            if self._is_healed and not self.is_unfinished():
+            if not self.count_batches(DOING, PART):
                 return
             identity.check(self.vault)
             messages = self.batches.heal()
             for line in messages:
                 log.warning("%s", line)
-            self._is_healed = True
             if messages:
                 self._touched = ALL
 
-    def is_unfinished(self) -> bool:
-        """Whether a kill has left an unfinished batch."""
+    def count_batches(self, *endings: str) -> int:
+        """The number of records with one of these endings: unfinished ones, or those not yet in the history."""
         try:
-            return any(name.endswith(DOING) for name in os.listdir(self.state.path("batches")))
+            return sum(name.endswith(endings) for name in os.listdir(self.state.path("batches")))
         except OSError:
-            return False
+            return 0
 
     def _refresh(self) -> None:
         touched, self._touched = self._touched, set()

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from vaultmem.light import NamedTuple
 
-DOING = ".doing"  # ending of a record until all its files are written
+# Endings of records: until all files are written, then until the history has it; and of a record that is being written.
+DOING, DONE, PART = ".doing", ".done", ".tmp"
 _TO_DO, _LEFT = b".", b"-"
 
 

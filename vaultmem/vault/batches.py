@@ -11,7 +11,16 @@ import os
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
 from vaultmem.paths import replace_private
-from vaultmem.vault.batch_record import DOING, Batch, Step, mark_left, pack_batch, unpack_batch
+from vaultmem.vault.batch_record import (
+    DOING,
+    DONE,
+    PART,
+    Batch,
+    Step,
+    mark_left,
+    pack_batch,
+    unpack_batch,
+)
 from vaultmem.vault.files import on_disk
 from vaultmem.vault.moves import (
     TEMP_PREFIX,
@@ -24,7 +33,7 @@ from vaultmem.vault.moves import (
 from vaultmem.vault.walk import identity
 from vaultmem.vault.write import change, create, newest
 
-DONE, KEPT = ".done", ".kept"
+KEPT = ".kept"
 
 
 class Batches:
@@ -40,7 +49,7 @@ class Batches:
         """Finish batches that a kill interrupted. Returns messages for a person."""
         messages: list[str] = []
         for name in self._names():
-            if name.endswith(".tmp"):  # left by a record that was not completed
+            if name.endswith(PART):  # left by a record that was not completed
                 os.unlink(f"{self._folder}/{name}")
         for number in self._numbers(DOING):
             record = self._record(number, DOING)
@@ -70,10 +79,6 @@ class Batches:
             except (ValueError, KeyError, TypeError):
                 _put_aside(record)
         return batches
-
-    def count(self) -> int:
-        """The number of batches that are done and not yet forgotten."""
-        return len(self._numbers(DONE))
 
     def forget(self, number: int) -> None:
         """Delete the record of a batch that is done."""
