@@ -70,7 +70,11 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
         agent.watches()
         (vault / "Rope.md").write_text("The rope hangs in the shed.\n", encoding="utf-8")
         agent.finds("rope", "Rope.md")
-        for words in (["search", "tea"], ["write", "Anne prefers oat milk"]):
+        for words in (
+            ["search", "tea"],
+            ["write", "Leo prefers tea"],
+            ["write", "Leo prefers oats"],
+        ):
             code = PATCHED.format(recorded())
             run = [sys.executable, "-c", code, *words, "--vault", str(vault)]
             environ = {**os.environ, "FLOWS": str(flows), "VAULTMEM_EMBEDDING_MODEL": "off"}

@@ -261,9 +261,12 @@ def _against(
     session: Session, content: str, like: Iterable[str]
 ) -> tuple[list[Against], list[Memory]]:
     """Older memories that the text may replace, surest first; and paraphrases."""
-    collection, close = session.store.collection, _near(session, content)
-    words = supersede.topics(content)
+    collection = session.store.collection
+    if not collection.live():
+        return [], []
+    close = _near(session, content)
     indexed, recent = {*like, *close}, session.store.recent[:ABOUT]
+    words = supersede.topics(content) if recent else frozenset[str]()
     olds: list[tuple[Memory, str]] = []
     for path in dict.fromkeys([*like, *close, *recent]):
         memory = collection.at(path)
