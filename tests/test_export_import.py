@@ -16,7 +16,7 @@ from tests.cli_run import one_line, process
 from tests.exchanged import FULL, KINDS, VALUES, exported, line, made, notes, on, put, took
 from tests.laws import examples
 from vaultmem import Vault
-from vaultmem.exchange import importing
+from vaultmem.exchange import export, importing
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -196,7 +196,30 @@ def test_a_file_is_written_whole_privately_and_not_over_another(
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl", "v"]
     assert on(made(tmp_path / "w"), "import", str(target)).data["new"] == 1
     assert "cannot be read" in one_line(on(vault, "import", str(tmp_path / "gone")))
-    assert "cannot be read" in one_line(on(vault, "import", str(tmp_path)))
+
+
+def test_a_file_without_an_end_or_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = made(tmp_path / "v")
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe", Path("/dev/zero")):
+        assert "is not a regular file" in one_line(on(vault, "import", str(place)))
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(export.LARGEST + 1)  # sparse
+    assert "more than 1 GB" in one_line(on(vault, "import", str(tmp_path / "large")))
+    monkeypatch.setattr(export, "LARGEST", 10)
+    assert "more than 1 GB" in one_line(on(vault, "import", "-", stdin=b"{}\n" * 4))
+
+
+def test_a_full_disk_is_no_file_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, lines = made(tmp_path / "v"), tmp_path / "lines"
+    lines.write_bytes(b"{}\n")
+    monkeypatch.setattr(os, "fdopen", lambda *_: (tmp_path / "full").open("wb"))
+    (tmp_path / "full").symlink_to("/dev/full")
+    assert "cannot be written: No space left" in one_line(on(vault, "import", str(lines)))
 
 
 def test_as_processes_through_a_pipe_and_by_the_sync_agent(tmp_path: Path) -> None:

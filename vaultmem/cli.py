@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -210,7 +211,7 @@ def _fail(words: list[str], message: str, code: int) -> int:
 
 
 def _run_command(declared: Verb, name: str, words: list[str]) -> int:
-    from vaultmem.client import is_terminal
+    from vaultmem.client import OutputError, is_terminal
     from vaultmem.commands.parsing import asks_for_help, parse, requested_format
     from vaultmem.errors import UsageError, VaultmemError
     from vaultmem.output import Output, Paged
@@ -240,15 +241,15 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
     except KeyboardInterrupt:
         output.error(_INTERRUPTED if output.has_progress else "interrupted")
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, OutputError):
         raise
     except Exception as error:  # a last resort: users must never see a traceback
         sys.stdout.flush()  # if that is what failed, main() says so
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
-        output.error(
-            f"{_message(error)}; vaultmem doctor may explain it, VAULTMEM_DEBUG=1 shows where"
-        )
+        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "free some space" if full else "vaultmem doctor may explain it"
+        output.error(f"{_message(error)}; {advice}, VAULTMEM_DEBUG=1 shows where")
         return 1
     finally:
         if isinstance(output, Paged):

