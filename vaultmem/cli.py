@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 
@@ -244,6 +243,8 @@ def _run_command(declared: Verb, name: str, words: list[str]) -> int:
     except (BrokenPipeError, OutputError):
         raise
     except Exception as error:  # a last resort: users must never see a traceback
+        import errno  # counts as a module at every start
+
         sys.stdout.flush()  # if that is what failed, main() says so
         if os.environ.get("VAULTMEM_DEBUG"):
             raise
