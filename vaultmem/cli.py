@@ -210,10 +210,10 @@ def _fail(words: list[str], message: str, code: int) -> int:
 
 
 def _run_command(declared: Verb, name: str, words: list[str]) -> int:
-    from vaultmem.client import OutputError, is_terminal
+    from vaultmem.client import is_terminal
     from vaultmem.commands.parsing import asks_for_help, parse, requested_format
     from vaultmem.errors import UsageError, VaultmemError
-    from vaultmem.output import Output, Paged
+    from vaultmem.output import Output, OutputError, Paged
 
     if asks_for_help(words):
         from vaultmem.commands import manual

@@ -338,19 +338,10 @@ def show_parts(parts: list[tuple[str, str]]) -> None:
         stream.flush()
 
 
-class OutputError(OSError):
-    """A stream cannot be written, as on a full disk."""
-
-
 def put(stream: Writable, text: str) -> None:
-    """Write text; characters that the stream's encoding lacks are replaced. Raises BrokenPipeError or OutputError."""
+    """Write text; characters that the stream's encoding lacks are replaced."""
     encoding = stream.encoding or "utf-8"
-    try:
-        stream.write(text.encode(encoding, "replace").decode(encoding))
-    except BrokenPipeError:
-        raise
-    except OSError as error:  # at once, where nothing is buffered
-        raise OutputError(*error.args) from error
+    stream.write(text.encode(encoding, "replace").decode(encoding))
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -133,7 +133,7 @@ class Output:
         if self._streams.terminal:
             _write(self._out, text)
         else:
-            put(self._out, text)
+            _put(self._out, text)
 
     def flush(self) -> None:
         """Flush both streams."""
@@ -273,13 +273,27 @@ def _bare(text: str) -> str:
     return _LINK.sub("", _STYLE.sub("", text)) if "\x01" in text else text
 
 
+class OutputError(OSError):
+    """A stream cannot be written, as on a full disk."""
+
+
+def _put(stream: Stream, text: str) -> None:
+    """Write text. Raises BrokenPipeError or OutputError, at once where nothing is buffered."""
+    try:
+        put(stream, text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(*error.args) from error
+
+
 def _write(stream: Stream, text: str) -> None:
     """Write text in any encoding of the stream, with control characters made harmless."""
     safe = text.translate(_CONTROL)
     if "\x01" in safe:
         safe = _STYLE.sub("\033[\\1m", safe)
         safe = _LINK.sub("\033]8;;\\1\033\\\\", safe)
-    put(stream, safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd"))
+    _put(stream, safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd"))
 
 
 class Bar:
