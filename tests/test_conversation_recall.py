@@ -233,6 +233,11 @@ def test_a_search_finds_what_was_said_only_when_it_is_asked_for(opened: Vault) -
     for typed in others:  # codex sees no other client's conversation
         assert why not in ran("search", *typed, *words).err, typed
     assert why in ran("search", "nice", "--by", "conversation:one", *words).err
+    note = Path(opened.path) / "Okapi.md"
+    note.write_text("The okapi is shy.\n")
+    opened.sync()
+    note.write_text("---\nprivate: true\n---\nThe okapi is shy.\n")
+    assert why not in ran("search", "okapi", "--by", "codex", *words).err
 
 
 def test_an_entry_is_read_with_its_conversation_alone(opened: Vault) -> None:

@@ -75,7 +75,9 @@ def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
         answer.results.extend(search_archive(searcher, ask)[: ask.limit - len(answer.results)])
     if answer.results or ask.talks or not searcher.cache().turn_notes:
         return answer
-    if searcher.search(ask.but(semantic=False, talks=True), texts=False).results:
+    if searcher.search(
+        ask.but(semantic=False, talks=True)
+    ).results:  # read: a note may be hidden by now
         answer.remarks.append("only conversations have it; --conversations searches them, too")
     return answer
 
