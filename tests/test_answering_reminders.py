@@ -161,7 +161,8 @@ def test_an_answer_is_one_entry_of_the_history_and_is_taken_back_with_its_files(
     on.answer(water, state)
     after = files()
     entries = [one["why"] for one in on.ask("history")["history"]]
-    assert entries[:2] == [f"{state}: water", "write Anne likes tea"]
+    until = " until 2026-11-23" if state == SNOOZED else ""
+    assert entries[:2] == [f"{state}{until}: water", "write Anne likes tea"]
     for verb, stated, there in (
         ({"last": True}, OPEN, before), ({"redo": True}, state, after), ({"last": True}, OPEN, before),
     ):  # fmt: skip

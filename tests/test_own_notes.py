@@ -101,7 +101,7 @@ def test_what_would_lose_something_or_is_no_name_is_refused(vault: Path, write: 
         ("set vaultmem/pending.md a b", "is written by vaultmem"),
         ("set .obsidian/app.json a b", "is not a note"),
         ("set ../outside.md a b", "no note is called"),
-        ("done Plan:7", "Plans/Plan.md:7 is not a task"),
+        ("done Plan:7", "nothing is pending at Plans/Plan.md:7"),
         ("done Nobody:7", "no note is called"),
     ],
 )
@@ -112,6 +112,18 @@ def test_refused(vault: Path, write: Write, words: str, said: str) -> None:
     ended = as_text(vault, *words.split())
     assert ended.code in (1, 2)
     assert said in one_line(ended)
+
+
+def test_a_line_that_is_pending_and_no_task_is_answered(vault: Path, write: Write) -> None:
+    (vault / ".obsidian").rmdir()
+    write("logseq/config.edn", "{}")
+    page = write("pages/Own.md", "- practise\n  SCHEDULED: <2026-12-01 Tue 07:00 .+1d>\n")
+    synced(vault)
+    before = page.read_text()
+    ended = as_text(vault, "done", "Own:1")
+    assert ended.out.startswith("done: practise")
+    assert page.read_text() == before
+    assert "nothing is pending at" in one_line(as_text(vault, "done", "Own:2"))
 
 
 def test_what_logseq_writes_of_its_database_is_not_changed_and_nothing_is_proposed_for_it(

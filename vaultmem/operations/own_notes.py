@@ -104,11 +104,11 @@ def place(session: Session, text: str) -> tuple[str, int] | None:
     return (path_of(session, match[1]), int(match[2])) if match else None
 
 
-def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerReport:
-    """Tick the task on a line of a note. Returns a report like that of an answer."""
+def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerReport | None:
+    """Tick the task on a line of a note. Returns a report like that of an answer; None if there is no task."""
     standing = find_task(session, path, lambda task: task.line == line)
     if standing is None:
-        raise NoteNotFoundError(f"{path}:{line} is not a task; vaultmem tasks lists open ones")
+        return None
     text = one_line(standing.task.text)
     report: AnswerReport = {
         "id": f"{path}:{line}", "state": DONE, "text": text, "until": None, "was": OPEN, "changed": True,

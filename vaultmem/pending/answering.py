@@ -140,7 +140,9 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     until = _until(params, now) if state == SNOOZED else ""
     place = own_notes.place(session, name)
     if place is not None and state == DONE and not params.text("by"):
-        return own_notes.tick(session, params, *place)
+        ticked = own_notes.tick(session, params, *place)
+        if ticked is not None:
+            return ticked
     target = _target(session, _id_at(session, place) if place else name, now)
     text = one_line_or_placeholder(target.text)
     who = header(params, reason_of(state, until, text), session.now)
@@ -292,7 +294,8 @@ def _id_at(session: Session, place: tuple[str, int]) -> str:
     if there:  # of a recurring item, the open occurrence
         return min(there, key=lambda due: is_over(due, answers)).id
     raise NoteNotFoundError(
-        f"nothing is pending at {place[0]}:{place[1]}; vaultmem pending lists what is pending"
+        f"nothing is pending at {place[0]}:{place[1]}; vaultmem pending lists what is pending, and vaultmem tasks "
+        "open tasks"
     )
 
 
