@@ -200,8 +200,9 @@ def test_the_month_of_today_is_this_one(day: str, monkeypatch: pytest.MonkeyPatc
 
 def test_a_filter_that_names_no_day_is_remarked_on() -> None:
     assert misread_days('lamp after:2026 "after:x" http://x before:"last week"') == []
-    (remark,) = misread_days("lamp After:last week")
-    assert remark.startswith("After:last names no day")
+    for one in ("After:last", 'before:"next wek"'):
+        (remark,) = misread_days(f"lamp {one} week")
+        assert remark.startswith(f"{one} names no day")
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def parse(text: str) -> Query:
     query = Query([], [], [], [], [])
     either = False
     last: Term | None = None
-    for match in list(_TOKEN.finditer(normalize_text(text[:MAX_CHARS])))[:MAX_TERMS]:
+    for match in _tokens(text):
         if match["word"] == "OR" and not match["not"] and not match["field"]:
             either = last is not None
             continue
@@ -159,6 +159,10 @@ def parse(text: str) -> Query:
             last = term
         either = False
     return query
+
+
+def _tokens(text: str) -> list[re.Match[str]]:
+    return list(_TOKEN.finditer(normalize_text(text[:MAX_CHARS])))[:MAX_TERMS]
 
 
 def _join_group(query: Query, last: Term, term: Term) -> None:
@@ -229,11 +233,15 @@ def day_filter(field: str, text: str) -> Filter:
 
 
 def misread_days(text: str) -> list[str]:
-    """A remark on each day filter that names no day and is searched as a word."""
-    words = (term.text for term in parse(text).words) if ":" in text else ()
-    filters = [word for word in words if word.lower().startswith(("before:", "after:"))]
+    """A remark on each day filter that names no day and is searched as words."""
+    tokens = _tokens(text) if ":" in text else ()
+    misread = [
+        match[0].lstrip("-")
+        for match in tokens
+        if (match["field"] or "").lower() in ("before", "after") and not _filter(match)
+    ]
     return [
-        f'{one} names no day; several words are in quotes: after:"last week"' for one in filters
+        f'{one} names no day; several words are in quotes: after:"last week"' for one in misread
     ]
 
 
