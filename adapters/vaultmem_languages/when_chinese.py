@@ -288,7 +288,7 @@ _EVERY_DAYS = (
     rf"每[逢到]?个?{_WEEK}的?{_WEEK}?(?P<days>{_DAY}{_NOT_A_DAY}"
     rf"(?:[、,和及与到至~-]?(?:每?个?{_WEEK})?{_DAY}{_NOT_A_DAY}){{0,6}})(?:每天)?"
 )
-_HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}点半?)?"
+_HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}[点时]半?)?"
 RULES = rules(
     (_EVERY_DAYS, _every_weekday),
     (rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日|平日)的?每[天日]|(?<![个\d])(?P<alone>工作日|平日)", _workdays),
