@@ -176,6 +176,13 @@ def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, w
     assert not (vault / "vaultmem").exists()
 
 
+@pytest.mark.parametrize("words", ["tomorrow at 9", "remind me every Monday", "提醒我明天"])
+def test_words_that_only_say_when_are_no_reminder(vault: Path, opened: Vault, words: str) -> None:
+    with pytest.raises(VaultmemError, match="what\\?"):
+        opened.remind(words)
+    assert not (vault / "vaultmem").exists()
+
+
 def test_the_same_words_at_another_time_are_another_reminder(opened: Vault) -> None:
     opened.write("Call the plumber")  # which sets no reminder
     first = opened.remind("Call the plumber", at="in 3 days")

@@ -378,6 +378,10 @@ def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
             f"when? {named} is not understood; say it in other words, or give the time with {params.spelled('at')} and "
             f"a rule with {params.spelled('repeat')}, which keep the text as it is"
         )
+    call = language().table("reminders")["call"]
+    only = re.sub(rf"\A\s*{call}", "", params.content(), count=1, flags=re.IGNORECASE)
+    if phrase.moment and not language().time_alone(only, now).rest:
+        raise VaultmemError("what? these words only say when; add what to do then")
     return phrase
 
 
