@@ -18,7 +18,7 @@ from tests.tables import each_case
 from vaultmem import machine, paths
 from vaultmem.api import Vault
 from vaultmem.index.state import State
-from vaultmem.service import service
+from vaultmem.service import doctor, service
 
 WELL: dict[str, Any] = {
     "pid": 1, "version": machine.program(), "started": 0, "uptime": 7_300, "current": True, "indexing": None,
@@ -275,3 +275,8 @@ def test_a_damaged_history(indexed: Path) -> None:
     ]
     (what,) = [what for what in found(indexed) if "history" in what]
     assert "set aside" in what
+
+
+def test_a_full_disk_of_the_notes_is_found(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_is_full", str(indexed).__eq__)
+    assert any(one.startswith("the disk is full on which the notes are") for one in found(indexed))

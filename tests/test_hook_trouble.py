@@ -51,7 +51,7 @@ def test_a_damaged_index_is_healed_and_all_is_told(
     assert advised(text_in(ended.data, "claude"))
     assert "pending>" in ended.out
     assert [record.getMessage() for record in caplog.records] == [
-        "vaultmem: the catalog is damaged; rebuilding it"
+        "the catalog is damaged; rebuilding it"
     ]
 
 

@@ -166,3 +166,16 @@ def test_in_the_background_stderr_is_not_logged_to_twice(state: str) -> None:
     assert Path(agent_log.out_file(state)).read_text() == "last words\n"
     assert last_line(agent_log.out_file(state)) == "last words"
     assert [line[20:] for line in lines(state)] == ["info  once"]
+
+
+@pytest.mark.parametrize(
+    ("before", "printed"),
+    [("", "vaultmem: 1 of 2\n"), ("logging.basicConfig(format='%(message)s')", "1 of 2\n")],
+)
+def test_without_a_log_a_warning_is_a_line_of_ours(before: str, printed: str) -> None:
+    words = f"import logging\n{before}\nfrom vaultmem.progress import logger\n"
+    words += "logger('vaultmem.x').warning('%d of %d', 1, 2)"
+    ended = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, check=True
+    )
+    assert ended.stderr == printed

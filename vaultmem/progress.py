@@ -76,7 +76,12 @@ class _Late:
     def __getattr__(self, method: str) -> object:
         from logging import getLogger
 
-        return getattr(getLogger(self._name), method)
+        found = getLogger(self._name)
+        write = getattr(found, method)
+        if found.hasHandlers():
+            return write
+        # Python prints it as it is, among what a command prints.
+        return lambda text, *values, **how: write(f"vaultmem: {text}", *values, **how)
 
 
 def logger(name: str) -> Logger:

@@ -125,11 +125,9 @@ class MemoryVault(Methods):
             self.close()
             is_in_force = generation == self.state.generation()  # otherwise another just rebuilt it
             if is_in_force:
-                import logging
+                from vaultmem.progress import logger
 
-                # Shown to a person, or in a program's log.
-                log = logging.getLogger("vaultmem.index")
-                log.warning("vaultmem: %s; rebuilding it", str(error).partition(" (")[0])
+                logger("vaultmem.index").warning("%s; rebuilding it", str(error).partition(" (")[0])
             self.sync(rebuild=is_in_force)
             return work()
 

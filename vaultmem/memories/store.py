@@ -233,7 +233,7 @@ class MemoryStore:
         except (VaultmemError, OSError) as error:
             self.state.fall_behind()
             why = str(error).partition(" (")[0]
-            log.warning("vaultmem: %s; what was written is indexed by the next search", why)
+            log.warning("%s; what was written is indexed by the next search", why)
 
     def remember(self) -> int:
         """Commit finished batches and people's edits to the history. Returns the number of commits."""

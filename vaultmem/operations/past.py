@@ -212,7 +212,7 @@ def catch_up(session: Session) -> None:
         raise
     except (StateError, OSError) as error:
         why = (isinstance(error, OSError) and error.strerror) or error
-        log.warning("vaultmem: %s; what was done last may be missing here", why)
+        log.warning("%s; what was done last may be missing here", why)
 
 
 def _remember(session: Session) -> None:

@@ -113,6 +113,9 @@ def _room(vault: Vault) -> Iterator[Finding]:
     if _is_full(folder):
         advice = "free some space, or set VAULTMEM_STATE to another folder; nothing is lost, the next sync continues"
         yield Finding("error", f"the disk is full on which the index is: {folder}", advice)
+    elif _is_full(vault.path):
+        advice = "free some space, then vaultmem sync; until then no memory can be written"
+        yield Finding("error", f"the disk is full on which the notes are: {vault.path}", advice)
 
 
 def _index(vault: Vault) -> Iterator[Finding]:
