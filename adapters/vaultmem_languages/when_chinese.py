@@ -56,7 +56,7 @@ _HOLIDAYS = {
     "元旦": 101, "情人节": 214, "妇女节": 308, "劳动节": 501, "青年节": 504, "儿童节": 601, "教师节": 910,
     "国庆": 1001, "平安夜": 1224, "圣诞": 1225,
 }  # fmt: skip
-# Words after which "5号" and "三点" are not a day or a time.
+# Words after which "3月", "5号" and "三点" are not a month, a day or a time.
 _NOT_A_MONTH = f"[{DIGITS}\\d底末初上中下旬的最第个天雨]"
 _NOT_A_NUMBER = "[线楼房院店门机文桌位球公车码选室馆厅井库铺口坑电]|柜|座|站|矿|舰|病|馆|人物"
 _NOT_A_CLOCK = (

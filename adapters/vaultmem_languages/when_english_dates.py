@@ -251,19 +251,20 @@ _MEASURE = (
     r"(?:o'?clock|[ap]\.?m(?![a-z])|(?:-|to|until)\s?\d|min|hour|hr|dollars?|euros?|pounds?|cents?|bucks|percent|per\s|%|people|places?|degrees?|points?|years?|miles?|km|kg"
     r"|mph|times|€|£|\$|of\s)"
 )
+_COUNTED = rf"\s?{_MEASURE}|\s[a-z]+(?<!s)s{END}"  # a measure, or a word in the plural
 CLOCKS = rules(
     ((r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))?(?:\s?(?P<first_half>am|pm))?"
      rf"(?:\s?(?:-|to|until)\s?(?P<until>\d{{1,2}})(?:[:.]\d\d)?)?{_HALF}"), _half_day),
     (r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::\d\d)?(?!:?\d|%)(?:\s?(?:-|to|到|至)\s?\d{1,2}:\d\d|\s?-\s?\d{1,2}(?![\d:]|\.\d))?",
      _clock_figures),
-    (rf"half\s(?P<hour>{_HOUR}){END}(?:{_HALF})?(?!\s?{_MEASURE}|\s[a-z]+(?<!s)s{END})", _half_past),
+    (rf"half\s(?P<hour>{_HOUR}){END}(?:{_HALF})?(?!{_COUNTED})", _half_past),
     ((rf"(?:a\s)?(?P<step>half|quarter|(?:twenty[\s-])?five|ten|twenty|5|10|20|25)\s(?:minutes?\s)?"
      rf"(?P<way>past|to|till?)\s(?P<hour>{_HOUR}){END}(?:{_HALF})?"), _words),
     ((rf"(?:at|around|about|by|before|until|from)\s(?P<hour>{SPELLED})\s"
      rf"(?P<minute>fifteen|(?:twenty|thirty|forty|fifty)(?:[\s-]five)?){END}(?:{_HALF})?"), _two_numbers),
     (rf"(?P<hour>{_HOUR})(?:\s?o'?clock|-?ish){END}(?:{_HALF})?", _oclock),
     ((r"(?:from\s)?(?P<hour>\d{1,2})\s?(?:-|to|until|till)\s?(?P<until>\d{1,2})(?::\d\d)?(?P<sharp>\s?o'?clock)?"
-     rf"(?![:%/€£$-]?\d|[a-z%€£$]|[.,]\d|\s?{_MEASURE}|\s[a-z]+(?<!s)s{END}|[\u4e00-\u9fff])"), _range),
+     rf"(?![:%/€£$-]?\d|[a-z%€£$]|[.,]\d|{_COUNTED}|[\u4e00-\u9fff])"), _range),
     ((rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
      rf"(?!:?\d|[%/a-z]|[.,]\d|-[a-z])(?:\s?-\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
     (rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|-[a-z]|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})", _beside_a_day),
