@@ -2,7 +2,7 @@
 
 Pieces are read from left to right and joined if they belong to one time: "next Friday" and "at 9am". The week runs
 from Monday to Sunday, a bare weekday is the next one after today, "next" is in the following week, "morning" is 9:00,
-"evening" 20:00; "at 3" is in the afternoon, 3:00 is in the night.
+"evening" 20:00; "at 3" and 3:15 are in the afternoon, 03:15 is in the night.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 
 from vaultmem.text.times import calendar_day
-from vaultmem.text.values import lazy
+from vaultmem.text.values import TYPE_CHECKING, lazy
 from vaultmem_languages.when_parts import Sense, rules
 from vaultmem_languages.when_words import (
     DEADLINES,
@@ -20,6 +20,9 @@ from vaultmem_languages.when_words import (
     month,
     ordinal,
 )
+
+if TYPE_CHECKING:
+    from typing import Literal
 
 YEAR = r"(?:(?:,\s?|\s)(?P<year>(?:19|20|21)\d\d)(?![\d:/]))?"
 _HOLIDAYS = {
@@ -174,13 +177,14 @@ def _half_day(match: re.Match[str], _: datetime) -> Sense | None:
 
 
 def _clock_figures(match: re.Match[str], _: datetime) -> Sense | None:
-    """14:30: a time after "at" or before Chinese, a ratio or a verse elsewhere."""
+    """14:30: a time after "at" or before Chinese, a ratio or a verse elsewhere. Nobody plans for 3:15 in the night."""
     before = match.string[max(0, match.start() - 3) : match.start()]
     after = match.string[match.end() : match.end() + 1]
     spoken = "\u4e00" <= after <= "\u9fff" and not before.rstrip().endswith(("分", "例", "比"))
     spoken = spoken or before.rstrip().endswith("时间:")
     sense = _sense(int(match["hour"]), int(match["minute"]), None)
-    return sense and sense._replace(dial="open", weak=not (spoken or lead(match) in _LEADS))
+    dial: Literal["open", "bare"] = "bare" if match["hour"] in {"1", "2", "3", "4"} else "open"
+    return sense and sense._replace(dial=dial, weak=not (spoken or lead(match) in _LEADS))
 
 
 def _words(match: re.Match[str], _: datetime) -> Sense | None:
