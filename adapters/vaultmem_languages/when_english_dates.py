@@ -227,6 +227,8 @@ def _beside_a_day(match: re.Match[str], _: datetime) -> Sense | None:
 
 def _range(match: re.Match[str], _: datetime) -> Sense | None:
     """9-10, 5 to 6, from 10 to 2: the first of the two, beside a day; before a word in the plural, a number."""
+    if lead(match) in NUMBERED:
+        return None  # pages 9-10
     hour, until = int(match["hour"]), int(match["until"])
     hours = until - hour if max(hour, until) > 12 else (until - hour) % 12
     sense = _sense(hour, 0, None, weak=not match["sharp"]) if until <= 24 else None
