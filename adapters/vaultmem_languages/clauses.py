@@ -106,6 +106,7 @@ _PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGN
 _VERB_FACT = pattern(
     "clauses", "verb", subject=_SUBJECT, verbs=lambda: _any_of(*_verbs("english"), *_third_persons())
 )  # fmt: skip
+_ROLE = pattern("clauses", "role")
 _COPULA_FACT = pattern("clauses", "copula", subject=_SUBJECT)
 _KEYED = lazy(
     r"(?P<subject>[^\s:：=].{0,40}?)\s*(?:[:：]|=)\s*(?![/\\:：=])(?P<value>[^:：]{1,80})$"
@@ -145,6 +146,7 @@ def _read(clause: str) -> list[Fact]:
         return [fixed]
     if not clause.isascii() and re.search(r"[\u4e00-\u9fff]", clause):
         return _chinese(clause)
+    clause = _ROLE.sub(r"\g<verb> \g<place> \g<role>", clause)
     for result, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
         if result and (facts := read(result)):
             return facts

@@ -71,7 +71,7 @@ def contradicts(one: Statement, other: Statement, *, is_change: bool = False) ->
     if (one.subject, one.property) != (other.subject, other.property) or not _meet(one, other):
         return False
     if one.negated or other.negated:
-        return one.negated != other.negated and one.value == other.value
+        return one.negated != other.negated and _is_denied(one, other)
     if one.over or other.over:
         return _against(one, other) or _against(other, one)
     if one.single and other.single:
@@ -79,6 +79,14 @@ def contradicts(one: Statement, other: Statement, *, is_change: bool = False) ->
             return True
         return (rivals if one.property == "uses" else differ)(one.value, other.value)
     return _is_opposed(one, other)
+
+
+def _is_denied(one: Statement, other: Statement) -> bool:
+    """Whether the two, of which one is negated, name one thing; who left Siemens also left "Siemens in Munich"."""
+    denied, stated = (one.value, other.value) if one.negated else (other.value, one.value)
+    if one.property == "works at":
+        return f"{stated} ".startswith(f"{denied} ")
+    return stated == denied
 
 
 def _meet(one: Statement, other: Statement) -> bool:

@@ -13,6 +13,7 @@ from vaultmem.dreams.short_texts import (
     ends_other,
     facts_of_both,
     form,
+    is_by_user,
     read,
     stems,
     subject,
@@ -79,7 +80,8 @@ def shares_only_its_subject(old: str, new: str) -> bool:
 def _is_about_another(old: str, new: str) -> bool:
     """Whether each is about something that the other does not name: "My dentist is …", "My new doctor is …"."""
     a, b = subject(old[:CAP]), subject(new[:CAP])
-    return bool(a - stems(new)) and bool(b - stems(old))
+    is_other = bool(a - stems(new)) or is_by_user(old)
+    return is_other and bool(b - stems(old))
 
 
 def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:

@@ -42,8 +42,13 @@ _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
+_DAY_PART = form("day_part")  # "May" is no name
 _ENDED, _OVER, _LISTED = form("ended"), form("over"), form("listed")
+_TAKEN_BACK = lazy(
+    lambda: language().table("clauses")["taken_back"].replace("\n", ""), re.IGNORECASE
+)
 _ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
+_NOT_RUNNING, _PLANNED = form("not_running"), form("planned")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -87,11 +92,16 @@ def words_of(text: str) -> tuple[Token, ...]:
     return tuple(tokens_of(CUES.sub(" ", text)))
 
 
+def is_by_user(text: str) -> bool:
+    """Whether the user is its grammatical subject: "I …", "we …"."""
+    return _BY_USER.match(text) is not None
+
+
 @lru_cache(4096)
 def subject(text: str) -> frozenset[str]:
     """The words that say what a statement is about: "My new dentist is …", "The blog of Anne runs on …"; empty if
     that is the user, or unclear."""
-    if _BY_USER.match(text):
+    if is_by_user(text):
         return frozenset()
     clause = _CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
     for is_state, pattern in ((True, _IS), (False, _GOVERNED)):
@@ -144,14 +154,25 @@ def is_over(old: str, new: str) -> bool:
     """Whether the newer text says that something is over, sold or cancelled, and the older one states it of the same
     subject: "We cancelled the trip to Rome" after "We plan a trip to Rome"."""
     about, stated = subject(old[:CAP]), stems(old)
+    if has_preference(old) and not has_preference(new):
+        return False  # who no longer goes there may still like it
     for match in _OVER.finditer(new[:CAP]):
         who = subject(new[:CAP]) if match["what"] and not match["own"] else frozenset()
         ended = _stems(match[match.lastgroup or 0])
         if ended and ended | who <= stated and about <= ended | who:
             goes_on = _ONE_TIME.search(match[0]) and _is_one_of_many(old, new)
             is_past = is_event(old) or DENIAL.search(old) or _OVER.search(old[:CAP])
-            return not (goes_on or is_past or _is_part(ended, old))
-    return False
+            is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
+            return not (goes_on or is_past or is_device)
+    return _is_taken_back(old, new)
+
+
+def _is_taken_back(old: str, new: str) -> bool:
+    """Whether the newer text denies that its writer stated the older one: "I never said that I like tea"."""
+    if not (lead := _TAKEN_BACK.match(new)):
+        return False
+    denied, first = _stems(new[lead.end() : CAP]), {word.stem for word in words_of(old)[:1]}
+    return bool(denied) and denied <= stems(old) and (is_by_user(old) or first <= denied)
 
 
 def _is_one_of_many(old: str, new: str) -> bool:
@@ -160,8 +181,8 @@ def _is_one_of_many(old: str, new: str) -> bool:
     return is_now or _EACH_TIME.search(old[:CAP]) is not None
 
 
-def _is_part(ended: frozenset[str], old: str) -> bool:
-    """Whether the older text lists what has ended and something else: "a Fiat and a Ford"."""
+def is_part(ended: frozenset[str], old: str) -> bool:
+    """Whether the older text lists one of these words and something else: "a Fiat and a Ford"."""
     pairs = (
         [_stems(one) for one in match.groups() if one] for match in _LISTED.finditer(old[:CAP])
     )
@@ -214,7 +235,7 @@ def _token(word: str, *, may_be_name: bool) -> Token | None:
 
 
 def _kind(word: str, *, may_be_name: bool) -> str:
-    if word[0].isdigit():
+    if word[0].isdigit() or _DAY_PART.fullmatch(word):
         return NUMBER
     if len(word) > 1 and word[0] in "小老阿":
         return NAME

@@ -154,8 +154,9 @@ def _is_taken_back(old: str, new: str, rest: str) -> bool:
 
 
 def states_more(old: str, new: str) -> bool:
-    """Whether the older text makes several statements that the newer one lacks, so that it cannot end all of them."""
-    return sum(not stems(part) <= stems(new) for part in short_texts.clauses(old[:CAP])) > 1
+    """Whether the older text makes several statements that the newer one lacks, or lists more, so that it stays."""
+    others = (part for part in short_texts.clauses(old[:CAP]) if not stems(part) <= stems(new))
+    return len([*others]) > 1 or short_texts.is_part(stems(new), old)
 
 
 def _speaks_otherwise(old: str, new: str) -> bool:
