@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from vaultmem.credentials import Key
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem_chat import memory_context
-from vaultmem_chat.learning.turn_queue import Item
+from vaultmem_chat.bodies import Chat
+from vaultmem_chat.learning.turn_queue import Item, Turns
 from vaultmem_chat.memory_context import Context, Limits
 from vaultmem_chat.proxy import chat_memory, proxy
-from vaultmem_chat.proxy.chat_memory import Learners, Recalled, RecallPool
+from vaultmem_chat.proxy.chat_memory import ChatTurns, Learners, Recalled, RecallPool
 from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts
 from vaultmem_chat.proxy.proxy import Overrides, in_force
 from vaultmem_chat.proxy.upstream import Headers, Reply, end_to_end, for_upstream, leads_out
@@ -130,6 +131,36 @@ def test_a_port_that_is_taken_is_said() -> None:
             listen("127.0.0.1", port)
     with pytest.raises(VaultmemError, match=r"not an address of this machine"):
         listen("no-such-host.invalid", 0)
+
+
+@pytest.mark.parametrize("ends_late", [False, True])
+def test_a_turn_that_calls_tools_ends_when_the_next_begins_whichever_request_is_faster(
+    tmp_path: Path, ends_late: bool
+) -> None:
+    def chat(question: str) -> Chat:
+        return Chat(
+            question,
+            True,
+            (),
+            digest=question,
+            model="m",
+            conversation="c",
+            is_off=False,
+            places=(0, 0),
+        )
+
+    turns = ChatTurns(Turns(str(tmp_path)), lambda: None, lambda _: ("", ""))
+    first = turns.begin("c", chat("first"))
+    assert first is not None
+    if not ends_late:
+        first.end(goes_on=True)
+        assert [item.is_open for item in turns.queue.waiting()] == [True]
+    second = turns.begin("c", chat("second"))
+    if ends_late:
+        first.end(goes_on=True)
+    states = [(item.user, item.is_open) for item in turns.queue.waiting()]
+    assert second is not None
+    assert states == [("first", False), ("second", True)]
 
 
 def test_a_turn_is_learned_with_its_own_key_and_no_other() -> None:

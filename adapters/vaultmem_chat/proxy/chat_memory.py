@@ -42,6 +42,7 @@ class _Newest:
     def __init__(self, digest: str, user_id: str = "") -> None:
         self.digest, self.user_id = digest, user_id or str(uuid.uuid4())
         self.item: Item | None = None  # between two requests, while an answer may still arrive
+        self.is_over = False  # a newer turn has begun
 
 
 class ChatTurns:
@@ -74,6 +75,15 @@ class ChatTurns:
             return None
         return Turn(self, newest, item)
 
+    def leave_open(self, newest: _Newest, item: Item) -> bool:
+        """Leave a turn to the next request, unless another turn has begun before this request ended. Returns whether it
+        was left."""
+        with self._lock:
+            if newest.is_over or newest.item is not None:
+                return False
+            newest.item = item
+            return True
+
     def _place(self, key: tuple[str, str], chat: Chat) -> tuple[_Newest, Item | None, Item | None]:
         """The turn of a chat, its item if the request continues it, and the item of the previous turn if its answer
         will no longer arrive."""
@@ -83,6 +93,8 @@ class ChatTurns:
             newest = self._newest.get(key)
             item, abandoned = newest.item if newest else None, None
             if newest is None or newest.digest != chat.digest:
+                if newest:
+                    newest.is_over = True
                 last_id = "" if newest else last_id
                 newest, item, abandoned = _Newest(chat.digest, last_id), None, item
                 self._newest[key] = newest
@@ -115,8 +127,7 @@ class Turn:
         """End the request. If tools are called the turn continues: the answer arrives with a later request."""
         if self.is_answered:
             return
-        if goes_on and self._newest.item is None:
-            self._newest.item = self._item
+        if goes_on and self._turns.leave_open(self._newest, self._item):
             return
         try:
             self._turns.queue.close(self._item, clock.seconds())
