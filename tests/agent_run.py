@@ -20,7 +20,7 @@ from vaultmem.service.log import log_file
 
 # seconds; nothing that works takes this long
 PATIENCE = float(os.environ.get("VAULTMEM_PATIENCE", "60"))
-PATCHED = "import sys; from vaultmem import cli; {}; cli.entry()"
+PATCHED = "import sys; from vaultmem import cli; {}\ncli.entry()"
 _SOON = 0.05  # constant polling slows the agent down
 
 

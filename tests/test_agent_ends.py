@@ -124,17 +124,32 @@ def test_an_agent_stopped_while_indexing_ends_quickly_and_cleanly(
             assert agent.ends() == 0
 
 
+# The first indexing stops after some batches until a file is there.
+HELD = """
+import itertools, os, time
+from vaultmem.agent import reconciler
+reconciler.FIRST_BATCH = 20
+breaths, breathe = itertools.count(), reconciler.Reconciler._breathe
+def held(self):
+    while next(breaths) > 200 and not os.path.exists({!r}):
+        time.sleep(0.01)
+    breathe(self)
+reconciler.Reconciler._breathe = held
+"""
+
+
 def test_the_first_notes_are_found_before_the_last_are_read(large: Path, own: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VAULTMEM_STATE", str(own / "first"))
-        few = "from vaultmem.agent import reconciler; reconciler.FIRST_BATCH = 20"
+        goes_on = own / "goes on"
         unfinished = "the first indexing is not finished"
-        with agent_on(large, few) as agent:
-            until(lambda: unfinished in agent.command("recall", "apple").err)
+        with agent_on(large, HELD.format(str(goes_on))) as agent:
+            assert unfinished in agent.command("recall", "apple").err
             early = until(
                 lambda: [one for one in [agent.command("search", "apple")] if one.data["results"]]
             )[0]
             assert unfinished in early.err
+            goes_on.touch()
             until(lambda: State(str(large)).is_complete())
             assert not agent.command("search", "apple").err
             assert unfinished not in agent.command("recall", "apple").err
