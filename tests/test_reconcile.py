@@ -153,8 +153,18 @@ def test_a_sentence_that_states_more_than_one_thing_is_not_replaced_as_a_whole()
         ("我住在上海，养了一只猫", "我住在北京"),
         ("I live in Vienna and work at Initech", "I moved to Graz"),
         ("Ich wohne in Wien und arbeite bei Initech", "Ich wohne in Graz"),
+        ("my sister Rachel lives in York and she's a vet", "Rachel, my sister, has moved to Hull"),
     ):
         assert by_rules((new,), (Existing("a", known),)) == Decisions((new,), (), ())
+
+
+def test_a_fact_replaces_what_a_memory_would_replace() -> None:
+    for known, new in (
+        ("ich bin Vegetarier", "ich bin doch kein Vegetarier mehr"),
+        ("We are planning a trip to Lisbon in February", "The Lisbon trip is off"),
+    ):
+        existing = (Existing("a", known), Existing("b", "I have two cats"))
+        assert by_rules((new,), existing) == Decisions((), (("a", new),), ())
 
 
 WORDS = st.lists(

@@ -21,7 +21,7 @@ from vaultmem.adapter.services import (
     short_id,
 )
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.supersede import states_more
+from vaultmem.dreams.supersede import REPLACES, relations, states_more
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal_form, topic_words
@@ -130,8 +130,8 @@ def decisions(
 def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
     """The decisions without a model: known facts are kept, and a new fact replaces one that it contradicts.
 
-    Two facts contradict each other if a subject has only one such value at a time, or one denies the other. Facts
-    that would need more knowledge of the world are added.
+    A new fact contradicts a known one if it replaces it as a memory would (`dreams.supersede`), if a subject has only
+    one such value at a time, or if one denies the other. Facts that would need more knowledge of the world are added.
     """
     adds: list[str] = []
     updates: dict[str, str] = {}
@@ -146,8 +146,11 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
             for memory in left
             if memory.id not in updates and not states_more(memory.text, fact)
         ]
+        pairs = zip(others, relations(fact, [memory.text for memory in others]), strict=True)
         contradicted = [
-            memory.id for memory in others if language().contradiction(fact, memory.text)
+            memory.id
+            for memory, relation in pairs
+            if relation.kind == REPLACES or language().contradiction(fact, memory.text)
         ]
         updates.update(dict.fromkeys(contradicted, fact))
         if not contradicted:
