@@ -185,7 +185,7 @@ class KeywordSearcher:
 
     def _by_weight(self, words: list[Term]) -> tuple[list[Term], list[Term]]:
         """Content words and stop words that count. Those in most blocks tell blocks apart by a tenth of a point, and
-        would take half of the time. In a query of only stop words, these count as content words."""
+        would take half of the engine's time. In a query of only stop words, these count as content words."""
         weak = [word for word in words if self.is_weak(word)]
         if len(weak) == len(words):
             return words, []
