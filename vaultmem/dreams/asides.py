@@ -9,6 +9,7 @@ from vaultmem.dreams import paraphrase
 from vaultmem.dreams.short_texts import (
     CAP,
     CUES,
+    IS,
     WORD,
     ends_other,
     facts_of_both,
@@ -78,10 +79,11 @@ def shares_only_its_subject(old: str, new: str) -> bool:
 
 
 def _is_about_another(old: str, new: str) -> bool:
-    """Whether each is about something that the other does not name: "My dentist is …", "My new doctor is …"."""
-    a, b = subject(old[:CAP]), subject(new[:CAP])
-    is_other = bool(a - stems(new)) or is_by_user(old)
-    return is_other and bool(b - stems(old))
+    """Whether each is about something that the other does not name: "My dentist is …", "My new doctor is …". The user
+    is something else, too, unless the older text says what something is or has: "My phone is …", "I have a … now"."""
+    mine, theirs = is_by_user(old), is_by_user(new)
+    is_other = bool(subject(old[:CAP]) - stems(new)) or (mine and not theirs)
+    return is_other and (bool(subject(new[:CAP]) - stems(old)) or (theirs and not IS.search(old)))
 
 
 def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:

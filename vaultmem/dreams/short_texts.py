@@ -37,18 +37,15 @@ _TOKEN = lazy(  # the same with wide characters, which take 4 ms to compile
 )
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
 _SEVERAL = form("several")  # properties that can have several values at once
-_BY_USER, _IS, _GOVERNED = map(form, ("by_user", "is", "governed"))
+_BY_USER, IS, _GOVERNED = map(form, ("by_user", "is", "governed"))
 _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
-_DAY_PART = form("day_part")  # "May" is no name
 _ENDED, _OVER, _LISTED = form("ended"), form("over"), form("listed")
-_TAKEN_BACK = lazy(
-    lambda: language().table("clauses")["taken_back"].replace("\n", ""), re.IGNORECASE
-)
+_TAKEN_BACK = lazy(lambda: "(?i)" + language().table("clauses")["taken_back"].replace("\n", ""))
 _ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
-_NOT_RUNNING, _PLANNED = form("not_running"), form("planned")
+_NOT_RUNNING, _PLANNED, _DAY_PART = map(form, ("not_running", "planned", "day_part"))
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -104,7 +101,7 @@ def subject(text: str) -> frozenset[str]:
     if is_by_user(text):
         return frozenset()
     clause = _CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
-    for is_state, pattern in ((True, _IS), (False, _GOVERNED)):
+    for is_state, pattern in ((True, IS), (False, _GOVERNED)):
         for end in pattern.finditer(clause):
             before = clause[: end.start()].rstrip()
             if not _stems(before):
@@ -112,7 +109,10 @@ def subject(text: str) -> frozenset[str]:
             if is_state or before.endswith(_CHANGED):
                 return _stems(before)
             return _stems(before.rpartition(" ")[0] if before.isascii() else before[:-1])  # no verb
-    return frozenset() if clause.isascii() else _stems(clause.partition(_CHANGED)[0])
+    if not clause.isascii():
+        return _stems(clause.partition(_CHANGED)[0])
+    verb = _STATES.match(clause)
+    return _stems(verb[0].rpartition(" ")[0] if verb else "")
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -235,7 +235,7 @@ def _token(word: str, *, may_be_name: bool) -> Token | None:
 
 
 def _kind(word: str, *, may_be_name: bool) -> str:
-    if word[0].isdigit() or _DAY_PART.fullmatch(word):
+    if word[0].isdigit() or _DAY_PART.fullmatch(word):  # "May" is no name
         return NUMBER
     if len(word) > 1 and word[0] in "小老阿":
         return NAME
