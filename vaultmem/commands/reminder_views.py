@@ -156,10 +156,8 @@ def _show_pending(row: Row, wide: int, output: Output) -> None:
     id_ = row["id"].ljust(9)
     path, colon, line = row["source"].rpartition(":")
     source = (path, line) if colon and line.isdigit() else (row["source"], "")
-    source = (
-        source[0].partition("/.")[0],
-        source[1],
-    )  # of a record in a hidden folder, what a person can open
+    # Of a record in a hidden folder, what a person can open.
+    source = source[0].partition("/.")[0], source[1]
     ahead = f"  {output.paint(id_, 'yellow')}  {f'{when} ' if wide else ''}"
     text = row["text"] + listing.remark(row)
     _show_row(ahead, len(id_) + 4 + (wide + 1 if wide else 0), text, source, output)

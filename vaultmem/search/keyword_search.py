@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_PREFIX_TERMS = 50
-EVERYWHERE = (
-    0.5  # a stop word in more than this share of all blocks does not count beside content words
-)
+EVERYWHERE = 0.5  # stop words in more than this share of all blocks do not count beside others
 MOST = 8  # if the index has fewer blocks for each note searched, these are most of the notes
 _PHRASE_FIELDS = ("body", "title", "heading")
 _SPOKEN_FIELDS = ("body", "near")
