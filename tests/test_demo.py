@@ -173,7 +173,18 @@ def test_the_sample_vault_of_an_installed_package_is_found(
     assert Path(demo.sample_vault()) == package / "sample_vault"
 
 
-def test_what_is_killed_by_a_variable_is_gone_and_nothing_like_it(tmp_path: Path) -> None:
+def test_what_is_killed_by_a_variable_is_gone_and_nothing_like_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, environ = set[int](), psutil.Process.environ
+
+    def starting(process: psutil.Process) -> dict[str, str]:
+        """Nothing at first, as of a process that the system is still loading."""
+        is_first = process.pid not in seen
+        seen.add(process.pid)
+        return {} if is_first else environ(process)
+
+    monkeypatch.setattr(psutil.Process, "environ", starting)
     text = str(tmp_path / "mine")
     command = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

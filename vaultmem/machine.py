@@ -20,6 +20,7 @@ from vaultmem import __version__
 
 _T = TypeVar("_T")
 NICE = 10
+_STARTING = 0.05  # seconds, far more than it takes until a process shows its environment
 
 
 def program() -> str:
@@ -78,13 +79,16 @@ def has_open(pid: int, path: str) -> bool:
 
 def kill_with_variable(name: str, text: str, seconds: float) -> None:
     """Kill the processes that have this variable in their environment, and those that they start meanwhile; wait until
-    they have ended."""
-    until = time.monotonic() + seconds
-    while (named := _with_variable(name, text)) and time.monotonic() < until:
+    they have ended. A process that is just starting shows no environment, so it takes two looks that find none."""
+    until, looks = time.monotonic() + seconds, 0
+    while looks < 2 and time.monotonic() < until:
+        named = _with_variable(name, text)
         for process in named:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         psutil.wait_procs(named, timeout=max(0.0, until - time.monotonic()))
+        looks = 0 if named else looks + 1
+        time.sleep(_STARTING)
 
 
 def _with_variable(name: str, text: str) -> list[psutil.Process]:
