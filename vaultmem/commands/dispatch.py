@@ -19,7 +19,7 @@ from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import COMMAND, JSON, Param, commands, find_verb, resolve_command
 from vaultmem.commands import tool_calls
 from vaultmem.commands.parsing import from_params, parse
-from vaultmem.commands.rendering import params_of, show, vault_of
+from vaultmem.commands.rendering import ask
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import GARBAGE, TYPE_CHECKING
@@ -229,12 +229,9 @@ def _run(args: Namespace, output: Output) -> int:
     """Run a command with an open vault. Returns its exit code."""
     verb = find_verb(args.command)
     with at_door(COMMAND):
-        if verb.command:
-            return int(resolve_command(verb.command)(args, output))
-        with vault_of(args, output) as vault:
-            answer = vault.ask(args.command, **params_of(args.command, args))
-        show(answer, args, output)
-    return 0
+        return (
+            int(resolve_command(verb.command)(args, output)) if verb.command else ask(args, output)
+        )
 
 
 def _refusal(why: str) -> RequestError:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from vaultmem import screen
 from vaultmem.commands.rendering import (
+    ask,
     count_of,
     open_vault,
     params_of,
     place,
     short,
-    show,
     show_done,
     show_report,
     show_words,
@@ -196,10 +196,7 @@ def upgrade(args: Namespace, output: Output) -> int:
 def edit_property(args: Namespace, output: Output) -> int:
     """set, unset: change a property, or show what would change."""
     args.value = None if args.value is None else parse_value(args.value)
-    with vault_of(args, output) as vault:
-        answer = vault.ask(args.command, **params_of(args.command, args))
-    show(answer, args, output)
-    return 0
+    return ask(args, output)
 
 
 def parse_value(text: str) -> Value:

@@ -47,6 +47,14 @@ def show(answer: Any, args: Namespace, output: Output) -> None:
         resolve_command(verb.remarks)(answer, output)
 
 
+def ask(args: Namespace, output: Output) -> int:
+    """Ask a command's verb, and print its answer. Returns the exit code."""
+    with vault_of(args, output) as vault:
+        answer = vault.ask(args.command, **params_of(args.command, args))
+    show(answer, args, output)
+    return 0
+
+
 def params_of(name: str, args: Namespace) -> Answer:
     """The arguments of a command that its verb takes, by Python name."""
     params = (param for param in find_verb(name).params if param.fits(COMMAND) and param.fits(JSON))
