@@ -16,9 +16,9 @@ CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"
 
 
-def form(name: str) -> re.Pattern[str]:
+def form(name: str, table: str = "texts") -> re.Pattern[str]:
     """A pattern of the language, compiled on first use."""
-    return lazy(lambda: str(language().table("texts")[name]).replace("\n", ""))
+    return lazy(lambda: str(language().table(table)[name]).replace("\n", ""))
 
 
 @cache
@@ -43,7 +43,7 @@ _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
 _ENDED, _OVER, _LISTED = form("ended"), form("over"), form("listed")
-_TAKEN_BACK = lazy(lambda: "(?i)" + language().table("clauses")["taken_back"].replace("\n", ""))
+_TAKEN_BACK = form("taken_back", "clauses")
 _ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
 _NOT_RUNNING, _PLANNED, _DAY_PART = map(form, ("not_running", "planned", "day_part"))
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
@@ -164,10 +164,10 @@ def is_over(old: str, new: str) -> bool:
             is_past = is_event(old) or DENIAL.search(old) or _OVER.search(old[:CAP])
             is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
             return not (goes_on or is_past or is_device)
-    return _is_taken_back(old, new)
+    return _denies_stating(new, old)
 
 
-def _is_taken_back(old: str, new: str) -> bool:
+def _denies_stating(new: str, old: str) -> bool:
     """Whether the newer text denies that its writer stated the older one: "I never said that I like tea"."""
     if not (lead := _TAKEN_BACK.match(new)):
         return False
