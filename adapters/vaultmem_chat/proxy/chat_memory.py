@@ -42,7 +42,6 @@ class _Newest:
     def __init__(self, digest: str, user_id: str = "") -> None:
         self.digest, self.user_id = digest, user_id or str(uuid.uuid4())
         self.item: Item | None = None  # between two requests, while an answer may still arrive
-        self.is_over = False  # a newer turn has begun
 
 
 class ChatTurns:
@@ -60,7 +59,8 @@ class ChatTurns:
 
     def begin(self, conversation: str, chat: Chat) -> Turn | None:
         """Durably store the user's words. Returns None if that fails, which stops no request."""
-        newest, item, abandoned = self._place((conversation, chat.session), chat)
+        key = conversation, chat.session
+        newest, item, abandoned = self._place(key, chat)
         try:
             if abandoned is not None:
                 self.queue.close(abandoned, clock.seconds())
@@ -73,13 +73,13 @@ class ChatTurns:
         except VaultmemError as error:
             log.warning("a turn is not kept: %s", error)
             return None
-        return Turn(self, newest, item)
+        return Turn(self, key, newest, item)
 
-    def leave_open(self, newest: _Newest, item: Item) -> bool:
+    def leave_open(self, key: tuple[str, str], newest: _Newest, item: Item) -> bool:
         """Leave a turn to the next request, unless another turn has begun before this request ended. Returns whether it
         was left."""
         with self._lock:
-            if newest.is_over or newest.item is not None:
+            if self._newest.get(key) is not newest or newest.item is not None:
                 return False
             newest.item = item
             return True
@@ -93,8 +93,6 @@ class ChatTurns:
             newest = self._newest.get(key)
             item, abandoned = newest.item if newest else None, None
             if newest is None or newest.digest != chat.digest:
-                if newest:
-                    newest.is_over = True
                 last_id = "" if newest else last_id
                 newest, item, abandoned = _Newest(chat.digest, last_id), None, item
                 self._newest[key] = newest
@@ -108,8 +106,8 @@ class ChatTurns:
 class Turn:
     """One request's part in a turn."""
 
-    def __init__(self, turns: ChatTurns, newest: _Newest, item: Item) -> None:
-        self._turns, self._newest, self._item = turns, newest, item
+    def __init__(self, turns: ChatTurns, key: tuple[str, str], newest: _Newest, item: Item) -> None:
+        self._turns, self._key, self._newest, self._item = turns, key, newest, item
         self.id = item.id
         self.is_answered = False
 
@@ -127,7 +125,7 @@ class Turn:
         """End the request. If tools are called the turn continues: the answer arrives with a later request."""
         if self.is_answered:
             return
-        if goes_on and self._turns.leave_open(self._newest, self._item):
+        if goes_on and self._turns.leave_open(self._key, self._newest, self._item):
             return
         try:
             self._turns.queue.close(self._item, clock.seconds())
