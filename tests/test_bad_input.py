@@ -1,6 +1,7 @@
 """Whatever the vault, the disk and the state folder look like: one clear line or a repaired index, and no byte of a
 note changes."""
 
+import errno
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ from tests.cli_run import on, one_line
 from tests.conftest import Write
 from tests.effort import is_linear, takes_less
 from tests.index_dump import assert_equals_rebuilt, catalog_dump, synced
+from vaultmem.vault import files
 
 __all__ = ["state", "untouched"]  # fixtures
 
@@ -83,17 +85,29 @@ def test_names_and_content_that_are_no_utf8(
     assert_equals_rebuilt(vault, tmp_path / "scratch")
 
 
-def test_unreadable_note(vault: Path, write: Write, untouched: Mark) -> None:
+def test_unreadable_note(
+    vault: Path, write: Write, untouched: Mark, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write("Good.md", "apple")
-    closed = write("Closed.md", "apple")
-    closed.chmod(0)
-    if os.access(closed, os.R_OK):
-        closed.chmod(0o644)
-        pytest.skip("root reads everything")
+    write("Closed.md", "apple")
     untouched()
+    opened = files.Inside.open
+
+    def refuse(inside: files.Inside, path: str) -> int:
+        if path == "Closed.md":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(inside, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files.Inside, "open", refuse)
+        assert sync_cli(vault).code == 0
+        assert found(vault, "apple") == ["Good.md"]
+        (finding, *others) = on(vault, "doctor", "--json").data["findings"]
+        assert finding["places"] == ["Closed.md: cannot be read: Permission denied"]
+        assert "permissions" in finding["advice"]
+        assert not [other for other in others if "since the last sync" in other["what"]]
     assert sync_cli(vault).code == 0
-    assert found(vault, "apple") == ["Good.md"]
-    closed.chmod(0o644)
+    assert sorted(found(vault, "apple")) == ["Closed.md", "Good.md"]
 
 
 def test_a_very_large_note(vault: Path, write: Write, untouched: Mark) -> None:

@@ -51,7 +51,8 @@ def changes(folder: str, config: Config) -> Report:
         return Report(sum(rulebook.kind(path) == "note" for path in paths), 0, 0, 0, 0, True, 0.0)
     with Indexer(folder, generation, rulebook, config) as indexer:
         diff = indexer.differences()
-        put = indexer.notes(diff.put)
+        closed = {path for path, known in diff.before.items() if not known.mtime_ns}  # unreadable
+        put = [path for path in indexer.notes(diff.put) if path not in closed]
         gone = sum(indexer.kind(path) == "note" for path in diff.gone.values())
         touched = sum(not diff.before[path].racy for path in indexer.notes(diff.touched))
         new = sum(path not in diff.known for path in put)

@@ -33,6 +33,8 @@ KINDS = {
     " name": ("warning", "with a name that cannot be used", "rename the file or folder; until then it is not read"),
     "MB long": ("warning", "too long to be read to the end",
         "divide it into several, or raise index.max_note_bytes in your settings"),
+    "cannot be ": ("warning", "that cannot be opened",
+        "check their permissions (chmod u+r, for a folder u+rx) and their drive; vaultmem sync then reads them"),
     "other": ("warning", "that cannot be read, or not wholly",
         "open the note in its editor and save it again as UTF-8 text; what can be read of it is indexed"),
 }  # fmt: skip
