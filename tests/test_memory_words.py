@@ -205,6 +205,8 @@ NO_SENSE = {
     "list --category xyzzy": "--category must be one of",
     "list --from tomorrowish": "--from must be a day",
     "history --since ages": "--since must be",
+    "remind --list": "unrecognized option --list; see",
+    "list --catgory people": "(did you mean --category?)",
     "write Another --expires someday": "--expires must be",
 }
 

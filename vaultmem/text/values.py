@@ -320,11 +320,13 @@ def normalize_text(text: str) -> str:
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """The suggestion " (did you mean …?)" with the known word closest to `word`; "" if none is close."""
+    """The suggestion " (did you mean …?)" with the known word closest to `word`; "" if none is close. The dashes of
+    options are alike in all of them, and do not count."""
     from difflib import get_close_matches  # rarely needed, and slow to import
 
-    near = get_close_matches(word, candidates, 1)
-    return f" (did you mean {near[0]}?)" if near else ""
+    known = {candidate.lstrip("-"): candidate for candidate in candidates}
+    near = get_close_matches(word.lstrip("-"), known, 1)
+    return f" (did you mean {known[near[0]]}?)" if near else ""
 
 
 def plural(count: int, noun: str, several: str = "") -> str:
