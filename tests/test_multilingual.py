@@ -129,7 +129,9 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
         listed = on(vault, "model", "--format", "json").data
     assert [one["name"] for one in listed["models"] if one["used"]] == ["multilingual"]
     assert on(vault, "model", "use", "default", "--format", "json").code == 0
-    assert one_line(on(vault, "model", "use", "nothing"))
+    assert "NAME must be one of default, mul" in one_line(on(vault, "model", "use", "nothing"))
+    assert "needs a NAME: default, mul" in one_line(on(vault, "model", "use"))
+    assert "WHAT must be use;" in one_line(on(vault, "model", "default"))
 
 
 def test_a_dry_run_fetches_and_sets_nothing(

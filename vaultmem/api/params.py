@@ -6,7 +6,7 @@ The schema is the part of JSON Schema that tools use. Each misfit is reported in
 from __future__ import annotations
 
 from _contextvars import ContextVar  # what contextvars provides, without importing another file
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 
@@ -204,8 +204,8 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
     for name in schema.get("required", ()):
         if name not in values:
             near = nearest(name, [field[:_MOST_NAME] for field in values])
-            choices = ", ".join(map(str, properties.get(name, {}).get("enum", ())))
-            hint = f": one of {choices}" if choices else ""
+            choices = properties.get(name, {}).get("enum")
+            hint = f": {_any_of(choices)}" if choices else ""
             hint = f'; did you mean it by "{near}"?' if near else hint
             raise UsageError(f"{spell(name)} is missing{hint}")
         if isinstance(values[name], str) and not str(values[name]).strip():
@@ -244,7 +244,7 @@ def _check(where: str, schema: Schema, value: object) -> None:
     if choices is not None and value not in choices:
         near = nearest(str(value), [str(choice) for choice in choices])
         meant = f" (did you mean {near}?)" if near else ""
-        raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}{meant}")
+        raise UsageError(f"{where} must be {_any_of(choices)}{meant}")
     if isinstance(value, str):
         _check_text(where, schema, value)
     elif isinstance(value, list):
@@ -252,6 +252,10 @@ def _check(where: str, schema: Schema, value: object) -> None:
             _check(f"{where}[{number}]", schema.get("items", {}), item)
     elif isinstance(value, (int, float)):
         _check_number(where, schema, value)
+
+
+def _any_of(choices: Sequence[object]) -> str:
+    return f"{'one of ' if len(choices) > 1 else ''}{', '.join(map(str, choices))}"
 
 
 def _check_text(where: str, schema: Schema, value: str) -> None:

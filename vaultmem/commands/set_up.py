@@ -14,6 +14,7 @@ from vaultmem.errors import UsageError
 from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output
+from vaultmem.text.times import format_duration
 from vaultmem.text.values import plural
 from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.write import create
@@ -175,8 +176,8 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     then."""
     from vaultmem.embedding.embed import Embedder
 
-    if args.name not in _MODELS:
-        raise UsageError(f"{args.name!r} is not {' or '.join(_MODELS)}; see vaultmem model")
+    if not args.name:
+        raise UsageError(f"model use needs a NAME: {', '.join(_MODELS)}")
     key, name = "embedding.model", args.name
     if args.other_scripts:
         key = "embedding.other_scripts"
@@ -207,7 +208,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
         total = len({row[2] for row in rows})
     size = sum(file.stat().st_size for file in Path(resolved.folder).iterdir())
     facts = {"model": resolved.name, "bytes": size, "texts_per_second": round(pace)}
-    long = f"; about {total / pace / 60:.0f} minutes for {plural(total, 'block')}" if total else ""
+    long = f"; about {format_duration(total / pace)} for {plural(total, 'block')}" if total else ""
     output.result(
         {**facts, "settings": source},
         f"{resolved.name}: {_MODELS[args.name][1]}, {size / 1e6:,.0f} MB on the disk",
