@@ -15,6 +15,7 @@ from vaultmem.text.times import calendar_day, day_after
 from vaultmem.text.values import lazy
 from vaultmem_languages import (
     intentions,
+    pattern,
     when_chinese,
     when_english,
     when_english_repeat,
@@ -34,6 +35,7 @@ from vaultmem_languages.when_words import normalize
 
 ALL_DAY = time(9)
 _DAY = 24 * 60  # minutes
+_EARLY = 5 * 60, 9 * 60  # later than such a time, its evening is meant
 _TOKEN = lazy(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
 # Of a number or a word.
 _INSIDE = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第")
@@ -51,6 +53,8 @@ _GLUE = lazy(
 _ROUNDS = 5
 _CUT_WORD = lazy(r"[a-z0-9]{2}")
 _LONGEST_GLUE = 24
+_BESIDE = 40  # characters
+_MORNING, _EVENING = pattern("occasions", "morning"), pattern("occasions", "evening")
 _SETTLED = lazy(
     r" ?\((\d{4})(?:-(\d\d)(?:-(\d\d)(?: (\d\d):(\d\d))?)?|-w(\d\d))?\)",
 )
@@ -206,16 +210,29 @@ def _pieces(text: str, low: str, now: datetime) -> Iterator[Reading]:
         start = token.start()
         if start < at or (token[0].isascii() and _is_inside(low, start)):
             continue
-        for pattern, read in _rules(token[0], low[start - 1] if start > at else ""):
-            match = pattern.match(low, start)
+        for rule, read in _rules(token[0], low[start - 1] if start > at else ""):
+            match = rule.match(low, start)
             sense = read(match, now) if match else None
             if not match or not sense or _CUT_WORD.match(low, match.end() - 1):
                 continue
             if sense.proper and text[start : match.end()].islower():
                 continue
-            yield Reading(start, match.end(), sense)
+            yield Reading(start, match.end(), _on_occasion(low, start, match.end(), sense))
             at = match.end()
             break
+
+
+def _on_occasion(low: str, start: int, end: int, sense: Sense) -> Sense:
+    """The sense with the half of the day that words beside a clock name: dinner 6:15, wake me at 6."""
+    if sense.clock is None or sense.dial == "set" or not 1 <= sense.clock // 60 < 12:
+        return sense
+    line = (
+        low[low.rfind("\n", 0, start) + 1 : start][-_BESIDE:]
+        + low[end : end + _BESIDE].partition("\n")[0]
+    )
+    if sense.clock // 60 >= 5 and _EVENING.search(line):
+        return sense._replace(clock=sense.clock + _DAY // 2, dial="set")
+    return sense._replace(dial="set") if _MORNING.search(line) else sense
 
 
 def _is_inside(low: str, start: int) -> bool:
@@ -259,12 +276,22 @@ def _resolve(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
         return _first(sense, now)
     today = now.date()
     day = day_of(sense, today)
-    if day:
-        return _local(day, sense, now), None
-    if sense.dated or (sense.clock is None and not sense.part):
+    if not day and (sense.dated or (sense.clock is None and not sense.part)):
         return None
-    soon = _local(today, sense, now)
-    return (soon if _after(soon, now) else _local(today + timedelta(days=1), sense, now)), None
+    soon = _local(day or today, sense, now)
+    if not _after(soon, now) and _may_be_evening(sense, day):
+        soon = _local(
+            day or today, sense._replace(clock=_minutes(sense) + _DAY // 2, dial="set"), now
+        )
+    is_past = not day and not _after(soon, now)
+    return (_local(today + timedelta(days=1), sense, now) if is_past else soon), None
+
+
+def _may_be_evening(sense: Sense, day: date | None) -> bool:
+    """Whether a time in the morning that is past may mean the evening: at 7, 5:30, today at 9."""
+    first, last = _EARLY
+    last = _DAY // 2 if day else last
+    return sense.dial in {"bare", "near"} and not sense.part and first <= _minutes(sense) < last
 
 
 def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:

@@ -35,8 +35,8 @@ class Sense(NamedTuple):
     """The meaning of one piece; unstated parts are None or empty.
 
     `day` is the first day of its `grain`. `clock` counts minutes from midnight; its `dial` tells whether the half of
-    the day is named ("set"), may follow from words beside it ("open": 2:30), or must be guessed ("bare": at 3). A
-    `weak` piece has a meaning only beside another one: "in the morning".
+    the day is named ("set"), may follow from words beside it ("open": 9:30), must be guessed ("bare": at 3), or is the
+    next that comes ("near": 5:30). A `weak` piece has a meaning only beside another one: "in the morning".
     """
 
     day: date | None = None
@@ -46,7 +46,7 @@ class Sense(NamedTuple):
     month: int | None = None
     number: int | None = None  # of a day in a month
     clock: int | None = None
-    dial: Literal["set", "open", "bare"] = "set"
+    dial: Literal["set", "open", "near", "bare"] = "set"
     part: str = ""  # of the day
     at: datetime | None = None
     shift: int | None = None  # offset in days from an adjacent day
