@@ -120,7 +120,8 @@ def _is_apart(reading: Reading, spans: Iterable[Span]) -> bool:
 # reminder times.
 
 _IN_FIGURES = lazy(rf"(?<![a-z0-9_.$€£¥#:/\\+=^~-]){IN_FIGURES}")
-_ONE_MEANING = 13 * 60  # minutes: 9:30 may be in the evening, and 3:16 a verse
+_ONE_MEANING = 13 * 60  # minutes: 3:16 may be a verse,
+_STEP = 5  # but people plan by five minutes
 _HAN = lazy(r"[\u3040-\u9fff]")
 _HOUR_LAST = lazy(r" (?P<hour>\d{1,2})[.!]?\Z")
 _NTH_FIRST = lazy(r"(?:on )?the (?P<number>\d{1,2})(?:st|nd|rd|th) ")
@@ -204,14 +205,17 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
 
 
 def _counts_alone(low: str, reading: Reading) -> bool:
-    """Whether a weak clock opens the words, or a part of the day, a month, a day in figures or an hour after noon opens
-    or ends them: noon lunch, 晚上吃药, trip March 2027, call Mum 12/25, call Bob 14:30."""
-    opens = reading.sense.clock is not None and _is_first(low, reading)
-    if reading.sense.part or reading.sense.grain == "month":
-        return _stands_apart(low, reading)
-    if reading.sense.dial == "open" and (reading.sense.clock or 0) >= _ONE_MEANING:
-        return _stands_apart(low, reading)
-    return opens or bool(_IN_FIGURES.match(low, reading.start) and _stands_apart(low, reading))
+    """Whether a clock, a part of the day, a month, a day in figures or a holiday opens or ends the words: noon lunch,
+    晚上吃药, trip March 2027, call Mum 12/25, rent 1st, call Bob 14:30."""
+    sense = reading.sense
+    if _is_first(low, reading):
+        return sense.number is None or sense.month is not None
+    named = sense.number is not None and not low.startswith(ORDINAL_WORDS, reading.start)
+    clock = 1 if sense.clock is None else sense.clock
+    timed = clock >= _ONE_MEANING or clock % _STEP == 0
+    timed = timed and not low.startswith("at ", reading.start)  # the sun may set at 5
+    other = bool(sense.part) or sense.grain == "month"
+    return (named or timed or other) and _stands_apart(low, reading)
 
 
 def _is_first(low: str, reading: Reading) -> bool:

@@ -261,9 +261,9 @@ _RULES = rules(
 )  # fmt: skip
 RULES = [*FIGURES, *REPEATS, *MONTH_DAYS, *_RULES, *NUMBERS, *CLOCKS]
 STARTS = frozenset(
-    f"""{SPELLED.replace("|", " ")} a an ago the in within half at around about by before until from every each on
-    this next last past coming today tonight tomorrow tmrw tmr yesterday day week fortnight month year weekend
-    weekday weekdays weekends workday workdays working business end beginning start middle mid
+    f"""{SPELLED.replace("|", " ")} a an ago the in within half at around about by before after between until from
+    every each on this next last past coming today tonight tomorrow tmrw tmr yesterday day week fortnight month year
+    weekend weekday weekdays weekends workday workdays working business end beginning start middle mid
     early late cob close first eod eow eom eoy daily nightly weekly bi biweekly fortnightly monthly quarterly yearly
     annually
     {" ".join(ORDINAL_WORDS)} christmas new halloween valentine quarter noon midday midnight

@@ -180,6 +180,8 @@ def _clock_figures(match: re.Match[str], _: datetime) -> Sense | None:
     """14:30: a time after "at" or before Chinese, a ratio or a verse elsewhere. Nobody plans for 3:15 in the night."""
     before = match.string[max(0, match.start() - 3) : match.start()]
     after = match.string[match.end() : match.end() + 1]
+    if lead(match) in NUMBERED:
+        return None  # ratio 5:30
     spoken = "\u4e00" <= after <= "\u9fff" and not before.rstrip().endswith(("分", "例", "比"))
     spoken = spoken or before.rstrip().endswith("时间:")
     sense = _sense(int(match["hour"]), int(match["minute"]), None)
@@ -274,8 +276,9 @@ CLOCKS = rules(
     (rf"(?P<hour>{_HOUR})(?:\s?o'?clock|-?ish){END}(?:{_HALF})?", _oclock),
     ((r"(?:from\s)?(?P<hour>\d{1,2})\s?(?:-|to|until|till)\s?(?P<until>\d{1,2})(?::\d\d)?(?P<sharp>\s?o'?clock)?"
      rf"(?![:%/€£$-]?\d|[a-z%€£$]|[.,]\d|{_COUNTED}|[\u4e00-\u9fff])"), _range),
-    ((rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
-     rf"(?!:?\d|[%/a-z]|[.,]\d|-[a-z])(?:\s?-\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
+    ((rf"(?:(?P<lead>at|around|about|by|before|after|until|from|(?P<two>between))\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
+     rf"(?!:?\d|[%/a-z]|[.,]\d|-[a-z])(?(two)\sand\s{_HOUR}{END}|(?:\s?-\s?\d{{1,2}}{END})?)"
+     rf"(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
     (rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|-[a-z]|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})", _beside_a_day),
     (rf"(noon|midday|midnight){END}", _named_day),
     (rf"(?:in\sthe\s|(?<!good\s))(morning|afternoon|evening|night|first\sthing){END}", _part),

@@ -157,8 +157,8 @@ DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
 # Units after a number, with which it is not a day or a date.
 NUMBERED = frozenset(
     """act appendix article build chapter chapters edition episode exercise exercises figure firmware gate item kernel
-    lesson level line lines no number page pages paragraph part question questions release room row section sections
-    slide step table v ver verse version versions vol volume""".split()
+    lesson level line lines no number page pages paragraph part question questions ratio release room row score
+    section sections slide step table v ver verse version versions vol volume""".split()
 )
 _WEEKDAYS = [name[:3].lower() for name in times.WEEKDAYS]
 _LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
