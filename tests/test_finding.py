@@ -82,6 +82,9 @@ OBSIDIAN = {
     "- [ ] 12月5日前续护照": ("12月5日前续护照", "2026-12-05", "2026-12-05"),
     "- [ ] far 📅 9999-12-31": ("far", "9999-12-31", "9999-12-31"),
     "Remind me to call Anne on Friday at 9.": ("Remind me to call Anne on Friday at 9.", "2026-11-20T09:00", "2026-11-20T09:00"),
+    "Don't forget: dentist on Friday at 9:30": ("Don't forget: dentist on Friday at 9:30", "2026-11-20T09:30", "2026-11-20T09:30"),
+    "TODO call Ben on Friday": ("TODO call Ben on Friday", "2026-11-20", "2026-11-20"),
+    "别忘了12月3日交作业": ("别忘了12月3日交作业", "2026-12-03", "2026-12-03"),
     "The passport has to be renewed by 5 December 2026.": ("The passport has to be renewed by 5 December 2026.", "2026-12-05", "2026-12-05"),
     "记得12月3日下午三点交作业。": ("记得12月3日下午三点交作业。", "2026-12-03T15:00", "2026-12-03T15:00"),
     "Long ago. Deadline: 2026-12-04. And so on.": ("Deadline: 2026-12-04.", "2026-12-04", "2026-12-04"),
@@ -104,6 +107,7 @@ NOTHING = [
     "She said “remind me on 1 December” and left.", "That reminds me of 1 December 2026.",
     "Vegetables are due to grow on 1 December 2026.", "For example: remind me on 1 December.",
     "| due | 2026-12-01 |\n| --- | --- |\n| due | 2026-12-01 |", "Due on 1 March 2026.",
+    "Don't forget that he leaves on 1 December 2026.", "My todo list of 1 December 2026.",
     "due by {{date:YYYY-MM-DD}} 2026-12-01", "%% remind me on 1 December %%", "系统会提醒我，12月1日更新。",
 ]  # fmt: skip
 

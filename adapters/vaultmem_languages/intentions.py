@@ -143,7 +143,7 @@ _WORDS = pattern("intentions", "words", 0)
 _BEFORE_WORDS = lazy(r"\bby\s+(?:the\s+)?$")
 _MUST_BEFORE = lazy(r"\bbefore\s+(?:the\s+)?$")
 _AFTER_WORDS = lazy(r"\s?(?:之|以)?前(?![天年月周日几])")
-_HAN = ("提醒", "截止", "到期", "记得")
+_HAN = ("提醒", "截止", "到期", "记得", "别忘", "不要忘", "忘れない")
 _DAY_ENDS = "[日号末底天一二三四五六]"  # 12月5日前, 周五之前
 _HAN_BEFORE = lazy(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
 _TIME = pattern("intentions", "time", 0)
