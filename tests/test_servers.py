@@ -242,20 +242,6 @@ def test_the_one_server_of_a_person_stays_and_the_rest_is_done(home: Path) -> No
     assert file.read_text() == mine
 
 
-@pytest.mark.usefixtures("home")
-def test_settings_with_comments_stay_and_the_rest_is_done() -> None:
-    """Each line to add by hand is named: hook and server, which may be in one file."""
-    for name, count in (("claude", 1), ("gemini", 2)):
-        path = Path(HARNESSES[name].path())
-        path.parent.mkdir()
-        path.write_text('{"a": 1} // mine')
-        ended = ran("connect", name, "--mcp", "--json")
-        assert (ended.code, ended.err.count("Add this by hand")) == (1, count), ended.err
-        assert os.path.isfile(ended.data["skill"]["path"])
-        assert ("server" in ended.data, "path" in ended.data) == (count == 1, False)
-        assert path.read_text() == '{"a": 1} // mine'
-
-
 # --- the door of another machine
 
 AWAY = "http://127.0.0.1:9/mcp"

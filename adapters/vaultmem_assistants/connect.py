@@ -55,7 +55,7 @@ def run(args: Namespace, output: Output) -> int:
     names = [*reversed(parts)] if args.remove else [*parts]
     edits = {name: parts[name]() for name in names}
     work.show({name: edits[name] for name in parts})
-    return int(edits["hook"] is None or edits.get("server", edits["hook"]) is None)
+    return 1 if wants_server and edits["server"] is None else 0
 
 
 def _with_door(args: Namespace, work: Connecting) -> int:
@@ -106,16 +106,8 @@ class Connecting:
         part = (lambda text: context.add_instruction(text, line), context.remove_instruction)
         return self._edit(path, [part])
 
-    def hook(self) -> Edited | None:
-        """The start-up hook. Like the server, it does not prevent the other parts."""
-        try:
-            return self._edit_hook()
-        except VaultmemError as error:
-            self._output.remark(str(error))
-        return None
-
-    def _edit_hook(self) -> Edited:
-        """Raises VaultmemError with advice where the settings cannot be edited safely."""
+    def hook(self) -> Edited:
+        """The start-up hook."""
         harness, path = self._harness, self._harness.path()
         words = [*paths.program(), *hooks.tag(harness).split(), *self._vault_option]
         if not harness.event:
@@ -243,13 +235,13 @@ class Connecting:
     def show(self, edits: dict[str, Edited | None]) -> None:
         """Print the edits."""
         args, output, harness = self._args, self._output, self._harness
-        made = {name: edit for name, edit in edits.items() if edit}
+        (_, first), *more = made = [(name, edit) for name, edit in edits.items() if edit]
         if output.as_json:
-            parts = {name: _to_json(edited) for name, edited in made.items()}
-            head = {"harness": harness.name, **parts.pop(next(iter(edits)), {})}
-            output.data({**head, "removed": args.remove, "dry_run": args.dry_run, **parts})
+            head = {"harness": harness.name, **_to_json(first)}
+            tail = {name: _to_json(edited) for name, edited in more}
+            output.data({**head, "removed": args.remove, "dry_run": args.dry_run, **tail})
             return
-        for name, edited in made.items():
+        for name, edited in made:
             self._show_part("MCP server" if name == "server" else name, edited)
         if args.remove or args.instructions or args.remote is not None:
             return

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Answer = Callable[[bytes, bool], list[str]]
 
 MOST = 1_000_000  # bytes of a line
-_READ = 4 * MOST  # of a longer one, whose reply then has its id: a client waits for that
 AT_ONCE = 32  # requests; another one is read when one of them is answered
 _PART = 65_536
 _CANCELLED = b"notifications/cancelled"
@@ -68,10 +67,11 @@ def _make_blocking(handle: int) -> None:
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The non-empty lines without their ends, also an incomplete last one. One that is far too long is cut."""
+    """The non-empty lines without their ends, also an incomplete last one. An overlong one is cut after one byte more
+    than allowed."""
     try:
-        while line := file.readline(_READ):
-            if len(line) == _READ and not line.endswith(b"\n"):
+        while line := file.readline(MOST + 1):
+            if len(line) > MOST and not line.endswith(b"\n"):
                 while (rest := file.readline(_PART)) and not rest.endswith(b"\n"):
                     pass
             if line.strip():
@@ -159,12 +159,12 @@ class _Relay:
 
     def answer(self, line: bytes, settles: bool) -> list[str]:
         """The lines to send. Only a line that `settles` something may change the state for later ones."""
+        if len(line) > MOST:
+            return _refusal("", _INVALID_REQUEST, f"a message may have {MOST:,} bytes")
         try:
             text = line.decode()
         except UnicodeDecodeError:
             return _refusal("", _PARSE_ERROR, "the line is not UTF-8")
-        if len(line) > MOST:
-            return _refusal(text, _INVALID_REQUEST, f"a message may have {MOST:,} bytes")
         try:
             reply = self._by_agent(text) if len(text) <= client.MOST_FORWARDED else None
             lines, settled = self._by_us(text) if reply is None else reply

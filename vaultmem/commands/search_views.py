@@ -46,7 +46,6 @@ _FIELD_WORDS = {
 }  # fmt: skip
 MOST_SNIPPET = 3  # lines
 AT_TERMINAL = 5  # memories of a recall
-_OPENING = 2  # seconds; a program that opens addresses fails at once
 LONG_WORD = 48  # columns of an address
 _RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = (*TEXT_PROPERTIES, "global", "created_at")
@@ -211,32 +210,21 @@ def _mark(result: Hit, span: tuple[int, int], output: Output) -> str:
 def _open(uri: str, path: str) -> None:
     """Open the note's link, or its file in the person's editor; only links that we built."""
     import shlex
-    import subprocess
-
-    opener = "open" if sys.platform == "darwin" else "xdg-open"
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    try:
-        if _opens(opener, uri):
-            return
-        if not editor:
-            why = f"{opener} knows no program for it, and EDITOR names no editor"
-            raise VaultmemError(f"cannot open {uri}: {why}; open it by hand")
-        subprocess.run([*editor, path], check=False)
-    except OSError as error:
-        raise VaultmemError(f"{path} cannot be opened: {error.strerror or error}") from error
-
-
-def _opens(opener: str, uri: str) -> bool:
     import shutil
     import subprocess
 
-    if not shutil.which(opener):
-        return False
-    running = subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     try:
-        return running.wait(_OPENING) == 0
-    except subprocess.TimeoutExpired:  # it is the editor now
-        return True
+        if shutil.which(opener):
+            subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        elif editor:
+            subprocess.run([*editor, path], check=False)
+        else:
+            why = f"{opener} is missing, and EDITOR names no editor"
+            raise VaultmemError(f"cannot open {uri}: {why}; open it by hand")
+    except OSError as error:
+        raise VaultmemError(f"{path} cannot be opened: {error.strerror or error}") from error
 
 
 def recall(args: Namespace, output: Output) -> int:

@@ -9,6 +9,7 @@ from vaultmem.dreams import paraphrase
 from vaultmem.dreams.short_texts import (
     CAP,
     CUES,
+    GOVERNED,
     IS,
     WORD,
     ends_other,
@@ -22,7 +23,7 @@ from vaultmem.dreams.short_texts import (
 from vaultmem.text.values import lazy
 
 _WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
-_EXCHANGED = form("exchanged")
+_EXCHANGED, _BELONGS, _USED = form("exchanged"), form("belongs"), form("used")
 
 
 def is_aside(old: str, new: str, looks: Mapping[str, float]) -> bool:
@@ -38,7 +39,13 @@ def may_be_ended(old: str, new: str, looks: Mapping[str, float]) -> bool:
 
 
 def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
-    tests = (_is_about_the_value, _states_something_else, _is_about_another)
+    tests = (
+        _is_about_the_value,
+        _states_something_else,
+        _is_about_another,
+        _is_narrower,
+        _is_of_another_thing,
+    )
     if ends_other(new, old) or any(test(old, new) for test in tests):
         return True
     return _is_one_more(old, new, looks)
@@ -86,11 +93,32 @@ def _is_about_another(old: str, new: str) -> bool:
     return is_other and (bool(subject(new[:CAP]) - stems(old)) or (theirs and not IS.search(old)))
 
 
+def _is_narrower(old: str, new: str) -> bool:
+    """Whether the newer text is about one kind of what the older one is about: "My phone", "My work phone"."""
+    about, narrower = subject(old[:CAP]), subject(new[:CAP])
+    if not about or not about < narrower or not narrower.isdisjoint(stems(old) - about):
+        return False
+    order = [token.stem for token in read(new[:CAP]).tokens]
+    is_compound = order.index(min(about, key=order.index)) < min(map(order.index, narrower - about))
+    return not is_compound or _BELONGS.search(new) is not None
+
+
+def _is_of_another_thing(old: str, new: str) -> bool:
+    """Whether the user does it with another thing at another place or time: "buy bread at Aldi", "buy meat at Lidl"."""
+    if not (is_by_user(old) and is_by_user(new)):
+        return False
+    at, there = GOVERNED.search(old), GOVERNED.search(new)
+    if not (at and there and at[0].lower() == there[0].lower()):
+        return False
+    halves = (old[: at.start()], new[: there.start()]), (old[at.end() :], new[there.end() :])
+    return not any(stems(a) <= stems(b) or stems(b) <= stems(a) for a, b in halves)
+
+
 def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:
     """Whether the newer text adds one more of several possible values. It ends the older one only by naming the same
     value, denying it, or giving another number."""
     is_ended = looks["denied in one"] or looks["numbers differ"]
-    if is_ended or not looks["several"]:
+    if is_ended or not (looks["several"] or _USED.search(old)):
         return False
     ending = read(old[:CAP]).tokens[-1 if old.isascii() else -2 :]  # two characters are a word
     return not stems(new).issuperset(token.stem for token in ending)

@@ -37,7 +37,7 @@ _TOKEN = lazy(  # the same with wide characters, which take 4 ms to compile
 )
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
 _SEVERAL = form("several")  # properties that can have several values at once
-_BY_USER, IS, _GOVERNED = map(form, ("by_user", "is", "governed"))
+_BY_USER, IS, GOVERNED = map(form, ("by_user", "is", "governed"))
 _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
@@ -101,16 +101,17 @@ def subject(text: str) -> frozenset[str]:
     if is_by_user(text):
         return frozenset()
     clause = _CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
-    for is_state, pattern in ((True, IS), (False, _GOVERNED)):
+    start = clause.partition(_CHANGED)[0]
+    if start != clause and not (IS.search(clause) or _STATES.match(start)) and _stems(start):
+        return _stems(start)  # Our rent for the garage went up
+    for is_state, pattern in ((True, IS), (False, GOVERNED)):
         for end in pattern.finditer(clause):
             before = clause[: end.start()].rstrip()
-            if not _stems(before):
-                continue
-            if is_state or before.endswith(_CHANGED):
-                return _stems(before)
-            return _stems(before.rpartition(" ")[0] if before.isascii() else before[:-1])  # no verb
+            if _stems(before):
+                nouns = before.rpartition(" ")[0] if before.isascii() else before[:-1]  # no verb
+                return _stems(before if is_state or before.endswith(_CHANGED) else nouns)
     if not clause.isascii():
-        return _stems(clause.partition(_CHANGED)[0])
+        return _stems(start)
     verb = _STATES.match(clause)
     return _stems(verb[0].rpartition(" ")[0] if verb else "")
 
@@ -373,8 +374,7 @@ def importance(novelty: float, salience: float) -> float:
 
 def has_preference(text: str) -> bool:
     """Whether it states someone's preference: "I prefer", "my favorite", "讨厌"."""
-    is_stated = _PREFERENCE.search(text) is not None
-    return is_stated or (not text.isascii() and _HAN_PREFERENCE.search(text) is not None)
+    return bool(_PREFERENCE.search(text) or (not text.isascii() and _HAN_PREFERENCE.search(text)))
 
 
 def memory_type(text: str) -> str:
