@@ -216,7 +216,7 @@ def test_the_vault_itself_is_refused_however_it_is_called(vault: Path, tmp_path:
     assert chosen("text", tmp_path, vault, tmp_path) == [str(tmp_path)]
 
 
-def test_usual_places(vault: Path, tmp_path: Path) -> None:
+def test_usual_places(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     other = tmp_path / "other"
     for folder in (home / ".claude", home / "logseq", home / ".config" / "obsidian", other):
@@ -224,11 +224,11 @@ def test_usual_places(vault: Path, tmp_path: Path) -> None:
     (home / ".config" / "obsidian" / "obsidian.json").write_text(
         f'{{"vaults": {{"a": {{"path": "{other}"}}, "b": {{"path": "{vault}"}}, "c": {{"path": "/away"}}}}}}'
     )
-    assert chosen("all", None, vault, home) == [
-        str(home / ".claude"),
-        str(home / "logseq"),
-        str(other),
-    ]
+    usual = [str(home / ".claude"), str(home / "logseq"), str(other)]
+    assert chosen("all", None, vault, home) == usual
+    (home / ".config").rename(home / "settings")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "settings"))
+    assert chosen("all", None, vault, home) == usual
     remarks = installed.choose_places("obsidian", None, str(vault), str(home)).remarks
     assert remarks == [
         "obsidian: /away is not there",

@@ -96,9 +96,9 @@ class Notes(NamedTuple):
         """The vaults that Obsidian knows; ~/logseq."""
         if self.name == "logseq":
             return (os.path.join(home, "logseq"),)
-        return tuple(
-            dict.fromkeys(path for vault in _KNOWN_VAULTS for path in _list_vaults(home, vault))
-        )
+        own = os.path.join(os.environ.get("XDG_CONFIG_HOME") or ".config", "obsidian")
+        folders = (own, *_KNOWN_VAULTS)
+        return tuple(dict.fromkeys(path for each in folders for path in _list_vaults(home, each)))
 
     def read(self, root: str) -> Iterator[SourceText | Skipped]:
         """Yield all notes except hidden ones, and those that vaultmem generated or archived there."""
