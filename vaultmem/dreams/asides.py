@@ -11,6 +11,8 @@ from vaultmem.dreams.short_texts import (
     CUES,
     GOVERNED,
     IS,
+    NAME,
+    NUMBER,
     WORD,
     ends_other,
     facts_of_both,
@@ -40,15 +42,12 @@ def may_be_ended(old: str, new: str, looks: Mapping[str, float]) -> bool:
 
 def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
     tests = (
-        _is_about_the_value,
-        _states_something_else,
-        _is_about_another,
-        _is_narrower,
-        _is_of_another_thing,
-    )
+        _is_about_the_value, _states_something_else, _is_about_another, _is_narrower,
+        _is_of_another_thing, _has_another_beginning,
+    )  # fmt: skip
     if ends_other(new, old) or any(test(old, new) for test in tests):
         return True
-    return _is_one_more(old, new, looks)
+    return _counts_another(old, new, looks) or _is_one_more(old, new, looks)
 
 
 def _is_about_the_value(old: str, new: str) -> bool:
@@ -112,6 +111,27 @@ def _is_of_another_thing(old: str, new: str) -> bool:
         return False
     halves = (old[: at.start()], new[: there.start()]), (old[at.end() :], new[there.end() :])
     return not any(stems(a) <= stems(b) or stems(b) <= stems(a) for a, b in halves)
+
+
+def _has_another_beginning(old: str, new: str) -> bool:
+    """Whether each begins with something else, which the other does not name: "My left knee hurts", "My right
+    shoulder hurts"."""
+    a, b = (read(text[:CAP]).tokens[:1] for text in (old, new))
+    is_user = is_by_user(old) or is_by_user(new)
+    return (
+        not is_user and all((a, b)) and a[0].stem not in stems(new) and b[0].stem not in stems(old)
+    )
+
+
+def _counts_another(old: str, new: str, looks: Mapping[str, float]) -> bool:
+    """Whether each has a number for another name: "I owe Ben 20", "I owe Tom 30"."""
+    if not (looks["names differ"] and looks["numbers differ"]) or IS.search(old):
+        return False  # is in Mill Street 12
+    kinds = [token.kind for token in read(old[:CAP]).tokens if token.stem not in stems(new)]
+    is_single = any(
+        fact.single for stated in facts_of_both(new[:CAP], old[:CAP]) for fact in stated
+    )
+    return kinds.index(NAME) < kinds.index(NUMBER) and not is_single
 
 
 def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:
