@@ -260,7 +260,8 @@ _HAN_MOVED = pattern("slots", "han_moved")
 _GERMAN_HOME = pattern("slots", "german_home", 0, place=_NAME)
 # Someone who moved recently still lives there, and who left does not return; "last month" alone is past.
 _MOVES = lazy(
-    r"\b(?:moved|relocated)\b.*\bto\b|\b(?:quit|left|resigned|fired|laid off)\b|搬(?:家)?[到去来回]|[离辞]职",
+    r"\b(?:moved|relocated)\b.*\bto\b|\bnew (?:job|position|post)\b"
+    r"|\b(?:quit|left|resigned|fired|laid off)\b|搬(?:家)?[到去来回]|[离辞]职",
     re.IGNORECASE,
 )
 _LATELY = pattern("slots", "lately")
@@ -333,8 +334,8 @@ def _residence(clause: str) -> Fact | None:
 
 
 _JOBS = tuple(
-    (pattern("slots", name, 0), name != "german_works")
-    for name in ("german_works", "german_left", "left", "han_left")
+    (pattern("slots", name, 0), name.endswith("left"))
+    for name in ("german_works", "german_left", "joined", "left", "han_left")
 )
 
 
@@ -351,7 +352,8 @@ def _job(clause: str) -> Fact | None:
 _FORMS = (
     (_rhythm, ("every", "每")), (_floor, ("floor", "楼", "层")),
     (_residence, ("moved", "relocated", "搬", "wohn", "leb", "gezogen")),
-    (_job, ("quit", "left", "resigned", "fired", "sacked", "dismissed", "laid off", "arbeite", "gekündigt", "职")),
+    (_job, ("quit", "left", "resigned", "fired", "sacked", "dismissed", "laid off", "arbeite", "gekündigt", "职",
+            "new job", "new position", "new post")),
 )  # fmt: skip
 
 

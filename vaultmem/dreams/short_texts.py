@@ -238,7 +238,7 @@ def _token(word: str, *, may_be_name: bool) -> Token | None:
 def _kind(word: str, *, may_be_name: bool) -> str:
     if word[0].isdigit() or _DAY_PART.fullmatch(word):  # "May" is no name
         return NUMBER
-    if len(word) > 1 and word[0] in "小老阿":
+    if len(word) > 1 and (word[0] in "小老阿" or "." in word):  # deploy.sh
         return NAME
     inner = word if may_be_name else word[1:]
     return WORD if inner == inner.lower() else NAME
