@@ -292,6 +292,10 @@ def test_a_language_more_is_a_section_of_words(monkeypatch: pytest.MonkeyPatch) 
     [
         ("Erinnere mich morgen daran, die Rechnung zu bezahlen.", "2026-11-22"),
         ("Die Rechnung ist spätestens am 3. Dezember zu zahlen.", "2026-12-03"),
+        ("Vergiss bitte nicht, am Freitag Anne anzurufen.", "2026-11-27"),
+        ("Denk daran, morgen um 9 den Müll rauszubringen.", "2026-11-22T09:00"),
+        ("Ich denke daran, am Freitag zu kündigen.", None),
+        ("Vergiss nicht, dass er am 1. Dezember fährt.", None),
         ("Ich erinnere mich, dass wir am Freitag gelacht haben.", None),
         ("Am 31. Dezember war es heiß.", None),
     ],
