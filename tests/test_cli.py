@@ -193,6 +193,16 @@ def test_colours_on_a_terminal_only(indexed: Path, vault: Path, write: Write) ->
     assert not re.search(r"\x1b\[3[12]", shown)
 
 
+def test_of_a_link_in_a_heading_a_person_sees_the_text(vault: Path, write: Write) -> None:
+    heading = "[#](https://example.org/rye#salt) Rye and [[Salt]] ![x](y.png)"
+    write("Bread.md", f"# {heading}\n\n{('flour ' * 60 + chr(10) * 2) * 8}sourdough\n")
+    synced(vault)
+    first = on(vault, "search", "sourdough").out.splitlines()[0]
+    assert first == "Bread  # Rye and [[Salt]] x"
+    (found,) = on(vault, "search", "sourdough", "--json").data["results"]
+    assert found["heading"] == heading
+
+
 def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> None:
     write("Note.md", "sourdough")
     ended = process("search", "sourdough", "--vault", str(vault), "--format", "json")

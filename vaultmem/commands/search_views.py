@@ -47,6 +47,7 @@ _FIELD_WORDS = {
 MOST_SNIPPET = 3  # lines
 AT_TERMINAL = 5  # memories of a recall
 LONG_WORD = 48  # columns of an address
+_LINK = lazy(r"!?\[([^][\n]*)\]\([^()\n]*\)")  # of Markdown: its text is enough in a heading
 _RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = (*TEXT_PROPERTIES, "global", "created_at")
 # Of a line in a batch: all of search's fields; what recall calls another name.
@@ -149,6 +150,7 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
         if number:
             output.line()
         heading = " > ".join(part for part in result.headings if part != result.title)
+        heading = _LINK.sub(r"\1", heading)
         title = screen.cut(_title(result), output.room(0)) if output.columns else _title(result)
         head = output.link(output.paint(title, "bold"), result.uri)
         if heading and output.columns:
