@@ -75,6 +75,7 @@ _TAG = pattern("sentences", "tag")
 _TAIL = pattern("sentences", "tail")
 _STATES = pattern("english_sentences", "states")
 _AND_STATES = pattern("english_sentences", "and_states")
+_WITHOUT_ICH = pattern("german_sentences", "without_ich")
 _NEXT = lazy(r",?\s+(?:and|but)\s+(?=(?:i|we|my|our)\b)|[，,；;]\s*(?=我)", re.IGNORECASE)
 
 
@@ -131,6 +132,8 @@ def _lasting(sentence: _Sentence) -> str:
     rules = _rules("chinese" if _HAN.search(text) else german)
     lead = rules.lead.match(text)
     text = text[lead.end() :] if lead else text
+    if german == "german" and _WITHOUT_ICH.match(text):
+        text = f"ich {text[0].lower()}{text[1:]}"
     if sentence.is_request or _denies(text):
         return "" if _POINTS_ONLY.match(text) or _is_short(text) else text
     if rules.voids.search(text):
@@ -190,7 +193,9 @@ def _typed_lines(message: str) -> list[str]:
     for line in prose(typed_part(message).replace("\r\n", "\n")).split("\n"):
         printed = bool(_SHELL.match(line)) or (printed and bool(line.strip()))
         speaker = _SPEAKER.match(line)
-        spoken = speaker and not _NO_SPEAKER.match(speaker[1]) and not _ANNOUNCED.search(line)
+        spoken = speaker and not (_NO_SPEAKER.match(speaker[1]) or _ANNOUNCED.search(line))
+        opening = _rules("english").lead.match(line) if spoken else None  # just so you know: …
+        spoken = spoken and not (opening and speaker and opening.end() >= speaker.end())
         if not printed and (not spoken or _ends_it(line)):
             lines.append(_QUOTED.sub("\0", line))
     return lines
