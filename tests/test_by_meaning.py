@@ -6,7 +6,10 @@ import pytest
 
 from tests.agent_run import agent_on, until
 from tests.cli_run import on, ran
+from tests.conftest import Write
+from tests.index_dump import synced
 from vaultmem import Filter, Vault
+from vaultmem.commands import rendering
 from vaultmem.search import model_vectors
 
 QUESTION = "python CLI preferences"
@@ -59,6 +62,16 @@ def test_results_without_a_word_of_the_query_are_named_so(projects: Path) -> Non
     where = ("--semantic", "--path", "Home", "--vault", str(projects))
     remarks = {words: ran("search", words, *where).err for words in ("two-wheeler", "bicycle")}
     assert (NO_WORDS in remarks["two-wheeler"], NO_WORDS in remarks["bicycle"]) == (True, False)
+
+
+def test_that_nothing_is_embedded_yet_is_said_once(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "FEW_BLOCKS", 0)
+    write("Tea.md", "the tea\n")
+    synced(vault)
+    (remark,) = ran("search", "--semantic", "tea", "--vault", str(vault)).err.splitlines()
+    assert "no block is embedded yet" in remark
 
 
 def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> None:

@@ -166,8 +166,9 @@ def embed_first(vault: Vault, output: Output) -> None:
     if problem or not missing:
         return
     if missing > FEW_BLOCKS:
-        far = f"{missing:,} of {total:,} blocks are not embedded yet"
-        output.remark(f"{far}; run vaultmem sync")
+        if done:  # else the search says that there is none
+            far = f"{missing:,} of {total:,} blocks are not embedded yet"
+            output.remark(f"{far}; run vaultmem sync")
         return
     try:
         run_embed(vault, output)
