@@ -15,16 +15,7 @@ from operator import mul
 
 from vaultmem.adapter import Properties
 from vaultmem.dreams import paraphrase, short_texts
-from vaultmem.dreams.short_texts import (
-    CAP,
-    Reading,
-    Token,
-    facts,
-    is_event,
-    plain,
-    read,
-    stems,
-)  # fmt: skip
+from vaultmem.dreams.short_texts import CAP, Reading, Token, facts, is_event, plain, read, stems
 from vaultmem.memories import access
 from vaultmem.memories.draft import CONTRADICTION, Draft, is_own
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
@@ -147,10 +138,20 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
 
 
 def _is_taken_back(old: str, new: str, rest: str) -> bool:
-    """Whether the older text is about what the rest of the newer one names, and ends with what that one ends."""
+    """Whether the older text is about what the rest of the newer one names, and ends with what that one ends; or that
+    is the value of something of the user, who switched: "My bank is KBC", "I switched from KBC to Argenta"."""
     about, last = short_texts.subject(old[:CAP]), read(old[:CAP]).tokens[-1:]
-    ended = {token.stem for token in short_texts.tokens_of(new)} - stems(rest)
-    return bool(about) and about <= stems(rest) and all(token.stem in ended for token in last)
+    before, after = ({each.stem for each in short_texts.tokens_of(text)} for text in (new, rest))
+    ended = frozenset(before - after)
+    if about and about <= stems(rest):
+        return all(token.stem in ended for token in last)
+    is_own = short_texts.is_by_user(old) or short_texts.is_about_person(old)
+    is_own = is_own and short_texts.is_by_user(new) and not short_texts.is_part(ended, old)
+    if not (ended and is_own and short_texts.SWITCHED.search(new)):
+        return False
+    stated = [fact for fact in facts(old[:CAP]) if fact.property in {"is", "uses"}]
+    values = [each.value for each in stated if len(stems(each.subject)) == (each.property == "is")]
+    return ended in [*map(stems, values)]
 
 
 def states_more(old: str, new: str) -> bool:
@@ -244,7 +245,7 @@ def features(
     news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
     topics, others = ({fact.subject for fact in results} for results in (news, stated))
     several, elsewhen = a.several and b.several, a.other_time or b.other_time
-    results: dict[str, float] = {
+    return {
         "shared": 2 * len(shared) / max(1, len(a.stems) + len(b.stems)),
         "beginning": place.head / max(1, len(a.tokens), len(b.tokens)),
         "beginning differs": bool(a.tokens and b.tokens) and not place.head, "equal": a.stems == b.stems,
@@ -261,7 +262,6 @@ def features(
         "cue and meaning": (_USUAL if similarity is None else similarity) * b.cue, "nearest": is_nearest,
         "cue and nearest": is_nearest and b.cue,
     }  # fmt: skip
-    return results
 
 
 @lru_cache(64)  # the newer text is compared with many older ones
