@@ -354,6 +354,7 @@ def test_settings_are_written_whole_or_not_at_all(
 def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:
     vault = big_vault(tmp_path / "vault", 3)
     before = tree_hash(vault)
+    assert "no notes" not in ran("init", str(vault)).err
     assert ran("init", str(vault), "--format", "json").data["notes"] == 3
     assert tree_hash(vault) == before
     assert ran("init", str(vault), "--write-config").code == 0
@@ -363,3 +364,5 @@ def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:
     again = ran("init", str(vault), "--write-config", "--format", "text")
     assert "left as it is" in again.err
     assert config.read_text() == text + "dialect: logseq\n"
+    (tmp_path / "empty").mkdir()
+    assert "vaultmem init FOLDER" in ran("init", str(tmp_path / "empty")).err

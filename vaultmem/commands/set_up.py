@@ -48,6 +48,10 @@ def init(args: Namespace, output: Output) -> int:
             output.line(f"  {finding.what}: {finding.advice}")
         untouched = "" if is_written else "; nothing was written into the vault"
         output.line(f"  index in {state}{untouched}")
+        if not counts["notes"]:
+            output.note(
+                "it has no notes; if yours are elsewhere, name their folder: vaultmem init FOLDER"
+            )
         output.line()
         output.line(
             'Next: vaultmem search "some words", and vaultmem start, which keeps the index current'
