@@ -87,7 +87,9 @@ def test_words_and_options_stand_in_any_order(vault: Path) -> None:
 
 def test_at_a_terminal_there_must_be_words(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vaultmem.commands.rendering.is_terminal", lambda _: True)
-    assert "nothing to remember" in refused(vault, "write", code=2)
+    for command in ("write", "remind", "edit x"):
+        refusal = refused(vault, *command.split(), code=2)
+        assert f"vaultmem {command.split()[0]} --help" in refusal, refusal
     assert not (vault / "vaultmem").exists()
 
 

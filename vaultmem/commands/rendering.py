@@ -69,17 +69,16 @@ def params_and_stdin(args: Namespace) -> Answer:
         for param in find_verb(args.command).params
         if param.kind == "long" and param.place
     )
-    return {**params, **{name: text_or_stdin(params[name]) for name in texts if name in params}}
+    names = [name for name in texts if name in params]
+    if any(params[name] is None for name in names) and is_terminal(sys.stdin):
+        advice = f"type it after {args.command}, or pipe it in; see vaultmem {args.command} --help"
+        raise UsageError(f"the text is missing; {advice}")
+    return {**params, **{name: text_or_stdin(params[name]) for name in names}}
 
 
 def text_or_stdin(text: object) -> str:
     """The words of a command, or else stdin."""
-    if isinstance(text, str) and text != "-":
-        return text
-    if text is None and is_terminal(sys.stdin):
-        advice = "type the text after write, or pipe it in; see vaultmem write --help"
-        raise UsageError(f"nothing to remember; {advice}")
-    return read_stdin(MOST_READ)
+    return text if isinstance(text, str) and text != "-" else read_stdin(MOST_READ)
 
 
 def read_stdin(most: int) -> str:
