@@ -132,6 +132,15 @@ RIGHT = {
 }
 
 
+@each_case("text, line", [("- a", 1), ("# mine\nx", 2), ("a: b: c", 1), ("a: 1\na: 1", 2)])
+def test_a_file_without_settings_is_refused_with_its_line(
+    vault: Path, own: Path, text: str, line: int
+) -> None:
+    own.write_text(f"{text}\n")
+    with pytest.raises(ConfigError, match=rf"config\.yaml, line {line}: \w"):
+        config.load(str(vault))
+
+
 @each_case("key, given", [(key, one) for key in WRONG for one in WRONG[key]])
 def test_a_wrong_value_is_told_with_what_would_be_right(
     vault: Path, own: Path, key: str, given: str

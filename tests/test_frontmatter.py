@@ -151,7 +151,7 @@ def test_shapes(block: str, expected: dict[str, object]) -> None:
         ("a: &x [*x]", "line 2: nested deeper"),
         ("a: *gone", "line 2: found undefined alias"),
         ("a: &x [1]\n*x : 2", "line 2: a key that is a list"),
-        ("- a\n- b", "no properties"),
+        ("- a\n- b", "line 2: no properties"),
         ("a: 1\n...\nb: 2", "line"),
         ("a: 1\n--- # two\nb: 2", "line 3: a second YAML document"),
         ("a: \x07", "control characters"),

@@ -165,7 +165,9 @@ def read_yaml(source: str) -> Document:
     if value is None:
         return Document({})
     if not isinstance(root, yaml.MappingNode) or not isinstance(value, dict):
-        raise UnreadableError("line 2: no properties but a text or a list")
+        raise UnreadableError(
+            "no properties but a text or a list", root.start_mark.line if root else 0
+        )
     spans = tuple(span for key, of in root.value if (span := _span(reader.key(key), key, of)))
     return Document(value, spans, bool(root.flow_style), root.start_mark.column)
 
