@@ -138,7 +138,12 @@ def test_unknown_names_get_a_suggestion(indexed: Path) -> None:
         nothing = on(indexed, command, "zzzzqqqq", "--format", "json")
         assert nothing.code == 1
         assert "vaultmem search" in json.loads(nothing.err)["error"]
-    for wrong, meant in (("serach", ["search"]), ("forget", ["delete"]), ("xyzzy", [])):
+    for wrong, meant in (
+        ("serach", ["search"]),
+        ("forget", ["delete"]),
+        ("remember", ["write"]),
+        ("xyzzy", []),
+    ):
         ended = ran(wrong, "x", "--format", "text")
         assert ended.code == 2
         assert re.findall(r"did you mean (\w+)\?", one_line(ended)) == meant

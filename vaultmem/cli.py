@@ -143,8 +143,7 @@ def _command(name: str, words: list[str]) -> int:
     if declared is None or not declared.group:
         from vaultmem.text.values import did_you_mean
 
-        # Of the command whose summary begins with the word: show is read, forget is delete.
-        meanings = (known for known in commands() if every()[known].summary.startswith(f"{name} "))
+        meanings = (known for known in commands() if name in _meanings(every()[known]))
         meant = did_you_mean(next(meanings, name), commands())
         message = f"unknown command {name!r}{meant}; see vaultmem help all"
         return _fail([name, *words], message, 2)
@@ -152,6 +151,11 @@ def _command(name: str, words: list[str]) -> int:
     if has_short_way and (code := _short_way(name, words)) is not None:
         return code
     return _run_command(declared, name, words)
+
+
+def _meanings(declared: Verb) -> tuple[str, str]:
+    """What a command may also be called: forget is delete, from its summary, and remember is write, from its group."""
+    return declared.summary.partition(" ")[0], declared.group.lower()
 
 
 def _help(about: list[str]) -> int:
