@@ -23,7 +23,7 @@ from vaultmem.vault.files import on_disk
 # Problems of a note, by words of the reason: severity, description of such notes, and advice.
 KINDS = {
     "{{placeholders}}": ("note", "with properties that hold {{placeholders}}",
-        "nothing to do if these are templates; exclude their folder from search if they get in the way"),
+        "nothing to do if these are templates; if they get in the way, exclude their folder in your editor's settings"),
     UNMERGED: ("warning", "that Git could not merge",
         "open the note, keep one of both versions, and take out the lines that Git has put between them"),
     "front matter": ("warning", "with front matter that cannot be read",
