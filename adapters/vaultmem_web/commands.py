@@ -101,7 +101,9 @@ def connect(args: Namespace, output: Output) -> int:
         {"files": names, "removed": bool(args.remove), "dry_run": bool(args.dry_run)},
         *(f"{would}{deed}: {name}" for name in names),
     )
-    if done and not args.remove:
+    if not done:
+        output.note(f"the plugin is {'not' if args.remove else 'already'} installed: {folder}")
+    elif not args.remove:
         output.note(
             "in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its"
             " viewer in, open there what vaultmem ui --by-number --print-url prints"
@@ -118,11 +120,12 @@ def _write(files: dict[Path, str]) -> None:
 
 
 def _remove(files: list[Path]) -> None:
-    """Remove files, and their folder if it is empty. Settings that Obsidian stored there are the person's."""
+    """Remove files, and the folders that then are empty. Settings that Obsidian stored there are the person's."""
     for path in files:
         path.unlink()
-        if not any(path.parent.iterdir()):
-            path.parent.rmdir()
+    for folder in files[-1].parents[:2] if files else ():
+        if not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _is_ours(folder: Path) -> bool:
