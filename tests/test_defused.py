@@ -18,7 +18,7 @@ HOSTILE = DATA["notes"]
 SANITIZED = json.loads((Path(__file__).parent / "data" / "sanitized.json").read_text("utf-8"))
 EVERYWHERE = ["@", "`", "<", ">", "#", "^", "](", "[[", "]]", "::", "((", "{{", "{%", "%%", "$$", "~~", "---", "!["]  # fmt: skip
 RUNS = re.compile("(?<![a-z0-9])(?:javascript|file|obsidian|data):", re.IGNORECASE)
-FIRST = re.compile(r"[#＃>|~\s]|===|[-*+]( |$)|\[.\]( |$)|(TODO|DONE|LATER|DOING|NOW)( |$)|---")
+FIRST = re.compile(r"[#>|~\s]|===|(＃+|[-*+])( |$)|\[.\]( |$)|(TODO|DONE|LATER|DOING|NOW)( |$)|---")
 TOWER = re.compile("m{5}")  # accents on one letter
 PIECES = st.sampled_from(
     ["`", "~", "#", "-", "--", "[", "]", "(", ")", "{", "}", "<", ">", "%", "$", "!", ":", "^vm-abc234", "TODO ", "[x] ", "\n", "\u202e", "\u200d", "\u200c", "م", "क", "\u094d",

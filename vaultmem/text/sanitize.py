@@ -98,7 +98,7 @@ _CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
 # Fields of a task: a date in quoted words must not be taken for ours.
 _OF_TASKS = lazy(rf"(?:[{_DATED}]\ufe0f? ?)+(?=\d)|[🔁🏁🆔⛔]\ufe0f? ?(?=\w)|[🔺⏫🔼🔽⏬]\ufe0f?")
 _START = lazy(
-    r"(?:[\s＃›|~—⟧]+|[-*+](?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
+    r"(?:[\s›|~—⟧]+|(?:＃+|[-*+])(?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
     r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING|WAIT|CANCELL?ED|IN-PROGRESS|STARTED)(?= |$))+"
 )
 _BROKEN_OFF = " ,;:–—-"  # a cut does not end with these
