@@ -200,6 +200,17 @@ def test_what_is_ticked_and_typed_in_conflict_copies_comes_into_the_page(
     assert silent(machine)
 
 
+def test_what_several_copies_say_comes_into_the_page_once(machine: Machine, file: Path) -> None:
+    machine.refresh()
+    file.write_bytes(file.read_bytes() + b"said on all\nsaid on all\n")
+    page = file.read_bytes()
+    for number, name in enumerate(COPIES):
+        file.with_name(name).write_bytes(page + b"said elsewhere\n" + b"%d\n" % number)
+    machine.refresh()
+    lines = sorted(file.read_text("utf-8").partition("## Notes\n")[2].split())
+    assert lines == sorted(f"0 1 2 3 4 {'said on all ' * 2} said elsewhere".split())
+
+
 def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
     machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

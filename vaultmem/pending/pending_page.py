@@ -78,7 +78,7 @@ class Page:
             copies = self._copies()
             for copy in copies:
                 turn.take(copy.content)
-                turn.typed += copy.content.notes
+                turn.typed += ticks.missing_lines(turn.typed, copy.content.notes)
             written = write.put(self.vault, self.path, turn.new_bytes)
             self._remember(_Memory(turn.digest(), turn.after), before)
             problems = self._put_away(turn, copies)
@@ -200,7 +200,7 @@ class _Turn:
         self.on_page = self.after = _answer_ids(content)
         is_new = bool(self.acks) or self._before.digest != self.digest() or not content.is_whole
         says_something = text.strip() or self._left() or "".join(self.typed).strip()
-        if not (says_something and (is_new or ticks.missing_lines(content, self.typed))):
+        if not (says_something and (is_new or ticks.missing_lines(content.notes, self.typed))):
             return data
         page = ticks.compose(content, self._left(), self._page.style, self.typed, self.extent)
         self.after = _answer_ids(ticks.read(page))
@@ -208,7 +208,9 @@ class _Turn:
 
     def holds_all_of(self, copy: Content, page: Content) -> bool:
         """Whether nothing on a copy would be lost with it: its answers are recorded."""
-        is_noted = not ticks.missing_lines(page, copy.notes) and {*copy.front} <= {*page.front}
+        is_noted = not ticks.missing_lines(page.notes, copy.notes) and {*copy.front} <= {
+            *page.front
+        }
         items = {item.id: item for item in self._items}
         return is_noted and not any(ticks.typed_on(tick, items.get(tick.id)) for tick in copy.ticks)
 

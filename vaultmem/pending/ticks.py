@@ -76,7 +76,7 @@ def read(text: str) -> Content:
     first, *others = map(_read, _versions(lines))
     for other in others:
         first.ticks.extend(other.ticks)
-        first.notes.extend(missing_lines(first, other.notes))
+        first.notes.extend(missing_lines(first.notes, other.notes))
         first.front.extend(line for line in other.front if line not in first.front)
     end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     return first._replace(end=end, is_whole=first.is_whole and not others)
@@ -219,9 +219,9 @@ def _state(text: str) -> tuple[str, str, str]:
 # --- Composing
 
 
-def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
-    """The lines that the person did not also write on the page."""
-    there = Counter(map(_bare, content.notes))
+def missing_lines(notes: Iterable[str], lines: Iterable[str]) -> list[str]:
+    """The lines that the person did not also write there."""
+    there = Counter(map(_bare, notes))
     missing = []
     for line in lines:
         if there[_bare(line)]:
@@ -238,7 +238,7 @@ def compose(
     front = content.front
     if style == OUTLINE:  # any other line would end the properties
         front = [line for line in front if "::" in line]
-    more = missing_lines(content, more)
+    more = missing_lines(content.notes, more)
     note_lines = [*content.notes, *(line for line in content.front if line not in front), *more]
     notes = "".join([*map(_ended, note_lines[:-1]), *note_lines[-1:]])
     whole = page.render(items, style, notes, extent)
