@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem.ledger import reads
 
 Write = Callable[..., Path]
 PLAIN = "We decided to use Postgres for billing instead of MySQL"
@@ -175,3 +176,26 @@ def test_times_are_those_of_the_person_s_clock(
         time.tzset()
     assert said["expires_at"] == "2199-01-01T12:00:00Z"
     assert (vault / said["path"]).exists()
+
+
+def test_what_was_written_is_not_called_a_failure_when_the_state_is_full_afterwards(
+    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever repeats an undo that is done undoes one change more."""
+
+    def full(*_: object) -> None:
+        raise StateError("ledger.db cannot be used: free some space")
+
+    opened.write(PLAIN)
+    opened.write("Anne's birthday is 3 May")
+    with monkeypatch.context() as patch:
+        patch.setattr(reads, "leave", full)
+        written = opened.write("Lesson learned: never deploy on a Friday afternoon")
+        assert (vault / written["path"]).exists()
+        assert "free some space" in caplog.text
+    opened.tag(written["id"], "work")
+    with monkeypatch.context() as patch:
+        patch.setattr(reads, "leave", full)
+        assert opened.undo(last=True)["undone"]
+    assert opened.read(written["id"])["tags"] == []
+    assert opened.history()[0]["why"].startswith("undo: tag")

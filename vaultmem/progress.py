@@ -6,6 +6,7 @@ from _contextvars import ContextVar  # what contextvars provides, without import
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from vaultmem.errors import StateError
 from vaultmem.light import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
@@ -87,3 +88,13 @@ class _Late:
 def logger(name: str) -> Logger:
     """Like logging.getLogger(); logging, which imports a dozen modules, is imported when something is logged."""
     return cast("Logger", _Late(name))
+
+
+@contextmanager
+def following_up(log: Logger) -> Iterator[None]:
+    """What is recorded about a change after it was made: if that fails, as on a full disk, it becomes a warning, as the
+    change is done and its answer must say so. Later commands catch up."""
+    try:
+        yield
+    except StateError as error:
+        log.warning("%s", error)

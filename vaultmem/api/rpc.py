@@ -21,7 +21,7 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
-from vaultmem.progress import Progress, Silent, current_progress
+from vaultmem.progress import Progress, Silent, current_progress, following_up, logger
 from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault.batch_record import DOING, DONE
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from vaultmem.search.related import Related
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
+
+log = logger("vaultmem.memories")
 
 # Codes of JSON-RPC 2.0, and from -32000 on our own.
 PARSE_ERROR = -32700
@@ -240,11 +242,12 @@ def _with_store(vault: MemoryVault, name: str, params: JsonObject) -> object:
     with vault.state.lock():
         store.heal()
         answer = carry_out(store, reader, name, params)
-        store.settle()
-        if store.count_batches(DONE) > MOST_BATCHES:
-            history = store.history
-            if not (history.is_on and history.trouble()):
-                store.remember()
+        with following_up(log):
+            store.settle()
+            if store.count_batches(DONE) > MOST_BATCHES:
+                history = store.history
+                if not (history.is_on and history.trouble()):
+                    store.remember()
         return answer
 
 

@@ -214,9 +214,9 @@ class MemoryStore:
     def settle(self) -> None:
         """Write buffered facts to the ledger, for which single writes of memories do not wait."""
         with self._lock:
-            left, self._left = self._left, {}
-            if left:
-                reads.leave(self.ledger, left.items(), self.now())
+            if self._left:
+                reads.leave(self.ledger, self._left.items(), self.now())
+                self._left = {}
 
     def _index(self, paths: Iterable[str]) -> None:
         """Index written files at once if no agent does and there is an index."""

@@ -29,7 +29,7 @@ from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import ARCHIVE
 from vaultmem.operations.reading import find_removed
-from vaultmem.progress import logger
+from vaultmem.progress import following_up, logger
 from vaultmem.text.times import stamp
 from vaultmem.vault.batch_record import AnswerChange, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
@@ -149,10 +149,11 @@ def _carry_out(session: Session, who: Header, taking: _Taking) -> Outcome:
         session.store.written(outcome)
     if outcome.done or not taking.writes:
         item_answers.keep_answers(session, who._replace(answers=taking.answers))
-        session.store.remember()
-        if any(commit.kind == "job" for commit in taking.commits):
-            _keep_undone(session, outcome)
-        _refresh_pages(session)
+        with following_up(log):
+            session.store.remember()
+            if any(commit.kind == "job" for commit in taking.commits):
+                _keep_undone(session, outcome)
+            _refresh_pages(session)
     return outcome
 
 
