@@ -67,6 +67,14 @@ def test_into_an_empty_vault_every_byte_comes_back(tmp_path: Path, kind: str) ->
     assert len(ours) >= len(before) - 2
 
 
+def test_notes_that_are_only_a_title_are_all_imported(tmp_path: Path) -> None:
+    one, other = made(tmp_path / "one", KINDS[0]), made(tmp_path / "other", KINDS[0])
+    put(one, {"people/Bob is allergic to nuts.md": b"---\nid: odd-1\n---\n"})
+    put(other, {"people/Anne likes tea.md": b"---\nid: odd-2\n---\n"})
+    assert took(other, exported(one))["new"] == 1
+    assert took(other, exported(one))["known"] == 1
+
+
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
 KEYS = st.sampled_from(["tags", "source", "mine", "due", "aliases", "a b", "X-Y"])
 

@@ -45,6 +45,11 @@ def are_one(view: StandInView) -> bool:
     return len(merged(view).archived()) == 1
 
 
+@pytest.mark.parametrize("blank", ["", "\n \n"])
+def test_notes_that_are_only_a_title_are_not_the_same(blank: str) -> None:
+    assert not are_one(pair("", blank))
+
+
 @pytest.mark.parametrize(
     ("one", "other", "cosine", "same"),
     [

@@ -81,8 +81,9 @@ def _is_covered(one: Plain, other: Plain) -> bool:
 
 
 def may_join(memory: Memory) -> bool:
-    """Whether it may be merged at all: compressed memories and their summary belong side by side."""
-    return not any(memory.properties.get(key) for key in _SUMMARIES)
+    """Whether it may be merged at all: compressed memories and their summary belong side by side, and a note that is
+    only a title, or that a sync program has not filled yet, says nothing that another could say."""
+    return bool(memory.sketch) and not any(memory.properties.get(key) for key in _SUMMARIES)
 
 
 def kin(memory: Memory, is_approved: Callable[[Memory], bool]) -> tuple[str, ...]:

@@ -98,7 +98,8 @@ def import_lines(store: MemoryStore, reader: Reader, params: Arguments) -> Impor
     shape = params.text("shape") or JSONL
     run = _Run(params)
     with store.session(reader, writes=False) as session:
-        run.hashes = {(memory.hash, memory.scope) for memory in session.store.collection.live()}
+        live = session.store.collection.live()
+        run.hashes = {(memory.hash, memory.scope) for memory in live if memory.sketch}
     try:
         with open(os.path.join(store.state.path(FOLDER), name), "rb") as file:
             heard, done = current_progress(), 0
