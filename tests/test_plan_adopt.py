@@ -32,6 +32,12 @@ def test_a_file_that_was_dropped_in_becomes_a_memory() -> None:
     assert whys == ["a file of yours, taken up as a memory"]
 
 
+@pytest.mark.parametrize("blank", ["", "\n \n"])
+def test_a_file_that_a_sync_program_has_not_filled_yet_is_not_written(blank: str) -> None:
+    _, whys = adopted(StandInView({"vaultmem/people/Anne.md": File(blank, {}, 0.0)}))
+    assert whys == []
+
+
 def test_a_copied_file_gets_an_id_of_its_own() -> None:
     path, file = memory_file("people/Anne", "Anne likes tea")
     view = StandInView({path: file, "vaultmem/people/Anne 2.md": file})
