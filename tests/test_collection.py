@@ -151,6 +151,8 @@ def test_conflict_copies_are_no_memories(folder: Folder) -> None:
     [
         (b"---\nid: [x\n---\nThe text", "line"),
         (b"---\na: 1\na: 2\n---\n", "line"),
+        (b"---\ntags:\n  - a\nid: 7df0fb9a-1111-4111-8111-111111111111\nThe text", "is missing"),
+        (b"---\r\nvaultmem: 7df0fb9a-1111-41", "is missing"),
         (b"caf\xe9", "UTF-8"),
         (b"a\0b", "NUL"),
         (b"word " * 1_000_000, "5.0 MB"),

@@ -186,7 +186,7 @@ def tags_in(value: Value) -> tuple[str, ...]:
 
 # A cache of the parsed memory folder, so that the next process need not read it again.
 
-_FORMAT = 7  # raise it when files are parsed differently
+_FORMAT = 8  # raise it when files are parsed differently
 _MOST_ADDED = 4  # one part in this many of the file; then it is written again
 
 

@@ -47,6 +47,10 @@ def locate(text: str) -> Block | None:
 
 # Git's conflict mark before any text, or between Logseq properties: nothing below it is a property.
 _UNMERGED = lazy(r"(?:[^\n:]+::[^\n]*\n)*<<<<<<< ")
+# Properties of a memory without the closing line; in any other note, dashes may be a rule above the text.
+_UNCLOSED = lazy(
+    r"\ufeff?---[ \t]*\r?\n(?:\w[\w-]*:.*\n|[ \t#-].*\n)*?(?:vaultmem|id):[ \t]*[\"']?[0-9a-f]{8}-"
+)
 UNMERGED = "holds both versions of an unresolved merge"
 PLACEHOLDER = "holds {{placeholders}}, as templates do"
 
@@ -55,7 +59,8 @@ def split(text: str) -> FrontMatter:
     """Read the properties of a note. Never raises; unreadable front matter gives an error line."""
     block = locate(text)
     if block is None:
-        return FrontMatter({}, UNMERGED if _UNMERGED.match(text) else None, 0)
+        unclosed = "the line --- at its end is missing" if _UNCLOSED.match(text) else None
+        return FrontMatter({}, UNMERGED if _UNMERGED.match(text) else unclosed, 0)
     source = text[block.start : block.end]
     if len(source) > LIMIT:
         return FrontMatter({}, f"longer than {LIMIT} characters", block.body)
