@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vaultmem.commands import search_views
-from vaultmem.index import ASKS, ORD_BITS
+from vaultmem.index import ASKS, DOUBLED, MOST_DOUBLED, ORD_BITS
 from vaultmem.search import rank
 
 cosines = st.floats(-1, 1, allow_nan=False)
@@ -85,7 +85,7 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
 @given(
     keyword=scored,
     meaning=close | st.just({}),
-    sizes=st.dictionaries(blocks, st.integers(0, 2 * ASKS - 1)),
+    sizes=st.dictionaries(blocks, st.integers(0, len(rank.SIZE_POINTS) - 1)),
     limit=st.integers(1, 4),
 )
 def test_notes_that_cannot_be_among_the_first_are_left_out_of_the_order_alone(
@@ -141,7 +141,9 @@ def test_a_link_lifts_the_best_block_of_its_target_but_not_up_to_the_block_that_
 
 def test_every_part_of_a_score_is_explained_in_words() -> None:
     near = rank.Closeness(0.5, 0.5, 0.5)
-    facts = rank.Facts({0}, {1: 10, 2: ASKS}, around={1: 1.0}, words=0.7, links=lambda _: {5: {1}})
+    facts = rank.Facts(
+        {0}, {1: 10, 2: ASKS, 3: DOUBLED}, around={1: 1.0}, words=0.7, links=lambda _: {5: {1}}
+    )
     linked, linking = 1 << ORD_BITS, 5
     ranking = rank.Ranking(
         {1: 4.0, 2: 3.0, 3: 5.0, linking: 9.0, linked: 1.0}, {1: near, 2: near}, facts
@@ -149,7 +151,7 @@ def test_every_part_of_a_score_is_explained_in_words() -> None:
     names = {name for block in (1, 2, 3, linked) for name in ranking.ranked(block).parts}
     assert {
         "length", "short question", "words around it", "less for words", "conflict copy",
-        "meaning, not embedded yet", "linked",
+        "meaning, not embedded yet", "linked", "long note",
     } < names  # fmt: skip
     assert names <= search_views._PARTS.keys()
 
@@ -165,6 +167,27 @@ def test_what_says_more_stands_higher_and_a_short_question_lower(
         ]
         assert scores == sorted(scores, reverse=True)
         assert len(set(scores)) == 3
+
+
+@given(keyword=scored, words=st.integers(0, 10), doubled=st.integers(1, MOST_DOUBLED))
+def test_of_a_longer_note_a_block_scores_less_unless_something_is_looked_up(
+    keyword: dict[int, float], words: int, doubled: int
+) -> None:
+    sizes = words, words + DOUBLED * doubled
+    for block in keyword:
+        (short, long), (same, alike) = (
+            [
+                rank.Ranking(keyword, {}, rank.Facts(sizes={block: size}, links=links)).ranked(
+                    block
+                )
+                for size in sizes
+            ]
+            for links in (lambda _: {}, None)
+        )
+        cost = long.parts.pop("long note")
+        assert cost == pytest.approx(-rank.LONG_COST * doubled)
+        assert {**long.parts, "note": 0.0} == {**short.parts, "note": 0.0}
+        assert same == alike
 
 
 @given(st.integers(0, 5), cosines, cosines, points)

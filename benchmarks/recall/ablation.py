@@ -22,6 +22,7 @@ import measure
 import wikilinks
 
 from vaultmem import Vault
+from vaultmem.index import ASKS
 from vaultmem.search import rank
 
 HERE = Path(__file__).parent
@@ -30,6 +31,7 @@ MODES = ("keyword", "hybrid")
 PRESENCE = rank.PRESENCE_WEIGHTS
 FIELDS = rank.FIELD_WEIGHTS
 PHRASES = rank.PHRASE_WEIGHTS
+POINTS = {name: getattr(rank, name) for name in ("LOOKUP_POINTS", "SIZE_POINTS")}
 
 
 class Set(NamedTuple):
@@ -96,8 +98,15 @@ STEPS = (
     Step("without days", {"DATE_WEIGHT": 0.0, "WHEN_WEIGHT": 0.0}),
     Step("without the note's score", {"NOTE_WEIGHT": 0.0}),
     Step("without cosine of neighbours", {"JOINED_WEIGHT": 0.0}, ("hybrid",)),
-    Step("without length", {"SIZE_POINTS": [0.0] * 32}),
-    Step("questions like others", {"SIZE_POINTS": 2 * rank.SIZE_POINTS[:16]}),
+    Step("without length", {name: [0.0] * len(rank.SIZE_POINTS) for name in POINTS}),
+    Step(
+        "questions like others",
+        {
+            name: [points[size & ~ASKS] for size in range(len(points))]
+            for name, points in POINTS.items()
+        },
+    ),
+    Step("long notes like others", {"SIZE_POINTS": rank.LOOKUP_POINTS}),
     Step("without cosine of the note", {"WHOLE_WEIGHT": 0.0}, ("hybrid",)),
     Step("cosine of the block halved", {"COSINE_WEIGHT": rank.COSINE_WEIGHT / 2}, ("hybrid",)),
 )

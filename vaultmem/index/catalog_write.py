@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from vaultmem.adapter import Note, Properties, Task
-from vaultmem.index import ASKS, catalog_read
+from vaultmem.index import ASKS, DOUBLED, MOST_DOUBLED, catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import NamedTuple
 from vaultmem.notes import blocks
@@ -40,7 +40,7 @@ class BlockRow(NamedTuple):
     headings: tuple[str, ...]
     label: str | None
     hash: bytes
-    size: int  # its number of words, capped, plus ASKS
+    size: int  # its number of words, capped, plus ASKS and DOUBLED
     other: bool  # whether its embedded text is in another script than Latin
 
 
@@ -347,13 +347,13 @@ class Entry:
     size: int = 0
 
 
-def block_row(title: str, block: blocks.Block) -> BlockRow:
-    """The place of a block, the facts about its embedded text, and its size."""
+def block_row(title: str, block: blocks.Block, count: int) -> BlockRow:
+    """The place of one of a note's `count` blocks, the facts about its embedded text, and its size."""
     text = blocks.embedded_text(title, block)
     words, asks = blocks.size(block)
+    size = words + ASKS * asks + DOUBLED * min(MOST_DOUBLED, count.bit_length() - 1)
     return BlockRow(
-        block.line, block.end_line, block.headings, block.label, text_hash(text), words + ASKS * asks,
-        scripts.is_other(text),
+        block.line, block.end_line, block.headings, block.label, text_hash(text), size, scripts.is_other(text)
     )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ class Candidate(NamedTuple):
 
     @property
     def extra(self) -> float:
-        """The points for its length, and for links to it: these do not make it an answer."""
+        """The points for its length and its note's, and for links to it: these do not make it an answer."""
         return self.parts.get("length", 0.0) + self.parts.get("linked", 0.0)
 
     def scored(self, score: float, **parts: float) -> Candidate:

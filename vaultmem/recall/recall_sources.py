@@ -365,7 +365,7 @@ def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
 
 def _score(candidate: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     """A candidate with its score."""
-    length = hit.parts.get("length", 0.0) + hit.parts.get("short question", 0.0)
+    length = sum(hit.parts.get(name, 0.0) for name in ("length", "short question", "long note"))
     parts = {"search": hit.score, "length": length}
     if "linked" in hit.parts:
         parts["linked"] = hit.parts["linked"]

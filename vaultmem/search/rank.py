@@ -11,7 +11,7 @@ import math
 from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from vaultmem.index import ASKS, ORD_BITS
+from vaultmem.index import ASKS, DOUBLED, MOST_DOUBLED, ORD_BITS
 from vaultmem.light import NamedTuple
 from vaultmem.text.values import value
 
@@ -36,7 +36,6 @@ FIELDS = tuple(PHRASE_WEIGHTS)
 NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
-
 DATE_WEIGHT = 8.0  # a note of the day, month or year named in the question
 WHEN_WEIGHT = 2.0  # a block that mentions days, if the question asks for one
 COSINE_WEIGHT = 12.0
@@ -46,8 +45,12 @@ BESIDE = {-1: 0.25, 1: 0.25, -2: 0.15, 2: 0.15}  # share of the word points of a
 WHOLE_WEIGHT = 8.0  # mean cosine of the note's blocks
 LENGTH_WEIGHT = 3.0  # times ln(1 + words): short blocks answer little
 QUESTION_COST = 3.0  # a turn that only asks something
-SIZE_POINTS = [LENGTH_WEIGHT * math.log1p(size) for size in range(ASKS)]
-SIZE_POINTS += [points - QUESTION_COST for points in SIZE_POINTS]  # by the size of a block
+LONG_COST = 0.6  # each time that a note's number of blocks doubles: it has more chances to match
+# By the size of a block; what looks something up wants it wherever it is.
+LOOKUP_POINTS = [LENGTH_WEIGHT * math.log1p(size) for size in range(ASKS)]
+LOOKUP_POINTS += [points - QUESTION_COST for points in LOOKUP_POINTS]
+LOOKUP_POINTS *= MOST_DOUBLED + 1
+SIZE_POINTS = [points - LONG_COST * (size // DOUBLED) for size, points in enumerate(LOOKUP_POINTS)]
 WORDS_SHARE = 0.7  # share of word points beside meaning, which they would drown
 CJK_SHARE = 0.25  # the same for CJK pairs, each scoring like three or four words of other scripts
 FEW_WORDS = 2  # up to this many words look something up rather than ask, and count in full
@@ -223,7 +226,7 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 class Facts:
     """What a ranking knows besides words and meaning: notes ranked below their originals, each block's size in the
     index, its seat (see seats), its points from neighbours' words, the share of word points that counts, how many
-    notes are wanted (0: all), and the notes that blocks link to (where that counts)."""
+    notes are wanted (0: all), and the notes that blocks link to (None if the query looks something up)."""
 
     copies: Collection[int] = ()
     sizes: Mapping[int, int] = {}
@@ -246,13 +249,14 @@ class Ranking:
     ) -> None:
         self._keyword, self._meaning, self._facts = keyword, meaning, facts
         self._estimates = estimates(keyword, meaning)
+        self._points = SIZE_POINTS if facts.links else LOOKUP_POINTS
         if meaning or facts.around:
             blocks = keyword.keys() | meaning.keys() | facts.around.keys()
             scored = [(-self._own_score(block), block) for block in blocks]
         else:
-            sizes = facts.sizes
-            scored = [(-score - SIZE_POINTS[sizes[block]] if block in sizes else -score, block)
-                   for block, score in keyword.items()]  # fmt: skip
+            sizes, points = facts.sizes, self._points
+            scored = [(-score - points[sizes[block]] if block in sizes else -score, block)
+                      for block, score in keyword.items()]  # fmt: skip
         scored.sort()
         self._linked = linked = self._from_links(scored)
         if linked:
@@ -313,7 +317,7 @@ class Ranking:
             score += WHOLE_WEIGHT * close.whole
         else:
             score += self._estimates.get(block, 0.0)
-        return score + SIZE_POINTS[facts.sizes[block]] if block in facts.sizes else score
+        return score + self._points[facts.sizes[block]] if block in facts.sizes else score
 
     def _own_parts(self, block: int) -> dict[str, float]:
         facts, parts = self._facts, dict[str, float]()
@@ -329,7 +333,9 @@ class Ranking:
             parts["meaning, not embedded yet"] = self._estimates[block]
         if block in facts.sizes:
             size = facts.sizes[block]
-            parts["length" if size < ASKS else "short question"] = SIZE_POINTS[size]
+            parts["short question" if size & ASKS else "length"] = LOOKUP_POINTS[size]
+            if more := self._points[size] - LOOKUP_POINTS[size]:
+                parts["long note"] = more
         return parts | ({"linked": self._linked[block]} if block in self._linked else {})
 
 
@@ -371,20 +377,6 @@ def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) ->
         elif most is not None:
             result[block] = most
     return result
-
-
-def group_by_note(blocks: Iterable[int], limit: int) -> tuple[list[int], dict[int, list[int]]]:
-    """The best block of each of the first `limit` notes, and up to three more blocks of each note."""
-    best: dict[int, int] = {}
-    more: dict[int, list[int]] = {}
-    for block in blocks:
-        note = block >> ORD_BITS
-        if note not in best:
-            if len(best) < limit:
-                best[note] = block
-        elif len(more.setdefault(note, [])) < 3:
-            more[note].append(block)
-    return list(best.values()), more
 
 
 def note_scores(hits: list[tuple[int, float]]) -> dict[int, float]:

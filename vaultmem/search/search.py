@@ -247,7 +247,7 @@ class Searcher:
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ask.limit)
         if ask.group == "note":
-            blocks, result.more = rank.group_by_note(blocks, ask.limit)
+            blocks, result.more = _group_by_note(blocks, ask.limit)
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
     def _seats(self, question: Question, cached: CatalogCache) -> Seats | None:
@@ -376,3 +376,17 @@ def _candidates(ask: Ask) -> int:
 def _cosine(ranked: rank.Ranked) -> float | None:
     points = ranked.parts.get("meaning")
     return None if points is None else round(points / rank.COSINE_WEIGHT, 4)
+
+
+def _group_by_note(blocks: Iterable[int], limit: int) -> tuple[list[int], dict[int, list[int]]]:
+    """The best block of each of the first `limit` notes, and up to three more blocks of each note."""
+    best: dict[int, int] = {}
+    more: dict[int, list[int]] = {}
+    for block in blocks:
+        note = block >> ORD_BITS
+        if note not in best:
+            if len(best) < limit:
+                best[note] = block
+        elif len(more.setdefault(note, [])) < 3:
+            more[note].append(block)
+    return list(best.values()), more
