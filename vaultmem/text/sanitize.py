@@ -159,13 +159,16 @@ def without_invisible(line: str) -> str:
 # Except the flags of England, Scotland and Wales, which are made of tags.
 _CARRIERS = lazy(
     "(?P<flag>\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
-    "|\U000e0077\U000e006c\U000e0073)\U000e007f)|[\ufe00-\ufe0d\U000e0000-\U000e0fff]+"
+    "|\U000e0077\U000e006c\U000e0073)\U000e007f)"
+    "|[\ufe00-\ufe0d\U000e0000-\U000e0fff\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+"
 )
 
 
 def without_carriers(text: str) -> str:
-    """The text without invisible characters that can carry whole words to a model: tags, and variation selectors."""
-    return text if text.isascii() else _CARRIERS.sub(lambda match: match["flag"] or "", text)
+    """The text without invisible characters that can carry whole words to a model (tags, variation selectors) or that
+    control a terminal or reorder a line."""
+    is_plain = text.isascii() and text.replace("\n", "").isprintable()
+    return text if is_plain else _CARRIERS.sub(lambda match: match["flag"] or "", text)
 
 
 def _joins(before: str, letter: str, after: str) -> bool:
