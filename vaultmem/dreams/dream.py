@@ -186,10 +186,8 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
     memory."""
     at_work = leave_unquiet(draft, seen)
     for memory in sorted(draft.view.memories(), key=lambda each: each.path):
-        is_unfilled = not (
-            memory.adopted or memory.sketch
-        )  # perhaps by a sync program, see may_join
-        if memory.path not in at_work and not is_unfilled:
+        # An empty file without an id may still be filled by a sync program.
+        if memory.path not in at_work and (memory.adopted or memory.sketch):
             _follow(draft, memory, _left(memory, seen))
 
 

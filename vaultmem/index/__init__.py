@@ -7,9 +7,9 @@ from vaultmem.text.times import OFF
 ANALYZER = "vaultmem-8"
 LOCAL = "local"  # index.backend: search only this machine's vectors
 ORD_BITS = 20  # a block's number is its note's << ORD_BITS | its ordinal in the note
-ASKS = 16  # added to a block's stored size if it is a short question,
-DOUBLED = 2 * ASKS  # and this, each time that the number of its note's blocks doubles,
-MOST_DOUBLED = 12  # at most so often
+ASKS = 16  # added to a block's stored size if it is a short question
+DOUBLED = 2 * ASKS  # the same for each time that the number of its note's blocks doubles,
+MOST_DOUBLED = 12  # up to this many times
 
 
 def refuse_if_off(model: str) -> None:

@@ -208,9 +208,8 @@ class _Turn:
 
     def holds_all_of(self, copy: Content, page: Content) -> bool:
         """Whether nothing on a copy would be lost with it: its answers are recorded."""
-        is_noted = not ticks.missing_lines(page.notes, copy.notes) and {*copy.front} <= {
-            *page.front
-        }
+        is_noted = not ticks.missing_lines(page.notes, copy.notes)
+        is_noted = is_noted and {*copy.front} <= {*page.front}
         items = {item.id: item for item in self._items}
         return is_noted and not any(ticks.typed_on(tick, items.get(tick.id)) for tick in copy.ticks)
 
