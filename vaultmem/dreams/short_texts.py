@@ -104,16 +104,16 @@ def subject(text: str) -> frozenset[str]:
     start = clause.partition(_CHANGED)[0]
     if start != clause and not (IS.search(clause) or _STATES.match(start)) and _stems(start):
         return _stems(start)  # Our rent for the garage went up
+    verb = None if IS.search(clause) else _STATES.match(clause)
+    if verb and verb[0].isascii() and _stems(named := verb[0].rpartition(" ")[0]):
+        return _stems(named)
     for is_state, pattern in ((True, IS), (False, GOVERNED)):
         for end in pattern.finditer(clause):
             before = clause[: end.start()].rstrip()
             if _stems(before):
                 nouns = before.rpartition(" ")[0] if before.isascii() else before[:-1]  # no verb
                 return _stems(before if is_state or before.endswith(_CHANGED) else nouns)
-    if not clause.isascii():
-        return _stems(start)
-    verb = _STATES.match(clause)
-    return _stems(verb[0].rpartition(" ")[0] if verb else "")
+    return frozenset() if clause.isascii() else _stems(start)
 
 
 def _stems(text: str) -> frozenset[str]:

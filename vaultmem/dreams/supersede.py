@@ -26,7 +26,6 @@ from vaultmem.text.times import stamp
 
 LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"
-
 _NEVER, _FAR = -5.0, 5.0
 DOUBTFUL = 0.0  # log odds above which an older text may be replaced
 _MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word common
@@ -139,19 +138,20 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
 
 def _is_taken_back(old: str, new: str, rest: str) -> bool:
     """Whether the older text is about what the rest of the newer one names, and ends with what that one ends; or that
-    is the value of something of the user, who switched: "My bank is KBC", "I switched from KBC to Argenta"."""
+    is its value, or of something of the user, who switched: "My bank is KBC", "I switched from KBC to Argenta"."""
     about, last = short_texts.subject(old[:CAP]), read(old[:CAP]).tokens[-1:]
     before, after = ({each.stem for each in short_texts.tokens_of(text)} for text in (new, rest))
     ended = frozenset(before - after)
-    if about and about <= stems(rest):
-        return all(token.stem in ended for token in last)
-    is_own = short_texts.is_by_user(old) or short_texts.is_about_person(old)
-    is_own = is_own and short_texts.is_by_user(new) and not short_texts.is_part(ended, old)
-    if not (ended and is_own and short_texts.SWITCHED.search(new)):
-        return False
     stated = [fact for fact in facts(old[:CAP]) if fact.property in {"is", "uses"}]
-    values = [each.value for each in stated if len(stems(each.subject)) == (each.property == "is")]
-    return ended in [*map(stems, values)]
+    if about and about <= stems(rest):
+        values = [stems(fact.value) for fact in stated if ended]
+        return ended in values or all(token.stem in ended for token in last)
+    is_own = short_texts.is_by_user(old) or short_texts.is_about_person(old)
+    is_switch = short_texts.is_by_user(new) and short_texts.SWITCHED.search(new)
+    if not (ended and is_own and is_switch) or short_texts.is_part(ended, old):
+        return False
+    stated = [fact for fact in stated if len(stems(fact.subject)) == (fact.property == "is")]
+    return ended in [stems(fact.value) for fact in stated]
 
 
 def states_more(old: str, new: str) -> bool:
