@@ -185,10 +185,11 @@ def _clock_figures(match: re.Match[str], _: datetime) -> Sense | None:
     spoken = "\u4e00" <= after <= "\u9fff" and not before.rstrip().endswith(("分", "例", "比"))
     spoken = spoken or before.rstrip().endswith("时间:")
     sense = _sense(int(match["hour"]), int(match["minute"]), None)
-    dial: Literal["open", "near", "bare"] = (
-        "bare" if match["hour"] in {"1", "2", "3", "4"} else "open"
-    )
-    dial = "near" if match["hour"] in {"5", "6", "7", "8"} else dial
+    dial: Literal["open", "near", "bare"] = "open"
+    if match["hour"] in {"1", "2", "3", "4"}:
+        dial = "bare"
+    elif match["hour"] in {"5", "6", "7", "8"}:
+        dial = "near"
     return sense and sense._replace(dial=dial, weak=not (spoken or lead(match) in _LEADS))
 
 

@@ -229,9 +229,9 @@ def _run(args: Namespace, output: Output) -> int:
     """Run a command with an open vault. Returns its exit code."""
     verb = find_verb(args.command)
     with at_door(COMMAND):
-        return (
-            int(resolve_command(verb.command)(args, output)) if verb.command else ask(args, output)
-        )
+        if verb.command:
+            return int(resolve_command(verb.command)(args, output))
+        return ask(args, output)
 
 
 def _refusal(why: str) -> RequestError:
