@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from vaultmem import screen
 from vaultmem.client import is_terminal, put, show_parts, wants_colour
-from vaultmem.text.values import TYPE_CHECKING, lazy, value
+from vaultmem.text.values import TURNING, TYPE_CHECKING, lazy, value
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -247,7 +247,6 @@ def _plain(value: object) -> object:
 PAIRS = 1_000_000
 
 # A note may hold escape sequences that control the terminal, or bidirectional controls that reorder the line.
-TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *TURNING], "\ufffd")
 _MARK = os.urandom(4).hex()  # nothing in a note can imitate what paint() writes
 _STYLE = lazy(f"\x01{_MARK};([0-9;]{{1,8}})\x02")

@@ -11,10 +11,9 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from vaultmem.output import TURNING
 from vaultmem.text.recurrence import DAILY, MONTHLY, WEEKLY, YEARLY, read_rule
 from vaultmem.text.times import WEEKDAYS
-from vaultmem.text.values import toml_table
+from vaultmem.text.values import TURNING, toml_table
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 

@@ -20,6 +20,7 @@ from typing import TextIO
 from vaultmem.errors import VaultmemError
 from vaultmem.light import TypedDict
 from vaultmem.paths import make_private
+from vaultmem.text.values import TURNING
 
 FORMS = ("text", "json")
 MAX_BYTES = 1_000_000
@@ -27,7 +28,7 @@ FILES = 3
 LONGEST = 2_000  # characters of a message
 _LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
 # A file name may contain anything: line breaks, escape sequences, bidirectional controls.
-_TURNING = (0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_TURNING = (0x200E, 0x200F, 0x2028, 0x2029, *TURNING)
 _HARMLESS = {
     **dict.fromkeys([*range(32), *range(127, 160), *_TURNING], "\ufffd"),
     9: " ", 10: " ", 13: " ",

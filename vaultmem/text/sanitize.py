@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from vaultmem.text.values import lazy, without_editor_lines
+from vaultmem.text.values import TURNING, lazy, without_editor_lines
 
 # Characters as people see them (graphemes): a letter with its accents, a family of emoji, a flag.
 
@@ -160,7 +160,7 @@ def without_invisible(line: str) -> str:
 _CARRIERS = lazy(
     "(?P<flag>\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
     "|\U000e0077\U000e006c\U000e0073)\U000e007f)"
-    "|[\ufe00-\ufe0d\U000e0000-\U000e0fff\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+"
+    f"|[\ufe00-\ufe0d\U000e0000-\U000e0fff\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{''.join(map(chr, TURNING))}]+"
 )
 
 

@@ -50,6 +50,9 @@ else:
         return cls
 
 
+# The codes of bidirectional controls, which reorder a line.
+TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+
 # The id of an outline's block, and a line in which its editor keeps the block's state.
 BLOCK_ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 EDITOR_LINE = (
