@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from vaultmem import client, machine, paths
+from vaultmem import __version__, client, machine, paths
 from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem.agent.connection import Limits
@@ -100,6 +100,8 @@ class Agent:
 
     def run(self, answer: Answer) -> bool:
         """Answer requests until stop(). Returns whether to restart."""
+        # The first line opens the log: it exists when `start` reports an agent that answers.
+        log.info("vaultmem %s, process %d", __version__, os.getpid())
         self._server = Server(paths.socket_path(self.folder), self._guard(answer))
         self._server.start()
         log.info("answering at %s", self._server.path)
