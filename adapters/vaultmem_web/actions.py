@@ -43,7 +43,7 @@ async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:
     if state == "snoozed":
         params["until"] = _needed(form, "until")
     await reader.ask("answer", **params)
-    texts = {"done": t("marked as done"), "dropped": t("dropped"), "snoozed": t("put off")}
+    texts = {"done": t("marked as done"), "dropped": t("dropped"), "snoozed": t("snoozed")}
     undo = {"id": str(params["id"]), "state": "open"}
     return Notice(texts[state], "answer", undo) if state in texts else Notice(t("taken back"))
 

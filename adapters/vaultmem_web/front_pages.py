@@ -73,7 +73,7 @@ def _item(visit: Visit, item: Record) -> h.Element:
     return views.row(
         id_, [h.strong[item["text"]], labels],
         button(visit, "answer", t("Accept") if item["asks"] else t("Done"), "a", id=id_, state="done"),
-        form(visit, "answer", views.select("until", t("later"), later), h.button(data_key="s")[t("Put off")],
+        form(visit, "answer", views.select("until", t("until"), later), h.button(data_key="s")[t("Snooze")],
              id=id_, state="snoozed"),
         button(visit, "answer", t("Drop"), "r", id=id_, state="dropped"),
     )  # fmt: skip

@@ -87,7 +87,7 @@ def document(page: Page, visit: Visit, notice: Notice | None) -> AsyncIterator[s
             h.div("#content", data_live=page.live)[h.h1[page.title], page.content],
         ],
         h.footer[
-            h.p[t("Keys: / search · j k move · Enter open · e edit · x choose · a accept · r reject · s put off · u undo")],
+            h.p[t("Keys: / search · j k move · Enter open · e edit · x select · a accept · r reject · s snooze · u undo")],
             h.p[t("Vault: {name}", name=visit.reader.vault)],
             h.form(action="/ui/language", method="post", data_whole=True)[
                 hidden(csrf=visit.csrf, back=f"/ui{visit.address}"),
