@@ -68,6 +68,18 @@ def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vau
     assert answer.remarks == ['no note has "Stavangre"; searched stavanger']
 
 
+def test_of_equally_near_spellings_those_with_the_first_letter_are_searched(tmp_path: Path) -> None:
+    (tmp_path / "Words.md").write_text("the password is in an assorted tin\n")
+    with Vault(str(tmp_path)) as vault:
+        vault.sync()
+        assert vault.answer(Ask("passport")).remarks == [
+            'no note has "passport"; searched password'
+        ]
+        assert vault.answer(Ask("apssword")).remarks == [
+            'no note has "apssword"; searched password'
+        ]
+
+
 def test_a_missing_model_gives_keyword_results_and_says_so(
     vault: Vault, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

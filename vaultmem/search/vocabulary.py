@@ -130,7 +130,8 @@ class Vocabulary:
             if count is not None and count < distance:
                 distance, nearest = count, []
             nearest += [word] if count == distance else []
-        return nearest[:5]
+        # The first letter is seldom wrong: "passport" is not a misspelled "assorted".
+        return ([word for word in nearest if word[0] == token[0]] or nearest)[:5]
 
     def _near_spellings(self, token: str, distance: int) -> list[str]:
         """Indexed words that begin alike and have nearly the same letters, frequent ones first."""
