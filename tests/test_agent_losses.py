@@ -46,7 +46,10 @@ def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None
         agent.settles(scratch)
 
 
-SOON_GONE = "from vaultmem.agent import reconciler; from vaultmem.agent import debounce as pace; pace.GONE_WAIT, reconciler.GONE_RETRY = 0.4, 2.0"
+SOON_GONE = """
+from vaultmem.agent import debounce, reconciler
+debounce.GONE_WAIT, reconciler.GONE_RETRY, debounce.WINDOW = 0.4, 2.0, 3600.0
+"""
 
 
 def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,46 +23,58 @@ __all__ = ["live", "no_settings", "own", "scratch"]  # fixtures
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc or namespaces of Linux")
 
 
-def test_editors_save_in_many_ways(live: Agent) -> None:
-    folder = live.vault / "edited"
+@pytest.fixture(scope="module")
+def patient(own: Path) -> Iterator[Agent]:
+    """An agent that believes in no loss while a test lasts, however slow the machine is."""
+    never = "debounce.GONE_WAIT = debounce.EMPTY_WAIT = debounce.SHRUNK_WAIT = 3600.0"
+    vault = fill(own / "patient", 3)
+    with agent_on(vault, f"from vaultmem.agent import debounce; {never}") as agent:
+        yield agent.watches()
+
+
+def test_editors_save_in_many_ways(patient: Agent) -> None:
+    folder = patient.vault / "edited"
     for name in "place atomic hidden vim logseq sync".split():
         put(folder / f"{name}.md", f"before{name} stays\n")
-    live.finds(
+    patient.finds(
         "stays", *(f"edited/{name}.md" for name in "place atomic hidden vim logseq sync".split())
     )
-    with reading(live, "stays") as reader:
+    with reading(patient, "stays") as reader:
         temporary = "atomic.md.tmp", ".hidden.md.swp", ".syncthing.sync.md.tmp"
         for temp, name in zip(temporary, ("atomic", "hidden", "sync"), strict=True):
             put(folder / temp, f"after{name} stays\n").replace(folder / f"{name}.md")
         (folder / "vim.md").rename(folder / "vim.md~")
         put(folder / "vim.md", "aftervim stays\n")
         (folder / "vim.md~").unlink()
-        shutil.copy(folder / "logseq.md", put(live.vault / "logseq/bak/edited/logseq.md", ""))
+        shutil.copy(folder / "logseq.md", put(patient.vault / "logseq/bak/edited/logseq.md", ""))
         put(folder / "logseq.md", "afterlogseq stays\n")
         for name in "atomic hidden vim logseq sync".split():
-            live.finds(f"after{name}", f"edited/{name}.md")
-            live.finds(f'"before{name}"')
+            patient.finds(f"after{name}", f"edited/{name}.md")
+            patient.finds(f'"before{name}"')
         assert all(len(found) == 6 for found in reader.seen)
     with (folder / "place.md").open("w") as file:
         for part in ("afterplace is ", "written ", "slowly, ", "lastword\n"):
             file.write(part)
             file.flush()
             time.sleep(0.2)
-    live.finds("lastword afterplace", "edited/place.md")
-    live.finds('"beforeplace"')
+    patient.finds("lastword afterplace", "edited/place.md")
+    patient.finds('"beforeplace"')
 
 
-def test_an_emptied_note_is_found_until_it_stays_empty(live: Agent) -> None:
-    note = put(live.vault / "moment" / "Empty.md", "steadfast words, enough of them to shrink\n")
-    live.finds("steadfast", "moment/Empty.md")
-    with reading(live, "steadfast") as reader:
+def test_an_emptied_note_is_found_until_it_stays_empty(live: Agent, patient: Agent) -> None:
+    for agent in (patient, live):
+        text = "steadfast words, enough of them to shrink\n"
+        note = put(agent.vault / "moment" / "Empty.md", text)
+        agent.finds("steadfast", "moment/Empty.md")
+    note.write_text("")
+    live.finds("steadfast")
+    note = patient.vault / "moment" / "Empty.md"
+    with reading(patient, "steadfast") as reader:
         for step in ("", "steadf", "steadfast words, enough of them to shrink, and more: hurrah\n"):
             note.write_text(step)
             time.sleep(0.35)
-        live.finds("hurrah", "moment/Empty.md")
+        patient.finds("hurrah", "moment/Empty.md")
     assert all(found == {"moment/Empty.md"} for found in reader.seen)
-    note.write_text("")
-    live.finds("steadfast")
 
 
 def test_a_move_is_no_deletion(live: Agent) -> None:
@@ -112,15 +125,16 @@ def test_what_takes_the_place_of_a_note(live: Agent, scratch: Path) -> None:
     live.settles(scratch)
 
 
-def test_deletions_are_applied_after_a_moment(live: Agent) -> None:
-    for number in range(6):
-        put(live.vault / "doomed" / f"D{number}.md", "ephemeral\n")
-    until(lambda: len(live.search("ephemeral")) == 6)
-    with reading(live, "ephemeral") as reader:
-        (live.vault / "doomed" / "D0.md").unlink()
+def test_deletions_are_applied_after_a_moment(live: Agent, patient: Agent) -> None:
+    for agent in (live, patient):
+        for number in range(6):
+            put(agent.vault / "doomed" / f"D{number}.md", "ephemeral\n")
+        until(lambda agent=agent: len(agent.search("ephemeral")) == 6)  # type: ignore[misc]
+    with reading(patient, "ephemeral") as reader:
+        (patient.vault / "doomed" / "D0.md").unlink()
         time.sleep(0.5)
-        put(live.vault / "doomed" / "D0.md", "ephemeral, and back\n")
-        until(lambda: live.search('"and back" ephemeral'))
+        put(patient.vault / "doomed" / "D0.md", "ephemeral, and back\n")
+        until(lambda: patient.search('"and back" ephemeral'))
     assert all(len(found) == 6 for found in reader.seen), "a note that comes back was never away"
     (live.vault / "doomed" / "D1.md").unlink()
     live.finds("ephemeral", *(f"doomed/D{number}.md" for number in (0, 2, 3, 4, 5)))

@@ -7,13 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agent_run import until
+from tests.agent_run import PATCHED
 from tests.cli_run import (
     Ran,
     at_terminal,
@@ -28,7 +27,6 @@ from tests.cli_run import (
 from tests.conftest import Write
 from tests.index_dump import other_state, synced
 from tests.tables import each_case
-from vaultmem.index.state import State
 from vaultmem.output import JSON_VERSION
 from vaultmem.vault import write as writing
 
@@ -266,20 +264,41 @@ def big_vault(folder: Path, count: int) -> Path:
     return folder
 
 
+# A sync that stays where it is, once it has read some notes.
+STAYS = """
+import itertools, time
+from vaultmem.index.indexer import Indexer
+count, put = itertools.count(), Indexer._put
+def stay(*args):
+    if next(count) == 60:
+        print("60 are read", file=sys.stderr, flush=True)
+        time.sleep(60)
+    return put(*args)
+Indexer._put = stay
+"""
+
+
 def test_interrupted_sync(tmp_path: Path) -> None:
-    vault = big_vault(tmp_path / "vault", 1500)
-    command = [sys.executable, "-m", "vaultmem", "sync", "--no-embed", "--vault", str(vault)]
+    vault = big_vault(tmp_path / "vault", 100)
+    command = [
+        sys.executable,
+        "-c",
+        PATCHED.format(STAYS),
+        "sync",
+        "--no-embed",
+        "--vault",
+        str(vault),
+    ]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    lock = Path(State(str(vault)).folder) / "lock"
-    until(lambda: lock.exists() and lock.read_text())
-    time.sleep(0.1)
+    assert running.stderr
+    assert "60 are read\n" in iter(running.stderr.readline, "")
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert (running.returncode, out) == (130, "")
     assert "interrupted" in one_line(Ran(130, out, err))
     report = done(vault, "sync --no-embed")
-    assert report["added"] + report["changed"] + report["unchanged"] == 1500
-    assert done(vault, "status")["notes"] == 1500
+    assert report["added"] + report["changed"] + report["unchanged"] == 100
+    assert done(vault, "status")["notes"] == 100
 
 
 HOLD = """

@@ -63,9 +63,9 @@ def test_a_slow_agent_still_gets_the_writes(indexed: Path, monkeypatch: pytest.M
 
     with strange_agent(indexed, second):
         with pytest.raises(client.AgentError, match="timed out"):
-            client.call(str(indexed), "list", {})
+            client.call(str(indexed), "list", {}, timeout=client.FIRST_BYTE)
         with pytest.raises(client.AgentError, match="does not answer"):
-            client.call(str(indexed), "list", {})
+            client.call(str(indexed), "list", {}, timeout=client.FIRST_BYTE)
         assert client.call(str(indexed), "write", {}, timeout=None) == "written"
 
 
@@ -80,7 +80,7 @@ def test_a_hanging_agent_is_asked_once_for_a_sign_of_life(
     indexed: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], needs_agent: bool
 ) -> None:
     """As after SIGSTOP. A write is not sent to it, or it would be carried out when the agent goes on."""
-    monkeypatch.setattr(client, "FIRST_BYTE", 0.2)
+    monkeypatch.setattr(client, "SIGN_OF_LIFE", 0.2)
     monkeypatch.setattr(client, "BY_MEANING", 60.0)  # more than a test may take
     monkeypatch.setattr(client, "_silent", {})
     with deaf_agent(indexed) as deaf:

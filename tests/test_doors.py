@@ -8,7 +8,6 @@ import json
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -170,17 +169,18 @@ def test_each_call_is_made_once_however_many_there_are(served: Path) -> None:
 
 def test_what_may_be_done_in_part_is_not_done_again(tmp_path: Path) -> None:
     indexed = made(tmp_path / "vault")
-    with agent_for(indexed, Limits(answer=0.2)) as host:
-        opens = host.vault
+    with agent_for(indexed, Limits(answer=1.0)) as host:
+        opens, answered = host.vault, threading.Event()
 
         def slowly() -> AbstractContextManager[Vault]:
-            time.sleep(0.8)
+            assert answered.wait(60)
             return opens()
 
         host.vault = slowly  # type: ignore[method-assign] # a host that is slow
         ended = process("agent", "--prompt", "oolong", "--vault", str(indexed), "--format", "json")
         assert (ended.code, ended.out) == (1, "")
         assert "took longer" in json.loads(one_line(ended))["error"]
+        answered.set()
         until(lambda: host.opened == 1)
 
 

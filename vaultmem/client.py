@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 FIRST_BYTE = 5.0  # seconds, after which the caller does the work itself
+SIGN_OF_LIFE = 5.0
 BY_MEANING = 32.0  # the model may have to load first; the agent gives up after 30
 MOST_FORWARDED = 250_000  # characters of text; more might exceed the limit of a request once quoted
 _CONNECT = 2.0
@@ -106,7 +107,7 @@ def call(
 
 def _is_alive(link: _socket.socket, lines: Iterator[str]) -> bool:
     """Whether the agent gives a sign of life: one that hangs accepts connections, too."""
-    link.settimeout(FIRST_BYTE)
+    link.settimeout(SIGN_OF_LIFE)
     try:
         link.sendall(b'{"id":0,"method":"ping","params":{}}\n')
         _result(lines, None)
