@@ -33,8 +33,7 @@ if TYPE_CHECKING:
             """Write."""
 
 
-FIRST_BYTE = 5.0  # seconds, after which the caller does the work itself
-SIGN_OF_LIFE = 5.0
+FIRST_BYTE = SIGN_OF_LIFE = 5.0  # seconds, after which the caller does the work itself
 BY_MEANING = 32.0  # the model may have to load first; the agent gives up after 30
 MOST_FORWARDED = 250_000  # characters of text; more might exceed the limit of a request once quoted
 _CONNECT = 2.0
