@@ -21,6 +21,7 @@ from vaultmem_languages.when_parts import (
     shift_date,
     together,
     weekday_near,
+    weekly,
 )
 from vaultmem_languages.when_words import han_number
 
@@ -230,6 +231,11 @@ def _shift(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(shift=-days if match["way"] == "前" else days, weak=True)
 
 
+def _days_alone(match: re.Match[str], _: datetime) -> Sense | None:
+    """周一三五, 周一、周三和周五."""
+    return weekly(tuple(sorted({_weekday(day) for day in re.findall(_DAY, match["days"])})))
+
+
 def _every_weekday(match: re.Match[str], _: datetime) -> Sense | None:
     """每周一, 每周一三五, 每周一到周五, 每两周周二."""
     text = re.sub(rf"每|的|个|{_WEEK}(?=.)", "", match["days"])
@@ -291,6 +297,8 @@ _EVERY_DAYS = (
 _HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}[点时]半?)?"
 RULES = rules(
     (_EVERY_DAYS, _every_weekday),
+    (rf"(?<![{DIGITS}\d个每几半圆上下本这]){_WEEK}(?P<days>{_DAY}(?:[、,和及与]?{_WEEK}?{_DAY}{_NOT_A_DAY}){{2,6}})(?![点时])",
+     _days_alone),
     (rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日|平日)的?每[天日]|(?<![个\d])(?P<alone>工作日|平日)", _workdays),
     ("每半年", lambda _match, _now: Sense(repeat=Repeat("month", 6))),
     ((rf"每(?:年的?(?P<month>{_N})月|个?月的?)(?:(?P<day>{_N})[号日]|(?P<place>[底末]|{_FIRST}|最后一天)"

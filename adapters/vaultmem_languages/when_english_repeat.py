@@ -9,7 +9,16 @@ from datetime import date, datetime
 from vaultmem.light import NamedTuple
 from vaultmem.text.times import calendar_day
 from vaultmem.text.values import lazy
-from vaultmem_languages.when_parts import Grain, Reading, Repeat, Sense, day_of, day_range, rules
+from vaultmem_languages.when_parts import (
+    Grain,
+    Reading,
+    Repeat,
+    Sense,
+    day_of,
+    day_range,
+    rules,
+    weekly,
+)
 from vaultmem_languages.when_words import (
     DAY_NAME,
     END,
@@ -27,7 +36,10 @@ from vaultmem_languages.when_words import (
 
 _WORKDAYS = (0, 1, 2, 3, 4)
 _RANGE = r"(?:\s?-\s?|\s(?:to|through)\s)"
-_LIST = rf"{DAY_NAME}s?{END}(?:(?:\s?(?:,\s?and|,|and|or|&|/)\s?|{_RANGE}){DAY_NAME}s?{END}){{0,6}}"
+_APART = r"(?:\s?(?:,\s?(?:and|und)|,|and|und|&|/)\s?|\s)"
+_LIST = rf"{DAY_NAME}s?{END}(?:(?:\s?or\s|{_APART}|{_RANGE}){DAY_NAME}s?{END}){{0,6}}"
+# Without "every": three days, or two with only a blank or a slash between them.
+_DAYS_ALONE = rf"{DAY_NAME}{END}(?:(?:{_APART}{DAY_NAME}{END}){{2,6}}|[\s/]{DAY_NAME}{END})(?!\sor\s{DAY_NAME}|'s)"
 _NAMED = lazy(rf"({_RANGE})?({DAY_NAME})")
 _ADVERBS: dict[str, tuple[Grain, int]] = {
     "daily": ("day", 1), "nightly": ("day", 1), "weekly": ("week", 1), "biweekly": ("week", 2),
@@ -85,6 +97,11 @@ def _plural(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat("week", 1, days), weak=lead(match) != "on" and not match["on"])
 
 
+def _days_alone(match: re.Match[str], _: datetime) -> Sense | None:
+    """Mon Wed Fri at 7; Tue/Thu."""
+    return weekly(_days(match["days"]))
+
+
 def _adverb(match: re.Match[str], _: datetime) -> Sense | None:
     unit, interval = _ADVERBS[match[1].replace("-", "")]
     part = "evening" if match[1] == "nightly" else ""
@@ -132,6 +149,7 @@ REPEATS = rules(
     (rf"(?P<lead>(?:every|each|on)\s)?(?P<days>(?:week|work|working\s|business\s)days?|weekends?){END}", _workdays),
     (rf"(?P<on>on\s)?(?!(?:tues|weds|thurs){END})(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})",
      _plural),
+    (rf"(?:on\s)?(?P<days>{_DAYS_ALONE})", _days_alone),
     (rf"(bi-weekly|{'|'.join(_ADVERBS)}){END}", _adverb),
 )  # fmt: skip
 

@@ -263,6 +263,12 @@ def day_range(first: int, last: int) -> tuple[int, ...]:
     return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
 
 
+def weekly(days: tuple[int, ...]) -> Sense | None:
+    """Every week on these weekdays, which nothing but their number says; days in a row are one occasion."""
+    ends = [day for day in days if (day + 1) % 7 not in days]
+    return Sense(repeat=Repeat("week", 1, days)) if len(ends) > 1 else None
+
+
 # By month, using the last day of shorter ones: someone who pays on the 31st pays in April, too.
 _LAST_DAYS = {None: 31, 2: 29}
 
