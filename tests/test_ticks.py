@@ -39,7 +39,9 @@ CONFLICT = "<<<<<<< HEAD\n{}=======\n{}>>>>>>> other\n"
 def merged(text: str, items: Sequence[Item], style: str) -> tuple[str, dict[str, Ack]]:
     """The page anew, without the items that are answered on it; and these answers."""
     content = ticks.read(text)
-    acks = ticks.acks_on(content, {item.id: item for item in items}, NOW)
+    known = {item.id: item for item in items}
+    content = content._replace(unread=ticks.unread(content, known, NOW))
+    acks = ticks.acks_on(content, known, NOW)
     page = ticks.compose(content, [item for item in items if item.id not in acks], style)
     return page, acks
 
@@ -101,7 +103,6 @@ def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str
         "2026-12-24": "2026-12-24",
         "直到周五": "2026-11-27",
         "until wednesday": "2026-11-25",  # the day it is due
-        "until vendredi 15:00": None,
         "": None,
     }.items():
         typed = f" {words} "
@@ -115,6 +116,18 @@ def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str
         if until and place == "end":  # renamed, or gone, since the page was written
             assert merged(changed, [renamed], style)[1] == {name: Ack("snoozed", until)}
             assert merged(changed, [], style)[1] == {name: Ack("snoozed", until)}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_snooze_until_no_day_stays_and_becomes_a_question(style: str) -> None:
+    page = render(ITEMS[:1], style).replace("[ ]", "[>]").replace("TODO", "LATER")
+    page = page.replace("[[Anne]]", "[[Anne]] until someday")
+    question, acks = merged(page, ITEMS[:1], style)
+    assert not acks
+    assert question == render(ITEMS[:1], style).replace("[[Anne]]", "[[Anne]] until someday?")
+    assert merged(question, ITEMS[:1], style) == (question, {})
+    answer = question.replace("[ ]", "[>]").replace("TODO", "LATER").replace("someday?", "friday")
+    assert merged(answer, ITEMS[:1], style)[1] == {FIRST: Ack("snoozed", "2026-11-27")}
 
 
 @pytest.mark.parametrize("order", [1, -1])

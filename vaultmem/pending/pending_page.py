@@ -195,10 +195,16 @@ class _Turn:
         """The page with the remaining items; unchanged if it would say nothing new. Records its answers first."""
         text = "" if data is None else self._page.own_text(data)
         content = ticks.read(text)
+        items = {item.id: item for item in self._items}
+        content = content._replace(unread=ticks.unread(content, items, self._now))
         self.take(content)
         self.record_all()
         self.on_page = self.after = _answer_ids(content)
-        is_new = bool(self.acks) or self._before.digest != self.digest() or not content.is_whole
+        is_new = (
+            bool(self.acks or content.unread)
+            or self._before.digest != self.digest()
+            or not content.is_whole
+        )
         says_something = text.strip() or self._left() or "".join(self.typed).strip()
         if not (says_something and (is_new or ticks.missing_lines(content.notes, self.typed))):
             return data

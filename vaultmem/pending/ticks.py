@@ -43,6 +43,7 @@ class Content(NamedTuple):
     front: list[str]  # properties that a person added at the top
     end: str  # indentation of our lines, from the first one
     is_whole: bool  # False: the mark is gone, or there are merge marks
+    unread: Mapping[str, str] = {}  # by item, words such as "until someday" that name no day
 
 
 _LINE = lazy(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -248,12 +249,15 @@ def compose(
         ours = ours.replace(f"{mark}\n", f"{mark}\n{''.join(map(_ended, front))}", 1)
         if any(line.startswith(page.NOT_FOR_TASKS) for line in front):
             ours = ours.replace(f"{page.HIDDEN}\n", "", 1)
-    return re.sub(r"\r?\n", content.end, _as_begun(ours, content.ticks)) + notes
+    return re.sub(r"\r?\n", content.end, _as_typed(ours, content)) + notes
 
 
-def _as_begun(page: str, ticks: Iterable[Tick]) -> str:
-    """The page with open items marked as the person marked them: DOING stays DOING."""
-    for tick in ticks:
+def _as_typed(page: str, content: Content) -> str:
+    """The page with what a person typed to open items: marks such as DOING, and "until someday" as a question."""
+    for id_, words in content.unread.items():
+        question = f" {words}?".replace("\\", r"\\")
+        page = re.sub(rf"(?=(?:\n[ \t]*vm-id:: | \^){id_}\n)", question, page)
+    for tick in content.ticks:
         if tick.state == OPEN and tick.mark:
             is_box = len(tick.mark) == 1
             ours = r"\[ \]" if is_box else "TODO"
@@ -279,8 +283,9 @@ _DECIDED = (DONE, DROPPED, SNOOZED)  # of two copies of an item, the first of th
 def acks_on(content: Content, items: Mapping[str, Item], now: datetime) -> dict[str, Ack]:
     """A person's decisions on a page, by item id, for known items."""
     acks: dict[str, Ack] = {}
+    undated = unread(content, items, now)
     for tick in content.ticks:
-        if tick.state in _DECIDED:
+        if tick.state in _DECIDED and tick.id not in undated:
             is_snoozed = tick.state == SNOOZED
             until = _snoozed_until(tick, items.get(tick.id), now) if is_snoozed else None
             acks[tick.id] = stronger(acks.get(tick.id), Ack(tick.state, until))
@@ -304,9 +309,24 @@ def typed_on(tick: Tick, item: Item | None) -> str:
     return re.sub("|".join(map(re.escape, page.own_words(item))), "", tick.words).strip()
 
 
-def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
-    """The day that a person typed; neither the one that we wrote, nor one in a link to the note."""
-    written, ours = "", [_DATED]
+def unread(content: Content, items: Mapping[str, Item], now: datetime) -> dict[str, str]:
+    """By item, words such as "until someday" beside the mark for a snooze that name no day; and those that became a
+    question."""
+    words = dict[str, str]()
+    for tick in content.ticks:
+        item = items.get(tick.id)
+        until, typed, _ = _typed(tick, item)
+        is_question = tick.state == OPEN and typed.endswith("?")
+        is_undated = tick.state == SNOOZED and not _snoozed_until(tick, item, now)
+        if item and until and (is_question or is_undated):
+            words[tick.id] = f"{until} {typed.strip('?. ')}"
+    return words
+
+
+def _typed(tick: Tick, item: Item | None) -> tuple[str, str, bool]:
+    """The word for "until" in what a person typed, or "", and the words after it, or all, without links to the note and
+    without what we wrote; and whether that was there."""
+    ours = [_DATED]
     if item:  # otherwise the date may be the one that we wrote
         written = page.day_and_time(item.due)[0]
         ours = [*map(re.escape, page.own_words(item)), _FIELD + (written or "-")]
@@ -314,7 +334,14 @@ def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     until = _UNTIL.search(text)
     # "until [[2026-11-25]]" names a day; any other link is probably to the note, under an older name.
     typed = _WIKILINK.sub(r" . \1 . ", text[until.end() :]) if until else _WIKILINK.sub(" . ", text)
-    if until or (item and text != tick.words):
+    return (until[0] if until else ""), typed.strip(), text != tick.words
+
+
+def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
+    """The day that a person typed."""
+    until, typed, is_ours = _typed(tick, item)
+    written = page.day_and_time(item.due)[0] if item else ""
+    if until or (item and is_ours):
         from vaultmem.plugins import language  # the grammar is only needed for snoozes in words
 
         days = [moment.iso() for moment in language().times(typed[:_LOOKED_AT], now)]
