@@ -9,7 +9,7 @@ import pytest
 from tests.index_dump import synced
 from tests.lazy import Lazy
 from tests.proxy_run import Proxied, proxied
-from tests.scripted_llm import ScriptedLlm, running
+from tests.scripted_llm import ScriptedLlm
 
 openai = Lazy("openai")
 
@@ -20,7 +20,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxied,
     vault = tmp_path_factory.mktemp("serving") / "vault"
     (vault / ".obsidian").mkdir(parents=True)
     synced(vault)
-    with running() as llm, proxied(vault, llm) as made:
+    with ScriptedLlm() as llm, proxied(vault, llm) as made:
         yield made, llm
 
 

@@ -30,13 +30,15 @@ The server ends with the test, whatever still hangs.
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
@@ -70,7 +72,7 @@ from tests.scripted_replies import (
 
 __all__ = [
     "CREATED", "MODEL", "Arguments", "Reply", "ScriptedLlm", "as_json", "broken", "hang", "hang_up",
-    "huge", "prose", "raw", "running", "scripted_llm", "status", "stream_error", "text", "too_many",
+    "huge", "prose", "raw", "scripted_llm", "status", "stream_error", "text", "too_many",
     "tool_calls", "wrong_ids",
 ]  # fmt: skip
 
@@ -78,7 +80,9 @@ __all__ = [
 class ScriptedLlm:
     """The server; see the top of this file."""
 
-    def __init__(self) -> None:
+    paths: tuple[str, ...] = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
+
+    def __init__(self, certificate: Path | None = None) -> None:
         self.requests: list[Arguments] = []
         self.otherwise: Reply | Callable[[Arguments], Reply] = text("OK")
         self.refuses: set[str] = set()
@@ -87,7 +91,7 @@ class ScriptedLlm:
         self._script: deque[Reply] = deque()
         self._lock = threading.Condition()
         self.ended = threading.Event()
-        self._server = _Server(self)
+        self._server = _Server(self, certificate)
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.02,), daemon=True
@@ -133,7 +137,10 @@ class ScriptedLlm:
             assert len(self.chats) >= count, f"{len(self.chats)} chats came, not {count}"
             return self.chats
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.ended.set()
         self._server.shutdown()
         self._thread.join()
@@ -161,17 +168,18 @@ def _refused(asked: Arguments, words: set[str]) -> str:
     return ""
 
 
-_PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
-
-
 class _Server(ThreadingHTTPServer):
     request_queue_size = 256
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, llm: ScriptedLlm) -> None:
+    def __init__(self, llm: ScriptedLlm, certificate: Path | None) -> None:
         self.llm = llm
         super().__init__(("127.0.0.1", 0), _Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.socket = context.wrap_socket(self.socket, server_side=True)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Many scripts have a client that disconnects."""
@@ -205,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self._body()
         asked = self._heard(body)
-        if self.path.partition("?")[0] not in _PATHS:
+        if not self.path.partition("?")[0].endswith(self.server.llm.paths):
             self._send(status(404, f"no {self.path} here"))
             return
         reply = self.server.llm.next(asked)
@@ -238,8 +246,8 @@ class _Handler(BaseHTTPRequestHandler):
         streamed = reply.body is None and bool(wants.get("stream"))
         if reply.body is not None:
             pieces = [reply.body]
-        elif self.path.partition("?")[0] in _PATHS[1:]:
-            is_response = self.path.startswith("/v1/responses")
+        elif (plain := self.path.partition("?")[0]) in ("/v1/responses", "/v1/messages"):
+            is_response = plain == "/v1/responses"
             given = reply.content or "", calls_of(reply), wants
             whole_of_it = (response_of if is_response else message_of)(*given)
             events = response_events if is_response else message_events
@@ -283,18 +291,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
 
 
-@contextmanager
-def running() -> Iterator[ScriptedLlm]:
-    """A server for the length of the block, outside test functions."""
-    llm = ScriptedLlm()
-    try:
-        yield llm
-    finally:
-        llm.close()
-
-
 @pytest.fixture
 def scripted_llm() -> Iterator[ScriptedLlm]:
     """A model that follows a script, for one test."""
-    with running() as llm:
+    with ScriptedLlm() as llm:
         yield llm

@@ -1,153 +1,51 @@
-"""A scripted model for real assistants: on loopback, in the four protocols they speak.
+"""A scripted model for real assistants, in the four protocols they speak.
 
-To the first request that offers the script's tool it answers with a call of it, to every other with a text. It
-records what it receives. The protocols: Messages (Anthropic), Responses and Chat Completions (OpenAI),
-generateContent (Gemini); of each only what a whole answer in one stream needs.
+To the first request that offers the script's tool it answers with a call of it, to every other with a text.
 """
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, text, tool_calls
+
 TEXT = "All done."
-Events = list[tuple[str, Any]]  # the name of an event, "" for none, and its data
 
 
-class Model:
-    """What it calls, and what it received."""
+class Model(ScriptedLlm):
+    """What it calls, and what it received; Gemini is its own protocol beside those of `ScriptedLlm`."""
+
+    paths = (*ScriptedLlm.paths, "generateContent", "streamGenerateContent")
 
     def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
-        self.tool, self.arguments = tool, arguments
-        self.url = ""
-        self._lock = threading.Lock()
-        self.begin()
+        super().__init__()
+        self._tool, self._arguments = tool, arguments
+        self.otherwise = self._answer
 
     def begin(self) -> None:
         """Forget what it received, and restart the script."""
-        self.requests: list[dict[str, Any]] = []
-        self._called = False
+        self.forget()
+        self.otherwise = self._answer
 
-    def reply(self, path: str, asked: dict[str, Any]) -> bytes:
-        """The stream that answers a request."""
-        with self._lock:
-            self.requests.append(asked)
-            offered = next((offer for offer in offers(asked) if offer.endswith(self.tool)), "")
-            call = "" if self._called else offered
-            self._called = self._called or bool(call)
-        protocols = {
-            "/messages": self._messages,
-            "/responses": self._responses,
-            "/chat/completions": self._chat,
-        }
-        plain = path.partition("?")[0]
-        made = next((one for end, one in protocols.items() if plain.endswith(end)), self._gemini)
-        lines = [
-            (f"event: {name}\n" if name else "")
-            + f"data: {data if isinstance(data, str) else json.dumps(data)}\n\n"
-            for name, data in made(call)
-        ]
-        return "".join(lines).encode()
+    @property
+    def offered(self) -> list[dict[str, Any]]:
+        """The requests that offer tools: others make titles and the like."""
+        return [asked.data for asked in self.requests if asked.body and offers(asked.data)]
 
-    def _messages(self, call: str) -> Events:
-        usage = {"input_tokens": 1, "output_tokens": 1}
-        block: dict[str, Any] = {"type": "text", "text": ""}
-        delta = {"type": "text_delta", "text": TEXT}
+    def _answer(self, asked: Arguments) -> Reply:
+        call = next((one for one in offers(asked.data) if one.endswith(self._tool)), "")
         if call:
-            block = {"type": "tool_use", "id": "toolu_1", "name": call, "input": {}}
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(self.arguments)}
-        start = {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "model": "m",
-            "content": [],
-            "stop_reason": None,
-            "usage": usage,
-        }
-        end = {"stop_reason": "tool_use" if call else "end_turn", "stop_sequence": None}
-        events = [
-            {"type": "message_start", "message": start},
-            {"type": "content_block_start", "index": 0, "content_block": block},
-            {"type": "content_block_delta", "index": 0, "delta": delta},
-            {"type": "content_block_stop", "index": 0},
-            {"type": "message_delta", "delta": end, "usage": usage},
-            {"type": "message_stop"},
-        ]
-        return [(str(event["type"]), event) for event in events]
+            self.otherwise = lambda asked: self._encoded(asked, "")
+        return self._encoded(asked, call)
 
-    def _responses(self, call: str) -> Events:
-        item: dict[str, Any] = {
-            "type": "message", "id": "m_1", "role": "assistant", "status": "completed",
-            "content": [{"type": "output_text", "text": TEXT, "annotations": []}],
-        }  # fmt: skip
-        if call:
-            space, _, name = call.rpartition("::")
-            item = {
-                "type": "function_call", "id": "f_1", "call_id": "call_1", "name": name, "status": "completed",
-                "arguments": json.dumps(self.arguments), **({"namespace": space} if space else {}),
-            }  # fmt: skip
-        made = {
-            "id": "r_1",
-            "object": "response",
-            "model": "m",
-            "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
-        }
-        events = [
-            {
-                "type": "response.created",
-                "response": {**made, "status": "in_progress", "output": []},
-            },
-            {"type": "response.output_item.added", "output_index": 0, "item": item},
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {
-                "type": "response.completed",
-                "response": {**made, "status": "completed", "output": [item]},
-            },
-        ]
-        return [(str(event["type"]), event) for event in events]
-
-    def _chat(self, call: str) -> Events:
-        delta: dict[str, Any] = {"role": "assistant", "content": TEXT}
-        if call:
-            function = {"name": call, "arguments": json.dumps(self.arguments)}
-            delta = {
-                "role": "assistant",
-                "tool_calls": [
-                    {"index": 0, "id": "call_1", "type": "function", "function": function}
-                ],
-            }
-        chunk = {"id": "c_1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        finish = "tool_calls" if call else "stop"
-        return [
-            ("", {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}),
-            (
-                "",
-                {
-                    **chunk,
-                    "choices": [{"index": 0, "delta": {}, "finish_reason": finish}],
-                    "usage": usage,
-                },
-            ),
-            ("", "[DONE]"),
-        ]
-
-    def _gemini(self, call: str) -> Events:
-        part = {"functionCall": {"name": call, "args": self.arguments}} if call else {"text": TEXT}
-        content = {"role": "model", "parts": [part]}
+    def _encoded(self, asked: Arguments, call: str) -> Reply:
+        if "enerateContent" not in asked.path:
+            return tool_calls((call, self._arguments)) if call else text(TEXT)
+        part = {"functionCall": {"name": call, "args": self._arguments}} if call else {"text": TEXT}
+        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}  # fmt: skip
         usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
-        return [
-            (
-                "",
-                {
-                    "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
-                    "usageMetadata": usage,
-                },
-            )
-        ]
+        whole = json.dumps({"candidates": [candidate], "usageMetadata": usage})
+        return raw(f"data: {whole}\n\n".encode(), Content_Type="text/event-stream")
 
 
 def offers(asked: dict[str, Any]) -> list[str]:
@@ -172,46 +70,3 @@ def words(value: Any) -> Iterator[str]:
     elif isinstance(value, list | dict):
         for one in value.values() if isinstance(value, dict) else value:
             yield from words(one)
-
-
-@contextmanager
-def serving(model: Model) -> Iterator[Model]:
-    """The model, at its URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-        def do_GET(self) -> None:
-            self._send(b'{"data": [], "models": []}', "application/json")
-
-        def do_POST(self) -> None:
-            data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.headers.get("Transfer-Encoding"):
-                data = b"".join(self._chunks())
-            self._send(model.reply(self.path, json.loads(data)), "text/event-stream")
-
-        def _chunks(self) -> Iterator[bytes]:
-            while size := int(self.rfile.readline(), 16):
-                yield self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-
-        def _send(self, data: bytes, kind: str) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        model.url = f"http://127.0.0.1:{server.server_address[1]}"
-        try:
-            yield model
-        finally:
-            server.shutdown()
-            thread.join()

@@ -16,11 +16,13 @@ def response_of(
     content: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]
 ) -> dict[str, Any]:
     """A whole response of the Responses API."""
-    output: list[dict[str, Any]] = [
-        {"type": "function_call", "id": f"fc_{call['id']}", "call_id": call["id"], "status": "completed",
-         "name": call["function"]["name"], "arguments": call["function"]["arguments"]}
-        for call in calls
-    ]  # fmt: skip
+    output: list[dict[str, Any]] = []
+    for call in calls:
+        space, _, name = call["function"]["name"].rpartition("::")
+        output.append({
+            "type": "function_call", "id": f"fc_{call['id']}", "call_id": call["id"], "status": "completed",
+            "name": name, "arguments": call["function"]["arguments"], **({"namespace": space} if space else {}),
+        })  # fmt: skip
     if content:
         part = {"type": "output_text", "text": content, "annotations": []}
         output.append({

@@ -1,19 +1,16 @@
 """Embeddings from an OpenAI-compatible service: what is sent, what is kept, and what is left when it fails."""
 
 import json
-import threading
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.agent_run import agent_on, until
 from tests.cli_run import ran
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, status
 from vaultmem import Vault
 from vaultmem.errors import EmbeddingServiceError, ModelError
 from vaultmem_chat.llm import embedding_service
@@ -23,79 +20,42 @@ from vaultmem_chat.llm.llm import Patience
 SIZES = {"small": 64, "large": 96}
 
 
-class ScriptedEmbeddings:
-    """The server."""
+class ScriptedEmbeddings(ScriptedLlm):
+    """A service whose vectors count words; those of `same` are one word."""
 
-    def __init__(self, port: int = 0) -> None:
-        self.requests: list[dict[str, Any]] = []
-        self.headers: list[Mapping[str, str]] = []
+    paths = ("/v1/embeddings",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.otherwise = self._answer
         self.fails: tuple[int, object] | None = None
         self.same: dict[str, str] = {}
         self.longest = 10_000
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
-        self._server.daemon_threads = True
-        self._server.scripted = self  # type: ignore[attr-defined]
-        self.port = self._server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}/v1"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
 
     @property
     def texts(self) -> list[str]:
         """All texts that were sent, except the one that asks for a vector's length."""
-        sent = [text for request in self.requests for text in request["input"]]
+        sent = [text for request in self.requests for text in request.data["input"]]
         return [text for text in sent if not text.startswith("How many numbers")]
 
-    def answer(self, asked: dict[str, Any]) -> tuple[int, object]:
+    def _answer(self, asked: Arguments) -> Reply:
+        texts = asked.data["input"]
         if self.fails:
-            return self.fails
-        if any(len(text) > self.longest for text in asked["input"]):
-            return 400, {"error": {"message": "the input is longer than the context"}}
-        size = SIZES[asked["model"]]
+            status_, told = self.fails
+            return raw(told if isinstance(told, bytes) else json.dumps(told).encode(), status_)
+        if any(len(text) > self.longest for text in texts):
+            return status(400, "the input is longer than the context")
+        size = SIZES[asked.data["model"]]
         data = [
-            {"index": at, "embedding": self._vector(text, size)}
-            for at, text in enumerate(asked["input"])
+            {"index": at, "embedding": self._vector(text, size)} for at, text in enumerate(texts)
         ]
-        return 200, {"object": "list", "data": data[::-1]}
+        return raw(json.dumps({"object": "list", "data": data[::-1]}).encode())
 
     def _vector(self, text: str, size: int) -> list[float]:
         vector = [0.0] * size
         for word in text.lower().split():
             vector[zlib.crc32(self.same.get(word, word).encode()) % size] += 3.0
         return vector
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        scripted: ScriptedEmbeddings = self.server.scripted  # type: ignore[attr-defined]
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        assert self.path == "/v1/embeddings"
-        scripted.requests.append(asked)
-        scripted.headers.append({name.lower(): value for name, value in self.headers.items()})
-        status, told = scripted.answer(asked)
-        body = told if isinstance(told, bytes) else json.dumps(told).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on stderr."""
-
-
-@contextmanager
-def embeddings(port: int = 0) -> Iterator[ScriptedEmbeddings]:
-    """One for as long as the block lasts."""
-    made = ScriptedEmbeddings(port)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 NOTES = {
@@ -116,7 +76,7 @@ def _nothing_failed() -> Iterator[None]:
 
 @pytest.fixture
 def service() -> Iterator[ScriptedEmbeddings]:
-    with embeddings() as made:
+    with ScriptedEmbeddings() as made:
         yield made
 
 
@@ -145,7 +105,7 @@ def test_each_text_is_sent_once_in_batches_and_for_another_model_again(
     here: Path, service: ScriptedEmbeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sync()
-    assert max(len(request["input"]) for request in service.requests) == AT_ONCE
+    assert max(len(request.data["input"]) for request in service.requests) == AT_ONCE
     texts = service.texts
     assert len(texts) == len(set(texts)) == 42
     (here / "Boat.md").write_text("The dinghy lies in Oslo")
@@ -157,7 +117,7 @@ def test_each_text_is_sent_once_in_batches_and_for_another_model_again(
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "large")
     sync()
     assert len(service.texts) == 86
-    assert {request["model"] for request in service.requests[-2:]} == {"large"}
+    assert {request.data["model"] for request in service.requests[-2:]} == {"large"}
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "small")
     sync()
     assert len(service.texts) == 86, "the vectors of the first model are still there"
@@ -326,7 +286,7 @@ def test_its_key_is_its_own(
     monkeypatch.setenv("EMBEDDING_KEY", "sk-embedding")
     monkeypatch.setenv("CHAT_KEY", "sk-chat")
     sync()
-    assert {header.get("authorization") for header in service.headers} == {"Bearer sk-embedding"}
+    assert {one.headers.get("authorization") for one in service.requests} == {"Bearer sk-embedding"}
     service.fails = 401, {"error": "no sk-embedding here"}
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "large")
     with Vault(str(here)) as vault, pytest.raises(ModelError) as refused:

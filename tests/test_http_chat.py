@@ -13,7 +13,7 @@ from tests.agent_run import until
 from tests.cli_run import process
 from tests.http_run import Door, opened
 from tests.lazy import Lazy
-from tests.scripted_llm import ScriptedLlm, running, text
+from tests.scripted_llm import ScriptedLlm, text
 from vaultmem.memories.conversation import folder_of
 
 openai = Lazy("openai")
@@ -23,7 +23,7 @@ SAID = "My sister Ada keeps bees in Bergen."
 
 @pytest.fixture(scope="module")
 def llm() -> Iterator[ScriptedLlm]:
-    with running() as one:
+    with ScriptedLlm() as one:
         yield one
 
 

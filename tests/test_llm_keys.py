@@ -1,21 +1,18 @@
 """Where a language model's key and service address are found: what is refused, and what is never shown."""
 
-import http.server
 import pickle
 import shutil
-import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import keyring
 import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
+from tests.scripted_llm import ScriptedLlm
 from vaultmem import config, credentials
 from vaultmem.credentials import Key, find
 from vaultmem.errors import ConfigError, LlmError
@@ -176,50 +173,21 @@ def certificate(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.fixture
-def secure(certificate: Path) -> Iterator[SimpleNamespace]:
-    """An https server that records what it receives."""
-    heard: list[str] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            heard.append(self.headers.get("Authorization", ""))
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(http.server.HTTPServer):
-        def handle_error(self, *_: object) -> None:
-            pass
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield SimpleNamespace(url=f"https://127.0.0.1:{server.server_address[1]}/v1", heard=heard)
-        server.shutdown()
-        thread.join()
-    llm_wire._certificates.cache_clear()
-
-
 def test_a_certificate_that_nobody_knows(
-    secure: SimpleNamespace, certificate: Path, monkeypatch: pytest.MonkeyPatch
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with ScriptedLlm(certificate=certificate) as service:
+        llm_wire._certificates.cache_clear()
+        wire = Wire(service.url.replace("http:", "https:"), Key(SECRET), 5.0)
+        with pytest.raises(LlmError, match="is not trusted; add it with SSL_CERT_FILE"):
+            wire.get("/models")
+        assert service.requests == []
+        llm_wire._certificates.cache_clear()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # not for services on this machine
+        assert wire.get("/models").status == 200
+        assert [one.headers["authorization"] for one in service.requests] == [f"Bearer {SECRET}"]
     llm_wire._certificates.cache_clear()
-    wire = Wire(secure.url, Key(SECRET), 5.0)
-    with pytest.raises(LlmError, match="is not trusted; add it with SSL_CERT_FILE"):
-        wire.get("/models")
-    assert secure.heard == []
-    llm_wire._certificates.cache_clear()
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # not for services on this machine
-    assert wire.get("/models").status == 200
-    assert secure.heard == [f"Bearer {SECRET}"]
 
 
 def test_what_is_asked_loads_little_until_then() -> None:

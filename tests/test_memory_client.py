@@ -20,7 +20,6 @@ from tests.scripted_llm import (
     ScriptedLlm,
     as_json,
     hang_up,
-    running,
     status,
     stream_error,
     text,
@@ -301,7 +300,7 @@ def test_a_turn_is_shown_to_no_service_but_the_one_it_was_spoken_to(
         client._worker.start = lambda: None  # type: ignore[method-assign] # the turn waits
         client.chat("My wife is Anne, and the parcel is for her.")
     assert len(scripted_llm.chats) == 1
-    with running() as other:
+    with ScriptedLlm() as other:
         other.otherwise = by_purpose
         with MemoryClient(str(indexed), base_url=other.url, model="m") as client:
             assert client.learn() == 1

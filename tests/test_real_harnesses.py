@@ -26,7 +26,7 @@ import pytest
 from tests.cli_run import on, process
 from tests.http_run import Door, door
 from tests.proxy_run import proxied
-from tests.scripted_model import TEXT, Model, offers, serving, words
+from tests.scripted_model import TEXT, Model, offers, words
 from vaultmem.api.memory_tools import TOOLS
 
 __all__ = ["door"]  # fixtures
@@ -94,7 +94,7 @@ def run_of(name: str, url: str) -> Run:
 class Seen(NamedTuple):
     """What a session has left."""
 
-    requests: list[dict[str, Any]]  # that offer tools: others make titles and the like
+    requests: list[dict[str, Any]]  # that offer tools
     out: str
     err: str
 
@@ -146,8 +146,8 @@ def sessions_in(
 ) -> dict[str, Seen]:
     environ = offline(home, VAULTMEM_STATE=os.environ["VAULTMEM_STATE"], **more)
     found: dict[str, Seen] = {}
-    with serving(Model("memory_search", {"query": "boiler"})) as model:
-        runs = {name: run_of(name, model.url) for name in PROGRAMS}
+    with Model("memory_search", {"query": "boiler"}) as model:
+        runs = {name: run_of(name, model.url.removesuffix("/v1")) for name in PROGRAMS}
         for run in runs.values():
             write_settings(run, home)
         for name in PROGRAMS:
@@ -170,9 +170,7 @@ def session(name: str, run: Run, model: Model, environ: dict[str, str], home: Pa
         [str(program), *run.words], cwd=folder, env={**environ, **run.environ}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
-    return Seen(
-        [request for request in model.requests if offers(request)], ended.stdout, ended.stderr
-    )
+    return Seen(model.offered, ended.stdout, ended.stderr)
 
 
 @ALL
@@ -224,8 +222,8 @@ def test_a_question_through_the_proxy_gets_memories_and_is_stored_once(
 ) -> None:
     """And nothing else is: no title, no summary, no list of agents."""
     with (
-        serving(Model("no_tool", {})) as model,
-        proxied(vault, f"{model.url}/v1", conversation=name, warm=True) as proxy,
+        Model("no_tool", {}) as model,
+        proxied(vault, model.url, conversation=name, warm=True) as proxy,
     ):
         run = run_of(name, proxy.url.removesuffix("/v1"))
         write_settings(run, tmp_path)
