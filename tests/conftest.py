@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -286,17 +286,20 @@ def opened(vault: Path) -> Iterator[Vault]:
         yield found
 
 
+def fill(root: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write files below a folder, which is returned."""
+    for path, content in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
 @pytest.fixture
 def write(vault: Path) -> Write:
     """Write a note of the vault: text, or bytes."""
 
-    def written(path: str, content: str | bytes = "") -> Path:
-        file = vault / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return file
-
-    return written
+    return lambda path, content="": fill(vault, {path: content}) / path
 
 
 @pytest.fixture(scope="module")

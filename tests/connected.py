@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli_run import one_line, ran
+from tests.conftest import fill
 
 FILES = {
     "claude": ".claude/settings.json",
@@ -30,10 +31,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put(home: Path, name: str, text: str | bytes) -> Path:
-    file = home / FILES[name]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return file
+    return fill(home, {FILES[name]: text}) / FILES[name]
 
 
 def connect(name: str, *more: str, code: int = 0) -> Any:

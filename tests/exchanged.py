@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.cli_run import Ran, ran
+from tests.conftest import fill
 from vaultmem import Vault
 from vaultmem.notes.places import GENERATED
 from vaultmem.vault.identity import MARKER
@@ -33,10 +34,8 @@ Text with [[Link]] and 🌲.
 
 def made(folder: Path, kind: str = "obsidian") -> Path:
     """An empty vault."""
-    (folder / (".obsidian" if kind == "obsidian" else "logseq")).mkdir(parents=True)
-    if kind == "logseq":
-        (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
-    return folder
+    own = {"obsidian": ".obsidian/app.json", "logseq": "logseq/config.edn"}
+    return fill(folder, {own[kind]: "{}\n"})
 
 
 def memories_of(vault: Path) -> Path:
@@ -44,10 +43,7 @@ def memories_of(vault: Path) -> Path:
 
 
 def put(vault: Path, files: dict[str, bytes]) -> None:
-    for name, data in files.items():
-        file = memories_of(vault) / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
+    fill(memories_of(vault), files)
 
 
 def notes(vault: Path) -> dict[str, bytes]:

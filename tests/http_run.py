@@ -16,6 +16,7 @@ import pytest
 
 from tests.agent_run import DYING, PATIENCE, until
 from tests.cli_run import started
+from tests.conftest import fill
 from vaultmem import paths
 from vaultmem_server.tokens import ADMIN, READ, WRITE, TokenStore
 
@@ -86,13 +87,10 @@ def opened(folder: Path, *more: str) -> Iterator[Door]:
     """A door with the vaults `home` and `work`, and tokens by short names."""
     vaults = [folder / "home", folder / "work"]
     for vault in vaults:
-        (vault / ".obsidian").mkdir(parents=True)
-        (vault / "Boiler.md").write_text(
-            f"# Boiler\n\nMr Ansah services the boiler at {vault.name}.\n"
-        )
-        (vault / "Secret.md").write_text(
-            "---\nprivate: true\n---\nThe PIN of the boiler is 5150.\n"
-        )
+        fill(vault, {
+            ".obsidian/app.json": "{}", "Boiler.md": f"# Boiler\n\nMr Ansah services the boiler at {vault.name}.\n",
+            "Secret.md": "---\nprivate: true\n---\nThe PIN of the boiler is 5150.\n",
+        })  # fmt: skip
     store = TokenStore()
     home = [paths.vault_id(str(vaults[0]))]
     tokens = {

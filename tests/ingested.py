@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli_run import Ran, on
+from tests.conftest import fill
 from vaultmem.notes import pages
 
 LONG = "\n\n".join(
@@ -30,11 +31,7 @@ NOTES = {
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     """Another vault."""
-    for path, text in NOTES.items():
-        file = tmp_path / "other" / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    return tmp_path / "other"
+    return fill(tmp_path / "other", NOTES)
 
 
 def memories(vault: Path) -> dict[str, tuple[dict[str, Any], str]]:

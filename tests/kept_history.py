@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from tests.conftest import fill
 from vaultmem.history.history import History
 from vaultmem.history.objects import blob_id
 from vaultmem.history.repository import Repository
@@ -26,9 +27,7 @@ class Kept:
 
     def put(self, path: str, data: bytes) -> None:
         """An edit by a person."""
-        file = self.vault / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
+        fill(self.vault, {path: data})
 
     def read(self, path: str) -> bytes | None:
         """The content of a file."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import agent_on
+from tests.conftest import fill
 from tests.index_dump import synced
 
 KNEE = "Health/Knee.md"
@@ -21,15 +22,11 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def made(vault: Path) -> Path:
     """A vault with an index; each agent has its own."""
-    (vault / ".obsidian").mkdir(parents=True)
-    (vault / "Health").mkdir()
-    (vault / KNEE).write_text(
-        f"# Knee\n\nThe stairs hurt.\n\n- [ ] ring the surgery 📅 {datetime.now().astimezone():%Y-%m-%d}\n"
-    )
-    (vault / "Fence.md").write_text(CLOSED_BY_NOTE)
-    (vault / "Diary.md").write_text("---\nprivate: true\n---\nnobody reads of stairs here\n")
-    (vault / ".obsidian" / "Plugin.md").write_text("stairs")
-    (vault.parent / "outside.md").write_text("stairs outside")
+    task = f"- [ ] ring the surgery 📅 {datetime.now().astimezone():%Y-%m-%d}\n"
+    fill(vault, {
+        KNEE: f"# Knee\n\nThe stairs hurt.\n\n{task}", "Fence.md": CLOSED_BY_NOTE, ".obsidian/Plugin.md": "stairs",
+        "Diary.md": "---\nprivate: true\n---\nnobody reads of stairs here\n", "../outside.md": "stairs outside",
+    })  # fmt: skip
     (vault / "Out.md").symlink_to(vault.parent / "outside.md")
     synced(vault)
     return vault

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, one_line, ran, tree_hash
+from tests.conftest import fill
 from vaultmem.vault.identity import MARKER
 
 KINDS = ("obsidian", "plain", "logseq")
@@ -18,17 +19,12 @@ def make(tmp_path: Path) -> Make:
     """A small vault of each kind, with a note of its own."""
 
     def made(kind: str) -> Path:
-        folder = tmp_path / f"{kind} vault"
-        notes = folder / ("pages" if kind == "logseq" else "Notes")
-        notes.mkdir(parents=True)
-        if kind == "obsidian":
-            (folder / ".obsidian").mkdir()
-        if kind == "logseq":
-            (folder / "logseq").mkdir()
-            (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
-        (notes / "Anne.md").write_text("- Anne is my sister. [[Bicycle]]\n")
-        (notes / "Bicycle.md").write_text("- The blue one.\n")
-        return folder
+        notes = "pages" if kind == "logseq" else "Notes"
+        own = {"obsidian": ".obsidian/app.json", "logseq": "logseq/config.edn"}.get(kind)
+        return fill(tmp_path / f"{kind} vault", {
+            f"{notes}/Anne.md": "- Anne is my sister. [[Bicycle]]\n", f"{notes}/Bicycle.md": "- The blue one.\n",
+            **({own: "{}\n"} if own else {}),
+        })  # fmt: skip
 
     return made
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.answered import HOW, Bench, Open, bench
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.errors import UsageError
@@ -279,14 +279,9 @@ def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> N
 def tasks(tmp_path: Path) -> Path:
     """A page of a Logseq graph, with a task in progress and another one."""
     folder = tmp_path / "graph"
-    (folder / "logseq").mkdir(parents=True)
-    (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
-    (folder / "pages").mkdir()
     page = folder / "pages" / "Tasks.md"
-    page.write_text(
-        "- NOW water\n  SCHEDULED: <2026-11-21 Sat .+1w>\n- TODO call\n  DEADLINE: <2026-11-22 Sun>\n"
-    )
-    synced(folder)
+    text = "- NOW water\n  SCHEDULED: <2026-11-21 Sat .+1w>\n- TODO call\n  DEADLINE: <2026-11-22 Sun>\n"
+    synced(fill(folder, {"logseq/config.edn": "{}", "pages/Tasks.md": text}))
     return page
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import fill
 from tests.secret_corpus import SECRETS
 from tests.tables import each_case
 from vaultmem.errors import VaultmemError
@@ -193,10 +194,7 @@ def test_a_text_that_is_everywhere_is_not_named_everywhere(files: MemoryFiles) -
 
 
 def test_in_logseq_the_lines_are_blocks(tmp_path: Path) -> None:
-    vault = tmp_path / "graph"
-    (vault / "logseq").mkdir(parents=True)
-    (vault / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
-    files = MemoryFiles(str(vault))
+    files = MemoryFiles(str(fill(tmp_path / "graph", {"logseq/config.edn": "{}"})))
     files.create("/memories/knowledge/Tea.md", "Anne drinks tea.\nAlso coffee.")
     files.str_replace("/memories/knowledge/Tea.md", "coffee", "milk")
     (file,) = folder_of(files).rglob("*Tea.md")
@@ -218,11 +216,9 @@ STRAYS = {
 @pytest.mark.parametrize("name", STRAYS)
 def test_what_is_private_is_not_there_memory_or_not(files: MemoryFiles, name: str) -> None:
     file = folder_of(files) / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    wide = name == "Wide.md"
-    file.write_bytes(STRAYS[name].encode("utf-16" if wide else "utf-8"))
-    before, path = file.read_bytes(), f"/memories/{name}"
-    (file.parent / "Open.md").write_text("Nothing private.\n")
+    before = STRAYS[name].encode("utf-16" if name == "Wide.md" else "utf-8")
+    path = f"/memories/{name}"
+    fill(file.parent, {file.name: before, "Open.md": "Nothing private.\n"})
     top = path.rpartition("/")[0]
     assert file.name not in files.view("/memories")
     assert "4711" not in files.view(top)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.cli_run import on, ran
 from tests.client_run import indexed, says, strange_agent
+from tests.conftest import fill
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
@@ -92,9 +93,7 @@ def test_a_socket_that_somebody_else_could_have_put_there_is_not_trusted(indexed
 @each_case("name", ["two\nlines", "泡菜 ü", "x" * 200, os.fsdecode(b"\xff\xfe"), "--vault"])
 def test_vaults_of_any_name(tmp_path: Path, name: str) -> None:
     vault = tmp_path / name
-    (vault / ".obsidian").mkdir(parents=True)
-    (vault / "Note.md").write_text("apple")
-    synced(vault)
+    synced(fill(vault, {".obsidian/app.json": "{}", "Note.md": "apple"}))
     alone = on(vault, "search", "apple", "--format", "json")
     with agent_for(vault) as host:
         assert on(vault, "search", "apple", "--format", "json") == alone
@@ -128,8 +127,7 @@ def test_the_vault_is_found_as_without_an_agent(
             assert asked() == 1
         with monkeypatch.context() as patch:
             patch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-            (tmp_path / "config" / "vaultmem").mkdir(parents=True)
-            (tmp_path / "config" / "vaultmem" / "config.yaml").write_text(f"vault: {indexed}\n")
+            fill(tmp_path, {"config/vaultmem/config.yaml": f"vault: {indexed}\n"})
             host.signature = client.settings()
             assert asked() == 1
 

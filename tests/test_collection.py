@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.collected import OLD, ONE, TEA, TWO, Folder, folder, style
+from tests.conftest import fill
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories import snapshot
 from vaultmem.memories.collection import Collection
@@ -175,8 +176,7 @@ def test_what_cannot_be_read_is_told_and_no_memory(folder: Folder, data: bytes, 
 
 
 def test_links_are_not_followed(folder: Folder, tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside/secret.md").write_text("secret")
+    fill(tmp_path, {"outside/secret.md": "secret"})
     (folder.root / "vaultmem/inbox").mkdir()
     (folder.root / "vaultmem/inbox/link.md").symlink_to(tmp_path / "outside/secret.md")
     (folder.root / "vaultmem/people").symlink_to(tmp_path / "outside")

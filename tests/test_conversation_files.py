@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.conversed import fact, final, ids, notes, said
 from tests.kill_points import kill_everywhere
 from vaultmem import Vault
@@ -206,9 +206,7 @@ def test_killed_at_any_call_a_batch_is_done_or_said_again(vault: Path) -> None:
 
 
 def test_no_link_is_followed(vault: Path, opened: Vault, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    (outside / "facts").mkdir(parents=True)
-    (outside / "facts" / "x.md").write_text("---\nid: o1\n---\nwords")
+    outside = fill(tmp_path / "outside", {"facts/x.md": "---\nid: o1\n---\nwords"})
     opened.converse("c", new=[said("u1")])
     (vault / "vaultmem/entries/c/.records/facts").symlink_to(outside / "facts")
     (vault / "vaultmem/entries/linked").symlink_to(outside)

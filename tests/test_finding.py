@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.index_dump import generation, synced
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
@@ -62,8 +62,7 @@ def found_in(
 
 
 def graph(vault: Path) -> None:
-    (vault / "logseq").mkdir()
-    (vault / "logseq" / "config.edn").write_text("{}")
+    fill(vault, {"logseq/config.edn": "{}"})
     (vault / ".obsidian").rmdir()
 
 

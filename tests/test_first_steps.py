@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import at_terminal, process, tree_hash
+from tests.conftest import fill
 from tests.scripted_llm import ScriptedLlm
 from vaultmem import config as settings
 from vaultmem import paths
@@ -22,19 +23,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a vault that Obsidian lists, a graph of Logseq, and two assistants."""
     folder = tmp_path / "home"
     notes, graph = folder / "Notes", folder / "My graph"
-    (notes / ".obsidian").mkdir(parents=True)
-    (notes / "Tasks.md").write_text("- [ ] call Anne 📅 2020-01-01\n")
-    (graph / "logseq").mkdir(parents=True)
-    lists = folder / ".config/obsidian"
-    lists.mkdir(parents=True)
     known = {"a": {"path": str(notes)}, "b": {"path": str(folder / "gone")}}
-    (lists / "obsidian.json").write_text(json.dumps({"vaults": known}))
-    graphs = folder / ".logseq/graphs"
-    graphs.mkdir(parents=True)
-    (graphs / f"logseq_local_{str(graph).replace('/', '++')}.transit").touch()
-    (folder / ".claude").mkdir()
-    (folder / ".claude/settings.json").write_text(SETTINGS)
-    (folder / ".codex").mkdir()
+    fill(folder, {
+        "Notes/Tasks.md": "- [ ] call Anne 📅 2020-01-01\n", ".claude/settings.json": SETTINGS,
+        f".logseq/graphs/logseq_local_{str(graph).replace('/', '++')}.transit": "",
+        ".config/obsidian/obsidian.json": json.dumps({"vaults": known}),
+    })  # fmt: skip
+    for name in ("Notes/.obsidian", "My graph/logseq", ".codex"):
+        (folder / name).mkdir(parents=True)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("PATH", str(tmp_path))  # no assistant's program is installed
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.hooked import HARNESSES, NOW, advised, asked, remembering, text_in, today
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
@@ -256,12 +256,11 @@ def test_the_context_has_few_facts_newest_and_most_used_first(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for kind, number in [(kind, number) for kind in ("people", "project") for number in range(20)]:
-        file = vault / "vaultmem" / kind / f"{kind} {number}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
         own = f"id: {kind}-{number:02}-0000-aaaa\ncreated_at: 2026-10-{number + 1:02}T08:00:00Z"
         used = "\naccess_count: 3" if number == 2 else ""
         project = "\nproject: website" if kind == "project" else ""
-        file.write_text(f"---\n{own}{used}{project}\n---\n{kind} {number} {'word ' * 100}\n")
+        text = f"---\n{own}{used}{project}\n---\n{kind} {number} {'word ' * 100}\n"
+        fill(vault, {f"vaultmem/{kind}/{kind} {number}.md": text})
     synced(vault)
     monkeypatch.chdir(at_work(tmp_path, "website"))
     lines = facts_told(told(vault))

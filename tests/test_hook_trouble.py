@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, one_line, process, ran
+from tests.conftest import fill
 from tests.hooked import HARNESSES, advised, asked, remembering, text_in, today
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
@@ -31,8 +32,7 @@ def test_without_a_vault_the_context_is_empty(tmp_path: Path, harness: str) -> N
 
 
 def test_broken_settings_are_an_empty_context(vault: Path, tmp_path: Path) -> None:
-    (tmp_path / "vaultmem").mkdir()
-    (tmp_path / "vaultmem" / "config.yaml").write_text("vault: [\n")
+    fill(tmp_path, {"vaultmem/config.yaml": "vault: [\n"})
     words = ("hook", "session-start", "--harness", "claude", "--vault", str(vault))
     assert "config.yaml" in empty(process(*words, XDG_CONFIG_HOME=str(tmp_path)))
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli_run import tree_hash
+from tests.conftest import fill
 from tests.exchanged import (
     FULL,
     KINDS,
@@ -89,8 +90,7 @@ def test_a_path_that_no_walk_reaches_is_refused(tmp_path: Path) -> None:
 def test_a_path_is_not_that_of_the_page_wherever_that_is(tmp_path: Path) -> None:
     vault = made(tmp_path / "v")
     name = memories_of(vault).name
-    (vault / ".vaultmem").mkdir()
-    (vault / ".vaultmem" / "config.yaml").write_text(f"pending:\n  path: {name}/Todo.md\n")
+    fill(vault, {".vaultmem/config.yaml": f"pending:\n  path: {name}/Todo.md\n"})
     report = took(vault, line(path="todo.md") + line("two", "people/Todo.md"), code=1)
     assert [each["line"] for each in report["failed"]] == [1]
     assert [*notes(vault)] == ["people/Todo.md"]

@@ -12,6 +12,7 @@ import pytest
 
 from tests.agent_run import agent_on
 from tests.cli_run import on, one_line, process, ran, tree_hash
+from tests.conftest import fill
 from tests.ingested import LONG, command, memories, other
 from tests.kill_points import killed_at
 from vaultmem import Vault
@@ -231,8 +232,7 @@ def test_text_from_stdin_and_all_from_home(
     said = on(vault, "ingest", "--source", "text", "--format", "json", stdin=fact).data
     assert said["redacted"] == ["token"]
     home = tmp_path / "home"
-    (home / ".claude").mkdir(parents=True)
-    (home / ".claude" / "CLAUDE.md").write_text("Always run the tests before a commit.\n")
+    fill(home, {".claude/CLAUDE.md": "Always run the tests before a commit.\n"})
     monkeypatch.setenv("HOME", str(home))
     report = command(vault, "--source", "all", "--format", "json").data
     assert report["places"] == [str(home / ".claude")]
@@ -241,8 +241,7 @@ def test_text_from_stdin_and_all_from_home(
 
 
 def test_a_folder_without_anything_of_its_kind_is_named(vault: Path, tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "README.md").write_text("A site.")
+    fill(tmp_path, {"site/README.md": "A site."})
     report = command(vault, "--source", "claude", "--path", str(tmp_path / "site"), "--format", "json").data  # fmt: skip
     assert report["counts"]["new"] == 0
     assert report["remarks"] == [f"{tmp_path / 'site'} has nothing that this source reads: Claude Code: CLAUDE.md, rules, the memory of its projects and agents"]  # fmt: skip

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import one_line
+from tests.conftest import fill
 from tests.effort import takes_less
 from tests.ingested import LONG, command, memories
 from tests.mounting import mounts, runs_with_mounts
@@ -17,13 +18,6 @@ from vaultmem.exchange.incoming import without_editor_markup, without_small_talk
 from vaultmem.exchange.source import Place, Skipped, installed
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
-
-
-def files(root: Path, given: dict[str, str]) -> Path:
-    for path, text in given.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
 
 
 # --- what is worth ingesting
@@ -38,7 +32,7 @@ def test_the_machinery_of_an_editor_stays_there(vault: Path, opened: Vault, tmp_
         f"- (({UUID}))\n- [the shop](((  {UUID}))) {{{{embed (({UUID}))}}}} opens at nine.\n{code}\n"
     ).replace("((  ", "((")
     opened.ingest(
-        "logseq", str(files(tmp_path / "g", {"logseq/config.edn": "{}", "pages/Anne.md": text}))
+        "logseq", str(fill(tmp_path / "g", {"logseq/config.edn": "{}", "pages/Anne.md": text}))
     )
     (content,) = _contents(vault)
     for gone in ("her", "collapsed", "query", "embed", f"id:: {UUID}"):
@@ -58,7 +52,7 @@ def test_code_that_an_editor_would_run_is_shown_only(
         "```python title=a\nf(f'{{x}}')\n```\n"
     )
     opened.ingest(
-        "obsidian", str(files(tmp_path / "o", {"<% a %>.md": f"---\nby: <% b %>\n---\n{text}"}))
+        "obsidian", str(fill(tmp_path / "o", {"<% a %>.md": f"---\nby: <% b %>\n---\n{text}"}))
     )
     (content,) = _contents(vault)
     assert content.rstrip().endswith(
@@ -79,13 +73,13 @@ def test_a_memory_is_as_old_as_its_source(opened: Vault, tmp_path: Path) -> None
         "2023-05-06 walk.md": "We walked along the river.\n",
         "later.md": "---\ndate: 2999-01-01\n---\nThe bridge opens.\n",
     }
-    opened.ingest("obsidian", str(files(tmp_path / "other", given)))
+    opened.ingest("obsidian", str(fill(tmp_path / "other", given)))
     graph = {
         "logseq/config.edn": "{}",
         "journals/Nov 21st, 2024.md": "- The bakery opens at six.\n",
     }
     graph["pages/Reto.md"] = "- Reto has the key of the side door.\n"
-    root = files(tmp_path / "graph", graph)
+    root = fill(tmp_path / "graph", graph)
     for path in root.rglob("*.md"):
         os.utime(path, (1_700_000_000, 1_700_000_000))  # 2023-11-14, where nothing else tells
     opened.ingest("logseq", str(root))
@@ -101,7 +95,7 @@ def test_near_duplicates_come_in_once(opened: Vault, tmp_path: Path) -> None:
     opened.write(text + ".")
     other = text.replace("Reto", "Anne")
     given = {"a.md": text + "!", "b.md": other + ".", "c.md": other + "!"}
-    report = by_path(opened.ingest("obsidian", str(files(tmp_path / "other", given))))
+    report = by_path(opened.ingest("obsidian", str(fill(tmp_path / "other", given))))
     assert [report[name]["result"] for name in sorted(given)] == ["known", "new", "known"]
 
 
@@ -126,7 +120,7 @@ def test_filler_inside_a_text_is_left_out_and_names_nothing(
     chat = f"lol\n\nHey, thanks a lot!! 😊\n{said}\nhahaha\n- Thank you 哈哈\n"
     opened.ingest_text(chat)
     assert memories(vault)["inbox/Anne moved to Porto in May.md"][1].rstrip() == said
-    report = opened.ingest("text", str(files(tmp_path / "texts", {"chat.txt": chat})))
+    report = opened.ingest("text", str(fill(tmp_path / "texts", {"chat.txt": chat})))
     assert by_path(report)["chat.txt"]["result"] == "known"
     assert takes_less(2, lambda: without_small_talk(f"{'哈' * 50_000}x\n{'-' * 50_000}"))
 
@@ -153,9 +147,7 @@ def test_run_by_run_a_limit_gives_what_one_run_gives(
     vault: Path, tmp_path: Path, limit: int, longest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gathering, "_LONGEST_PART", longest)
-    other = files(
-        tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains.\n", "c.md": "Tea."}
-    )
+    other = fill(tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains.\n", "c.md": "Tea."})
     (tmp_path / "whole" / ".obsidian").mkdir(parents=True)
     with Vault(str(tmp_path / "whole")) as whole, Vault(str(vault)) as opened:
         whole.ingest("obsidian", str(other))
@@ -177,7 +169,7 @@ def _run_by_run(vault: Path, opened: Vault, other: Path, limit: int) -> None:
 
 
 def test_what_is_left_is_said(vault: Path, tmp_path: Path) -> None:
-    other = files(tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains.", "c.md": "Tea."})
+    other = fill(tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains.", "c.md": "Tea."})
     words = ("--source", "obsidian", "--path", str(other), "--limit", "2", "--format")
     ended = command(vault, *words, "text")
     assert (
@@ -199,7 +191,7 @@ def test_every_secret_is_counted_wherever_it_stands(
     vault: Path, opened: Vault, tmp_path: Path
 ) -> None:
     properties = f"aliases: [{GITHUB}a, Build]\ntags: [{GITHUB}b, ci]\nwifi password: Tr0mbone-77\nup: '[[{GITHUB}c]]'"
-    other = files(tmp_path / "other", {f"{GITHUB}.md": f"---\n{properties}\n---\n{LONG}\n"})
+    other = fill(tmp_path / "other", {f"{GITHUB}.md": f"---\n{properties}\n---\n{LONG}\n"})
     report = opened.ingest("obsidian", str(other))
     assert report["counts"]["redacted"] >= 5
     assert report["counts"]["memories"] > 2
@@ -225,7 +217,7 @@ def test_every_secret_is_counted_wherever_it_stands(
 def test_no_title_is_a_mark(
     vault: Path, opened: Vault, tmp_path: Path, file: dict[str, str], title: str
 ) -> None:
-    opened.ingest("obsidian", str(files(tmp_path / "other", file)))
+    opened.ingest("obsidian", str(fill(tmp_path / "other", file)))
     assert [*memories(vault)] == [f"inbox/{title}.md"]
 
 
@@ -236,14 +228,14 @@ def test_no_title_is_a_mark(
 def test_a_vault_inside_the_source_is_not_ingested(
     vault: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files(vault, {"Mine.md": "Mine is here.", "deep/er/Mine too.md": "Mine too."})
+    fill(vault, {"Mine.md": "Mine is here.", "deep/er/Mine too.md": "Mine too."})
     (vault / "link.md").symlink_to(vault / "Mine.md")
     root = tmp_path / "root"
-    files(
+    fill(
         root, {"a/Beside.md": "Beside it.", "a/b/Also.md": "Also beside it.", "vaults.md": "Other."}
     )
     vault = vault.rename(root / "a" / "b" / "Vault")
-    files(root, {"state/notes.md": "what is kept", "state/deep/notes.txt": "too"})
+    fill(root, {"state/notes.md": "what is kept", "state/deep/notes.txt": "too"})
     monkeypatch.setenv("VAULTMEM_STATE", str(root / "state"))
     with Vault(str(vault)) as moved:
         report = moved.ingest(source, str(root))
@@ -256,8 +248,8 @@ def test_a_vault_inside_the_source_is_not_ingested(
 
 
 def test_whatever_name_the_vault_goes_by(vault: Path, tmp_path: Path) -> None:
-    files(vault, {"Mine.md": "Mine.", "a/b.md": "Mine, too."})
-    inner = files(tmp_path / "root", {"x.md": "x"}) / "Cafe\u0301 \u202evault"
+    fill(vault, {"Mine.md": "Mine.", "a/b.md": "Mine, too."})
+    inner = fill(tmp_path / "root", {"x.md": "x"}) / "Cafe\u0301 \u202evault"
     vault.rename(inner)
     (tmp_path / "link").symlink_to(tmp_path / "root")
     told = [*Place(installed()[0]["text"], str(tmp_path / "link"), str(inner)).read()]
@@ -277,8 +269,8 @@ assert read == ["in/other", "x.md"], read
 
 @mounts
 def test_a_vault_that_is_mounted_within_is_not_ingested(vault: Path, tmp_path: Path) -> None:
-    files(vault, {"Mine.md": "Mine.", "a/b.md": "Mine, too."})
-    root = files(tmp_path / "root", {"x.md": "x"})
+    fill(vault, {"Mine.md": "Mine.", "a/b.md": "Mine, too."})
+    root = fill(tmp_path / "root", {"x.md": "x"})
     (root / "in" / "other").mkdir(parents=True)
     runs_with_mounts(MOUNTED, vault, root)
 
@@ -294,7 +286,7 @@ def test_what_vaultmem_keeps_is_refused(vault: Path, opened: Vault) -> None:
 
 
 def test_a_page_of_properties_says_something(vault: Path, opened: Vault, tmp_path: Path) -> None:
-    other = files(
+    other = fill(
         tmp_path / "graph",
         {
             "logseq/config.edn": "{:meta/version 1}",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import vaultmem
+from tests.conftest import fill
 from vaultmem.adapter import Link
 from vaultmem.index import catalog_read
 from vaultmem.notes.frontmatter import split
@@ -97,17 +98,13 @@ class Seen:
         return link.key.startswith("((")
 
 
-def _fill(root: Path, files: dict[str, Any]) -> None:
-    for path, content in files.items():
-        file = root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        is_text = isinstance(content, str)
-        file.write_bytes(content.encode() if is_text else base64.b64decode(content["base64"]))
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_case(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fill(tmp_path / "vault", case["files"])
+    files = {
+        path: content if isinstance(content, str) else base64.b64decode(content["base64"])
+        for path, content in case["files"].items()
+    }
+    fill(tmp_path / "vault", files)
     monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("VAULTMEM_DIALECT", case["dialect"])
     with vaultmem.Vault(str(tmp_path / "vault")) as api:

@@ -94,12 +94,9 @@ def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(opened: Va
 
 
 def test_a_memory_says_where_it_comes_from_and_who_recalled_it(
-    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
+    vault: Path, opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (vault / "House").mkdir()
-    (vault / "House/Roof.md").write_text(
-        "# Roof\n\nSlate it is. The slates cost 3.50 a piece. Ask Femi.\n"
-    )
+    write("House/Roof.md", "# Roof\n\nSlate it is. The slates cost 3.50 a piece. Ask Femi.\n")
     old = opened.write("The slates cost 3.20", title="Price of slates")
     one = opened.write("The slates cost 3.50", source="House/Roof.md", replaces=old["id"])
     first = time.time() - 40 * 86_400

@@ -119,16 +119,6 @@ def test_merging_keeps_every_word_and_every_link(vault: Path, opened: Vault) -> 
     assert not opened.dream(2)["changes"]
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Path:
-    """A Logseq graph with a page."""
-    folder = tmp_path / "graph"
-    for name, text in (("logseq/config.edn", "{}"), ("pages/Features.md", "- one\n")):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
-
-
 def test_a_contradiction_waits_until_it_is_answered_or_edited(
     opened: Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

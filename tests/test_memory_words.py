@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import done, one_line, tree_hash
+from tests.conftest import fill
 from tests.index_dump import synced
 from tests.memory_commands import (
     Make,
@@ -142,12 +143,11 @@ def test_a_job_changes_no_more_than_it_may(vault: Path) -> None:
 def two(vault: Path) -> None:
     """Two memories whose ids begin alike."""
     for id_, title in ((ONE, "First"), (OTHER, "Second")):
-        file = vault / "vaultmem" / "knowledge" / f"{title}.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(
+        text = (
             f"---\nid: {id_}\nphase: organized\ncategory: knowledge\nscope: global\n"
             f"created_at: 2026-11-01T00:00:00Z\nupdated_at: 2026-11-01T00:00:00Z\n---\n\n{title} text\n"
         )
+        fill(vault, {f"vaultmem/knowledge/{title}.md": text})
 
 
 def test_a_memory_is_meant_by_id_title_or_path(vault: Path) -> None:

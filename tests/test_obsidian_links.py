@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import fill
 from tests.effort import is_linear
 from tests.index_dump import synced
 from tests.laws import examples
@@ -160,11 +161,8 @@ def test_a_link_has_as_many_choices_as_files_it_could_mean_alone(
 
 
 def _filled(root: Path, folders: int, text: str) -> Path:
-    (root / ".obsidian").mkdir(parents=True)
-    for number in range(folders):
-        (root / f"d{number}").mkdir()
-        (root / f"d{number}" / "x.md").write_text(text.format(number))
-    return root
+    notes = {f"d{number}/x.md": text.format(number) for number in range(folders)}
+    return fill(root, {".obsidian/app.json": "{}", **notes})
 
 
 @pytest.mark.parametrize("text", ["[[x]] " * 10, "[[d{0}/x]] " * 10])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import fill
 from tests.laws import examples
 from tests.stand_in_files import Files
 from vaultmem import Vault
@@ -225,9 +226,7 @@ def test_boxes_become_tasks_that_an_outline_knows(content: str, expected: str) -
 
 
 def test_a_task_in_a_memory_is_one_in_logseq(tmp_path: Path) -> None:
-    (tmp_path / "logseq").mkdir()
-    (tmp_path / "logseq/config.edn").write_text("{}")
-    with Vault(str(tmp_path)) as vault:
+    with Vault(str(fill(tmp_path, {"logseq/config.edn": "{}"}))) as vault:
         vault.sync()
         text = "- [ ] pay the hotel 📅 2026-12-01"
         written = vault.write(text, by="claude")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import ran
+from tests.conftest import fill
 from tests.effort import is_linear
 from vaultmem import Vault
 from vaultmem.api.tool import Call
@@ -28,11 +29,7 @@ SHOWN = "TODO The **tomatoes** need water every two days"
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Iterator[Vault]:
-    for path, text in PAGES.items():
-        file = tmp_path / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    with Vault(str(tmp_path)) as opened:
+    with Vault(str(fill(tmp_path, PAGES))) as opened:
         yield opened
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import fill
 from tests.effort import takes_less
 from vaultmem import Filter, Vault
 from vaultmem.errors import DamagedError
@@ -24,12 +25,7 @@ NOTES = {
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Iterator[Vault]:
-    folder = tmp_path / "vault"
-    for path, text in NOTES.items():
-        file = folder / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    with Vault(str(folder)) as opened:
+    with Vault(str(fill(tmp_path / "vault", NOTES))) as opened:
         opened.sync()
         yield opened
 
@@ -130,12 +126,9 @@ def test_properties_that_are_many_or_unreadable_are_found_in_small_blocks(vault:
 
 
 def test_what_describes_a_page_of_logseq_is_found(tmp_path: Path) -> None:
-    for name in ("logseq", "pages"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "logseq" / "config.edn").write_text("{}")
     text = "type:: [[Feature]]\ndescription:: Keeps [[sets]] of pages together\n\n- Two namespaces\n- exist\n"
-    (tmp_path / "pages" / "Namespaces.md").write_text(text)
-    with Vault(str(tmp_path)) as opened:
+    graph = fill(tmp_path, {"logseq/config.edn": "{}", "pages/Namespaces.md": text})
+    with Vault(str(graph)) as opened:
         opened.sync()
         (hit,) = opened.search("keeps together")
         assert (hit.line, hit.end_line, hit.content) == (1, 2, text.partition("\n\n")[0])
@@ -144,12 +137,9 @@ def test_what_describes_a_page_of_logseq_is_found(tmp_path: Path) -> None:
 
 
 def test_properties_of_blocks_in_logseq_are_found_but_for_its_own(tmp_path: Path) -> None:
-    for name in ("logseq", "pages"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "logseq" / "config.edn").write_text("{}")
     text = "- Bought the kettle\n  shop:: Rossmann, on the corner\n  background-color:: green\n- maker:: Alessi\n"
-    (tmp_path / "pages" / "K.md").write_text(text + f"- {'long ' * 300}\n  lender:: Ms Okafor\n")
-    with Vault(str(tmp_path)) as opened:
+    text += f"- {'long ' * 300}\n  lender:: Ms Okafor\n"
+    with Vault(str(fill(tmp_path, {"logseq/config.edn": "{}", "pages/K.md": text}))) as opened:
         opened.sync()
         for words in ("rossmann", "alessi", "okafor"):
             assert [hit.path for hit in opened.search(words)] == ["pages/K.md"], words
@@ -175,13 +165,9 @@ def test_an_open_vault_sees_what_another_writes(vault: Vault) -> None:
 
 def test_markers_of_tasks_relate_no_notes(tmp_path: Path) -> None:
     """The reasons name words of the notes, and none that their editor reads."""
-    (tmp_path / "logseq").mkdir()
-    (tmp_path / "logseq/config.edn").write_text("{}")
-    for name in ("One", "Two"):
-        text = "- DOING paint the fence\n- #+BEGIN_QUERY\n  {:title fences}\n  #+END_QUERY\n"
-        (tmp_path / f"{name}.md").write_text(text)
-    (tmp_path / "Other.md").write_text("- rain\n\n\n- wind\n" * 9)
-    with Vault(str(tmp_path)) as vault:
+    text = "- DOING paint the fence\n- #+BEGIN_QUERY\n  {:title fences}\n  #+END_QUERY\n"
+    notes = {"One.md": text, "Two.md": text, "Other.md": "- rain\n\n\n- wind\n" * 9}
+    with Vault(str(fill(tmp_path, {"logseq/config.edn": "{}", **notes}))) as vault:
         vault.sync()
         (two,) = (one for one in vault.related("One") if one.path == "Two.md")
     shared = two.reasons[-1].removeprefix("shares words: ").split(", ")

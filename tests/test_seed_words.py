@@ -8,6 +8,7 @@ import pytest
 
 from tests.agent_run import agent_on, until
 from tests.cli_run import on, ran
+from tests.conftest import fill
 from vaultmem import Vault
 from vaultmem.now import use_zone
 from vaultmem_chat import memory_context, summarizer
@@ -173,13 +174,11 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_pa
         (0, "preferences", "user prefers dark mode"),
         (1, "people", "Anne repairs bicycles"),
     ):
-        path = store / "categories" / category / f"{ID}{number}.md"
-        path.parent.mkdir(parents=True)
         own, other = f"{ID}{number}", f"{ID}{1 - number}"
-        path.write_text(MEMORY.format(own=own, other=other, category=category, content=content))
-    (store / "categories" / "people" / "bad.md").write_text("---\nid: x\n---\n")
-    (store / "config.yaml").write_text(CONFIG)
-    (store / "memory.md").write_text("# the index")
+        text = MEMORY.format(own=own, other=other, category=category, content=content)
+        fill(store, {f"categories/{category}/{own}.md": text})
+    bad = {"categories/people/bad.md": "---\nid: x\n---\n"}
+    fill(store, {**bad, "config.yaml": CONFIG, "memory.md": "# the index"})
     ended = on(vault, "import", "--from", str(store), "--format", "text")
     assert ended.code == 1
     assert "categories/people/bad.md: it has no content" in ended.err
@@ -208,10 +207,9 @@ def test_reminders_of_memory_cli_are_pending_at_once(
     store = tmp_path / ".memory"
     texts = ["Call Anne tomorrow at 3pm", "每周一早上9点开会", "water the plants"]
     for number, content in enumerate(texts):
-        path = store / "categories" / "reminders" / f"{ID}{number}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
         names = {"own": f"{ID}{number}", "other": f"{ID}9", "category": "reminders"}
-        path.write_text(MEMORY.format(content=content, **names))
+        text = MEMORY.format(content=content, **names)
+        fill(store, {f"categories/reminders/{ID}{number}.md": text})
     for new, known in ((3, 0), (0, 3)):
         said = on(vault, "import", "--from", str(store), "--format", "json").out
         assert [json.loads(said)[name] for name in ("new", "known")] == [new, known]
@@ -253,10 +251,9 @@ def test_the_entries_of_agent_cli_go_on_where_they_are_put(
         (f"summaries/{summary}", "default-summary", "summary", "They live in Porto."),
     )
     for minute, (place, own, role, content) in enumerate(entries):
-        path = folder / f"{place}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
         time = f"09:0{minute}:00"
-        path.write_text(ENTRY.format(own=own, role=role, content=content, time=time))
+        text = ENTRY.format(own=own, role=role, content=content, time=time)
+        fill(folder, {f"{place}.md": text})
     opened.sync()
     assert "[summary] They live in Porto." in context(opened)
     (listed,) = json.loads(on(vault, "conversations", "--json").out)["conversations"]

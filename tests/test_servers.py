@@ -12,6 +12,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.cli_run import Ran, at_terminal, one_line, process, ran
+from tests.conftest import fill
 from tests.connected import home
 from tests.test_connect import BLANK, odd_json, wrapped
 from vaultmem.paths import state_root
@@ -39,10 +40,7 @@ def load(text: str, name: str) -> Any:
 
 
 def put(home: Path, name: str, text: str) -> Path:
-    file = home / FILES[name]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(text.encode())
-    return file
+    return fill(home, {FILES[name]: text}) / FILES[name]
 
 
 def entry_in(text: str, harness: Harness) -> Any:

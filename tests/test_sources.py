@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import tree_hash
+from tests.conftest import fill
 from vaultmem import plugins
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange import source as installed
@@ -18,16 +19,7 @@ Tree = Callable[[dict[str, str]], Path]
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
     """Some files in a folder."""
-
-    def made(files: dict[str, str]) -> Path:
-        root = tmp_path / "home" / "there"
-        for path, text in files.items():
-            file = root / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-        return root
-
-    return made
+    return lambda files: fill(tmp_path / "home" / "there", files)
 
 
 def found(name: str, root: Path) -> dict[str, SourceText]:

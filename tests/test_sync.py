@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.index_dump import (
     DEFAULTS,
     SECOND,
@@ -174,12 +174,7 @@ vaults = st.dictionaries(
 def made(root: Path, files: dict[str, str], marks: tuple[str, ...]) -> Path:
     for mark in marks:
         (root / mark).mkdir(parents=True)
-    if "logseq" in marks:
-        (root / "logseq" / "config.edn").write_text("{}")
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
+    return fill(root, files | ({"logseq/config.edn": "{}"} if "logseq" in marks else {}))
 
 
 class Resolver:
@@ -236,15 +231,11 @@ def dialects(root: Path) -> dict[str, str]:
 
 
 def mixed(root: Path) -> Path:
-    texts = {
+    return fill(root, {
         "logseq/config.edn": "{}", ".obsidian/app.json": "{}", "Home.md": "[[Field kit]] [[Alias]] [[Other|x]]",
         "Other.md": "x", "pages/Field kit.md": "alias:: Alias\n\n- [[Home]] [[Nov 21st, 2026]]",
         "journals/2026_11_21.md": "- [[Other|x]] [[field KIT]] [[alias]]", "pages/sub/Deep.md": "- x", "Sub/pages/Not a page.md": "x",
-    }  # fmt: skip
-    for path, text in texts.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
+    })  # fmt: skip
 
 
 def test_a_mixed_vault_is_read_by_folder(tmp_path: Path) -> None:
