@@ -211,7 +211,10 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
         if isinstance(values[name], str) and not str(values[name]).strip():
             raise UsageError(f"{spell(name)} is empty")
     for name, value in values.items():
-        _check(spell(name[:_MOST_NAME]), properties.get(name, {}), value)
+        prop = properties.get(name, {})
+        _check(spell(name[:_MOST_NAME]), prop, value)
+        if prop.get("type") == "integer":
+            values[name] = int(value)  # type: ignore[call-overload] # checked: 3 may be written 3.0
     defaults = {name: prop.get("default") for name, prop in properties.items()}
     return {**{name: value for name, value in defaults.items() if value is not None}, **values}
 
