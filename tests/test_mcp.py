@@ -21,7 +21,7 @@ from tests.mcp_run import CLOSED_BY_NOTE, indexed, line, served
 from tests.tables import each_case
 from tests.tool_run import OURS
 from vaultmem import Vault
-from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
+from vaultmem.api.mcp import BATCHED, ENVELOPES, HANDSHAKES, MOST_BATCH, Protocol, Settled
 from vaultmem.api.toolbox import Toolbox, ToolService
 from vaultmem.commands.mcp_server import read_lines
 from vaultmem.errors import VaultNotFoundError
@@ -183,15 +183,16 @@ messages = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+def no_vault() -> Any:
+    raise VaultNotFoundError("there is no vault")
+
+
 @settings(max_examples=examples(150))
 @given(
     said=messages | st.lists(messages, max_size=3) | json_values,
     version=st.sampled_from(HANDSHAKES),
 )
 def test_every_message_has_its_answer_or_none(said: object, version: str) -> None:
-    def no_vault() -> Any:
-        raise VaultNotFoundError("there is no vault")
-
     protocol = Protocol(ToolService(Toolbox(plain=True), no_vault))
     lines, settled = protocol.answer(json.dumps(said), Settled(version))
     assert len(lines) <= 1
@@ -203,6 +204,19 @@ def test_every_message_has_its_answer_or_none(said: object, version: str) -> Non
         for reply in replies if isinstance(replies, list) else [replies]:
             assert reply["jsonrpc"] == "2.0"
             assert ("result" in reply) != ("error" in reply)
+
+
+@settings(max_examples=examples(100))
+@given(said=st.lists(messages, max_size=MOST_BATCH + 1))
+def test_a_batch_is_answered_as_its_messages_are(said: list[object]) -> None:
+    protocol, settled = Protocol(ToolService(Toolbox(plain=True), no_vault)), Settled(BATCHED)
+    alone = [reply for each in said for reply in protocol.answer(json.dumps(each), settled)[0]]
+    lines, after = protocol.answer(json.dumps(said), settled)
+    assert after == settled, "a batch settles nothing"
+    if 0 < len(said) <= MOST_BATCH:
+        assert lines == ([f"[{','.join(alone)}]"] if alone else [])
+    else:
+        assert json.loads(lines[0])["error"]["code"] == -32600
 
 
 def test_a_socket_that_closes_before_it_has_read_all_answers_is_at_its_end() -> None:

@@ -22,7 +22,7 @@ from tests.agent_run import PATCHED, agent_on, until
 from tests.laws import examples
 from tests.mcp_run import indexed, line, made, served
 from tests.tool_run import OURS
-from vaultmem.commands.mcp_server import MOST, Service, read_lines
+from vaultmem.commands.mcp_server import MOST, MOST_READ, Service, read_lines
 
 __all__ = ["indexed", "served"]  # fixtures
 
@@ -286,14 +286,18 @@ def test_lines_are_those_of_the_bytes(parts: list[bytes]) -> None:
 def test_it_ends_with_its_stdin_and_goes_on_after_anything(served: Path) -> None:
     assert mcp_process(served, b"").returncode == 0
     wild = [
-        b"\xff\xfe\x00", b"{", b"[" * 200_000, b"x" * (MOST + 5), b'{"jsonrpc": "2.0", "id": 1, "method": "ping"',
+        b"\xff\xfe\x00", b"{", b"[" * 200_000, b"x" * (MOST_READ + 5), b'{"jsonrpc": "2.0", "id": 1, "method": "ping"',
         b'"' + b"\\u0000" * 1_000 + b'"', os.urandom(5_000).replace(b"\n", b""), b'{"a":1,"a":2}', b"-Infinity",
     ]  # fmt: skip
     half = line("ping", "last").encode()  # of a line
-    ended = mcp_process(served, b"\n\n" + b"\n".join([*wild, half]))
+    large = line("tools/call", "large", name="x" * MOST).encode()
+    ended = mcp_process(served, b"\n\n" + b"\n".join([*wild, large, half]))
     assert ended.returncode == 0
     assert ended.stderr == b""
     found = replies(ended)  # in any order
+    (refused,) = (each for each in found if each["id"] == "large")
+    assert refused["error"]["message"] == "a message may have 1,000,000 bytes"
+    found.remove(refused)
     found.remove({"jsonrpc": "2.0", "id": "last", "result": {}})
     assert len(found) == len(wild)
     assert {each["error"]["code"] for each in found} <= {-32700, -32600}

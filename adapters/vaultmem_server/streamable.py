@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from vaultmem.api.mcp import ENVELOPES, HANDSHAKES
+from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, is_batch
 from vaultmem.api.verbs import every
 from vaultmem_server.http_app import current_caller, vault_for
 from vaultmem_server.link import JsonObject, LinkError, inside
@@ -50,10 +50,10 @@ _WRITERS = {name.replace("-", "_") for name, verb in every().items() if verb.too
 
 @dataclass
 class Stream:
-    """The events in answer to one request, with ids for clients that resume."""
+    """The events in answer to a request or a batch, with ids for clients that resume."""
 
     number: int
-    request: object  # its id
+    requests: list[object]  # their ids
     events: list[str] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
@@ -102,10 +102,10 @@ class Session:
     streams: OrderedDict[int, Stream] = field(default_factory=OrderedDict)
     _count: int = 0
 
-    def stream(self, request: object) -> Stream:
+    def stream(self, requests: list[object]) -> Stream:
         """A new stream, which replaces the oldest finished one if there are too many."""
         self._count += 1
-        new = self.streams[self._count] = Stream(self._count, request)
+        new = self.streams[self._count] = Stream(self._count, requests)
         over = [number for number, stream in self.streams.items() if stream.is_over]
         for number in over[: max(0, len(self.streams) - MOST_STREAMS)]:
             del self.streams[number]
@@ -194,53 +194,63 @@ class _Endpoint:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise HTTPException(415, "the body must be application/json")
         try:
-            line = (await request.body()).decode()
-            message = json.loads(line)
+            message = json.loads((await request.body()).decode())
         except (ValueError, RecursionError) as error:
             raise HTTPException(400, "the body is not JSON") from error
-        if not isinstance(message, dict):
+        session = self._session(message, caller, vault, id_)
+        batched = is_batch(message, inside(session.settled, "version"))
+        messages = message if batched else [message]
+        if not all(isinstance(each, dict) for each in messages):
             raise HTTPException(400, "the body must be one message, an object")
-        method = message.get("method")
-        session = self._session(message, method, caller, vault, id_)
-        if method == _CANCELLED:
-            _cancel(session, message)
+        for each in messages:
+            if each.get("method") == _CANCELLED:
+                _cancel(session, each)
+        requests = [each for each in messages if "method" in each and "id" in each]
+        if not requests:
             return Response(status_code=202)
-        if "method" not in message or "id" not in message:
-            return Response(status_code=202)
-        stream = session.stream(message["id"])
-        work = self._carry_out(session, stream, caller, line, message)
-        stream.task = asyncio.create_task(work)
+        stream = session.stream([each["id"] for each in requests])
+        stream.task = asyncio.create_task(self._answer_all(session, stream, caller, requests))
         with contextlib.suppress(TimeoutError):
             if "text/event-stream" in accepted:
                 await asyncio.wait_for(asyncio.shield(stream.task), SOON)
             else:
                 await stream.task
-        headers = {SESSION: session.id} if method == "initialize" else {}
-        if stream.is_over and len(stream.events) == 1:
+        begins = inside(message, "method") == "initialize"
+        headers = {SESSION: session.id} if begins else {}
+        if stream.is_over and len(stream.events) == len(requests):
             session.streams.pop(stream.number, None)
-            return Response(stream.events[0], media_type="application/json", headers=headers)
+            replies = f"[{','.join(stream.events)}]" if batched else stream.events[0]
+            return Response(replies, media_type="application/json", headers=headers)
         if stream.is_over and not stream.events:
             return Response(status_code=202, headers=headers)
         return StreamingResponse(
             stream.after(0), media_type="text/event-stream", headers={**headers, **_STREAM}
         )
 
-    def _session(
-        self, message: JsonObject, method: object, caller: Caller, vault: str, id_: str
-    ) -> Session:
+    def _session(self, message: object, caller: Caller, vault: str, id_: str) -> Session:
         if id_:
             return self._sessions.named(id_, caller, vault)
-        if method == "initialize":
+        if inside(message, "method") == "initialize":
             return self._sessions.begin(caller, vault)
         if inside(message, "params", "_meta", _ENVELOPE) in ENVELOPES:  # it names its own version
             return Session("", caller.token.key, vault)
         raise HTTPException(400, f"{SESSION} is missing: initialize first")
 
+    async def _answer_all(
+        self, session: Session, stream: Stream, caller: Caller, requests: list[JsonObject]
+    ) -> None:
+        """Answer the requests of a body, one after the other."""
+        try:
+            for message in requests:
+                await self._carry_out(session, stream, caller, message)
+        finally:
+            stream.end()
+
     async def _carry_out(
-        self, session: Session, stream: Stream, caller: Caller, line: str, message: JsonObject
+        self, session: Session, stream: Stream, caller: Caller, message: JsonObject
     ) -> None:
         """Call the agent, and add its messages to the stream."""
-        client = caller.client or caller.token.name
+        client, line = caller.client or caller.token.name, json.dumps(message)
         request: JsonObject = {"line": line, "settled": session.settled, "client": client}
         request["reads_only"] = not caller.may(WRITE)
         status, token = 500, inside(message, "params", "_meta", "progressToken")
@@ -263,9 +273,8 @@ class _Endpoint:
         except LinkError as error:
             status = error.status
             problem = {"code": _INTERNAL, "message": str(error)}
-            stream.send(json.dumps({"jsonrpc": "2.0", "id": stream.request, "error": problem}))
+            stream.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": problem}))
         finally:
-            stream.end()
             if tool := _tool_of(message):
                 outcome = (
                     422 if status == 200 and any(map(_is_refusal, stream.events[-1:])) else status
@@ -293,7 +302,7 @@ def _cancel(session: Session, message: JsonObject) -> None:
     request_id = inside(message, "params", "requestId")
     for stream in session.streams.values():
         is_open = stream.task is not None and not stream.is_over
-        if request_id is not None and stream.request == request_id and is_open:
+        if request_id is not None and stream.requests == [request_id] and is_open:
             stream.stop()
 
 

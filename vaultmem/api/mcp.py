@@ -19,11 +19,14 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.text import sanitize
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from vaultmem.adapter import JsonObject
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 ENVELOPES = ("2026-07-28",)
 UNTITLED = ("2024-11-05", "2025-03-26")  # have no titles
+BATCHED, MOST_BATCH = "2025-03-26", 32  # the version with batches, and messages of one
 WRONG_VERSION, NO_RESOURCE = -32022, -32002
 KEEP = 60_000  # milliseconds that a client may cache a list
 PENDING, NOTE = "vaultmem://pending", "vaultmem://note/"
@@ -97,6 +100,9 @@ class Protocol:
         except ValueError as error:
             why = f"not valid JSON: {sanitize.one_line(str(error))}"
             return refusal("", rpc.PARSE_ERROR, why), settled
+        if is_batch(message, settled.version):
+            replies = [reply for each in message if (reply := self._message(each, settled)[0])]
+            return ([rpc.to_json(replies)] if replies else []), settled
         reply, settled = self._message(message, settled)
         return ([] if reply is None else [rpc.to_json(reply)]), settled
 
@@ -180,6 +186,11 @@ class Protocol:
             "description": f"what is known about {sanitize.one_line(about, 80)}",
             "messages": [{"role": "user", "content": _content(text)}],
         }
+
+
+def is_batch(message: object, version: object) -> TypeGuard[list[object]]:
+    """Whether it is several messages at once, where the version has that."""
+    return version == BATCHED and isinstance(message, list) and 0 < len(message) <= MOST_BATCH
 
 
 def refusal(line: str, code: int, message: str) -> list[str]:

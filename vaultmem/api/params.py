@@ -214,7 +214,7 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
         prop = properties.get(name, {})
         _check(spell(name[:_MOST_NAME]), prop, value)
         if prop.get("type") == "integer":
-            values[name] = int(value)  # type: ignore[call-overload] # checked: 3 may be written 3.0
+            values[name] = int(value)  # 3 may be written 3.0
     defaults = {name: prop.get("default") for name, prop in properties.items()}
     return {**{name: value for name, value in defaults.items() if value is not None}, **values}
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Answer = Callable[[bytes, bool], list[str]]
 
 MOST = 1_000_000  # bytes of a line
+MOST_READ = 1 << 24  # bytes up to which a longer one is read, so that its refusal has its id
 AT_ONCE = 32  # requests; another one is read when one of them is answered
 _PART = 65_536
 _CANCELLED = b"notifications/cancelled"
@@ -67,11 +68,10 @@ def _make_blocking(handle: int) -> None:
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The non-empty lines without their ends, also an incomplete last one. An overlong one is cut after one byte more
-    than allowed."""
+    """The non-empty lines without their ends, also an incomplete last one. A line without end is cut."""
     try:
-        while line := file.readline(MOST + 1):
-            if len(line) > MOST and not line.endswith(b"\n"):
+        while line := file.readline(MOST_READ):
+            if len(line) == MOST_READ and not line.endswith(b"\n"):
                 while (rest := file.readline(_PART)) and not rest.endswith(b"\n"):
                     pass
             if line.strip():
@@ -160,7 +160,8 @@ class _Relay:
     def answer(self, line: bytes, settles: bool) -> list[str]:
         """The lines to send. Only a line that `settles` something may change the state for later ones."""
         if len(line) > MOST:
-            return _refusal("", _INVALID_REQUEST, f"a message may have {MOST:,} bytes")
+            text = line.decode(errors="replace")
+            return _refusal(text, _INVALID_REQUEST, f"a message may have {MOST:,} bytes")
         try:
             text = line.decode()
         except UnicodeDecodeError:
