@@ -199,13 +199,7 @@ class _Endpoint:
             raise HTTPException(400, "the body is not JSON") from error
         session = self._session(message, caller, vault, id_)
         batched = is_batch(message, inside(session.settled, "version"))
-        messages = message if batched else [message]
-        if not all(isinstance(each, dict) for each in messages):
-            raise HTTPException(400, "the body must be one message, an object")
-        for each in messages:
-            if each.get("method") == _CANCELLED:
-                _cancel(session, each)
-        requests = [each for each in messages if "method" in each and "id" in each]
+        requests = _requests(session, message if batched else [message])
         if not requests:
             return Response(status_code=202)
         stream = session.stream([each["id"] for each in requests])
@@ -295,6 +289,19 @@ class _Endpoint:
         return StreamingResponse(
             stream.after(seen), media_type="text/event-stream", headers=_STREAM
         )
+
+
+def _requests(session: Session, messages: list[object]) -> list[JsonObject]:
+    """The messages to answer; what others cancel is cancelled. Raises HTTPException."""
+    requests: list[JsonObject] = []
+    for message in messages:
+        if not isinstance(message, dict):
+            raise HTTPException(400, "the body must be one message, an object")
+        if message.get("method") == _CANCELLED:
+            _cancel(session, message)
+        elif "method" in message and "id" in message:
+            requests.append(message)
+    return requests
 
 
 def _cancel(session: Session, message: JsonObject) -> None:
