@@ -326,10 +326,30 @@ def syncing_all_the_time(syncing: Syncing) -> Iterator[None]:
         thread.join()
 
 
-def test_two_agents_tell_once_and_hear_what_was_ticked_elsewhere(pair: Pair) -> None:
+# The reminders of an agent go by a clock that a test sets.
+CLOCK = """
+from datetime import datetime
+from types import SimpleNamespace
+from vaultmem.agent import memory_threads
+def seconds():
+    with open({!r}) as file:
+        return datetime.fromisoformat(file.read()).timestamp()
+memory_threads.clock, memory_threads.LONGEST = SimpleNamespace(seconds=seconds), 0.2
+"""
+
+
+def test_two_agents_tell_once_and_hear_what_was_ticked_elsewhere(
+    pair: Pair, tmp_path: Path
+) -> None:
     (pair.laptop.vault / "todo.md").write_text("- [ ] call Anne (@2026-11-22 15:00)\n")
     pair.agree()
-    environ = {"VAULTMEM_NOTIFY_METHOD": "file", "VAULTMEM_TESTS": "1", "TZ": "UTC"}
+    environ = {
+        "VAULTMEM_NOTIFY_METHOD": "file", "VAULTMEM_TESTS": "1", "TZ": "UTC", "VAULTMEM_NOW": "2026-11-22T14:58Z",
+    }  # fmt: skip
+
+    def now(moment: str) -> None:
+        (tmp_path / "next").write_text(f"2026-11-22T{moment}:00Z")
+        (tmp_path / "next").replace(tmp_path / "clock")
 
     def told(agent: Agent, machine: Machine) -> bool:
         with other_state(machine.state):
@@ -341,20 +361,21 @@ def test_two_agents_tell_once_and_hear_what_was_ticked_elsewhere(pair: Pair) -> 
         return page.exists() and words in page.read_text("utf-8")
 
     with ExitStack() as stack:
-        agents = []
-        for machine, begins in ((pair.desktop, "14:59:38"), (pair.laptop, "14:59:40")):
-            with other_state(machine.state):
-                now = f"2026-11-22T{begins}Z"
-                agents.append(
-                    stack.enter_context(agent_on(machine.vault, VAULTMEM_NOW=now, **environ))
-                )
         stack.enter_context(syncing_all_the_time(pair.syncing))
+        agents = []
+        for machine, wakes in ((pair.desktop, "14:58"), (pair.laptop, "14:59")):
+            now(wakes)
+            with other_state(machine.state):
+                clock = CLOCK.format(str(tmp_path / "clock"))
+                agents.append(stack.enter_context(agent_on(machine.vault, clock, **environ)))
+            until(lambda: f"awake: 2026-11-22T{wakes}" in pair.page_on(pair.desktop, of=machine))  # noqa: B023
         desktop, laptop = agents
+        now("15:00")
         until(lambda: told(laptop, pair.laptop), what=f"it was never told: {laptop.err()}")
-        told_at = time.monotonic()
         until(lambda: says(pair.desktop, "- [ ] call Anne"), what=desktop.err())
         until(lambda: " told 2026-11-22T15:00" in pair.page_on(pair.desktop, of=pair.laptop))
-        until(lambda: time.monotonic() - told_at > 4)  # the desktop's clock has come there, too
+        now("15:09")
+        time.sleep(1)  # several looks at the clock
         assert not told(desktop, pair.desktop)
         page = pair.desktop.vault / "vaultmem/pending.md"
         pair.syncing.put(page, page.read_bytes().replace(b"- [ ] call", b"- [x] call"))
