@@ -92,9 +92,10 @@ from tests.vector_samples import keys, vectors_of, DIMENSIONS
 from vaultmem.vectors.vectors import VectorStore
 store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
 start = len(store)
-print("ready", flush=True)
 for number in itertools.count(start, 40):
     store.append(keys(number, number + 40), vectors_of(keys(number, number + 40)))
+    if number == start + 40:
+        print("ready", flush=True)
     if number % 400 == 0:
         store.compact(keys(number - 100, number + 40))
 """
