@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -57,6 +56,7 @@ def chromium() -> Iterator[Browser]:
 
 def entered(context: BrowserContext, door: Door) -> Page:
     """A page of the vault `home`; any objection of the browser fails the test."""
+    context.add_init_script(HEARS)
     page = context.new_page()
     page.on("pageerror", lambda error: PROBLEMS.append(str(error)))
     page.on("console", lambda message: PROBLEMS.append(f"{message.type}: {message.text}"))
@@ -78,7 +78,10 @@ def at(page: Page, path: str) -> Page:
     return page
 
 
+# Pages tell each other whether the stream of events is open; a test hears it, too.
+HEARS = "new BroadcastChannel('vaultmem').onmessage = ({ data }) => { window.isLive = data === true || window.isLive; };"
+
+
 def live(page: Page) -> None:
-    """Wait until the stream of events is open: the lock is held and a first count is known."""
-    page.wait_for_function("navigator.locks.query().then(all => all.held.length > 0)")
-    time.sleep(0.5)
+    """Wait until the stream of events is open: from then on, no change is missed."""
+    page.wait_for_function("() => window.isLive")

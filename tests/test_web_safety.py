@@ -15,7 +15,7 @@ from vaultmem_web import sessions
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-from tests.browser_run import at, chromium, door, expect, live, nothing_objected_to, page
+from tests.browser_run import HEARS, at, chromium, door, expect, live, nothing_objected_to, page
 
 __all__ = ["chromium", "door", "nothing_objected_to", "page"]  # fixtures
 
@@ -68,6 +68,7 @@ def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
     url = process("ui", "--print-url", "--vault", str(vault), PYTHONPATH=str(tmp_path)).out
     (one,) = life.open_doors(str(vault))
     context = chromium.new_context()
+    context.add_init_script(HEARS)
     tabs = [context.new_page(), context.new_page()]
     tabs[0].goto(url)
     tabs[0].wait_for_url("**/ui/")

@@ -183,12 +183,13 @@ class _Site:
         return http.RedirectResponse(_back(form), 303)
 
     async def events(self, request: http.Request) -> http.Response:
-        """The kinds of changes, as server-sent events."""
-        vault = _session(request).vault
+        """The kinds of changes, as server-sent events: all those after the response has begun."""
+        changing = changes(self._door, _session(request).vault)
+        await anext(changing, None)
 
         async def stream() -> AsyncIterator[str]:
             yield "retry: 1000\n\n"
-            async for kinds in changes(self._door, vault):
+            async for kinds in changing:
                 yield f"data: {' '.join(kinds)}\n\n" if kinds else ": still here\n\n"
 
         return http.StreamingResponse(stream(), media_type="text/event-stream")

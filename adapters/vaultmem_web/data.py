@@ -26,7 +26,8 @@ def named(memory: Record) -> Record:
 
 
 async def changes(door: Door, vault: str) -> AsyncIterator[list[str]]:
-    """Yield the kinds of changes in a vault, none as a sign of life, until the door closes."""
+    """Yield the kinds of changes in a vault, none as a sign of life and once all later ones are noticed, until the door
+    closes."""
     seen: Record = {}
     while True:
         asking = asyncio.create_task(door.call(vault, "changes", {"seen": seen}))
@@ -41,8 +42,7 @@ async def changes(door: Door, vault: str) -> AsyncIterator[list[str]]:
             continue
         finally:
             asking.cancel()
-        if seen:
-            yield sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
+        yield sorted(kind for kind, number in counts.items() if seen and seen.get(kind) != number)
         seen = counts
 
 

@@ -229,7 +229,10 @@ function changed(kinds) {
   waiting = setTimeout(refresh, 50);
 }
 waves.onmessage = ({ data }) => (Array.isArray(data) ? changed(data) : isThere(data));
-const isThere = (is) => { one("#stopped").hidden = is; };
+const isThere = (is) => {
+  if (is && !one("#stopped").hidden) refresh(); // nobody told of what changed meanwhile
+  one("#stopped").hidden = is;
+};
 
 function listen() {
   return new Promise((resolve) => {
