@@ -30,6 +30,7 @@ from tests.scripted_llm import scripted_llm
 from vaultmem import Vault
 from vaultmem.embedding import bert, embed, minilm
 from vaultmem.embedding.models import Model
+from vaultmem.vault import files as reading
 
 __all__ = ["real_llm", "scripted_llm"]  # fixtures of all tests
 
@@ -269,6 +270,12 @@ def own_zone() -> Iterator[None]:
 def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results by words alone are the same on every machine."""
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+@pytest.fixture
+def never_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test writes counts as just written until its end, however slow the machine is."""
+    monkeypatch.setattr(reading, "SETTLED_NS", 3_600 * 10**9)
 
 
 @pytest.fixture

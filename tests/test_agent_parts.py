@@ -240,6 +240,7 @@ def test_what_only_a_look_at_everything_shows_is_announced(bench: Bench) -> None
     assert bench.commits > before
 
 
+@pytest.mark.usefixtures("never_settled")
 def test_a_note_that_moves_as_it_is_looked_at_again_stays(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

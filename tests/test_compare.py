@@ -97,6 +97,7 @@ def test_a_large_folder_whose_new_place_was_read_before_its_old_one_is_not_lost(
         indexer.close()
 
 
+@pytest.mark.usefixtures("never_settled")
 def test_only_notes_read_soon_after_a_change_are_looked_at_again(vault: Path) -> None:
     (vault / "Settled.md").write_text("old")
     os.utime(vault / "Settled.md", (1_700_000_000, 1_700_000_000))

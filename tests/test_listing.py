@@ -153,6 +153,7 @@ def test_a_change_is_seen(stand: Stand) -> None:
         assert kept(stand) is None, what
 
 
+@pytest.mark.usefixtures("never_settled")
 def test_what_was_written_a_moment_ago_is_not_kept_yet(stand: Stand) -> None:
     """Within one tick of the clock a file can change twice and look the same."""
     os.utime(Path(stand.path, "vaultmem/pending.md"))

@@ -145,6 +145,7 @@ def test_a_note_that_did_not_change_is_read_once(texts: NoteTexts, opened_files:
     assert opened_files.count("sub/n.md") == 1
 
 
+@pytest.mark.usefixtures("never_settled")
 def test_a_fresh_file_is_read_again(vault: Path, opened_files: list[str]) -> None:
     """It may change within the same tick of the clock."""
     (vault / "n.md").write_text("one")
