@@ -137,6 +137,19 @@ def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
     assert titles(vault, "where do I live", notes=True).index("Vienna") <= 1
 
 
+def test_what_took_the_place_of_as_good_an_answer_as_any_is_among_the_first(
+    vault: Path, write: Write
+) -> None:
+    for number in range(6):
+        write(f"Call {number}.md", f"The phone rang {number} times.")
+    remembered(vault, write, [
+        ("archive/Old.md", "created_at: 2026-01-01\nreplaced_by: New\nuntil: 2026-03-01", "My phone is with Vodafone"),
+        ("people/New.md", "created_at: 2026-03-01", "I cancelled Vodafone, it is giffgaff now"),
+    ])  # fmt: skip
+    assert titles(vault, "who is my phone provider", notes=True).index("New") <= 1
+    assert "New" not in titles(vault, "who is the phone provider of Anton", notes=True)
+
+
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recall.criteria_of(

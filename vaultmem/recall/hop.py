@@ -134,6 +134,12 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
     return Step(" ".join((*(bridge.name for bridge in bridges), *sought)), bridges)
 
 
+def has_names(question: str, content: str) -> bool:
+    """Whether a text has all names of a question."""
+    named = frozenset[str]().union(*_names_in(plain(question)).values())
+    return named <= {*tokenize(content)}
+
+
 def _names_in(content: str) -> dict[str, frozenset[str]]:
     """Links and words that are names, with their tokens."""
     matches = (*_LINK.findall(content), *_NAME.findall(content))
