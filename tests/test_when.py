@@ -90,6 +90,8 @@ def test_ordinary_words_name_no_time(text: str) -> None:
         ("Don’t forget the cake on Sunday!", "2026-11-22"),
         ("We talked on Friday about the roof", None),
         ("It may rain tomorrow", None),
+        ("Book club moved to Tuesday, at the Hatchet", None),
+        ("book a table for Tuesday", "2026-11-24"),
         ("I need sleep. It rains tomorrow.", None),
         ("The delay was due to snow on Monday", None),
         ("call Bob yesterday", None),
@@ -285,6 +287,25 @@ def test_a_language_more_is_a_section_of_words(monkeypatch: pytest.MonkeyPatch) 
         "2026-11-22",
     ]
     assert not find("appeler Anne demain", NOW)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "when"),
+    [
+        ("I need to call the plumber tomorrow at 10.", "2026-11-22T10:00"),
+        ("I still have to buy candles before Saturday.", "2026-11-28"),
+        ("Ich muss morgen um 9 zum Arzt.", "2026-11-22T09:00"),
+        ("I needed to leave on Friday.", None),
+        ("I don't need to go tomorrow.", None),
+        ("Do I need to pay tomorrow?", None),
+        ("If I have to leave on Friday, she comes along.", None),
+        ("I must have left it there on Monday.", None),
+        ("I have to work on Saturdays.", None),
+    ],
+)
+def test_what_the_writer_needs_to_do_at_a_time(sentence: str, when: str | None) -> None:
+    found = intentions.moment(sentence, NOW)
+    assert (found and found.iso()) == when
 
 
 @pytest.mark.parametrize(

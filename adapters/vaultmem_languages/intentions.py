@@ -29,6 +29,7 @@ _TASK = lazy(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[(.)\]\s")
 _MARKER = lazy(r"[\s>]*(?:[-*+]\s+)?(TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED|CANCELLED)\s")
 _OPENING = lazy(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?:\*\*|__|please\s|请)?")
 _CUE = pattern("intentions", "cue", 0)
+_NOUN = pattern("intentions", "noun", 0)
 _BEFORE = lazy(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
 _UNTIL = lazy(r"(?:\b(?:until|till)\s+(?:the\s+)?|直到|直至)$")
 _AFTER = lazy(r"\s?(?:之|以)?(?:前|截止|到期)")
@@ -122,7 +123,7 @@ def _is_imperative(before: str, after: str) -> bool:
     if not opens:  # "tomorrow call Bob", 后天下午三点半开会
         return is_order(after.lower()) or bool(_HAN_DO.match(after))
     if opens[0].strip("*_:,.") in _verbs():
-        return True
+        return not _NOUN.match(rest)
     return rest.strip() in {"我", "我们", "咱们"} and bool(_HAN_DO.match(after))
 
 
