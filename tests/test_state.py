@@ -1,8 +1,11 @@
 """The state folder: its place, one generation in force, one writer, everything else swept away."""
 
+import fcntl
+import itertools
 import os
 import subprocess
 import sys
+import time
 from _thread import get_ident
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +74,19 @@ def test_one_writer(state: State) -> None:
         assert f"process {os.getpid()}" in ended.stderr
     with state.lock():
         pass
+
+
+def test_one_that_only_tests_the_lock_is_waited_for(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with state.lock():
+        pass
+    with open(state.path("lock"), "rb") as tests:
+        fcntl.flock(tests, fcntl.LOCK_SH)
+        looks = itertools.count()
+        monkeypatch.setattr(time, "sleep", lambda _: tests.close() if next(looks) == 9 else None)
+        with state.lock():
+            assert tests.closed
 
 
 @pytest.mark.parametrize("name", ["lock", f"manifest.json.{os.getpid()}-{get_ident()}.tmp"])

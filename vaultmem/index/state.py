@@ -163,11 +163,17 @@ def _no_link(path: str, flags: int) -> int:
 
 
 def _take(handle: int) -> bool:
+    """Take the lock unless another writer holds it. Who only tests it shares it for a moment, and is waited for."""
     import fcntl
 
-    for pause in (0.01, 0.04, 0.0):  # someone may only be testing it
+    for _ in range(1_000):
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        time.sleep(pause)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        time.sleep(0.01)
     return False
