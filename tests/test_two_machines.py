@@ -4,7 +4,7 @@ undone on one holds on the other."""
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.agent_run import Agent, agent_on, until
 from tests.index_dump import other_state, synced
-from tests.two_machines import IDS, Machine, Pair, pair, store
+from tests.two_machines import IDS, Machine, Pair, pair, pass_time, store
 from tests.vault_sync import (
     Syncing,
     git_merge_markers,
@@ -38,7 +38,7 @@ from vaultmem.memories.reports import ProposalRow
 from vaultmem.review.proposals import open_rows
 from vaultmem.text.times import stamp
 
-__all__ = ["pair"]  # fixtures
+__all__ = ["pair", "pass_time"]  # fixtures
 
 
 def test_what_is_read_on_both_is_counted_once(pair: Pair) -> None:
@@ -170,13 +170,15 @@ def reminded(pair: Pair) -> str:
     pair.agree()
     ids = [carry_out(machine) for machine in pair.machines]
     assert ids[0] == ids[1]
-    time.sleep(1.1)  # answers have the second in which they were given
     return ids[0][0]
 
 
-def test_what_one_machine_has_archived_is_done_though_its_note_arrives_later(pair: Pair) -> None:
+def test_what_one_machine_has_archived_is_done_though_its_note_arrives_later(
+    pair: Pair, pass_time: Callable[[], None]
+) -> None:
     """Sync programs transfer files in any order, and the page says first that it was carried out."""
     item = reminded(pair)
+    pass_time()
     with pair.laptop.opened() as vault:
         archived = vault.done(item)["carried_out"][0]["path"]
     page = pair.laptop.page
@@ -192,17 +194,18 @@ def test_what_one_machine_has_archived_is_done_though_its_note_arrives_later(pai
 
 @pytest.mark.parametrize("is_later", [True, False])
 def test_of_done_on_one_machine_and_snoozed_on_another_the_later_counts(
-    pair: Pair, is_later: bool
+    pair: Pair, is_later: bool, pass_time: Callable[[], None]
 ) -> None:
     item = reminded(pair)
     machines = [pair.laptop, pair.desktop]
     for machine in machines if is_later else reversed(machines):
+        pass_time()
         with machine.opened() as vault:
             if machine is pair.laptop:
                 archived = vault.done(item)["carried_out"][0]["path"]
             else:
                 vault.snooze(item, until="in 3 days")
-        time.sleep(1.1)
+    pass_time()
     pair.agree()
     for _ in range(2):
         for machine in pair.machines:
@@ -347,7 +350,7 @@ def test_two_agents_tell_once_and_hear_what_was_ticked_elsewhere(
         "VAULTMEM_NOTIFY_METHOD": "file", "VAULTMEM_TESTS": "1", "TZ": "UTC", "VAULTMEM_NOW": "2026-11-22T14:58Z",
     }  # fmt: skip
 
-    def now(moment: str) -> None:
+    def set_clock(moment: str) -> None:
         (tmp_path / "next").write_text(f"2026-11-22T{moment}:00Z")
         (tmp_path / "next").replace(tmp_path / "clock")
 
@@ -364,17 +367,17 @@ def test_two_agents_tell_once_and_hear_what_was_ticked_elsewhere(
         stack.enter_context(syncing_all_the_time(pair.syncing))
         agents = []
         for machine, wakes in ((pair.desktop, "14:58"), (pair.laptop, "14:59")):
-            now(wakes)
+            set_clock(wakes)
             with other_state(machine.state):
                 clock = CLOCK.format(str(tmp_path / "clock"))
                 agents.append(stack.enter_context(agent_on(machine.vault, clock, **environ)))
             until(lambda: f"awake: 2026-11-22T{wakes}" in pair.page_on(pair.desktop, of=machine))  # noqa: B023
         desktop, laptop = agents
-        now("15:00")
+        set_clock("15:00")
         until(lambda: told(laptop, pair.laptop), what=f"it was never told: {laptop.err()}")
         until(lambda: says(pair.desktop, "- [ ] call Anne"), what=desktop.err())
         until(lambda: " told 2026-11-22T15:00" in pair.page_on(pair.desktop, of=pair.laptop))
-        now("15:09")
+        set_clock("15:09")
         time.sleep(1)  # several looks at the clock
         assert not told(desktop, pair.desktop)
         page = pair.desktop.vault / "vaultmem/pending.md"

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.index_dump import other_state, synced
 from tests.vault_sync import Syncing, copy_vault
-from vaultmem import Vault
+from vaultmem import Vault, now
 from vaultmem.memories.item_answers import DONE, Answer, item_ids
 from vaultmem.memories.store import MemoryStore
 from vaultmem.pending.open_store import open_store
@@ -45,7 +45,7 @@ class Machine:
         with self.record() as record:
             for page in (self.vault / "vaultmem/sync").glob("*.md"):
                 os.utime(page, (time.time() - HOUR, time.time() - HOUR))
-            record.settle(None, time.time())
+            record.settle(None, now.seconds())
 
     @property
     def page(self) -> Path:
@@ -91,3 +91,9 @@ class Pair:
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     return Pair(tmp_path)
+
+
+@pytest.fixture
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Let two seconds pass: answers have the second in which they were given."""
+    return lambda: monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + 2))
