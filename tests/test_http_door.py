@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent_run import until
 from tests.cli_run import ran
 from tests.http_run import Answer, Door, door, request
 from tests.lazy import Lazy
@@ -373,3 +374,17 @@ def test_a_slow_client_holds_nobody_up(door: Door) -> None:
     finally:
         for link in slow:
             link.close()
+
+
+def test_a_client_that_leaves_early_is_no_failure(door: Door) -> None:
+    """The door has nothing in its log then, as its fixture checks at the end."""
+    line = HEAD % door.tokens["me"].encode()
+    for start in (line, b"POST /ui/enter HTTP/1.1\r\nHost: localhost\r\nX-Vaultmem: 1\r\n"):
+        with socket.create_connection(("127.0.0.1", door.port)) as link:
+            link.sendall(start + b"Content-Length: 100\r\n\r\n{")
+    counted = 'route="/api/v1",status="499"'
+    until(lambda: counted in door.send("GET", "/metrics", token="me").body.decode())
+
+
+def test_what_only_the_agent_finds_too_large_is_told_as_such(door: Door) -> None:
+    assert door.ask("write", content="x" * 1_100_000).status == 413

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -43,6 +43,8 @@ MOUNTS = "vaultmem.http"  # entry points: door -> routes below /NAME, with their
 HEALTH = "/health"
 MOST_BODY = 1_200_000  # bytes
 CALLS = 6_000  # of one token per minute
+GONE = 499  # as in nginx: the client left before its request was complete; nobody gets the response
+_FAILURES = HTTPException, LinkError, StateError, ClientDisconnect, Exception
 _PLAIN = {401: "a valid token is needed: Authorization: Bearer vmt_…", 404: "there is nothing at this address",
           405: "this address has no such method"}  # fmt: skip
 
@@ -103,7 +105,7 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
     app = Starlette(
         routes=[Route(HEALTH, health), *rest.routes(door), *streamable.routes(door), *mounted],
         middleware=[Middleware(_Door, door, (HEALTH, *prefixes))],
-        exception_handlers=dict.fromkeys((HTTPException, LinkError, StateError, Exception), failed),
+        exception_handlers=dict.fromkeys(_FAILURES, failed),
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
@@ -264,6 +266,8 @@ def _failure(error: Exception) -> Response:
         return _error(error.status_code, text, dict(error.headers or {}))
     if isinstance(error, LinkError):
         return _error(error.status, for_tools(str(error)))
+    if isinstance(error, ClientDisconnect):
+        return _error(GONE, "the client left")
     if isinstance(error, StateError):
         log.error("%s", error)
         return _error(500, "the server cannot read its tokens; its log says more")

@@ -14,7 +14,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vaultmem import client, paths
-from vaultmem.api.rpc import NOT_FOUND, UNKNOWN_METHOD, WRONG_PARAMS, to_json
+from vaultmem.api.rpc import (
+    INVALID_REQUEST,
+    NOT_FOUND,
+    PARSE_ERROR,
+    UNKNOWN_METHOD,
+    WRONG_PARAMS,
+    to_json,
+)
 from vaultmem.api.verbs import JSON
 from vaultmem.errors import VaultmemError
 
@@ -51,7 +58,10 @@ class LinkError(VaultmemError):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
-        statuses = {WRONG_PARAMS: 400, NOT_FOUND: 404, UNKNOWN_METHOD: 404, client.NO_ANSWER: 503}
+        statuses = {
+            WRONG_PARAMS: 400, PARSE_ERROR: 400, INVALID_REQUEST: 413,  # ours are too large, or nothing
+            NOT_FOUND: 404, UNKNOWN_METHOD: 404, client.NO_ANSWER: 503,
+        }  # fmt: skip
         self.status = statuses.get(code, 422)
 
 
