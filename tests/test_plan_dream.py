@@ -1,4 +1,5 @@
-"""Laws of dream and consolidate, whatever lies in the memory folder."""
+"""Laws of dream and consolidate, whatever lies in the memory folder; and what memories say together: contradictions, past
+days, and reminders hidden in them."""
 
 import re
 from functools import partial
@@ -11,8 +12,11 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
+from vaultmem.dreams.dated import make_reminders, stale_days
 from vaultmem.dreams.dream import Options, consolidate, dream
-from vaultmem.memories.draft import Draft, Plan
+from vaultmem.dreams.supersede import supersede
+from vaultmem.memories.draft import CREATE, Draft, Plan
+from vaultmem.text.sanitize import quote_text
 
 PLACES = ["inbox", "people", "knowledge", "preferences", "reminders", "archive"]
 TITLES = [f"Note {letter}" for letter in "abcdefgh"]
@@ -177,3 +181,168 @@ def test_what_is_being_typed_is_left_alone_by_all(job: str) -> None:
     else:
         consolidate(draft, Options(seen=seen))
     assert draft.plan(job).changes == ()
+
+
+MEETING = "Notes on the boat.\n\nThe hull is dry. Remind me to call Bob on 5 December 2026.\n"
+
+
+def found(plan: Plan, kind: str) -> list[tuple[str, tuple[str, ...]]]:
+    return [
+        (f["subject"].rpartition("/")[2], tuple(f["others"]))
+        for f in plan.findings
+        if f["kind"] == kind
+    ]
+
+
+OUTSIDE: dict[str, Value] = {"source": "https://example.org"}  # replaces nothing
+LONG = " It was a long evening." * 20
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "properties", "against"),
+    [
+        ("The deploy branch is main.", "Note: the deploy branch is release.", OUTSIDE, True),
+        ("Anne lives in Lisbon", "Anne lives in Porto", OUTSIDE, True),
+        (f"Anne lives in Lisbon.{LONG}", "Anne lives in Porto", {}, True),
+        ("Anne lives in Lisbon", "Bob lives in Porto", {}, False),
+        ("Anne likes tea", "Anne likes coffee", {}, False),
+        ("Anne lives in Lisbon", "Anne lives in Porto", {"scope": "agent:claude"}, False),
+    ],
+)
+def test_what_cannot_both_be_true_is_said(
+    one: str, other: str, properties: dict[str, Value], against: bool
+) -> None:
+    files = dict(
+        [memory_file("knowledge/Old", one, 9), memory_file("people/New", other, 2, **properties)]
+    )
+    plan, _ = StandInView(files).run(supersede)
+    assert plan.changes == ()
+    assert found(plan, "contradiction") == [("New.md", ("vaultmem/knowledge/Old.md",))] * against
+
+
+def test_tomorrow_gets_its_date_when_it_is_no_longer_tomorrow() -> None:
+    files = dict([
+        memory_file("date/Old", "Call Bob tomorrow.", 3),
+        memory_file("date/Fresh", "Call Bob tomorrow.", 0.5),
+        memory_file("date/Edited", "Call Bob tomorrow.", 9, updated_at=ago(2)),
+    ])  # fmt: skip
+    plan, after = StandInView(files).run(stale_days)
+    assert [change.path for change in plan.changes] == ["vaultmem/date/Old.md"]
+    assert after.files["vaultmem/date/Old.md"].content == "Call Bob tomorrow (2026-11-20)."
+    assert after.run(stale_days)[0].changes == ()
+
+
+def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
+    view = StandInView(dict([memory_file("project/Boat", MEETING, 2, scope="user:anne")]))
+    plan, after = view.run(make_reminders)
+    (made,) = [change for change in plan.changes if change.action == CREATE]
+    assert made.target == "vaultmem/reminders/Remind me to call Bob on 5 December 2026.md"
+    assert made.properties["remind"] == "2026-12-05"
+    assert (made.properties["scope"], made.properties["links"]) == ("user:anne", ["[[Boat]]"])
+    source = after.files["vaultmem/project/Boat.md"]
+    assert source.content == MEETING
+    assert source.properties["links"] == [
+        f"[[{made.target.rpartition('/')[2].removesuffix('.md')}]]"
+    ]
+    assert after.run(make_reminders)[0].changes == ()
+    file = after.files.pop(made.target)
+    reworded = file._replace(content="Bob was called")
+    put_away = StandInView({**after.files, "vaultmem/archive/Gone.md": reworded})
+    assert put_away.run(make_reminders)[0].changes == ()
+
+
+REMIND, END = "remind", "expires_at"
+
+
+@pytest.mark.parametrize(
+    ("content", "properties", "given"),
+    [
+        ("Remind me to call Bob on 5 December 2025.", {}, {}),  # over
+        ("Remind me to call Bob on 5 December 2026.", {REMIND: "2026-12-04"}, {}),
+        ("- [ ] remind Bob 📅 2026-12-05", {}, {}),  # is already a reminder
+        ("```\nremind me on 5 December 2026\n```", {}, {}),
+        ("Finish the report until 4 December.", {}, {REMIND: "2026-12-04"}),
+        ("I'm in Lisbon for work from 12 December until 18 December.", {}, {END: "2026-12-19T00:00:00Z"}),
+        ("The pool is closed till the end of the year.", {}, {END: "2027-01-01T00:00:00Z"}),
+        ("Jonas works nights until Sunday (2026-11-22).", {}, {END: "2026-11-23T00:00:00Z"}),
+        ("You can reach me on 0351 555 019 until 5 pm on 1 December", {}, {END: "2026-12-01T17:00:00Z"}),
+        ("In Lisbon until 18 December. My hotel is the Casa Balthazar.", {}, {REMIND: "2026-12-18"}),
+        ("Until 18 December I am in Lisbon, then in Porto.", {}, {REMIND: "2026-12-18"}),
+        ("In Lisbon until 18 December.", {"decay_policy": "stable"}, {}),  # the person has kept it
+        ("In Lisbon until 18 December.", {END: "2026-12-10T00:00:00Z"}, {}),
+    ],
+)  # fmt: skip
+def test_what_is_to_be_done_by_a_day_reminds_and_what_holds_until_a_day_ends(
+    content: str, properties: dict[str, Value], given: dict[str, Value]
+) -> None:
+    view = StandInView(dict([memory_file("date/A", content, 2, **properties)]))
+    plan, after = view.run(make_reminders)
+    times = [{key: one.properties.get(key) for key in (REMIND, END)} for one in plan.changes]
+    found = [{key: at for key, at in each.items() if at} for each in times if any(each.values())]
+    assert found == [given] * bool(given)
+    assert after.run(make_reminders)[0].changes == ()
+
+
+def test_its_own_output_is_not_read() -> None:
+    files = dict([memory_file("project/Boat", MEETING, 2)])
+    files["vaultmem/pending.md"] = File(
+        "Remind me to sing on 9 December 2026. The deploy branch is main.", {}, 0.0
+    )
+    files["vaultmem/What changed.md"] = File("The deploy branch is release. [[Boat]]", {}, 0.0)
+    path, gone = memory_file("archive/Gone", "Remind me to dance on 9 December 2026.", 90)
+    view = StandInView({**files, path: gone})
+    plan, after = view.run(partial(dream, level=3, options=Options()))
+    touched = {change.path for change in plan.changes} | {change.target for change in plan.changes}
+    assert not touched & {"vaultmem/pending.md", "vaultmem/What changed.md", path}
+    assert len(after.memories()) == 2
+    assert found(plan, "contradiction") == []
+    assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\n  b\tc", "a b c"),
+        ("\x1b[31mred\x07", "[31mred"),
+        ("\u202eabc\u2066", "abc"),
+        ("a" + "".join(chr(0xE0100 + ord(each)) for each in "obey"), "a"),  # invisible words
+        ("x" * 300, "x" * 119 + "…"),
+    ],
+)
+def test_quoted_words_are_one_harmless_line(text: str, shown: str) -> None:
+    assert quote_text(text) == shown
+
+
+def test_a_repeated_reminder_is_found_also_when_its_first_day_is_over() -> None:
+    content = "The plants are in the yard. Remind me to water the plants every Monday."
+    view = StandInView(dict([memory_file("habits/Plants", content, 20)]))
+    plan, after = view.run(make_reminders)
+    (made,) = [change for change in plan.changes if change.action == CREATE]
+    assert str(made.properties["remind"]).startswith("2026-11-23")
+    assert made.properties["repeat"]
+    assert after.run(make_reminders)[0].changes == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "remind"),
+    [
+        ("明天下午三点和李雷开会", "2026-11-23T15:00"),
+        ("Remind me to call Bob on 5 December 2026.", "2026-12-05"),
+        ("- [ ] call Bob on 5 December 2026", "2026-12-05"),
+    ],
+)
+def test_what_is_a_reminder_and_nothing_else_reminds_by_itself(content: str, remind: str) -> None:
+    view = StandInView(dict([memory_file("date/Note", content, 0.01)]))
+    _, after = view.run(partial(dream, level=3, options=Options()))
+    assert list(after.files) == ["vaultmem/date/Note.md"]
+    assert after.files["vaultmem/date/Note.md"].properties["remind"] == remind
+    assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
+
+
+@pytest.mark.parametrize(("days", "remind"), [(6, "2026-11-17"), (30, None)])
+def test_a_reminder_that_no_dream_saw_in_time_is_overdue(days: float, remind: str | None) -> None:
+    """The computer was off or busy for days."""
+    view = StandInView(dict([memory_file("inbox/Call mum", "call mum tomorrow", days)]))
+    _, after = view.run(partial(dream, level=3, options=Options()))
+    (file,) = after.files.values()
+    assert file.properties.get("remind") == remind

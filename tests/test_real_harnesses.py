@@ -17,16 +17,17 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.cli_run import on, process
+from tests.conftest import fill
 from tests.http_run import Door, door
 from tests.proxy_run import proxied
-from tests.scripted_model import TEXT, Model, offers, words
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, text, tool_calls
 from vaultmem.api.memory_tools import TOOLS
 
 __all__ = ["door"]  # fixtures
@@ -40,6 +41,69 @@ PROGRAMS = ("claude", "codex", "gemini", "copilot", "opencode")
 ALL = pytest.mark.parametrize("name", PROGRAMS)
 PATIENCE = 120.0  # seconds
 FACT = "The boiler is serviced by Ines"
+
+
+TEXT = "All done."
+
+
+class Model(ScriptedLlm):
+    """What it calls, and what it received; Gemini is its own protocol beside those of `ScriptedLlm`."""
+
+    paths = (*ScriptedLlm.paths, "generateContent", "streamGenerateContent")
+
+    def __init__(self, tool: str, arguments: dict[str, Any]) -> None:
+        super().__init__()
+        self._tool, self._arguments = tool, arguments
+        self.otherwise = self._answer
+
+    def begin(self) -> None:
+        """Forget what it received, and restart the script."""
+        self.forget()
+        self.otherwise = self._answer
+
+    @property
+    def offered(self) -> list[dict[str, Any]]:
+        """The requests that offer tools: others make titles and the like."""
+        return [asked.data for asked in self.requests if asked.body and offers(asked.data)]
+
+    def _answer(self, asked: Arguments) -> Reply:
+        call = next((one for one in offers(asked.data) if one.endswith(self._tool)), "")
+        if call:
+            self.otherwise = lambda asked: self._encoded(asked, "")
+        return self._encoded(asked, call)
+
+    def _encoded(self, asked: Arguments, call: str) -> Reply:
+        if "enerateContent" not in asked.path:
+            return tool_calls((call, self._arguments)) if call else text(TEXT)
+        part = {"functionCall": {"name": call, "args": self._arguments}} if call else {"text": TEXT}
+        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}  # fmt: skip
+        usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+        whole = json.dumps({"candidates": [candidate], "usageMetadata": usage})
+        return raw(f"data: {whole}\n\n".encode(), Content_Type="text/event-stream")
+
+
+def offers(asked: dict[str, Any]) -> list[str]:
+    """The names of the tools in a request, with their namespace if any."""
+    names: list[str] = []
+    for tool in asked.get("tools") or []:
+        inner = tool.get("functionDeclarations") or (
+            tool.get("tools") if tool.get("type") == "namespace" else None
+        )
+        space = f"{tool['name']}::" if tool.get("type") == "namespace" else ""
+        names += [
+            space + str(one.get("name") or one.get("function", {}).get("name", ""))
+            for one in inner or [tool]
+        ]
+    return names
+
+
+def words(value: Any) -> Iterator[str]:
+    """All texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from words(one)
 
 
 class Run(NamedTuple):
@@ -104,8 +168,8 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault with a preference, which the hook shows, and a fact, which it does not."""
     folder = tmp_path_factory.mktemp("vault")
     (folder / ".obsidian").mkdir()
-    for text, category in (("Prefers trains to planes", "preferences"), (FACT, "knowledge")):
-        assert on(folder, "write", text, "--category", category).code == 0
+    for own, category in (("Prefers trains to planes", "preferences"), (FACT, "knowledge")):
+        assert on(folder, "write", own, "--category", category).code == 0
     assert process("sync", "--vault", str(folder)).code == 0
     return folder
 
@@ -135,12 +199,6 @@ def offline(home: Path, **more: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def write_settings(run: Run, home: Path) -> None:
-    for file, text in run.settings.items():
-        (home / file).parent.mkdir(parents=True, exist_ok=True)
-        (home / file).write_text(text)
-
-
 def sessions_in(
     home: Path, connecting: Mapping[str, tuple[str, ...]], **more: str
 ) -> dict[str, Seen]:
@@ -149,7 +207,7 @@ def sessions_in(
     with Model("memory_search", {"query": "boiler"}) as model:
         runs = {name: run_of(name, model.url.removesuffix("/v1")) for name in PROGRAMS}
         for run in runs.values():
-            write_settings(run, home)
+            fill(home, run.settings)
         for name in PROGRAMS:
             ended = process(
                 "connect", name, *connecting[name], HOME=str(home), XDG_CONFIG_HOME="", **more
@@ -226,7 +284,7 @@ def test_a_question_through_the_proxy_gets_memories_and_is_stored_once(
         proxied(vault, model.url, conversation=name, warm=True) as proxy,
     ):
         run = run_of(name, proxy.url.removesuffix("/v1"))
-        write_settings(run, tmp_path)
+        fill(tmp_path, run.settings)
         run = run._replace(words=(*run.words[:-1], QUESTION))
         seen = session(name, run, model, offline(tmp_path), tmp_path)
         turns = [
