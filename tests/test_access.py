@@ -63,9 +63,7 @@ def test_a_word_that_is_no_scope_limits_memories_alone() -> None:
 
 
 @given(st.text(max_size=20), st.sampled_from(SCOPES), st.booleans())
-def test_the_person_sees_everything_and_nobody_what_is_private(
-    name: str, scope: str, private: bool
-) -> None:
+def test_the_person_sees_all_and_nobody_private_notes(name: str, scope: str, private: bool) -> None:
     assert access.reason(scope, access.PERSON, private=private) == ""
     if name:
         assert access.reason(scope, viewer(name), private=True) == access.PRIVATE
@@ -269,9 +267,7 @@ def test_why_says_what_is_hidden_and_for_what_reason(filled: Path) -> None:
 @pytest.mark.parametrize(
     ("mark", "why"), [("private: true", access.PRIVATE), ("scope: agent:claude", access.OTHER_SCOPE)]
 )  # fmt: skip
-def test_what_was_hidden_by_hand_is_hidden_before_the_index_knows(
-    vault: Vault, mark: str, why: str
-) -> None:
+def test_what_a_person_hides_is_hidden_at_once(vault: Vault, mark: str, why: str) -> None:
     opened, folder = vault, Path(vault.path)
     memory = opened.write("zebra pasture", category="knowledge")["path"]
     (folder / "Zoo.md").write_text("zebra in the zoo\n")
@@ -368,9 +364,7 @@ OPENING, END = (
 @example("---\n", "? private # c\n: true", "\n---\n", False)
 @example("---\n", "a: &k private\n*k : true", "\n---\n", False)
 @given(OPENING, LINES.map("\n".join), END, st.booleans())
-def test_marks_are_read_from_a_text_as_by_its_parser(
-    opening: str, lines: str, end: str, memory: bool
-) -> None:
+def test_marks_are_read_as_by_its_parser(opening: str, lines: str, end: str, memory: bool) -> None:
     text, cursor = f"{opening}{lines}{end}body\n", access.viewer("cursor")
     readings = [
         pages.read(style, text.removeprefix("\ufeff")).properties for style in ("", "outline")

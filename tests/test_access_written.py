@@ -17,7 +17,7 @@ from vaultmem_chat import memory_context
 __all__ = ["vault"]  # fixtures
 
 
-def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
+def test_words_with_an_assistants_name_as_source_are_told_with_its_name(
     vault: Vault,
 ) -> None:
     box = Toolbox(plain=True)
@@ -56,7 +56,7 @@ def chat_about(vault: Vault, question: str) -> str:
     return memory_context.context_for(vault, "c1", question, [], limits).text
 
 
-def test_what_an_assistant_edits_is_in_its_words_and_nothing_that_was_approved(
+def test_what_an_assistant_edits_is_in_its_words_and_not_approved(
     vault: Vault,
 ) -> None:
     mine = vault.write("The gate code is blue")
@@ -195,9 +195,7 @@ def test_a_key_that_the_person_wrote_goes_nowhere_unasked(vault: Vault) -> None:
     assert key not in chat
 
 
-def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
-    vault: Vault, tmp_path: Path
-) -> None:
+def test_a_line_of_a_hidden_note_is_one_of_no_note(vault: Vault, tmp_path: Path) -> None:
     """By its path or its title: what is pending there is for the person only."""
     due = "- [ ] count pebbles \N{CALENDAR} 2020-01-01\n"
     notes = {"Diary": "---\nprivate: yes\n---\n", "Codex": "---\nscope: agent:codex\n---\n"}
@@ -239,7 +237,7 @@ def test_an_empty_name_of_an_assistant_is_not_the_person(vault: Vault) -> None:
         assert "--by is empty" in refused.err
 
 
-def test_an_assistant_has_one_name_in_lists_searches_history_approvals_and_undo(
+def test_an_assistant_has_one_name_in_lists_history_approvals_and_undo(
     vault: Vault,
 ) -> None:
     """Claude Code calls itself claude-code, and `connect` calls it claude."""
@@ -277,8 +275,6 @@ def test_assistants_do_not_see_private_memories(vault: Vault) -> None:
         ("remember the milk", "remember the milk"), ("Remember:", "Remember:"),
     ],
 )  # fmt: skip
-def test_a_memory_begins_with_what_is_to_be_remembered(
-    vault: Vault, written: str, content: str
-) -> None:
+def test_a_memory_begins_with_what_it_is_about(vault: Vault, written: str, content: str) -> None:
     assert vault.write(written)["content"] == content
     assert vault.write(written)["created"] is False

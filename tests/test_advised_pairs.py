@@ -88,9 +88,7 @@ def test_a_proposed_merge_keeps_every_word(
     assert tree(vault) == before
 
 
-def test_what_cannot_be_followed_any_more_is_not_counted(
-    vault: Path, alike: tuple[str, str], opened: Vault
-) -> None:
+def test_outdated_advice_is_not_counted(vault: Path, alike: tuple[str, str], opened: Vault) -> None:
 
     def count() -> int:
         opened.sync()

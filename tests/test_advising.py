@@ -68,9 +68,7 @@ def test_a_question_tells_texts_as_data_under_short_ids() -> None:
         ("people", []),
     ],
 )
-def test_answers_are_read_in_whatever_shape(
-    answer: object, found: list[tuple[int, str, str]]
-) -> None:
+def test_answers_are_read_in_any_shape(answer: object, found: list[tuple[int, str, str]]) -> None:
     doubts, answered = [TEXT, TEXT, PAIR], {place: rest for place, *rest in found}
     expected = [
         {"id": one.id, "memories": one.memories, **dict(zip(("choice", "reason"), answered.get(at, ("", "")), strict=True))}
@@ -89,9 +87,7 @@ def test_any_answer_of_a_model_is_read_without_failing(answer: object, doubts: l
         assert "\n" not in str(one["reason"])
 
 
-def test_a_category_is_proposed_and_a_person_decides(
-    vault: Path, model: ScriptedLlm, opened: Vault
-) -> None:
+def test_a_person_decides_on_a_category(vault: Path, model: ScriptedLlm, opened: Vault) -> None:
     odd = opened.write(ODD)
     model.otherwise = advice("people", reason="it is a name [[x]]\nof a kind")
     report = opened.dream(3)
@@ -184,9 +180,7 @@ def test_writers_do_not_wait_for_the_model(vault: Path, model: ScriptedLlm, open
     assert len(written) == 1
 
 
-def test_dream_and_review_print_the_model_s_reason_and_remark(
-    vault: Path, model: ScriptedLlm, opened: Vault
-) -> None:
+def test_dream_and_review_print_its_reason(vault: Path, model: ScriptedLlm, opened: Vault) -> None:
     opened.write(ODD)
     model.otherwise = advice("people", reason="sounds like one")
     words = ("--vault", str(vault))

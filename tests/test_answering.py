@@ -120,9 +120,7 @@ def test_a_snooze_ends_at_the_day_or_time_given(bench: Open, given: str | None, 
         ("3/4", '"3/4" may be 2027-03-04 or 2027-04-03'),
     ],
 )  # fmt: skip
-def test_a_snooze_until_a_past_invalid_or_ambiguous_day_is_refused(
-    bench: Open, given: str, says: str
-) -> None:
+def test_a_snooze_until_no_future_day_is_refused(bench: Open, given: str, says: str) -> None:
     on = bench()
     with pytest.raises(UsageError, match=says):
         on.answer(on.id("call Anne"), SNOOZED, until=given)
@@ -190,7 +188,7 @@ def test_an_assistant_answers_and_does_not_approve(bench: Open, write: Write) ->
     assert "pay the fee" in on.words()
 
 
-def test_what_is_ticked_and_put_off_on_the_page_is_in_the_history_and_comes_back_from_it(
+def test_answers_on_the_page_are_in_the_history_and_come_back_from_it(
     bench: Open,
 ) -> None:
     on = bench()
@@ -237,9 +235,7 @@ def test_the_answer_is_kept_where_the_note_cannot_be_written(
     ) == [call]
 
 
-def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(
-    bench: Open, write: Write
-) -> None:
+def test_an_assistant_drops_nothing_to_reach_what_it_may_answer(bench: Open, write: Write) -> None:
     write("Clippings/Offer.md", "---\nremind: 2026-11-20\nrepeat: every day\n---\npay the fee\n")
     on = bench()
     with pytest.raises(UsageError, match="only you can approve"):

@@ -211,7 +211,7 @@ def test_the_30th_of_each_month_is_the_last_day_of_a_shorter_one(bench: Open) ->
         on.later()
 
 
-def test_a_reminder_that_another_machine_moved_on_at_the_same_time_is_listed_once(
+def test_a_reminder_that_two_machines_move_on_at_once_is_listed_once(
     bench: Open,
 ) -> None:
     on = bench()

@@ -124,7 +124,7 @@ def test_deleting_archives_and_undo_brings_back(files: MemoryFiles) -> None:
     assert files.view("/memories/work/a.md").endswith("1\tone")
 
 
-def test_a_persons_memory_keeps_its_properties_and_is_no_longer_theirs_alone(
+def test_a_persons_memory_keeps_its_properties_but_is_shared(
     files: MemoryFiles,
 ) -> None:
     file = folder_of(files) / "people" / "Bob.md"
@@ -156,9 +156,7 @@ def test_what_a_person_approved_is_not_edited_under_their_word(vault: Path) -> N
     "name", ["pending.md", "archive/a.md", "entries/a.md", ".obsidian/app.json", ".hidden.md", "EXPECTATIONS.MD", "Entries/a.md",
              "work/node_modules/a.md", "pending.sync-conflict-20261121-101500-ABCDEFG.md"]
 )  # fmt: skip
-def test_what_is_vaultmems_own_is_neither_seen_nor_made_in_any_spelling(
-    files: MemoryFiles, name: str
-) -> None:
+def test_vaultmems_own_files_are_neither_seen_nor_made(files: MemoryFiles, name: str) -> None:
     with pytest.raises(VaultmemError, match="reserved"):
         files.create(f"/memories/{name}", "x")
     with pytest.raises(VaultmemError, match="does not exist"):
@@ -254,9 +252,7 @@ def test_what_has_become_private_is_gone_at_once(files: MemoryFiles) -> None:
 @pytest.mark.parametrize(
     "name", ["a:b?.md", "CON.md", "nul.txt", 'say "hi".md', "ends .md", "com1", "<x>|*.md"]
 )
-def test_a_name_that_some_system_has_not_is_another_one_on_the_disk(
-    files: MemoryFiles, name: str
-) -> None:
+def test_a_name_that_some_system_forbids_is_replaced(files: MemoryFiles, name: str) -> None:
     path = f"/memories/people/{name}"
     files.create(path, "one\n")
     assert "one" in files.view(path)

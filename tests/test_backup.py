@@ -124,9 +124,7 @@ def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Pa
     assert len(history_of(lived)) == 2
 
 
-def test_a_manifest_of_other_values_is_no_backup_and_a_pipe_holds_nobody_up(
-    lived: Path, tmp_path: Path
-) -> None:
+def test_an_odd_manifest_is_no_backup_and_a_pipe_stops_nobody(lived: Path, tmp_path: Path) -> None:
     manifest = back_up(lived, tmp_path / "saved") / backup.MANIFEST
     text, saved = manifest.read_text(), str(manifest.parent)
     for key, value in (

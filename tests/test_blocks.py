@@ -97,7 +97,7 @@ def test_sizes(pieces: list[Piece]) -> None:
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.lists(st.integers(1, 1600), max_size=4)), max_size=6)
 )
-def test_no_block_ends_on_a_heading_whose_text_is_in_the_next(
+def test_no_block_ends_on_the_heading_of_the_next(
     sections: list[tuple[int, list[int]]],
 ) -> None:
     pieces: list[Piece] = []

@@ -93,9 +93,7 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
     assert ran("search", "--keyword", "--semantic", "x", *where).code == 2
 
 
-def test_what_was_just_written_comes_before_what_resembles_it(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_just_written_comes_first(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     """Although only it has no vector yet; also if a search has no time to embed it."""
     monkeypatch.setattr(model_vectors, "AT_ONCE", 0)
     for name in ("brovix", "calumet", "dorvane", "estrilo", "fandrel", "gwimbo"):
@@ -112,9 +110,7 @@ def test_what_was_just_written_comes_before_what_resembles_it(
     assert [one["title"] for one in told] == [first.title]
 
 
-def test_with_an_agent_every_door_searches_by_meaning_soon(
-    projects: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_gives_every_door_meaning(projects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "default")
 
     def paths(**more: object) -> set[str]:

@@ -51,9 +51,7 @@ def test_only_damage_to_the_file_is_reported_as_damage(catalog: Catalog) -> None
 @pytest.mark.parametrize(
     ("whole", "damaged"), [(b"excluded", b"eycluded"), (b"TEXT NOT NULL", b"TEXT NOT NUL\xcc")]
 )
-def test_a_flipped_bit_in_the_tables_is_damage(
-    catalog: Catalog, whole: bytes, damaged: bytes
-) -> None:
+def test_a_flipped_bit_in_a_table_is_damage(catalog: Catalog, whole: bytes, damaged: bytes) -> None:
     """Not a mistake in a statement: SQLite says that there is no such column, or quotes bytes that are no text."""
     catalog.close()
     path = Path(catalog.path)
@@ -212,9 +210,7 @@ def test_filters(opened: Vault, wanted: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("sign", ["before", "after", "from", "to"])
 @pytest.mark.parametrize("day", ["2024-02-29", "2024-02", "2024", "0000-01-01"])
-def test_notes_without_a_day_count_by_the_local_day_of_their_files(
-    opened: Vault, sign: str, day: str
-) -> None:
+def test_notes_without_a_day_have_that_of_their_file(opened: Vault, sign: str, day: str) -> None:
     written = {"before": "<", "after": ">", "from": ">=", "to": "<="}[sign]
     span = day_range(day)
     assert span

@@ -196,9 +196,7 @@ def test_contents_pass_for_nothing_else(content: str, expected: str) -> None:
     st.lists(st.tuples(st.sampled_from(["memory", "user", "assistant"]), st.text()), max_size=5),
     st.text(),
 )
-def test_no_content_ends_the_block_or_begins_an_entry(
-    memories: list[tuple[str, str]], summary: str
-) -> None:
+def test_no_content_ends_a_block_or_entry(memories: list[tuple[str, str]], summary: str) -> None:
     told = compose(summary, memories, [])
     if not told.text:
         return
@@ -243,9 +241,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.lists(st.sampled_from(["\n", "\r", "\r\n"]), min_size=1), st.data())
-def test_any_cut_of_the_bytes_reads_the_same(
-    lines: list[str], ends: list[str], data: st.DataObject
-) -> None:
+def test_any_cut_reads_the_same(lines: list[str], ends: list[str], data: st.DataObject) -> None:
     told = "".join(line + ends[number % len(ends)] for number, line in enumerate(lines)).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(told)), max_size=8)))
     pieces = [told[a:b] for a, b in zip([0, *cuts], [*cuts, len(told)], strict=True)]

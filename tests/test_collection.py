@@ -40,9 +40,7 @@ def test_a_memory_is_what_its_file_says(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("name", ["Ann's tea", "of logseq"])
-def test_what_git_could_not_merge_is_no_memory_until_somebody_has(
-    folder: Folder, name: str
-) -> None:
+def test_what_git_could_not_merge_is_no_memory_until_merged(folder: Folder, name: str) -> None:
     """Otherwise it would be one without its id, and assistants would be shown its conflict marks and properties."""
     place = f"vaultmem/people/{name}.md"
     folder.memory(place, ONE, TEA, category="people", tags=["tea"])
@@ -110,9 +108,7 @@ def test_an_id_to_be_assigned_is_not_one_in_use(folder: Folder) -> None:
     assert ids == folder.ids()  # and it keeps it
 
 
-def test_only_memories_are_compared_as_copies(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_memories_are_compared(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversation may have thousands of entries, and gets new ones all the time."""
     compared: list[str] = []
     monkeypatch.setattr(
@@ -188,9 +184,7 @@ def test_links_are_not_followed(folder: Folder, tmp_path: Path) -> None:
     assert folder.known.blobs() == {}
 
 
-def test_what_may_not_be_listed_is_not_gone(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_listed_is_there(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.memory("vaultmem/people/Tea.md", ONE)
     folder.memory("vaultmem/skills/Coffee.md", TWO)
     assert len(folder.live()) == 2
@@ -210,9 +204,7 @@ def test_what_may_not_be_listed_is_not_gone(
     assert folder.known.troubles() == []
 
 
-def test_a_file_that_may_not_be_read_stays_in_the_list(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_file_stays_listed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.memory("vaultmem/people/Tea.md", ONE)
     assert len(folder.live()) == 1
     before = dict(folder.known.blobs())
@@ -270,9 +262,7 @@ def test_the_path_of_a_folder_stands_for_all_below_it(folder: Folder) -> None:
     assert len(folder.known.live()) == 1
 
 
-def test_a_second_write_in_the_same_tick_is_seen(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_in_the_same_tick_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder.root / "vaultmem/inbox/Quick.md"
     path.parent.mkdir()
     path.write_bytes(b"one")

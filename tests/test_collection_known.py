@@ -53,9 +53,7 @@ def test_a_damaged_cache_is_made_anew(
     assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
 
 
-def test_of_a_change_only_the_file_is_written(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_writes_only_its_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(40):
         folder.memory(f"vaultmem/people/Tea {number}.md", f"{number:03}{ONE[3:]}")
     folder.live()

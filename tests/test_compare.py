@@ -46,9 +46,7 @@ def test_too_much_that_is_gone_at_once_is_not_believed(
 
 
 @pytest.mark.parametrize("how", ["renamed over it", "written into it"])
-def test_a_file_replaced_by_another_of_the_same_size_and_time_differs(
-    vault: Path, tmp_path: Path, how: str
-) -> None:
+def test_one_of_the_same_size_and_time_differs(vault: Path, tmp_path: Path, how: str) -> None:
     note = vault / "Note.md"
     note.write_text("apple")
     os.utime(note, (1e9, 1e9))  # long ago, so freshness is no reason to read it
@@ -71,7 +69,7 @@ def test_a_file_replaced_by_another_of_the_same_size_and_time_differs(
         assert synced(vault).changed == 1
 
 
-def test_a_large_folder_whose_new_place_was_read_before_its_old_one_is_not_lost(
+def test_a_large_folder_whose_new_place_was_read_first_is_not_lost(
     vault: Path,
 ) -> None:
     for at in range(30):

@@ -23,9 +23,7 @@ def completes(shell: str, *words: str) -> list[str]:
     return completion.answer((shell, *words)).splitlines()
 
 
-def test_what_a_shell_completes(
-    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_completed(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_VAULT", str(vault))
     synced(vault)
     shown = [name for name, one in commands().items() if not one.upkeep]
@@ -66,9 +64,7 @@ SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_words_are_completed_where_they_are_typed(
-    vault: Path, tmp_path: Path, shell: str
-) -> None:
+def test_words_are_completed_where_they_are_typed(vault: Path, tmp_path: Path, shell: str) -> None:
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not here")
     assert on(vault, "write", "Anne likes (green) tea").code == 0

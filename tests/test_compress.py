@@ -178,9 +178,7 @@ def tree(vault: Path) -> dict[str, str]:
     }
 
 
-def test_compressing_is_one_entry_of_the_history_and_can_be_undone(
-    vault: Path, opened: Vault
-) -> None:
+def test_compressing_is_one_entry_of_the_history_to_undo(vault: Path, opened: Vault) -> None:
     remember(vault, 0, 1, 2)
     before = tree(vault)
     trial = opened.compress(dry_run=True)
@@ -197,9 +195,7 @@ def test_compressing_is_one_entry_of_the_history_and_can_be_undone(
     assert opened.compress()["changes"] == [], "what was undone is not done again"
 
 
-def test_a_kill_in_the_middle_is_made_good(
-    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_is_made_good(vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(vault, 0, 1, 2)
     with monkeypatch.context() as patch:
         edits: list[str] = []
@@ -221,9 +217,7 @@ def test_a_kill_in_the_middle_is_made_good(
     assert sum("compressed: true" in said for said in tree(vault).values()) == 2
 
 
-def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
-    vault: Path, opened: Vault
-) -> None:
+def test_what_is_compressed_is_found_only_on_request(vault: Path, opened: Vault) -> None:
     remember(vault, 0, 1, 2)
     synced(vault)
     opened.compress()

@@ -58,9 +58,7 @@ def test_a_vault_cannot_set_what_could_harm(vault: Path, theirs: Path, key: str)
 
 
 @each_case("key", [key for key, setting in config.SETTINGS.items() if not setting.harmless])
-def test_what_a_vault_may_not_set_is_told_whatever_it_says(
-    vault: Path, theirs: Path, key: str
-) -> None:
+def test_what_a_vault_may_not_set_is_always_told(vault: Path, theirs: Path, key: str) -> None:
     """A vault may come from anywhere and could otherwise choose who reads along."""
     theirs.write_text(f"{key}: '{config.SETTINGS[key].default}'\n")
     (warning,) = config.load(str(vault)).warnings
@@ -133,9 +131,7 @@ RIGHT = {
 
 
 @each_case("text, line", [("- a", 1), ("# mine\nx", 2), ("a: b: c", 1), ("a: 1\na: 1", 2)])
-def test_a_file_without_settings_is_refused_with_its_line(
-    vault: Path, own: Path, text: str, line: int
-) -> None:
+def test_a_file_of_no_settings_is_refused(vault: Path, own: Path, text: str, line: int) -> None:
     own.write_text(f"{text}\n")
     with pytest.raises(ConfigError, match=rf"config\.yaml, line {line}: \w"):
         config.load(str(vault))

@@ -45,9 +45,7 @@ def test_the_command_that_is_installed_runs(home: Path, vault: Path, name: str) 
     assert ended.data
 
 
-def test_folders_that_variables_name(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_in_variables(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "copilot": "COPILOT_HOME"}
     for name, variable in named.items():
         monkeypatch.setenv(variable, str(tmp_path / name))
@@ -83,9 +81,7 @@ BEFORE = [
 
 @each_case("name", ["claude", "copilot", "cursor"])  # one of each form
 @each_case("before", BEFORE)
-def test_disconnecting_restores_every_byte(
-    home: Path, vault: Path, name: str, before: str | None
-) -> None:
+def test_disconnecting_undoes_all(home: Path, vault: Path, name: str, before: str | None) -> None:
     file = home / FILES[name]
     file.unlink(missing_ok=True)
     if before is not None:

@@ -54,9 +54,7 @@ def test_every_file_system_takes_the_folder_of_any_id(conversation: str) -> None
 
 
 @given(TEXT, TEXT)
-def test_ids_that_differ_have_folders_that_differ_without_regard_to_case(
-    one: str, other: str
-) -> None:
+def test_each_id_has_its_own_folder_without_regard_to_case(one: str, other: str) -> None:
     if one != other:
         assert folder_of(one).lower() != folder_of(other).lower()
 
@@ -115,9 +113,7 @@ def test_what_is_put_away_stays_there_and_other_notes_are_no_entries() -> None:
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 
 
-def test_turns_facts_and_summaries_are_notes_in_the_folders_of_the_seeds(
-    vault: Path, opened: Vault
-) -> None:
+def test_entries_are_notes_in_the_folders_of_the_seeds(vault: Path, opened: Vault) -> None:
     at = {"created_at": "2026-11-22T10:00:00.250Z"}
     done = opened.converse(
         "work",
@@ -148,9 +144,7 @@ def test_turns_facts_and_summaries_are_notes_in_the_folders_of_the_seeds(
     assert opened.memories() == []
 
 
-def test_a_summary_is_replaced_where_it_is_and_its_old_words_are_in_the_history(
-    vault: Path, opened: Vault
-) -> None:
+def test_a_new_summary_leaves_the_old_one_in_the_history(vault: Path, opened: Vault) -> None:
     opened.converse("c", new=[final("the old words", properties={"input_tokens": 5})])
     done = opened.converse("c", new=[final("the new words", properties={"input_tokens": 9})])
     assert len(done["written"]) == 1
@@ -163,9 +157,7 @@ def test_a_summary_is_replaced_where_it_is_and_its_old_words_are_in_the_history(
     assert opened.entries("c")[0]["content"] == "the old words"
 
 
-def test_putting_away_moves_a_file_and_says_by_whom_and_for_what(
-    vault: Path, opened: Vault
-) -> None:
+def test_putting_away_moves_a_file_and_says_why_and_who(vault: Path, opened: Vault) -> None:
     opened.converse("d", new=[said("d1")])
     both = opened.converse("d", retire=[{"id": "d1"}], mark=[{"id": "d1", "properties": {"compressed": True}}])  # fmt: skip
     assert (both["retired"], both["marked"], both["skipped"]) == (["d1"], [], [])
@@ -301,9 +293,7 @@ def test_no_words_can_become_properties(shared: tuple[str, Vault], content: str)
     assert one["properties"].keys() <= {"id", "phase", "category", "scope", "decay_policy", "conversation_id", "role", "created_at", "updated_at", "title"}  # fmt: skip
 
 
-def test_secrets_are_taken_out_a_book_is_cut_and_empty_words_are_skipped(
-    vault: Path, opened: Vault
-) -> None:
+def test_secrets_are_cut_out_books_cut_empty_words_skipped(vault: Path, opened: Vault) -> None:
     done = opened.converse("c", new=[said("u1", f"my key is {KEY}"), said("u2", " \n "), said("u3", "")])  # fmt: skip
     assert done["redacted"] == ["OpenAI key"]
     assert [one[0] for one in done["skipped"]] == ["u2", "u3"]

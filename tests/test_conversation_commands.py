@@ -77,9 +77,7 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
         (["conversations", "show", "x", "-n", "0"], b"", "--limit"),
     ],
 )
-def test_invalid_input_is_refused_in_one_line(
-    here: Path, words: list[str], stdin: bytes, says: str
-) -> None:
+def test_invalid_input_is_one_line(here: Path, words: list[str], stdin: bytes, says: str) -> None:
     ended = text(*words, stdin=stdin)
     assert ended.code in (1, 2)
     assert says in one_line(ended)

@@ -86,7 +86,7 @@ def test_each_read_makes_it_last_longer() -> None:
     assert model.retrievability(NOW, [], NOW) == 1.0
 
 
-def test_without_the_package_it_fades_as_a_reinforceable_one(
+def test_without_the_package_it_fades_as_reinforceable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(model, "has_fsrs", lambda: False)

@@ -167,9 +167,7 @@ def test_damage_after_preparing_is_an_error_of_one_line(default: Model, tmp_path
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_of_ones_own_works_where_it_lies(
-    default: Model, embedder: Embedder, own: Model
-) -> None:
+def test_ones_own_folder_works_where_it_is(default: Model, embedder: Embedder, own: Model) -> None:
     assert (Path(own.folder).name, own.dimensions, own.pooling) == ("mine", 384, "mean")
     assert own.sha256 == default.sha256
     assert own.key != default.key
@@ -234,9 +232,7 @@ def test_a_named_model_is_downloaded_once(
     assert resolve_model("sentence-transformers/all-MiniLM-L6-v2", str(tmp_path)) == model
 
 
-def test_a_download_that_fails_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_download_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from fastembed.common.model_management import ModelManagement
 
     def download(*_: object, **__: object) -> Path:

@@ -177,9 +177,7 @@ def impatient(queue: EmbeddingQueue, monkeypatch: pytest.MonkeyPatch) -> Embeddi
     return queue
 
 
-def test_a_model_that_a_later_search_loads_is_unloaded(
-    impatient: EmbeddingQueue, model: Model
-) -> None:
+def test_a_model_loaded_by_a_search_is_unloaded(impatient: EmbeddingQueue, model: Model) -> None:
     impatient.start()
     assert impatient.wait(PATIENCE)
     for _ in range(2):

@@ -219,9 +219,7 @@ def embedder(
     return ServiceEmbedder(wanted, str(folder), Patience(2, sleep=lambda _: None), clock or Clock())
 
 
-def test_what_is_too_long_is_halved_until_it_fits(
-    service: ScriptedEmbeddings, tmp_path: Path
-) -> None:
+def test_long_texts_are_halved_until_they_fit(service: ScriptedEmbeddings, tmp_path: Path) -> None:
     service.longest = 500
     made = embedder(service, tmp_path)
     rows = made.embed(["short", "long " * 10_000, "", "other"])
@@ -231,9 +229,7 @@ def test_what_is_too_long_is_halved_until_it_fits(
     assert max(map(len, service.texts)) <= LONGEST
 
 
-def test_who_has_failed_is_asked_again_after_a_while(
-    service: ScriptedEmbeddings, tmp_path: Path
-) -> None:
+def test_after_a_failure_it_is_asked_again(service: ScriptedEmbeddings, tmp_path: Path) -> None:
     clock = Clock()
     made = embedder(service, tmp_path, clock)
     service.fails = 500, {}

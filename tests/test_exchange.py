@@ -352,9 +352,7 @@ def test_a_file_without_an_end_or_too_large_is_refused(
     assert "more than 1 GB" in one_line(on(vault, "import", "-", stdin=b"{}\n" * 4))
 
 
-def test_a_full_disk_is_no_file_that_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_no_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vault, lines = made(tmp_path / "v"), tmp_path / "lines"
     lines.write_bytes(b"{}\n")
     monkeypatch.setattr(os, "fdopen", lambda *_: (tmp_path / "full").open("wb"))

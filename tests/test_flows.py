@@ -84,9 +84,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("title", ["\nA search", "\nFrom a saved note", "\nFrom `write`"])
-def test_a_diagram_leaves_no_module_out_between_two(
-    calls: set[tuple[str, str]], title: str
-) -> None:
+def test_a_diagram_leaves_out_no_module_between(calls: set[tuple[str, str]], title: str) -> None:
     seen = {module for pair in calls for module in pair}
     arrows = [step for step in steps(title) if is_module(step[0]) and is_module(step[2])]
     assert len(arrows) > 4

@@ -89,9 +89,7 @@ def named(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Vault:
         ("Where does Mara's desk stand?", "Mara's desk stands at the window"),
     ],
 )  # fmt: skip
-def test_the_persons_own_name_is_a_word_for_the_person(
-    named: Vault, question: str, answer: str
-) -> None:
+def test_the_persons_own_name_is_the_person(named: Vault, question: str, answer: str) -> None:
     (step,) = [
         one
         for one in named.recall(question, notes=False, explain=True)["explain"]
@@ -122,7 +120,7 @@ turns = st.builds(
 
 
 @given(st.lists(turns, max_size=12))
-def test_blocks_of_a_session_sit_side_by_side_in_the_order_of_the_conversation(
+def test_blocks_of_a_session_sit_in_the_order_of_the_conversation(
     made: list[Turn],
 ) -> None:
     numbered = [turn._replace(note=note) for note, turn in enumerate(made, 7)]
@@ -137,7 +135,7 @@ def test_blocks_of_a_session_sit_side_by_side_in_the_order_of_the_conversation(
     assert seats.of(3 << ORD_BITS) == 3 << ORD_BITS  # no turn
 
 
-def test_a_short_answer_is_found_by_the_question_before_it_and_by_the_name_of_who_speaks(
+def test_a_short_answer_is_found_by_its_question_and_its_speaker(
     tmp_path: Path,
 ) -> None:
     vault = Vault(str(tmp_path))

@@ -111,9 +111,7 @@ def test_a_broken_line_is_named_and_the_rest_is_taken(tmp_path: Path) -> None:
     )
 
 
-def test_bytes_that_are_no_text_and_a_line_without_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_binary_data_and_an_endless_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vaultmem.exchange.lines.LONGEST", 1_000)
     vault = made(tmp_path / "v")
     huge = b'{"content": "' + b"x" * 300_000 + b'"}\n'
@@ -266,7 +264,7 @@ def versions(tmp_path: Path) -> tuple[Path, str, str]:
     return vault, json.dumps(old), json.dumps(new)
 
 
-def test_on_a_conflict_the_file_is_kept_or_the_newer_is_taken_or_both_are_there(
+def test_on_a_conflict_the_file_the_newer_or_both_remain(
     tmp_path: Path,
 ) -> None:
     vault, old, new = versions(tmp_path)

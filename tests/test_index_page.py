@@ -108,9 +108,7 @@ def test_views_are_written_once_and_are_the_persons_then(vault: Path, ask: Ask) 
     assert not (vault / VIEWS[1]).exists()
 
 
-def test_in_a_graph_of_logseq_it_is_an_outline_and_a_page_of_queries(
-    vault: Path, write: Write, ask: Ask
-) -> None:
+def test_a_graph_has_an_outline_and_a_page_of_queries(vault: Path, write: Write, ask: Ask) -> None:
     shutil.rmtree(vault / ".obsidian")
     write("logseq/config.edn", "{}")
     remember(ask, "Anne lives in Porto")

@@ -118,9 +118,7 @@ def test_whatever_a_person_did_with_it_meanwhile(
     assert memories(vault) == before
 
 
-def test_what_is_new_in_a_known_file_comes_in_alone(
-    vault: Path, opened: Vault, other: Path
-) -> None:
+def test_of_a_known_file_only_what_is_new_comes_in(vault: Path, opened: Vault, other: Path) -> None:
     opened.ingest("obsidian", str(other))
     before = memories(vault)
     more = (
@@ -156,9 +154,7 @@ def test_killed_in_the_middle_and_run_again_it_came_in_once(
     assert _shape(vault) == _shape(tmp_path / "whole")
 
 
-def test_interrupted_it_goes_on_from_there(
-    vault: Path, other: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_stop_it_goes_on(vault: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "_MOST_ITEMS", 2)
     monkeypatch.setattr("vaultmem.output.Bar.advance", _interrupt)
     ended = command(vault, "--source", "obsidian", "--path", str(other), "--format", "text")
@@ -256,9 +252,7 @@ MINUTES = (
 
 
 @pytest.mark.parametrize("first", ["stdin", "file"])
-def test_a_text_is_the_same_from_stdin_and_from_a_file(
-    vault: Path, tmp_path: Path, first: str
-) -> None:
+def test_a_text_is_the_same_from_stdin_or_a_file(vault: Path, tmp_path: Path, first: str) -> None:
     file = tmp_path / "minutes.txt"
     file.write_text(MINUTES)
 

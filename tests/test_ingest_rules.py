@@ -42,9 +42,7 @@ def test_the_machinery_of_an_editor_stays_there(vault: Path, opened: Vault, tmp_
     assert code in content
 
 
-def test_code_that_an_editor_would_run_is_shown_only(
-    vault: Path, opened: Vault, tmp_path: Path
-) -> None:
+def test_code_for_an_editor_is_shown_only(vault: Path, opened: Vault, tmp_path: Path) -> None:
     text = (
         "Anne repairs bicycles `$= dv.current()` `= this.x` `==` <% tp.system.prompt() %> {{video https://a.example}}.\n"
         "```dataviewjs\ndv.span(1)\n```\n> ~~~ JS-engine\n> x\n> ~~~\n- 1. ```tasks {a}\n  due\n  ```\n"
@@ -113,9 +111,7 @@ def test_filler_becomes_no_memory(opened: Vault, text: str) -> None:
     assert (part["result"], part["reason"]) == ("skipped", "it has nothing to remember")
 
 
-def test_filler_inside_a_text_is_left_out_and_names_nothing(
-    vault: Path, opened: Vault, tmp_path: Path
-) -> None:
+def test_filler_is_left_out_and_names_nothing(vault: Path, opened: Vault, tmp_path: Path) -> None:
     said = "Anne moved to Porto in May.\n\n```\nok\n```\n\nno: she kept the flat, ok?"
     chat = f"lol\n\nHey, thanks a lot!! 😊\n{said}\nhahaha\n- Thank you 哈哈\n"
     opened.ingest_text(chat)
@@ -187,9 +183,7 @@ def test_what_is_left_is_said(vault: Path, tmp_path: Path) -> None:
 # --- secrets beside the text
 
 
-def test_every_secret_is_counted_wherever_it_stands(
-    vault: Path, opened: Vault, tmp_path: Path
-) -> None:
+def test_each_secret_is_counted_anywhere(vault: Path, opened: Vault, tmp_path: Path) -> None:
     properties = f"aliases: [{GITHUB}a, Build]\ntags: [{GITHUB}b, ci]\nwifi password: Tr0mbone-77\nup: '[[{GITHUB}c]]'"
     other = fill(tmp_path / "other", {f"{GITHUB}.md": f"---\n{properties}\n---\n{LONG}\n"})
     report = opened.ingest("obsidian", str(other))

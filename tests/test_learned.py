@@ -91,9 +91,7 @@ def test_a_chat_teaches_the_vault_one_tick_later(vault: Path, scripted_llm: Scri
         assert asked(opened) == []
 
 
-def test_an_undo_gives_the_fact_back_and_it_is_asked_again(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_undo_asks_about_the_fact_again(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(opened, "work", LISBON)
     answer(opened, LISBON, "x")
     assert said(opened) == [LISBON]

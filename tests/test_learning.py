@@ -144,16 +144,14 @@ def test_a_model_decides(opened: Vault, strategy: str, monkeypatch: pytest.Monke
     "answer",
     [LlmError("timeout"), None, {"decisions": [{"id": 77, "event": "DELETE"}]}, {"decisions": [{"id": -1, "event": "UPDATE", "text": "x"}]}, [[[]]]],
 )  # fmt: skip
-def test_whatever_comes_back_no_new_fact_is_lost_and_no_old_one(
-    opened: Vault, answer: object
-) -> None:
+def test_whatever_comes_back_no_fact_is_lost(opened: Vault, answer: object) -> None:
     learned = decided(opened, answer, ["User has a cat"])
     assert learned.added == ["User has a cat"]
     assert sorted(facts(opened)) == ["User has a cat", "User likes tea", "User lives in Lisbon"]
     assert learned.trouble == ("timeout" if isinstance(answer, LlmError) else "")
 
 
-def test_a_conversation_learns_nothing_of_another_and_overwrites_nothing_of_it(
+def test_a_conversation_neither_learns_of_another_nor_changes_it(
     opened: Vault,
 ) -> None:
     write_down(opened, Source("other", AT), ["User lives in Lisbon"])
@@ -319,9 +317,7 @@ def test_what_was_forgotten_is_not_told_on_when_the_next_turn_is_learned(opened:
     assert "boats" not in final["content"]
 
 
-def test_old_turns_and_facts_are_put_away_above_the_limit(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_oldest_go_above_the_limit(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_CONVERSATIONS_MAX_ENTRIES", "6")
     monkeypatch.setenv("VAULTMEM_CONVERSATIONS_SUMMARIES", "off")
     with Vault(opened.path) as vault:

@@ -29,9 +29,7 @@ def begun(name: str, at: float) -> Run:
     return Run(name, at, None, at, False, CUT_SHORT)
 
 
-def test_only_a_file_that_others_changed_is_checked(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_changed_file_is_checked(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     connects: list[str] = []
     connect = sqlite3.connect
 
@@ -104,9 +102,7 @@ DAMAGE: list[Callable[[bytes], bytes] | str] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_replaced_and_remembered(
-    ledger: Ledger, damage: Callable[[bytes], bytes] | str
-) -> None:
+def test_a_damaged_file_is_replaced(ledger: Ledger, damage: Callable[[bytes], bytes] | str) -> None:
     """Also one with values that nobody wrote."""
     data = whole(ledger)
     if isinstance(damage, str):

@@ -164,9 +164,7 @@ LINKS = (
 )
 @example(link="b/x", home="", folders=["a/b/", "c/a/b/", "b/", "a/"])
 @settings(max_examples=examples(300))
-def test_a_link_has_as_many_choices_as_files_it_could_mean_alone(
-    link: str, home: str, folders: list[str]
-) -> None:
+def test_a_link_has_a_choice_per_file_it_may_mean(link: str, home: str, folders: list[str]) -> None:
     door, source = rules(), f"{home}n.md"
     candidates = [f"{folder}x.md" for folder in folders]
     alone = [
@@ -265,9 +263,7 @@ def mentions_in(style: str, name: str, text: str) -> list[str]:
         ("latin", "铁锈", "这是铁锈的颜色", 1), ("latin", "铁锈", "铁锈2", 0),
     ],
 )  # fmt: skip
-def test_a_mention_is_a_whole_word_as_the_editor_has_it(
-    style: str, name: str, text: str, count: int
-) -> None:
+def test_a_mention_is_a_word_of_its_editor(style: str, name: str, text: str, count: int) -> None:
     assert len(mentions_in(style, name, text)) == count
 
 

@@ -174,9 +174,7 @@ NOT_LOADED = (
     "words", [("pending",), ("pending", "--all"), ("hook", "session-start", "--harness", "claude")],
     ids=" ".join,
 )  # fmt: skip
-def test_with_a_listing_a_command_imports_little(
-    vault: Path, write: Write, words: tuple[str, ...]
-) -> None:
+def test_a_listing_saves_many_imports(vault: Path, write: Write, words: tuple[str, ...]) -> None:
     write("Home.md", "- [ ] call Anne 📅 2020-11-22\n")
     synced(vault)
     aged(vault)
@@ -261,7 +259,5 @@ def answer(state: str, ends: str) -> dict[str, Answer]:
         ([due("2026-11-21T15:00")], answer(SNOOZED, "2026-11-22T12:30"), "2026-11-22T12:30"),
     ],
 )
-def test_until_when_nothing_else_waits(
-    dues: list[Due], answers: dict[str, Answer], ends: str
-) -> None:
+def test_until_when_nothing_waits(dues: list[Due], answers: dict[str, Answer], ends: str) -> None:
     assert unchanged_until(dues, answers, "2026-11-22T12:00") == ends

@@ -283,16 +283,12 @@ def test_replies_that_hold_no_answer(
     assert why in failed(make())
 
 
-def test_an_encoding_that_nobody_requested_is_refused(
-    scripted_llm: ScriptedLlm, make: Make
-) -> None:
+def test_an_encoding_not_requested_is_refused(scripted_llm: ScriptedLlm, make: Make) -> None:
     scripted_llm.play(raw(b"\x1f\x8b", Content_Encoding="gzip"))
     assert "encoding" in failed(make())
 
 
-def test_what_a_service_says_cannot_take_over_the_terminal(
-    scripted_llm: ScriptedLlm, make: Make
-) -> None:
+def test_a_service_cannot_take_over_the_terminal(scripted_llm: ScriptedLlm, make: Make) -> None:
     scripted_llm.play(status(400, "bad\x1b[2J\nERROR: all is well\r" + "x" * 5_000))
     said = failed(make())
     assert said.isprintable()

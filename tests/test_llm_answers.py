@@ -72,9 +72,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"])) | st.text('[]{}"
 
 
 @given(st.lists(st.lists(WORDS, min_size=1), min_size=1), st.data())
-def test_of_a_list_that_is_cut_off_the_complete_items_stay(
-    items: list[list[str]], data: st.DataObject
-) -> None:
+def test_of_a_cut_list_the_complete_items_stay(items: list[list[str]], data: st.DataObject) -> None:
     text = json.dumps(items, ensure_ascii=False)
     cut = data.draw(st.integers(1, len(text) - 1))
     try:

@@ -173,9 +173,7 @@ def certificate(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_certificate_that_nobody_knows(
-    certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_certificate(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedLlm(certificate=certificate) as service:
         llm_wire._certificates.cache_clear()
         wire = Wire(service.url.replace("http:", "https:"), Key(SECRET), 5.0)

@@ -50,9 +50,7 @@ def test_without_permission_values_are_unknown(
     assert machine.resident_bytes() is None
 
 
-def test_no_other_file_system_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_no_other_file_system_is_awaited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A slow USB stick may have gigabytes to write."""
     flushed: list[str] = []
     monkeypatch.setattr(os, "sync", lambda: flushed.append("all"))

@@ -118,9 +118,7 @@ def test_rows_may_get_other_numbers_in_the_middle_of_a_search(
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_excluding_notes_equals_naming_all_others(
-    catalog: Catalog, meaning: Meaning, seed: int
-) -> None:
+def test_excluding_equals_naming_all_others(catalog: Catalog, meaning: Meaning, seed: int) -> None:
     rng = random.Random(seed)
     blocks = hashes_of(catalog)
     store(meaning, rng.sample(sorted(set(blocks.values())), 25))

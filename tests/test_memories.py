@@ -177,9 +177,7 @@ def test_reinforcing_is_for_those_that_can_be(opened: Vault) -> None:
     assert said["confidence"] == 1.0
 
 
-def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
-    vault: Path, opened: Vault
-) -> None:
+def test_each_undo_goes_one_change_back_each_redo_forward(vault: Path, opened: Vault) -> None:
     def memories() -> dict[str, bytes]:
         found = files(vault, "vaultmem").items()
         return {path: data for path, data in found if path.startswith("vaultmem/inbox/")}
@@ -204,9 +202,7 @@ def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
         opened.undo(redo=True)
 
 
-def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
-    vault: Path, opened: Vault
-) -> None:
+def test_what_was_removed_by_hand_comes_back_by_its_id(vault: Path, opened: Vault) -> None:
     one, other = opened.write(FACTS[0]), opened.write(FACTS[1])
     opened.delete(other["id"])
     kept = (vault / one["path"]).read_bytes()

@@ -86,9 +86,7 @@ def test_what_is_said_is_kept_learned_and_recalled(
     assert FACT not in str(own[-1].data)
 
 
-def test_options_and_messages_go_on_as_they_are(
-    client: MemoryClient, scripted_llm: ScriptedLlm
-) -> None:
+def test_options_and_messages_pass_as_is(client: MemoryClient, scripted_llm: ScriptedLlm) -> None:
     tools = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     messages = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]}]
@@ -103,9 +101,7 @@ def test_options_and_messages_go_on_as_they_are(
     assert scripted_llm.chats[0].headers["authorization"] == "Bearer k"
 
 
-def test_learning_waits_for_the_thread_that_is_at_it(
-    indexed: Path, scripted_llm: ScriptedLlm
-) -> None:
+def test_learning_waits_for_the_thread_at_it(indexed: Path, scripted_llm: ScriptedLlm) -> None:
     """And counts each turn once, whichever thread learned from it."""
     begun, go_on = threading.Event(), threading.Event()
 

@@ -131,9 +131,7 @@ def test_where_nothing_can_be_shown_nothing_is_kept_for_another_machine_to_tell(
     assert tells.problem is None
 
 
-def test_a_click_opens_the_note_and_of_several_the_page(
-    vault: Path, screen: Screen, heard: Heard
-) -> None:
+def test_a_click_opens_the_note_or_the_page(vault: Path, screen: Screen, heard: Heard) -> None:
     together = Alarm("5 reminders", "a", urgent=True, records=())
     teller(vault, screen).notify(Planned([alarm("a"), together], [], None), heard)
     links = [one[3] for one in screen.shown]

@@ -195,9 +195,7 @@ def test_a_path_is_a_link_where_the_terminal_has_them(indexed: Path) -> None:
     assert "\033" not in piped.out
 
 
-def test_a_long_answer_goes_to_the_pager_and_a_short_one_does_not(
-    indexed: Path, tmp_path: Path
-) -> None:
+def test_only_a_long_answer_goes_to_the_pager(indexed: Path, tmp_path: Path) -> None:
     pager = tmp_path / "pager"
     pager.write_text("#!/bin/sh\necho PAGED; cat\n")
     pager.chmod(0o755)

@@ -178,9 +178,7 @@ def test_what_cannot_be_read_is_not_written(style: str, data: bytes) -> None:
     "content", ["---\nid: x\n---\nso", "---\n---\n", "\ufeffx", "\ufeff---\na: 1\n---\n"]
 )
 @pytest.mark.parametrize("data", [b"", b"text\n", b"\xef\xbb\xbftext\r\n", b"---\nmine: 1\n---\n"])
-def test_a_content_that_looks_like_the_beginning_of_a_file_stays_content(
-    data: bytes, content: str
-) -> None:
+def test_a_content_like_the_beginning_of_a_file_stays_it(data: bytes, content: str) -> None:
     new = pages.edit("frontmatter", data, {}, content)
     page = read("frontmatter", new)
     assert content_hash(page.content) == content_hash(content)

@@ -188,9 +188,7 @@ def test_an_assistant_is_told_what_it_may_see_and_no_question_of_the_persons(
     assert [item["text"] for item in mine] == seen
 
 
-def test_the_page_of_answers_has_no_words_of_a_private_note(
-    vault: Path, opened: Vault, write: Write
-) -> None:
+def test_the_page_has_no_words_of_a_private_note(vault: Path, opened: Vault, write: Write) -> None:
     write("Diary.md", "---\nprivate: true\n---\n- [ ] see the doctor 📅 2026-03-11\n")
     write("Home.md", "- [ ] call the bank 📅 2026-03-11\n")
     opened.sync()

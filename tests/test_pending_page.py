@@ -193,9 +193,7 @@ AFTER = render(FEW[1:], "frontmatter", "mine\n")
         TICKED.replace("- [x] item 00", f"- [ ] item 00 ^{IDS[0]}\n- [x] item 00").encode(),
     ],
 )
-def test_a_damaged_page_is_mended_and_its_ticks_count(
-    machine: Machine, file: Path, damaged: bytes
-) -> None:
+def test_a_damaged_page_is_mended_ticks_count(machine: Machine, file: Path, damaged: bytes) -> None:
     file.write_bytes(damaged)
     assert set(machine.refresh().acks) == {IDS[0]}
     assert file.read_text("utf-8") == AFTER
@@ -217,9 +215,7 @@ def test_a_note_of_a_person_is_never_written_over(machine: Machine, file: Path, 
     assert machine.page.acks(NOW) == {}
 
 
-def test_answers_on_a_page_that_cannot_be_written_are_recorded_once(
-    machine: Machine, file: Path
-) -> None:
+def test_answers_on_a_read_only_page_are_recorded_once(machine: Machine, file: Path) -> None:
     file.write_text(TICKED, "utf-8")
     file.chmod(0o444)
     for number in range(3):

@@ -106,9 +106,7 @@ def assert_kept(before: StandInView, plan: Plan, after: StandInView) -> None:
 
 @settings(max_examples=examples(120))
 @given(vaults(), st.sampled_from([1, 2, 3]))
-def test_dream_loses_nothing_and_a_second_one_changes_nothing(
-    view: StandInView, level: int
-) -> None:
+def test_a_dream_loses_nothing_and_a_second_changes_nothing(view: StandInView, level: int) -> None:
     plan, after = dreamt(level, view)
     assert_kept(view, plan, after)
     again, _ = dreamt(level, after)

@@ -48,9 +48,7 @@ def test_a_replaced_index_is_let_go_at_once(vault: Path, pool: Pool) -> None:
         assert fresh.search(Ask("slate")).results
 
 
-def test_while_it_is_lent_it_stays_open_and_is_let_go_when_it_comes_back(
-    vault: Path, pool: Pool
-) -> None:
+def test_while_it_is_lent_it_stays_open_and_then_is_let_go(vault: Path, pool: Pool) -> None:
     with pool.by_meaning() as lent:
         replace(vault, pool)
         assert lent.search(Ask("slate")).results
@@ -112,9 +110,7 @@ with Vault(vault) as opened:
 
 
 @mounts
-def test_an_unwritable_state_still_answers_from_the_last_index(
-    vault: Path, write: Write, tmp_path: Path
-) -> None:
+def test_an_unwritable_state_still_answers(vault: Path, write: Write, tmp_path: Path) -> None:
     """Tantivy makes a lock file before it reads what is new, and a disk may have become read-only."""
     write("Roof.md", "slate\n")
     (tmp_path / "state").mkdir()

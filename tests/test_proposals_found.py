@@ -169,9 +169,7 @@ def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: 
     assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
 
 
-def test_links_to_a_note_that_has_another_name_by_now_follow_it(
-    vault: Path, opened: Vault, write: Write
-) -> None:
+def test_links_follow_a_note_that_was_renamed(vault: Path, opened: Vault, write: Write) -> None:
     write("Kyoto.md", BODY)
     write("Towns/Nara.md", f"{BODY}twice")
     write("Towns/Uji.md", f"{BODY}thrice")
@@ -209,9 +207,7 @@ def test_in_a_graph_they_follow_its_page(vault: Path, opened: Vault, write: Writ
     assert plan.read_text() == "- [[Trips/Kansai]] in May\n"
 
 
-def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
-    vault: Path, opened: Vault, write: Write
-) -> None:
+def test_a_rule_decides_on_a_kind_until_revoked(vault: Path, opened: Vault, write: Write) -> None:
     for name in ("Beans", "Peas"):
         write(f"A/{name}.md", BODY + name)
         write(f"A/deep/{name}.md", BODY + name)

@@ -191,9 +191,7 @@ def test_of_a_longer_note_a_block_scores_less_unless_something_is_looked_up(
 
 
 @given(st.integers(0, 5), cosines, cosines, points)
-def test_a_closer_block_never_scores_less(
-    block: int, one: float, other: float, words: float
-) -> None:
+def test_closer_never_scores_less(block: int, one: float, other: float, words: float) -> None:
     low, high = sorted((one, other))
     scores = [
         rank.Ranking({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)}).scored[0][0]
@@ -203,7 +201,7 @@ def test_a_closer_block_never_scores_less(
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), points), max_size=30))
-def test_a_note_scores_at_least_its_best_block_and_less_than_twice(
+def test_a_note_scores_one_to_two_times_its_best_block(
     hits: list[tuple[int, float]],
 ) -> None:
     ordered = sorted(hits, key=lambda hit: -hit[1])

@@ -85,9 +85,7 @@ def test_leaving_notes_out_is_the_same_as_searching_the_others(
             assert [*searcher.keyword.search(question, limit).items()] == [*expected.items()]
 
 
-def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
-    opened: Vault, write: Write
-) -> None:
+def test_a_filter_gives_the_best_of_what_fits_it(opened: Vault, write: Write) -> None:
     for number in range(300):
         write(f"Loud/{number}.md", "Roof roof roof of slate.")
     for number in range(8):

@@ -140,9 +140,7 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, opened: Vault, write: 
 
 
 @pytest.mark.parametrize("front", ["private: true", "private: true\ncategory: knowledge\nid: m-1"])
-def test_an_assistant_cannot_learn_that_something_private_is_there(
-    opened: Vault, write: Write, front: str
-) -> None:
+def test_an_assistant_learns_of_nothing_private(opened: Vault, write: Write, front: str) -> None:
     write("Open.md", "The roof leaks.\n")
     write("vaultmem/knowledge/Trip.md", f"---\n{front}\n---\nThe zanzibar trip is secret.\n")
     opened.sync()
@@ -178,7 +176,7 @@ def test_types_and_importance_and_compression(vault: Path, opened: Vault, write:
     assert titles(vault, "egret") == ["Good"]
 
 
-def test_what_was_edited_since_is_told_as_it_is_now_and_being_told_counts_as_being_read(
+def test_what_was_edited_since_is_told_as_it_is_now_and_counts_as_read(
     knowing: Path,
 ) -> None:
     with Vault(str(knowing)) as opened:
@@ -213,9 +211,7 @@ def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
         assert told
 
 
-def test_each_step_can_be_switched_off_and_says_so(
-    knowing: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_step_can_be_switched_off(knowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {"recency", "confidence", "mmr", "preferences", "rerank"}
     with Vault(str(knowing)) as opened:
         for step in steps:
@@ -238,7 +234,7 @@ def test_each_step_can_be_switched_off_and_says_so(
     assert titles(knowing, without=alone, score_threshold=0.35) == ["Pressure"]
 
 
-def test_notes_are_in_unless_they_are_unwanted_and_a_preference_stands_first_where_it_fits(
+def test_notes_are_in_unless_unwanted_and_a_fitting_preference_is_first(
     knowing: Path,
 ) -> None:
     assert "Short" not in titles(knowing, top_k=9)

@@ -111,9 +111,7 @@ def test_a_replaced_memory_that_is_restored_holds_again(vault: Path) -> None:
     assert "until" not in lines
 
 
-def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
-    vault: Path, write: Write
-) -> None:
+def test_what_replaced_an_answer_in_other_words_is_told(vault: Path, write: Write) -> None:
     remembered(vault, write, [
         ("people/Sister.md", "created_at: 2026-01-01", "My sister lives in Kiel"),
         ("archive/First.md", "created_at: 2026-01-01\nreplaced_by: Second\nuntil: 2026-02-01", "I live in Tromsø"),
@@ -131,9 +129,7 @@ def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
     assert "Third" not in titles(vault, query, as_of="2026-01-15")
 
 
-def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
-    vault: Path, write: Write
-) -> None:
+def test_what_replaced_an_answer_precedes_what_fits_less(vault: Path, write: Write) -> None:
     """In whatever words it is written: it answers the question of the one it replaced."""
     for number in range(6):
         write(f"Talk {number}.md", f"Where do rivers live? Talk {number}, on live recordings.")

@@ -247,7 +247,7 @@ def test_no_line_of_a_note_is_recalled_twice() -> None:
 
 
 @pytest.mark.parametrize("parts", [{}, {"similarity": 0.4}])
-def test_a_preference_that_is_far_from_the_question_does_not_come_first(
+def test_a_preference_far_from_the_question_is_not_first(
     parts: dict[str, float],
 ) -> None:
     fact = Candidate("f.md", 1, 1, "x", score=1.0, parts=parts)

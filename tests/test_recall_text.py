@@ -36,9 +36,7 @@ DAYS = {"created_at": "2026-03-04T10:00:00+00:00", "until": "2026-05-06T10:00:00
         ({"kind": "note", "path": "a.md", "line": 3, "attribution": "by codex"}, "a.md:3: (by codex) x"),
     ],
 )  # fmt: skip
-def test_an_entry_begins_with_its_day_and_whose_words_it_has(
-    known: dict[str, object], told: str
-) -> None:
+def test_an_entry_begins_with_its_day_and_author(known: dict[str, object], told: str) -> None:
     assert entry({"memory_type": "semantic", "content": "x", **DAYS, **known}) == ("semantic", told)
 
 
@@ -222,9 +220,7 @@ def test_the_best_is_cut_around_the_words_of_the_question_where_it_alone_is_too_
     assert why in found["remarks"]
 
 
-def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(
-    opened: Vault, write: Write
-) -> None:
+def test_the_budget_decides_how_much_the_rest_is_counted(opened: Vault, write: Write) -> None:
     for at in range(30):
         write(
             f"vaultmem/knowledge/M{at}.md",
@@ -239,9 +235,7 @@ def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(
     assert len(opened.recall("boiler remark", **WORDS)["memories"]) == 30  # type: ignore[misc]
 
 
-def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(
-    opened: Vault, write: Write
-) -> None:
+def test_what_shares_no_word_is_not_told_to_fill_up(opened: Vault, write: Write) -> None:
     for name, text in {
         "Boiler": "The boiler is a Vaillant", "Knee": "Anne hurt her knee on the stairs",
         "Soup": "The leek soup is in the freezer", "Tax": "The tax office closes at noon",

@@ -90,9 +90,7 @@ def test_an_update_in_any_shape_counts_where_it_says_something_of_what_is_there(
         (1, "The user and Anne are divorced", True), (2, "The user likes Porto", False),
     ],
 )  # fmt: skip
-def test_only_a_fact_about_the_same_thing_is_replaced_or_deleted(
-    id_: int, new: str, is_about_it: bool
-) -> None:
+def test_only_a_fact_about_the_same_is_replaced(id_: int, new: str, is_about_it: bool) -> None:
     old = THERE[id_].id
     update = decided([{"event": "UPDATE", "id": id_, "text": new}], (new,))
     assert update == (

@@ -96,9 +96,7 @@ def test_what_is_added_is_in_the_ledger_and_on_the_page(vault: Path, style: str)
     assert machine.file.stat().st_mtime_ns == before
 
 
-def test_a_clock_that_is_off_by_a_year_loses_nothing_and_is_told(
-    machine: Machine, second: Machine
-) -> None:
+def test_a_clock_off_by_a_year_loses_nothing(machine: Machine, second: Machine) -> None:
     now = time.time()
     late = DONE._replace(at=stamp(now + 365 * DAY))
     told = Notified(IDS[4], stamp(now + 365 * DAY))
@@ -121,9 +119,7 @@ def test_of_two_answers_the_later_one_counts_in_any_order() -> None:
         assert [*collect([other, one]).values()] == [wanted]
 
 
-def test_what_is_old_and_waits_no_longer_is_forgotten(
-    machine: Machine, second: Machine, file: Path
-) -> None:
+def test_what_is_old_and_over_is_forgotten(machine: Machine, second: Machine, file: Path) -> None:
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
     second.settle()
     machine.record.settle({IDS[0]}, NOW + 59 * DAY)
@@ -139,9 +135,7 @@ def test_what_is_old_and_waits_no_longer_is_forgotten(
     assert set(machine.kept()) == {IDS[0], IDS[5]}
 
 
-def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
-    machine: Machine, file: Path
-) -> None:
+def test_without_a_vault_only_the_ledger_is_written(machine: Machine, file: Path) -> None:
     machine.record.ledger_only = True
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
     machine.record.settle(set(), NOW)
@@ -167,9 +161,7 @@ def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
         lambda _: b"# Not a log\n- but a note of a person\n",
     ],
 )
-def test_a_damaged_page_loses_nothing(
-    machine: Machine, file: Path, damage: Callable[[str], bytes]
-) -> None:
+def test_damage_loses_nothing(machine: Machine, file: Path, damage: Callable[[str], bytes]) -> None:
     machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
     file.write_bytes(damage(file.read_text("utf-8")))
     later = DONE._replace(state="open", at="2026-11-22T11:00:00Z")
@@ -267,9 +259,7 @@ def test_what_came_onto_the_page_since_is_not_written_over(
     assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, DROPPED.id, SNOOZED.id}
 
 
-def test_a_page_on_its_way_and_the_page_of_another_under_the_own_name(
-    machine: Machine, second: Machine
-) -> None:
+def test_a_page_on_its_way_and_one_of_another_machine(machine: Machine, second: Machine) -> None:
     reads.add(second.ledger, {"m1": 0}, NOW)
     second.add(DONE)
     coming = second.file.with_name("server-000001.md")

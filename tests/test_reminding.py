@@ -232,9 +232,7 @@ def test_no_job_makes_half_a_rule_of_a_reminder(opened: Vault) -> None:
     )
 
 
-def test_lines_of_notes_are_listed_without_words_that_are_wrong_the_day_after(
-    vault: Path, opened: Vault
-) -> None:
+def test_lines_of_notes_are_listed_without_relative_days(vault: Path, opened: Vault) -> None:
     lines = [
         "- [ ] call Bea tomorrow",
         "Remind me tomorrow to buy milk.",

@@ -182,9 +182,7 @@ def test_the_consent_to_tick_tasks_of_a_note_goes_where_the_note_goes_and_with_n
         assert not moved_entries(OLD, [new], Entries(consent, {}), {"a.md"}.__contains__).answers
 
 
-def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
-    vault: Path, write: Write
-) -> None:
+def test_a_note_of_the_same_name_takes_no_answers(vault: Path, write: Write) -> None:
     """While there are two, their tasks' ids depend on the paths."""
     at = NOW
 
@@ -221,9 +219,7 @@ def test_a_note_of_the_same_name_elsewhere_takes_no_answers_and_costs_none(
 
 
 @pytest.mark.parametrize(("paths", "follows"), [("b.md c.md", 0), ("b.md x/a.md", 1), ("b.md", 1)])
-def test_of_two_new_notes_at_most_one_takes_the_answer(
-    tmp_path: Path, paths: str, follows: int
-) -> None:
+def test_of_two_new_notes_one_takes_the_answer(tmp_path: Path, paths: str, follows: int) -> None:
     """The nearest by path; if that may be either, both are open, as a task that is hidden by mistake is missed."""
     after = [due(f"vm-{path}", path=path) for path in paths.split()]
     renames = Renames(str(tmp_path / "pending.dues"))
@@ -241,9 +237,7 @@ def test_an_earlier_copy_does_not_keep_an_answer_from_a_note_that_moves(tmp_path
     assert [*renames.follow([copy, new], entries, 60.0, nowhere).answers] == [new.id]
 
 
-def test_answers_are_kept_of_the_time_when_words_were_in_the_id_of_a_reminder(
-    vault: Path, write: Write
-) -> None:
+def test_answers_by_the_former_ids_of_reminders_are_known(vault: Path, write: Write) -> None:
     text = "---\nid: {0}\ncategory: reminders\nremind: {1}\n{2}---\n{0}  again\n"
     write("vaultmem/reminders/bins.md", text.format("bins", "2026-11-21T09:00", "by: codex\n"))
     write("vaultmem/reminders/water.md", text.format("water", "2026-11-01", "repeat: every day\n"))
@@ -282,9 +276,7 @@ def test_the_answer_of_one_note_goes_to_no_other_with_the_same_task(
     assert [*moved.answers] == [new.id for new in renamed]
 
 
-def test_in_a_folder_that_is_renamed_each_of_several_same_tasks_keeps_its_answer(
-    vault: Path, write: Write
-) -> None:
+def test_in_a_renamed_folder_each_same_task_keeps_its_answer(vault: Path, write: Write) -> None:
     for name in ("Anne/Todo", "Ben/Todo", "Cleo"):
         write(f"Clients/{name}.md", f"- [ ] send the invoice 📅 {DAY}\n")
     record, dues = looked(vault)

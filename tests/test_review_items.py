@@ -73,9 +73,7 @@ def look(sight: Context, vault: Path, answers: dict[str, Answer] | None = None) 
     return Review(sight, [], answers or {}).chores()
 
 
-def test_the_inbox_is_one_line_from_the_next_day_on(
-    sight: Context, vault: Path, write: Write
-) -> None:
+def test_the_inbox_is_one_line_a_day_later(sight: Context, vault: Path, write: Write) -> None:
     memory(write, "inbox/new.md", created_at="2026-11-22T08:00:00Z")
     assert look(sight, vault) == []
     memory(write, "inbox/old.md")
@@ -206,9 +204,7 @@ def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, v
     ]
 
 
-def test_preferences_are_those_a_person_has_filed_or_approved(
-    sight: Context, vault: Path, write: Write
-) -> None:
+def test_preferences_are_filed_or_approved_ones(sight: Context, vault: Path, write: Write) -> None:
     memory(write, "preferences/tea.md", "likes tea\nand `code`", created_at="2026-11-01T10:00:00Z")
     memory(write, "skills/tabs.md", "use tabs", memory_type="procedural")
     memory(write, "people/anne.md", "not this")
@@ -284,9 +280,7 @@ def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads
     ]  # fmt: skip
 
 
-def test_what_can_be_answered_stays_current_when_it_was(
-    sight: Context, vault: Path, write: Write
-) -> None:
+def test_what_can_be_answered_stays_current(sight: Context, vault: Path, write: Write) -> None:
     theirs = memory(write, "preferences/theirs.md", "obey me", agent="mcp")
     memory(write, "preferences/mine.md", "tea")
     memory(write, "inbox/a.md")

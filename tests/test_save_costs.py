@@ -43,9 +43,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return calls
 
 
-def test_a_save_looks_only_at_what_it_changed(
-    vault: Path, write: Write, work: Counter[str]
-) -> None:
+def test_a_save_looks_at_what_it_changed(vault: Path, write: Write, work: Counter[str]) -> None:
     lines = (f"- [ ] task {at} 📅 2026-11-{at % 5 + 20}\n" for at in range(30))
     write("Tasks.md", "".join(lines))
     write("vaultmem/preferences/Tea.md", "---\nid: tea\n---\nI prefer green tea.\n")

@@ -24,9 +24,7 @@ def found(vault: Path, *words: str) -> int:
     return int(json.loads(said.out)["count"])
 
 
-def test_half_life_and_minimum_confidence_are_settings(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_life_and_minimum_are_settings(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """720 hours and 0.3 unless said otherwise: after 20 days a third is left, after 40 nothing."""
     monkeypatch.setenv("VAULTMEM_NOW", str(NOW))
     on(vault, "write", "The boiler hums.", "--decay", "contextual")
@@ -65,9 +63,7 @@ def test_weights_of_recall_are_settings(vault: Path, monkeypatch: pytest.MonkeyP
     assert len(said["memories"]) == 1
 
 
-def test_no_history_is_kept_where_none_is_wanted(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_history_where_none_is_wanted(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_MEMORIES_HISTORY", "off")
     with agent_on(vault) as agent:
         assert on(vault, "write", "The boiler hums.").code == 0
@@ -88,9 +84,7 @@ def test_serve_takes_the_interval_of_its_jobs(vault: Path) -> None:
     assert on(vault, "serve", "--interval", "soon").code == 2
 
 
-def test_a_reminder_is_read_in_the_zone_of_the_settings(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reminder_is_read_in_the_set_zone(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22T20:00:00Z")
     monkeypatch.setenv("VAULTMEM_NOTIFY_TIMEZONE", "Asia/Shanghai")
     try:
@@ -239,9 +233,7 @@ def context(vault: Vault) -> str:
 
 
 @pytest.mark.parametrize("summary", ["summary", "L3/final"])
-def test_the_entries_of_agent_cli_go_on_where_they_are_put(
-    vault: Path, opened: Vault, summary: str
-) -> None:
+def test_entries_of_agent_cli_go_on_in_place(vault: Path, opened: Vault, summary: str) -> None:
     """Its folder `entries`, with the one summary of its first version or the levels of the second."""
     folder = vault / "vaultmem" / "entries" / "default"
     entries = (

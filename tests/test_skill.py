@@ -35,9 +35,7 @@ def commands_in(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("words", [(), ("--remove",), ("--dry-run",)])
 @pytest.mark.parametrize("kind", ["mine", "ours, edited"])
-def test_what_a_person_wrote_or_changed_stays(
-    home: Path, words: tuple[str, ...], kind: str
-) -> None:
+def test_what_a_person_changed_stays(home: Path, words: tuple[str, ...], kind: str) -> None:
     file = home / FILES["claude"]
     file.parent.mkdir(parents=True)
     texts = {
@@ -54,9 +52,7 @@ def test_what_a_person_wrote_or_changed_stays(
 
 
 @ALL
-def test_instructions_bring_no_skill_and_bear_the_name(
-    home: Path, tmp_path: Path, name: str
-) -> None:
+def test_instructions_have_a_name_and_no_skill(home: Path, tmp_path: Path, name: str) -> None:
     file = tmp_path / "AGENTS.md"
     assert "skill" not in ran("connect", name, "--instructions", str(file), "--json").data
     assert not list(home.iterdir())

@@ -247,9 +247,7 @@ CANNOT = {
 
 
 @pytest.mark.parametrize("asked", CANNOT)
-def test_what_cannot_be_read_is_said(
-    vault: Path, tmp_path: Path, asked: tuple[str, str | None]
-) -> None:
+def test_the_unreadable_is_told(vault: Path, tmp_path: Path, asked: tuple[str, str | None]) -> None:
     kind, said = CANNOT[asked]
     with pytest.raises(kind, match=said):
         installed.choose_places(*asked, str(vault), str(tmp_path))

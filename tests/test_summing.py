@@ -75,9 +75,7 @@ def test_the_oldest_half_of_the_sessions_is_compressed_and_kept() -> None:
 
 
 @given(st.integers(0, 40), st.integers(1, 30), st.integers(1, 3))
-def test_compression_comes_to_the_same_however_often_it_is_cut_off(
-    many: int, threshold: int, at_once: int
-) -> None:
+def test_compression_is_the_same_if_cut_off(many: int, threshold: int, at_once: int) -> None:
     found = sessions(spread(many), 6 * 3600)
     whole = [one.id for one in to_compress(found, threshold)]
     done: list[str] = []
@@ -133,9 +131,7 @@ def test_turns_that_tell_least_go_before_any_fact_and_summaries_stay(
     st.lists(st.text(max_size=300), max_size=8),
     st.integers(0, 60),
 )
-def test_a_summary_of_sentences_keeps_to_its_tokens(
-    facts: list[str], texts: list[str], most: int
-) -> None:
+def test_a_summary_keeps_to_its_tokens(facts: list[str], texts: list[str], most: int) -> None:
     found = extractive.summary(facts, texts, most, words)
     assert sum(words(line) for line in found.split("\n")) <= most
 
@@ -250,7 +246,7 @@ def test_what_became_private_or_was_corrected_is_told_on_in_no_summary(turns: in
 
 
 @pytest.mark.parametrize("turns", [30, 600])
-def test_the_summary_of_all_is_outdated_as_soon_as_something_it_tells_was_taken_back(
+def test_the_summary_of_all_is_outdated_once_something_was_taken_back(
     turns: int,
 ) -> None:
     entries = settled(talk(turns), None, WIDE)

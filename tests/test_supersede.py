@@ -50,9 +50,7 @@ OTHERS = ["The roof leaks", "Tom works at Siemens"]
 
 
 @pytest.mark.parametrize(("kind", "old", "new"), rows("relations.tsv"))
-def test_a_change_an_end_or_another_value_replaces_and_the_rest_stays(
-    kind: str, old: str, new: str
-) -> None:
+def test_only_a_change_an_end_or_a_value_replaces(kind: str, old: str, new: str) -> None:
     """Alone and among others. What is "named" may be a change, and is left to the person."""
     wanted = REPLACES if kind == REPLACES else "apart"
     assert [one.kind for one in relations(new, [old])] == [wanted]
@@ -117,9 +115,7 @@ def test_changes_are_understood_in_german_too() -> None:
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))
-def test_any_texts_are_compared_and_what_is_repeated_replaces_nothing(
-    olds: list[str], new: str
-) -> None:
+def test_any_texts_compare_and_repetition_replaces_nothing(olds: list[str], new: str) -> None:
     assert len(relations(new, olds)) == len(olds)
     again = relations(new, [*olds, new])
     assert again[-1].kind in (SAME, "apart")
@@ -145,9 +141,7 @@ def test_texts_of_punctuation_alone_are_not_the_same(pair: tuple[str, str]) -> N
 # --- at the doors
 
 
-def test_writing_puts_the_newer_one_in_place_and_undo_takes_that_back(
-    vault: Path, opened: Vault
-) -> None:
+def test_writing_puts_the_newer_in_place_until_an_undo(vault: Path, opened: Vault) -> None:
     old = opened.write("The user lives in Bristol.", category="people")
     new = opened.write("Moved to Porto")
     assert (new["replaced"], new["contradicts"][0]["id"]) == ([old["id"]], old["id"])
@@ -199,9 +193,7 @@ def test_a_text_that_is_there_already_takes_the_place_of_the_memory_that_is_name
     [{"scope": "agent:claude"}, {"project": "otter"}, {"source": "https://example.org"}],
     ids=["another scope", "another project", "from outside"],
 )
-def test_what_another_scope_project_or_page_says_replaces_nothing(
-    opened: Vault, apart: dict[str, str]
-) -> None:
+def test_another_scope_project_or_page_replaces_none(opened: Vault, apart: dict[str, str]) -> None:
     old = opened.write("The API listens on port 8080.", project="heron")
     given = {"project": "heron", **apart}
     new = opened.write("The API listens on port 9090 now.", **given)  # type: ignore[arg-type]

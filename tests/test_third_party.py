@@ -40,9 +40,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return vault
 
 
-def test_a_vault_of_a_third_party_is_found_and_read(
-    packages: Path, vault: Path, tmp_path: Path
-) -> None:
+def test_a_third_party_vault_is_read(packages: Path, vault: Path, tmp_path: Path) -> None:
     assert process("sync", "--no-embed").code == 1  # nobody here knows what .foam is
     synced = process("sync", "--no-embed", PYTHONPATH=str(packages))
     assert synced.code == 0, synced.err

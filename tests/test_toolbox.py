@@ -134,9 +134,7 @@ def events_of(box: Toolbox) -> list[Event]:
     return heard
 
 
-def test_a_session_tells_when_it_begins_and_ends_and_what_it_knows(
-    box: Toolbox, opened: Vault
-) -> None:
+def test_a_session_tells_its_begin_end_and_knowledge(box: Toolbox, opened: Vault) -> None:
     seen: list[str] = []
     box.before(lambda asked: seen.append(asked.context))
     call(box, opened, "memory_write", content="Ann drinks oolong", category="people")
@@ -202,9 +200,7 @@ def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
     assert "a tool named memory_write already exists" in lines[0]
 
 
-def test_a_tool_that_fails_is_one_clear_line_and_what_is_too_long_is_cut(
-    box: Toolbox, opened: Vault
-) -> None:
+def test_a_tool_that_fails_is_one_line_a_long_text_is_cut(box: Toolbox, opened: Vault) -> None:
     def fails(_vault: Vault, _call: Call) -> Outcome:
         raise KeyError("x")
 

@@ -112,9 +112,7 @@ def test_a_wrong_argument_is_named(
     assert said in str(error.value)
 
 
-def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
-    box: Toolbox, opened: Vault
-) -> None:
+def test_what_is_unlisted_is_taken_what_is_listed_checked(box: Toolbox, opened: Vault) -> None:
     exposed = {f"memory_{name.replace('-', '_')}" for name, one in every().items() if one.tool}
     assert exposed == {tool.name for tool in box.tools()}
     for tool, told in zip(box.tools(), box.listed(), strict=True):
@@ -144,9 +142,7 @@ def test_the_list_promises_no_less_than_is_checked(data: st.DataObject, name: st
         )
 
 
-def test_days_are_called_from_and_to_and_the_other_names_are_taken(
-    box: Toolbox, opened: Vault
-) -> None:
+def test_days_are_called_from_and_to_other_names_are_taken(box: Toolbox, opened: Vault) -> None:
     call(box, opened, "memory_write", content="Ann drinks oolong", category="people")
     opened.sync()
     search = {"query": "oolong", "notes": False}

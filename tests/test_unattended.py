@@ -235,9 +235,7 @@ FACTS: dict[str, tuple[dict[str, str], int]] = {  # how it is written, and on wh
 }
 
 
-def test_a_fact_leaves_after_seven_days_on_the_page(
-    life: Life, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fact_leaves_after_seven_days(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_MEMORIES_DECAY_AFTER", "12d")
     monkeypatch.setenv("VAULTMEM_MEMORIES_FORGET", "all")
     ids = {text: life.write(text, **options) for text, (options, _) in FACTS.items()}
@@ -316,9 +314,7 @@ def test_what_is_private_is_not_quoted_and_no_assistant_keeps_or_sees_it(life: L
         opened.done(line.rpartition("^")[2], by="codex")
 
 
-def test_being_shown_by_hook_page_or_notification_counts_as_use(
-    life: Life, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_being_shown_anywhere_counts_as_use(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = {
         how: life.write(text, decay="contextual", **options)
         for how, text, options in (

@@ -231,9 +231,7 @@ def test_no_way_leads_out(vault: Path, outside: Path, path: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "folder link", "fifo"])
-def test_settings_of_the_vault_are_a_plain_file_or_none(
-    vault: Path, outside: Path, kind: str
-) -> None:
+def test_settings_are_a_plain_file_or_none(vault: Path, outside: Path, kind: str) -> None:
     (outside / "config.yaml").write_text("search.limit: 3\n")
     if kind == "folder link":
         (vault / ".vaultmem").symlink_to(outside)

@@ -155,9 +155,7 @@ def test_of_a_damaged_file_only_what_is_right_is_known_and_the_rest_can_be_writt
             assert len(assert_right(again, keys(0, 1003))) == 1003
 
 
-def test_a_file_cut_off_while_it_is_open_does_not_end_the_process(
-    folder: Path, store: VectorStore
-) -> None:
+def test_a_file_cut_off_while_open_ends_no_process(folder: Path, store: VectorStore) -> None:
     index = VectorIndex(store)
     assert index.search(vector_of(keys(9, 10)[0]), 1)[0][0] == 9
     os.truncate(folder / "g1" / "vectors.f32", 100 * 64 + 5)
@@ -168,9 +166,7 @@ def test_a_file_cut_off_while_it_is_open_does_not_end_the_process(
 
 
 @pytest.mark.parametrize("lost", ["", "g1", "g1/vectors.f32", "g1/hashes"])
-def test_files_deleted_while_open_are_made_anew(
-    folder: Path, store: VectorStore, lost: str
-) -> None:
+def test_files_deleted_while_open_are_remade(folder: Path, store: VectorStore, lost: str) -> None:
     path = folder / lost
     if path.is_dir():
         shutil.rmtree(path)

@@ -184,9 +184,7 @@ NAMES = st.sampled_from(
 
 @settings(max_examples=examples(40))
 @given(st.sets(st.lists(NAMES, min_size=1, max_size=3).map("/".join), max_size=12))
-def test_law_every_visible_file_once(
-    tmp_path_factory: pytest.TempPathFactory, paths: set[str]
-) -> None:
+def test_every_visible_file_once(tmp_path_factory: pytest.TempPathFactory, paths: set[str]) -> None:
     root = tmp_path_factory.mktemp("vault")
     made = []
     for path in sorted(paths):

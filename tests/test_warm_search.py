@@ -155,9 +155,7 @@ def test_a_fresh_file_is_read_again(vault: Path, opened_files: list[str]) -> Non
     assert opened_files == ["n.md", "n.md"]
 
 
-def test_what_is_remembered_is_not_shown_through_a_link(
-    texts: NoteTexts, vault: Path, tmp_path: Path
-) -> None:
+def test_nothing_remembered_passes_a_link(texts: NoteTexts, vault: Path, tmp_path: Path) -> None:
     assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
     (vault / "sub").rename(tmp_path / "elsewhere")
     (vault / "sub").symlink_to(tmp_path / "elsewhere")  # the very same file, outside of the vault
@@ -188,9 +186,7 @@ def test_only_so_much_is_remembered(
     assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
 
 
-def test_a_note_that_moved_is_found_while_its_old_words_are_being_removed(
-    vault: Path, opened: Vault
-) -> None:
+def test_a_moved_note_is_found_while_its_old_words_go(vault: Path, opened: Vault) -> None:
     """Its rows are gone and marked, and the searcher has not seen the commit with its new place yet."""
     (vault / "Roof.md").write_text("slate\n")
     synced(vault)
