@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.conftest import fill
 from tests.hooked import HARNESSES, advised, asked, remembering, text_in, today
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
-from vaultmem import paths
+from vaultmem import client, paths
 from vaultmem_assistants.context import context
 
 __all__ = ["remembering", "today"]  # fixtures
@@ -102,10 +103,12 @@ def test_the_folder_that_the_harness_names_leads_to_the_vault(
     (tmp_path / "elsewhere").mkdir()
     inner = remembering / "Clippings"
     for said in ({"cwd": str(inner)}, {"cwd": "/", "workspace_roots": [7, str(inner)]}):
-        ended = subprocess.run(
-            [sys.executable, "-m", "vaultmem", "hook", "session-start", "--harness", "cursor"],
-            input=json.dumps(said), capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", timeout=60,
-        )  # fmt: skip
+        (tmp_path / "said").write_text(json.dumps(said))
+        with (tmp_path / "said").open() as stdin:
+            ended = subprocess.run(
+                [sys.executable, "-m", "vaultmem", "hook", "session-start", "--harness", "cursor"],
+                stdin=stdin, capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", timeout=60,
+            )  # fmt: skip
         assert "trains" in text_in(json.loads(ended.stdout), "cursor"), ended.stderr
 
 
@@ -117,6 +120,16 @@ def test_unreadable_stdin_is_ignored(
     assert "no vault here" in empty(
         process("hook", "session-start", "--harness", "claude", stdin=stdin)
     )
+
+
+def test_what_comes_on_stdin_a_moment_later_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    real = select.select
+    monkeypatch.setattr(select, "select", lambda *which: os.write(writing, b"{}") and real(*which))
+    with os.fdopen(reading) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert client._read_stdin() == "{}"
+    os.close(writing)
 
 
 def test_nobody_waits_for_stdin(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ FIRST_BYTE = SIGN_OF_LIFE = 5.0  # seconds, after which the caller does the work
 BY_MEANING = 32.0  # the model may have to load first; the agent gives up after 30
 MOST_FORWARDED = 250_000  # characters of text; more might exceed the limit of a request once quoted
 _CONNECT = 2.0
+_AT_ONCE = 0.25  # seconds in which a program that starts another writes to its stdin, if it does
 _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 # Codes of AgentError. HANGS: a call that only the agent can carry out was not sent, as the agent gives no sign of life;
@@ -260,24 +261,21 @@ _stdin: list[str] = []  # it can be read once
 
 
 def stdin_so_far() -> str:
-    """The text that has arrived on stdin so far; does not wait for more."""
+    """The text on stdin, which is there or comes at once; waits for no more."""
     if not _stdin:
         _stdin.append(_read_stdin())
     return _stdin[0]
 
 
 def _read_stdin() -> str:
+    import select
+
     try:
         number = sys.stdin.fileno()
-        if os.isatty(number):
+        if os.isatty(number) or not select.select([number], [], [], _AT_ONCE)[0]:
             return ""
-        waits = os.get_blocking(number)
-        os.set_blocking(number, False)
-        try:
-            return os.read(number, _PART).decode("utf-8", "replace")
-        finally:
-            os.set_blocking(number, waits)
-    except (OSError, ValueError, AttributeError):  # there is no input yet, or no stdin
+        return os.read(number, _PART).decode("utf-8", "replace")
+    except (OSError, ValueError, AttributeError):  # there is no stdin
         return ""
 
 
