@@ -85,7 +85,7 @@ class Proxied:
     def forget(self) -> None:
         """Reset for the next test: no open requests, nothing pending, nothing known."""
         turns, memory = self.made._turns, self.made._memory
-        until(lambda: not self.made.server.server_state.tasks, 20)
+        until(lambda: not self.made.server.server_state.tasks)
         vars(memory).pop("_ask", None)  # see remembers()
         turns._newest.clear()
         for item in self.turns():
@@ -93,16 +93,13 @@ class Proxied:
 
     def ended_turns(self, count: int) -> list[Item]:
         """This many turns, each complete."""
-        return list(
-            until(
-                lambda: (
-                    [turn for turn in self.turns() if not turn.is_open]
-                    if len([turn for turn in self.turns() if not turn.is_open]) >= count
-                    else None
-                ),
-                10,
-            )
-        )
+
+        def ended() -> list[Item]:
+            found = [turn for turn in self.turns() if not turn.is_open]
+            return found if len(found) >= count else []
+
+        found: list[Item] = until(ended)
+        return found
 
     def remembers(self, *told: str) -> None:
         """Recall returns what the test says."""
@@ -139,7 +136,7 @@ def proxied(
     serving_thread = threading.Thread(target=made.serve)
     serving_thread.start()
     try:
-        until(lambda: made.server.started, 20)
+        until(lambda: made.server.started)
         served = Proxied(vault, made)
         yield served
         for client in served.clients:

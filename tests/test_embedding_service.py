@@ -194,7 +194,7 @@ def test_the_agent_uses_it_and_goes_on_when_it_is_back(
     )
     model = {"VAULTMEM_EMBEDDING_BASE_URL": service.url, "VAULTMEM_EMBEDDING_MODEL": "small"}
     with agent_on(here, patch, **model):
-        until(lambda: service.requests, 30)
+        until(lambda: service.requests)
         service.fails = None
         until(lambda: len(service.texts) == 42, 30)
         until(lambda: found("vessel bergen")[0][:1] == ["Boat.md"], 30)

@@ -215,7 +215,7 @@ def test_the_whole_answer_has_its_time(
     assert "llm.timeout" in said
     assert len(scripted_llm.requests) <= 1  # a busy server may not even have seen it
     assert pauses == []  # it would take just as long again
-    until(lambda: not [one for one in threading.enumerate() if one.name == "exchange"], 10)
+    until(lambda: not [one for one in threading.enumerate() if one.name == "exchange"])
 
 
 def test_a_service_that_drips_its_headers_has_its_time(make: Make, pauses: Pauses) -> None:

@@ -154,10 +154,10 @@ def test_a_client_that_leaves_ends_the_connection_to_the_upstream(
         verb = b"POST" if body else b"GET"
         head = b"%b %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n"
         client.sendall(head % (verb, path.encode(), proxy.port, len(body)) + body)
-        server.settimeout(20)
+        server.settimeout(60)
         upstream, _ = server.accept()
         with upstream:
-            upstream.settimeout(20)
+            upstream.settimeout(60)
             assert upstream.recv(1)
             if begun:
                 upstream.sendall(
@@ -192,7 +192,7 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
                 asking.result(0.3)
         finally:
             may_end.set()
-        assert asking.result(20).status == 200
+        assert asking.result(60).status == 200
     assert proxy.turns()[0].assistant == "one two"
 
 

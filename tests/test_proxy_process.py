@@ -41,7 +41,7 @@ class Process:
         )  # fmt: skip
         self._reading = threading.Thread(target=self._read)
         self._reading.start()
-        found = until(lambda: re.search(r"OPENAI_BASE_URL=(\S+)", self.err) or self._ended(), 30)
+        found = until(lambda: re.search(r"OPENAI_BASE_URL=(\S+)", self.err) or self._ended())
         self.url = found[1]
 
     def _ended(self) -> None:
@@ -146,7 +146,7 @@ def test_a_kill_loses_no_turn(vault: Path, scripted_llm: ScriptedLlm) -> None:
         with pytest.raises(openai.APIConnectionError):
             list(stream)
     with running(vault, "--upstream", scripted_llm.url):
-        until(lambda: queued(vault).count() == 0, 60)
+        until(lambda: queued(vault).count() == 0)
     assert turns_of(vault) == [
         ("user", "first words"),
         ("assistant", "an answer"),

@@ -68,9 +68,9 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
     scripted_llm.otherwise = answer
     with proxied(vault, scripted_llm, learns=True, warm=True) as proxy:
         proxy.ask("My name is Zelmira and I live in Tromsø.", user="one")
-        until(lambda: not proxy.turns(), 30)
+        until(lambda: not proxy.turns())
         assert proxy.send("GET", "/health").data["turns_waiting"] == 0
-        told = until(lambda: _asked_with(proxy, scripted_llm, "one", "Tromsø"), 20)
+        told = until(lambda: _asked_with(proxy, scripted_llm, "one", "Tromsø"))
         assert "[memory] I live in Tromsø" in told
         assert "[user] My name is Zelmira and I live in Tromsø." in told
         _asked_with(proxy, scripted_llm, "two", "")
@@ -120,7 +120,7 @@ def test_no_line_of_the_log_tells_what_was_said(
     caplog.set_level("DEBUG")
     scripted_llm.play(text("an answer of quartz"))
     proxy.ask("a question of basalt", headers={"Authorization": "Bearer sk-their-key"})
-    until(lambda: "chat 200" in caplog.text, 30)
+    until(lambda: "chat 200" in caplog.text)
     for word in ("quartz", "basalt", "sk-their"):
         assert word not in caplog.text
 
@@ -218,7 +218,7 @@ def test_what_is_private_ignored_or_not_vouched_for_never_reaches_the_upstream(
             "What of the boiler code, pin, attic?",
         ):
             assert served.ask(said).status == 200
-        until(lambda: not served.turns(), 30)
+        until(lambda: not served.turns())
     everything = b"".join(request.body for request in scripted_llm.requests).decode()
     assert "serviced in May" in everything, "what may be told is told"
     assert "Vaillant" in everything
