@@ -112,7 +112,7 @@ _KEYED = lazy(
     r"(?P<subject>[^\s:：=].{0,40}?)\s*(?:[:：]|=)\s*(?![/\\:：=])(?P<value>[^:：]{1,80})$"
 )
 _WHERE = pattern("clauses", "where")
-_DROPPED = pattern("clauses", "dropped")
+_DROPPED, _NARROWER = pattern("clauses", "dropped"), lazy(r"\s(?:with|from|as well as)\s.*")
 _OVER = lazy(r"\s+(?:over|rather than|instead of|more than|to|than)\s+(.+)$", re.IGNORECASE)
 _LISTED = lazy(r"\s+(?:and|or|nor)\s+|\s*[、和与]\s*|\s*以及\s*", re.IGNORECASE)
 _ABOUT = pattern("clauses", "said_of")
@@ -196,6 +196,8 @@ def _split_value(fact: Fact) -> list[Fact]:
         over, where = _split_at(_WHERE, over)
     value, beside = _split_at(_WHERE, value)
     where = beside or where
+    if negated and (narrower := _NARROWER.match(fact.value[len(value) :])):  # no tea with sugar
+        where = where or narrower[0]
     value = re.sub(r"^(?:to |using |that )", "", value)
     things = [thing for thing in _LISTED.split(value) if thing]
     if over and fact.property not in _WEIGHED:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vaultmem.dreams import paraphrase
+from vaultmem.dreams.endings import denies_else, ends_other
 from vaultmem.dreams.short_texts import (
     CAP,
     CUES,
@@ -14,7 +15,6 @@ from vaultmem.dreams.short_texts import (
     NAME,
     NUMBER,
     WORD,
-    ends_other,
     facts_of_both,
     form,
     is_by_user,
@@ -45,7 +45,7 @@ def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
         _is_about_the_value, _states_something_else, _is_about_another, _is_narrower,
         _is_of_another_thing, _has_another_beginning,
     )  # fmt: skip
-    if ends_other(new, old) or any(test(old, new) for test in tests):
+    if ends_other(new, old) or denies_else(old, new) or any(test(old, new) for test in tests):
         return True
     return _counts_another(old, new, looks) or _is_one_more(old, new, looks)
 

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from vaultmem.adapter import Statement
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
-from vaultmem.text.values import lazy, remembers_last, without_editor_lines
+from vaultmem.text.values import lazy, without_editor_lines
 
 CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"
@@ -31,21 +31,22 @@ HAN = "\u3040-\u30ff\u3400-\u9fff"
 _HAN_NAME = (
     "[小老阿][王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕]"
 )
-_ASCII_TOKEN = lazy(r"\d+(?:[.,:/-]\d+)*|[^\W\d_](?:\w|'(?=\w)|[.](?=[^\W\d_]))*")
-_TOKEN = lazy(  # the same with wide characters, which take 4 ms to compile
-    rf"{_HAN_NAME}|\d+(?:[.,:/-]\d+)*|[^\W\d_{HAN}](?:[^\W{HAN}]|['’](?=\w)|[.](?=[^\W\d_{HAN}]))*|[{HAN}]"
+_ASCII_TOKEN = lazy(
+    r"\d+(?:[.,:/-]\d+)*(?:(?:st|nd|rd|th)\b)?|[^\W\d_](?:\w|'(?=\w)|[.](?=[^\W\d_]))*"
 )
+_TOKEN = lazy(  # the same with wide characters, which take 4 ms to compile
+    rf"{_HAN_NAME}|\d+(?:[.,:/-]\d+)*(?:(?:st|nd|rd|th)\b)?|[^\W\d_{HAN}](?:[^\W{HAN}]|['’](?=\w)|[.](?=[^\W\d_{HAN}]))*|[{HAN}]"
+)
+_YEAR = lazy(r"(?:19|20)\d\d")  # of a date, which day and month tell apart
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
 _SEVERAL = form("several")  # properties that can have several values at once
 _BY_USER, IS, GOVERNED = map(form, ("by_user", "is", "governed"))
-_CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
+CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
+_ARTICLE = form("article")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
-_ENDED, _OVER, _LISTED, SWITCHED = map(form, ("ended", "over", "listed", "switched"))
-_TAKEN_BACK = form("taken_back", "clauses")
-_ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
-_NOT_RUNNING, _PLANNED, _DAY_PART = map(form, ("not_running", "planned", "day_part"))
+_DAY_PART = form("day_part")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -74,10 +75,11 @@ class Reading(NamedTuple):
 def read(text: str) -> Reading:
     """Parse a text."""
     tokens = words_of(text)
+    numbers = frozenset(token.stem for token in tokens if token.kind == NUMBER)
     return Reading(
         tokens, frozenset(token.stem for token in tokens),
         frozenset(token.stem for token in tokens if token.kind == NAME),
-        frozenset(token.stem for token in tokens if token.kind == NUMBER), CUES.search(text) is not None,
+        frozenset(each for each in numbers if not _YEAR.fullmatch(each)) or numbers, CUES.search(text) is not None,
         DENIAL.search(text) is not None, _SEVERAL.search(text) is not None, is_event(text),
         _OTHER_TIME.search(text) is not None,
     )  # fmt: skip
@@ -86,7 +88,7 @@ def read(text: str) -> Reading:
 @lru_cache(4096)
 def words_of(text: str) -> tuple[Token, ...]:
     """The words that carry meaning, without those that only signal a change."""
-    return tuple(tokens_of(CUES.sub(" ", text)))
+    return tuple(tokens_of(CUES.sub(" ", text), text))
 
 
 def is_by_user(text: str) -> bool:
@@ -100,24 +102,42 @@ def subject(text: str) -> frozenset[str]:
     that is the user, or unclear."""
     if is_by_user(text):
         return frozenset()
-    clause = _CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
+    clause = CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
     start = clause.partition(_CHANGED)[0]
-    if start != clause and not (IS.search(clause) or _STATES.match(start)) and _stems(start):
-        return _stems(start)  # Our rent for the garage went up
+    if _CAPITAL_NOUNS.search(text) and (end := _verb_after_nouns(clause)):
+        return stems_of(clause[:end])
+    if start != clause and not (IS.search(clause) or _STATES.match(start)) and stems_of(start):
+        return stems_of(start)  # Our rent for the garage went up
     verb = None if IS.search(clause) else _STATES.match(clause)
-    if verb and verb[0].isascii() and _stems(named := verb[0].rpartition(" ")[0]):
-        return _stems(named)
+    if verb and verb[0].isascii() and stems_of(named := verb[0].rpartition(" ")[0]):
+        return stems_of(named)
     for is_state, pattern in ((True, IS), (False, GOVERNED)):
-        for end in pattern.finditer(clause):
-            before = clause[: end.start()].rstrip()
-            if _stems(before):
+        for match in pattern.finditer(clause):
+            before = clause[: match.start()].rstrip()
+            if stems_of(before):
                 nouns = before.rpartition(" ")[0] if before.isascii() else before[:-1]  # no verb
-                return _stems(before if is_state or before.endswith(_CHANGED) else nouns)
-    return frozenset() if clause.isascii() else _stems(start)
+                return stems_of(before if is_state or before.endswith(_CHANGED) else nouns)
+    return frozenset() if clause.isascii() else stems_of(start)
 
 
-def _stems(text: str) -> frozenset[str]:
+def stems_of(text: str) -> frozenset[str]:
+    """All stems of a part of a text, including those of words that signal a change."""
     return frozenset(token.stem for token in tokens_of(text.replace(_CHANGED, " ")))
+
+
+def _verb_after_nouns(clause: str) -> int:
+    """The offset of the verb in a language that capitalizes nouns: the first word in lower case after a noun that does
+    not lead to another one, as prepositions and articles do; 0 for none."""
+    is_open = True  # whether a noun is still to come
+    for word in _ASCII_TOKEN.finditer(clause) if clause.isascii() else _TOKEN.finditer(clause):
+        leads = GOVERNED.fullmatch(word[0]) or _ARTICLE.fullmatch(word[0])
+        if word[0][0].isupper() and not leads:
+            is_open = False
+        elif leads:
+            is_open = True
+        elif not is_open and word[0][0].islower():
+            return word.start()
+    return 0
 
 
 @lru_cache(4096)
@@ -130,64 +150,6 @@ def plain(text: str) -> str:
     """A text without outline markers, and without words that only introduce a correction: "Sorry, …"."""
     text = without_editor_lines(text)
     return _CORRECTS.sub("", text, count=1) or text
-
-
-@remembers_last
-def without_ended(new: str, old: str) -> str:
-    """The newer text without what it says is no longer so, if the older text states that: "It is on Monday now" for
-    "It is on Monday, not Friday" beside "It is on Friday"."""
-    stated = stems(_ENDED.sub(" ", old[:CAP]))
-
-    def kept(match: re.Match[str]) -> str:
-        ended = _stems(match[match.lastgroup or 0])
-        return " now" if ended and ended <= stated else match[0]
-
-    return _ENDED.sub(kept, new) if len(new) <= CAP else new
-
-
-def ends_other(new: str, old: str) -> bool:
-    """Whether the newer text says what is no longer so, and the older one states nothing of it."""
-    ended = [_stems(match[match.lastgroup or 0]) for match in _ENDED.finditer(new[:CAP])]
-    return any(ended) and stems(old).isdisjoint(frozenset().union(*ended))
-
-
-def is_over(old: str, new: str) -> bool:
-    """Whether the newer text says that something is over, sold or cancelled, and the older one states it of the same
-    subject: "We cancelled the trip to Rome" after "We plan a trip to Rome"."""
-    about, stated = subject(old[:CAP]), stems(old)
-    if has_preference(old) and not has_preference(new):
-        return False  # who no longer goes there may still like it
-    for match in _OVER.finditer(new[:CAP]):
-        who = subject(new[:CAP]) if match["what"] and not match["own"] else frozenset()
-        ended = _stems(match[match.lastgroup or 0])
-        if ended and ended | who <= stated and about <= ended | who:
-            goes_on = _ONE_TIME.search(match[0]) and _is_one_of_many(old, new)
-            is_past = is_event(old) or DENIAL.search(old) or _OVER.search(old[:CAP])
-            is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
-            return not (goes_on or is_past or is_device)
-    return _denies_stating(new, old)
-
-
-def _denies_stating(new: str, old: str) -> bool:
-    """Whether the newer text denies that its writer stated the older one: "I never said that I like tea"."""
-    if not (lead := _TAKEN_BACK.match(new)):
-        return False
-    denied, first = _stems(new[lead.end() : CAP]), {word.stem for word in words_of(old)[:1]}
-    return bool(denied) and denied <= stems(old) and (is_by_user(old) or first <= denied)
-
-
-def _is_one_of_many(old: str, new: str) -> bool:
-    """Whether what is cancelled is one time of what the older text says of many: "Yoga is cancelled tonight"."""
-    is_now = _THIS_TIME.search(new[:CAP]) is not None and not language().days(old[:CAP])
-    return is_now or _EACH_TIME.search(old[:CAP]) is not None
-
-
-def is_part(ended: frozenset[str], old: str) -> bool:
-    """Whether the older text lists one of these words and something else: "a Fiat and a Ford"."""
-    pairs = (
-        [_stems(one) for one in match.groups() if one] for match in _LISTED.finditer(old[:CAP])
-    )
-    return any((one <= ended) != (other <= ended) for one, other in pairs if one and other)
 
 
 def clauses(text: str) -> list[str]:
@@ -217,10 +179,10 @@ def facts_of_both(one: str, other: str) -> tuple[tuple[Statement, ...], tuple[St
     return stated, facts(other) if stated else ()
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The words that carry meaning."""
+def tokens_of(text: str, whole: str = "") -> list[Token]:
+    """The words that carry meaning; `whole` is what the text is a part of."""
     words = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
-    is_name = _CAPITAL_NOUNS.search(text) is None  # capitalized within the sentence
+    is_name = _CAPITAL_NOUNS.search(whole or text) is None  # capitalized within the sentence
     results = (
         _token(word, may_be_name=is_name and number > 0) for number, word in enumerate(words)
     )
@@ -245,7 +207,9 @@ def _kind(word: str, *, may_be_name: bool) -> str:
 
 
 def stem(word: str) -> str:
-    """A word in lower case without its ending."""
+    """A word in lower case without its ending; "10th" is 10."""
+    if word[0].isdigit():
+        return word.rstrip("stndrh")
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)].rstrip("e")

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from operator import mul
 
 from vaultmem.adapter import Properties
-from vaultmem.dreams import paraphrase, short_texts
+from vaultmem.dreams import endings, paraphrase, short_texts
 from vaultmem.dreams.short_texts import CAP, Reading, Token, facts, is_event, plain, read, stems
 from vaultmem.memories import access
 from vaultmem.memories.draft import CONTRADICTION, Draft, is_own
@@ -41,7 +41,7 @@ class Relation:
         from vaultmem.dreams.asides import is_aside, may_be_ended  # only needed to compare
 
         self._texts = old, new, similarity
-        is_ended = short_texts.without_ended(new, old) != new
+        is_ended = endings.without_ended(new, old) != new
         may_replace = looks["contradicts"] or is_ended or not is_aside(old, new, looks)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER  # log odds
         is_change = looks["cue"] or not looks["contradicts"]
@@ -113,8 +113,8 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
     for old, similarity, close in zip(olds, cosines, near, strict=True):
         is_nearest = close == nearest
         looks = features(old, new, similarity, shared, is_nearest=is_nearest)
-        looks["contradicts"] = looks["contradicts"] or short_texts.is_over(old, new)
-        if (rest := short_texts.without_ended(new, old)) != new:
+        looks["contradicts"] = looks["contradicts"] or endings.is_over(old, new)
+        if (rest := endings.without_ended(new, old)) != new:
             other = features(old, rest, similarity, shared, is_nearest=is_nearest)
             other["contradicts"] = other["contradicts"] or _is_taken_back(old, new, rest)
             looks = max(looks, other, key=lambda one: replacing(one, _REPLACES))
@@ -147,8 +147,8 @@ def _is_taken_back(old: str, new: str, rest: str) -> bool:
         values = [stems(fact.value) for fact in stated if ended]
         return ended in values or all(token.stem in ended for token in last)
     is_own = short_texts.is_by_user(old) or short_texts.is_about_person(old)
-    is_switch = short_texts.is_by_user(new) and short_texts.SWITCHED.search(new)
-    if not (ended and is_own and is_switch) or short_texts.is_part(ended, old):
+    is_switch = short_texts.is_by_user(new) and endings.SWITCHED.search(new)
+    if not (ended and is_own and is_switch) or endings.is_part(ended, old):
         return False
     stated = [fact for fact in stated if len(stems(fact.subject)) == (fact.property == "is")]
     return ended in [stems(fact.value) for fact in stated]
@@ -157,7 +157,7 @@ def _is_taken_back(old: str, new: str, rest: str) -> bool:
 def states_more(old: str, new: str) -> bool:
     """Whether the older text makes several statements that the newer one lacks, or lists more, so that it stays."""
     others = (part for part in short_texts.clauses(old[:CAP]) if not stems(part) <= stems(new))
-    return len([*others]) > 1 or short_texts.is_part(stems(new), old)
+    return len([*others]) > 1 or endings.is_part(stems(new), old)
 
 
 def _speaks_otherwise(old: str, new: str) -> bool:
@@ -209,7 +209,7 @@ def may_contradict(old: str, new: str) -> bool:
     if max(len(old), len(new)) > CAP:
         return False
     old, new = plain(old), plain(new)
-    if short_texts.without_ended(new, old) != new:
+    if endings.without_ended(new, old) != new:
         return True
     if stems(old).isdisjoint(stems(new)) and not (facts(old) and facts(new)):
         return False

@@ -1,0 +1,137 @@
+"""What a newer statement says is no longer so: what it ends, denies or takes back of an older one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from vaultmem.dreams.short_texts import (
+    CAP,
+    CLAUSE,
+    DENIAL,
+    form,
+    has_preference,
+    is_by_user,
+    is_event,
+    stems,
+    stems_of,
+    subject,
+    words_of,
+)
+from vaultmem.plugins import language
+from vaultmem.text.values import remembers_last
+
+SWITCHED = form("switched")
+_ENDED, _OVER, _LISTED, _AGAIN = map(form, ("ended", "over", "listed", "back"))
+_TAKEN_BACK = form("taken_back", "clauses")
+_ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
+_NOT_RUNNING, _PLANNED = form("not_running"), form("planned")
+
+
+@remembers_last
+def without_ended(new: str, old: str) -> str:
+    """The newer text without what it says is no longer so, if the older text states that: "It is on Monday now" for
+    "It is on Monday, not Friday" beside "It is on Friday"."""
+    stated = stems(_ENDED.sub(" ", old[:CAP]))
+
+    def kept(match: re.Match[str]) -> str:
+        ended = stems_of(match[match.lastgroup or 0])
+        return " now" if ended and ended <= stated else match[0]
+
+    return _ENDED.sub(kept, new) if len(new) <= CAP else new
+
+
+def ends_other(new: str, old: str) -> bool:
+    """Whether the newer text says what is no longer so, and the older one states nothing of it."""
+    ended = [stems_of(match[match.lastgroup or 0]) for match in _ENDED.finditer(new[:CAP])]
+    return any(ended) and stems(old).isdisjoint(frozenset().union(*ended))
+
+
+def is_over(old: str, new: str) -> bool:
+    """Whether the newer text says that something is over, sold or cancelled, and the older one states it of the same
+    subject: "We cancelled the trip to Rome" after "We plan a trip to Rome"."""
+    about, stated = subject(old[:CAP]), stems(old)
+    if has_preference(old) and not has_preference(new):
+        return False  # who no longer goes there may still like it
+    for match in _OVER.finditer(new[:CAP]):
+        who = subject(new[:CAP]) if match["what"] and not match["own"] else frozenset()
+        ended = stems_of(match[match.lastgroup or 0])
+        if ended and ended | who <= stated and about <= ended | who:
+            goes_on = _ONE_TIME.search(match[0]) and _is_one_of_many(old, new)
+            is_past = is_event(old) or DENIAL.search(old) or _says_over(old, ended)
+            is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
+            return not (goes_on or is_past or is_device)
+    return _denies_stating(new, old) or is_reversed(old, new)
+
+
+def _says_over(old: str, ended: frozenset[str]) -> bool:
+    """Whether the older text already says of one of these that it is over."""
+    matches = _OVER.finditer(old[:CAP])
+    return any(stems_of(match[match.lastgroup or 0]) & ended for match in matches)
+
+
+def is_reversed(old: str, new: str) -> bool:
+    """Whether one denies in the same words what the other states: "Ann and Ben are coming", "Ann and Ben are not
+    coming"; "no fish", "I eat fish again"."""
+    if is_event(old) or _THIS_TIME.search(new[:CAP]):
+        return False
+    return _denies(new, old) or (
+        _AGAIN.search(new[:CAP]) is not None and _denies(old, new, least=1)
+    )
+
+
+def _denies(denying: str, stating: str, least: int = 2) -> bool:
+    """Whether a clause of one text denies a clause of the other: all of it, or its last words, at `least` so many."""
+    if is_by_user(denying) != is_by_user(stating):
+        return False
+    stated = [
+        [token.stem for token in words_of(clause)]
+        for clause in CLAUSE.split(stating[:CAP])
+        if not DENIAL.search(clause)
+    ]
+    return any(
+        words[-len(denied) :] == denied
+        and (is_by_user(stating) or {*words[: -len(denied)]} <= who)
+        and (len(denied) >= least or {*words} - who == {*denied})
+        for who, denied in _denials(denying)
+        for words in stated
+        if who <= stems(stating)
+    )
+
+
+def _denials(text: str) -> Iterator[tuple[frozenset[str], list[str]]]:
+    """What each clause that denies something is about, and the words that it denies."""
+    for clause in CLAUSE.split(text[:CAP]):
+        if mark := DENIAL.search(clause):
+            signs = stems_of(mark[0])
+            denied = [token.stem for token in words_of(clause[mark.start() :])]
+            if denied := [stem for stem in denied if stem not in signs]:
+                yield stems_of(clause[: mark.start()]), denied
+
+
+def denies_else(old: str, new: str) -> bool:
+    """Whether the older text denies only what the newer one does not name: "We eat no pork", "We eat beef again"."""
+    denials = [denied[-1] for _, denied in _denials(old)]
+    return bool(denials) and not DENIAL.search(new[:CAP]) and stems(new).isdisjoint(denials)
+
+
+def _denies_stating(new: str, old: str) -> bool:
+    """Whether the newer text denies that its writer stated the older one: "I never said that I like tea"."""
+    if not (lead := _TAKEN_BACK.match(new)):
+        return False
+    denied, first = stems_of(new[lead.end() : CAP]), {word.stem for word in words_of(old)[:1]}
+    return bool(denied) and denied <= stems(old) and (is_by_user(old) or first <= denied)
+
+
+def _is_one_of_many(old: str, new: str) -> bool:
+    """Whether what is cancelled is one time of what the older text says of many: "Yoga is cancelled tonight"."""
+    is_now = _THIS_TIME.search(new[:CAP]) is not None and not language().days(old[:CAP])
+    return is_now or _EACH_TIME.search(old[:CAP]) is not None
+
+
+def is_part(ended: frozenset[str], old: str) -> bool:
+    """Whether the older text lists one of these words and something else: "a Fiat and a Ford"."""
+    pairs = (
+        [stems_of(one) for one in match.groups() if one] for match in _LISTED.finditer(old[:CAP])
+    )
+    return any((one <= ended) != (other <= ended) for one, other in pairs if one and other)
