@@ -43,10 +43,6 @@ def pairs_in(model: ScriptedLlm) -> list[dict[str, str]]:
     return [one for asked in model.chats for one in items_of(asked) if "first" in one]
 
 
-def sent(model: ScriptedLlm) -> str:
-    return "\n".join(request.body.decode() for request in model.requests)
-
-
 TRAIN, RAIL = "Anne likes to go by train", "Trains are what Anne likes to travel with"
 
 
@@ -169,7 +165,7 @@ def test_no_more_is_sent_than_texts_of_memories_that_are_not_private(
         file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
     near[frozenset((f"{LISBON}, in the grotto", f"{PORTO}, in the grotto"))] = 0.9
     opened.dream(3)
-    said = sent(model)
+    said = "\n".join(request.body.decode() for request in model.requests)
     assert "xyzzy" in said
     words = ("grotto", "stray", "entry words", "plover", "dwarvish", SECRET, "vaultmem", str(vault))
     assert not [word for word in words if word in said]

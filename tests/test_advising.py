@@ -1,6 +1,8 @@
 """A model is asked about memories that rules cannot decide on; its advice is only a proposal."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import jsonschema
@@ -139,18 +141,9 @@ def test_what_was_rejected_is_never_asked_again(
     assert len(model.chats) == asked
     path = vault / opened.read(odd["id"])["path"]
     path.write_text(path.read_text().replace(ODD, f"{ODD} plugh"))
-    _aged(path)
+    os.utime(path, (time.time() - 3600,) * 2)  # nobody edits it any more
     opened.dream(3)
     assert len(model.chats) == asked + 1, "what says something else is another question"
-
-
-def _aged(path: Path) -> None:
-    """As if nobody had edited it for an hour."""
-    import os
-    import time
-
-    then = time.time() - 3600
-    os.utime(path, (then, then))
 
 
 def test_answers_about_what_nobody_asked_are_not_kept(opened: Vault) -> None:

@@ -223,19 +223,15 @@ def test_all_is_shown_from_a_tick_until_the_day_is_over(bench: Open, write: Writ
 # --- decisions that are kept
 
 
-def paths(on: Bench) -> list[str]:
+def after_the_next_dream(on: Bench) -> list[str]:
     """The notes of open proposals, which pending.md lists, too."""
+    on.later()
+    on.ask("dream", level=3)
     on.later()
     on.ask("notify")
     results = [row["path"] for row in on.ask("proposals")["proposals"]]
     assert len(results) == sum(word.startswith("change line ") for word in on.words())
     return results
-
-
-def after_the_next_dream(on: Bench) -> list[str]:
-    on.later()
-    on.ask("dream", level=3)
-    return paths(on)
 
 
 def test_a_rejection_goes_with_its_note(bench: Open, write: Write) -> None:

@@ -118,11 +118,7 @@ def read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def name(path: Path) -> str:
-    return path.relative_to(VAULT).as_posix()
-
-
-TEXTS = {name(path): read(path) for path in sorted(VAULT.rglob("*.md"))}
+TEXTS = {path.relative_to(VAULT).as_posix(): read(path) for path in sorted(VAULT.rglob("*.md"))}
 OUTLINES = {key: text for key, text in TEXTS.items() if key.startswith(("pages/", "journals/"))}
 PROSE = {key: text for key, text in TEXTS.items() if key not in OUTLINES}
 RECORDS = [json.loads(row) for row in QUERIES.read_text(encoding="utf-8").splitlines()]

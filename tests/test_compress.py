@@ -30,12 +30,8 @@ NAMES = "Anne Marek Ines Jonas Mei Priya Tom Ada Rosa Otto".split()
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
 
 
-def words(said: str) -> int:
-    return len(said.split())
-
-
 def step(threshold: int = 2, summaries: dict[str, str] | None = None) -> Callable[..., None]:
-    means = Means(threshold, words, summaries)
+    means = Means(threshold, lambda said: len(said.split()), summaries)
     return lambda draft: compress(draft, means)
 
 

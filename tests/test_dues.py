@@ -13,7 +13,6 @@ from vaultmem.reminders import schedules
 from vaultmem.reminders.due import NOTE, Due, Schedule
 from vaultmem.reminders.schedules import BEGAN, Place, Written, names_day
 from vaultmem.text import times
-from vaultmem.text.times import Cron
 from vaultmem_languages import intentions
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
@@ -139,12 +138,6 @@ def test_spoken(seconds: float, said: str) -> None:
     assert times.format_duration(seconds) == said
 
 
-def cron(text: str) -> Cron:
-    read = times.read_schedule(text)
-    assert isinstance(read, Cron)
-    return read
-
-
 @pytest.mark.parametrize(
     ("text", "field", "numbers"),
     [
@@ -161,7 +154,7 @@ def cron(text: str) -> Cron:
     ],
 )
 def test_cron_fields(text: str, field: str, numbers: list[int]) -> None:
-    assert getattr(cron(text), field) == numbers
+    assert getattr(times.read_schedule(text), field) == numbers
 
 
 @pytest.mark.parametrize(

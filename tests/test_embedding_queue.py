@@ -101,10 +101,6 @@ def queue(opened: Vault, pool: Pool, model: Model) -> Iterator[EmbeddingQueue]: 
         assert not queue.is_alive()
 
 
-def ids(opened: Vault) -> dict[str, int]:
-    return dict(opened.searcher().catalog.db.execute("SELECT path, id FROM files").fetchall())
-
-
 # --- failures
 
 
@@ -161,7 +157,8 @@ def test_without_a_model_nobody_waits_and_with_one_all_is_caught_up(
     assert queue.is_done()
     assert queue.trouble == "there is no model"
     found.append(meaning)
-    queue.add([ids(opened)["n0.md"]])
+    ids = dict(opened.searcher().catalog.db.execute("SELECT path, id FROM files").fetchall())
+    queue.add([ids["n0.md"]])
     until(lambda: len(meaning.store) == NOTES)
     until(queue.is_done)
 

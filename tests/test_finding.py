@@ -61,11 +61,6 @@ def found_in(
     return [[due for due in dues if due.path == path] for path in paths]
 
 
-def graph(vault: Path) -> None:
-    fill(vault, {"logseq/config.edn": "{}"})
-    (vault / ".obsidian").rmdir()
-
-
 OBSIDIAN = {
     "- [ ] call 📅 2026-12-01": ("call", "2026-12-01", "2026-12-01"),
     "- [ ] call 🛫 2026-12-01": ("call", "2026-12-01", ""),
@@ -136,7 +131,7 @@ LOGSEQ = {
 
 
 def test_blocks_of_logseq(vault: Path, write: Write) -> None:
-    graph(vault)
+    (fill(vault, {"logseq/config.edn": "{}"}) / ".obsidian").rmdir()
     texts = [f"- first\n{text}\n" for text in LOGSEQ]
     for expected, (due,) in zip(
         LOGSEQ.values(), found_in(vault, write, texts, "pages"), strict=True

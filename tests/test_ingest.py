@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -77,41 +78,31 @@ def test_a_second_run_adds_nothing(vault: Path, opened: Vault, other: Path) -> N
     assert tree_hash(vault) == before
 
 
-def _deleted(_: Path, opened: Vault) -> None:
-    opened.delete("vaultmem/inbox/Tea.md")
+TEA = "vaultmem/inbox/Tea.md"
 
 
-def _removed(vault: Path, _: Vault) -> None:
-    (vault / "vaultmem/inbox/Tea.md").unlink()
+def edit(vault: Path) -> Path:
+    return fill(vault, {TEA: f"{(vault / TEA).read_text()}\nAnd with milk.\n"})
 
 
-def _edited(vault: Path, _: Vault) -> None:
-    note = vault / "vaultmem/inbox/Tea.md"
-    note.write_text(note.read_text() + "\nAnd with milk.\n")
+MEANWHILE: dict[str, Callable[[Path, Vault], object]] = {
+    "deleted": lambda _, opened: opened.delete(TEA),
+    "removed": lambda vault, _: (vault / TEA).unlink(),
+    "edited": lambda vault, _: edit(vault),
+    "filed": lambda _, opened: opened.upgrade(TEA, category="preferences"),
+    "renamed": lambda vault, _: (vault / TEA).rename(vault / "vaultmem/inbox/Something else.md"),
+    "state lost": lambda vault, opened: (
+        edit(vault), opened.close(), shutil.rmtree(opened.state.folder)
+    ),
+}  # fmt: skip
 
 
-def _filed(_: Path, opened: Vault) -> None:
-    opened.upgrade("vaultmem/inbox/Tea.md", category="preferences")
-
-
-def _renamed(vault: Path, _: Vault) -> None:
-    (vault / "vaultmem/inbox/Tea.md").rename(vault / "vaultmem/inbox/Something else.md")
-
-
-def _edited_and_state_lost(vault: Path, opened: Vault) -> None:
-    _edited(vault, opened)
-    opened.close()
-    shutil.rmtree(opened.state.folder)
-
-
-@pytest.mark.parametrize(
-    "done", [_deleted, _removed, _edited, _filed, _renamed, _edited_and_state_lost]
-)
+@pytest.mark.parametrize("what", MEANWHILE)
 def test_whatever_a_person_did_with_it_meanwhile(
-    vault: Path, opened: Vault, other: Path, done: Callable[[Path, Vault], None]
+    vault: Path, opened: Vault, other: Path, what: str
 ) -> None:
     opened.ingest("obsidian", str(other))
-    done(vault, opened)
+    MEANWHILE[what](vault, opened)
     before = memories(vault)
     again = opened.ingest("obsidian", str(other))
     assert again["counts"]["memories"] == 0
@@ -156,7 +147,7 @@ def test_killed_in_the_middle_and_run_again_it_came_in_once(
 
 def test_after_a_stop_it_goes_on(vault: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "_MOST_ITEMS", 2)
-    monkeypatch.setattr("vaultmem.output.Bar.advance", _interrupt)
+    monkeypatch.setattr("vaultmem.output.Bar.advance", Mock(side_effect=KeyboardInterrupt))
     ended = command(vault, "--source", "obsidian", "--path", str(other), "--format", "text")
     assert ended.code == 130
     assert "interrupted; progress is saved" in one_line(ended)
@@ -165,10 +156,6 @@ def test_after_a_stop_it_goes_on(vault: Path, other: Path, monkeypatch: pytest.M
     again = command(vault, "--source", "obsidian", "--path", str(other), "--format", "json").data
     assert again["counts"]["known"] >= 2
     assert sum(f["source_path"] == "Anne.md" for f, _ in memories(vault).values()) == 1
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def test_through_the_agent_as_without_it(vault: Path, tmp_path: Path, other: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.index_dump import synced
 from tests.test_start_up import HEAVY, KEYWORD_NEEDS, MODEL_AND_GIT, loaded
 from vaultmem import Vault, paths
@@ -131,17 +131,12 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "the page is gone": lambda vault, _: (vault / "vaultmem/pending.md").unlink(),
     "the sync log of another machine": lambda vault, _: (vault / "vaultmem/sync/laptop.md").write_text("more"),
     "a copy of the page": lambda vault, _: (vault / "vaultmem/pending (1).md").write_text("copy"),
-    "the vault's settings": lambda vault, _: settings(vault).write_text("search.limit: 5\n"),
+    "the vault's settings": lambda vault, _: fill(vault, {".vaultmem/config.yaml": "search.limit: 5\n"}),
 }  # fmt: skip
 
 
 def generation_of(state: Path) -> Path:
     return next(state.glob("gen-*"))
-
-
-def settings(vault: Path) -> Path:
-    (vault / ".vaultmem").mkdir()
-    return vault / ".vaultmem" / "config.yaml"
 
 
 def test_a_change_is_seen(stand: Stand) -> None:

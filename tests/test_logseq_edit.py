@@ -265,10 +265,6 @@ def parsed(text: str, path: str = "pages/Note.md") -> Note:
     return RULES.parse(path, plain, split(plain))
 
 
-def done(text: str, path: str = "pages/Note.md") -> str | None:
-    return RULES.completed(path, text, parsed(text, path).tasks[0], DONE)
-
-
 @pytest.mark.parametrize(
     ("text", "becomes"),
     [
@@ -294,7 +290,8 @@ def done(text: str, path: str = "pages/Note.md") -> str | None:
 def test_done_or_the_next_turn(text: str, becomes: str) -> None:
     for end in ("\n", "\r\n"):
         whole = f"- first\n{text}\n- TODO last\n".replace("\n", end)
-        assert done(whole) == f"- first\n{becomes}\n- TODO last\n".replace("\n", end)
+        done = RULES.completed("pages/Note.md", whole, parsed(whole).tasks[0], DONE)
+        assert done == f"- first\n{becomes}\n- TODO last\n".replace("\n", end)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,6 @@ def read(text: str) -> list[Block]:
     return outline(text, masks(text).shape)
 
 
-def shape(text: str) -> list[tuple[int, str]]:
-    return [(block.level, block.text) for block in read(text)]
-
-
 def tasks_of(text: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
     return tasks(read(text))
 
@@ -60,7 +56,8 @@ def tasks_of(text: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
     ],
 )
 def test_outline(text: str, expected: list[tuple[int, str]]) -> None:
-    assert [each for each in shape(text) if each != (1, "")] == [
+    shape = [(block.level, block.text) for block in read(text)]
+    assert [each for each in shape if each != (1, "")] == [
         each for each in expected if each != (1, "")
     ]
 

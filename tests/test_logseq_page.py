@@ -18,10 +18,6 @@ def read(text: str, path: str = "pages/p.md", rules: LogseqRules = RULES) -> Not
     return rules.parse(path, text, split(text))
 
 
-def paths(text: str) -> list[str]:
-    return [link.path for link in read(text).links]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -43,7 +39,7 @@ def paths(text: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_references(text: str, expected: list[str]) -> None:
-    assert paths(text) == expected
+    assert [link.path for link in read(text).links] == expected
 
 
 def test_links_say_what_and_where_they_are() -> None:

@@ -22,12 +22,6 @@ def texts(vault: Path) -> str:
     return "\n".join(data.decode() for data in files(vault, "vaultmem").values())
 
 
-def aged(vault: Path, path: str, days: float) -> None:
-    """Make a file look as if untouched for days."""
-    at = time.time() - days * 86_400
-    os.utime(vault / path, (at, at))
-
-
 def test_a_dream_files_what_is_plain_and_says_why(vault: Path, opened: Vault, write: Write) -> None:
     write("Mine.md", "[[Nowhere]] and dark mode")
     opened.sync()
@@ -60,7 +54,7 @@ def test_what_was_undone_is_not_done_again(opened: Vault, vault: Path) -> None:
     assert opened.read(one["id"])["category"] == "inbox"
     opened.tag(one["id"], "ui")
     (vault / one["path"]).write_text((vault / one["path"]).read_text() + "more of it\n")
-    aged(vault, one["path"], 1)
+    os.utime(vault / one["path"], (time.time() - 86_400,) * 2)
     assert opened.dream(1)["changes"]
 
 

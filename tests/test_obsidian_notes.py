@@ -186,17 +186,9 @@ def test_pieces() -> None:
     assert {p.headings for p in note(text).pieces[2:]} == {("One",)}
 
 
-def labels(text: str) -> list[str | None]:
-    return [piece.label for piece in note(text).pieces]
-
-
 def test_who_speaks() -> None:
-    assert labels("**Anne:** hi\n**Bob**: ho\nmore\n\n- **Anne：** x\n> 10:30 **Bob:** y") == [
-        "Anne",
-        "Bob",
-        "Anne",
-        "Bob",
-    ]
+    talk = note("**Anne:** hi\n**Bob**: ho\nmore\n\n- **Anne：** x\n> 10:30 **Bob:** y")
+    assert [piece.label for piece in talk.pieces] == ["Anne", "Bob"] * 2
     assert [p.text for p in note("**Anne:** hi").pieces] == ["Anne: hi"]
 
 

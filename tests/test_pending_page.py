@@ -98,16 +98,15 @@ def test_a_page_in_full(style: str, page: str) -> None:
         assert render(random.Random(number).sample(ITEMS, len(ITEMS)), style, "mine\n") == page
 
 
-def many(number: int, text: str, section: str = "overdue") -> list[Item]:
-    ids = item_ids([("a.md", str(each)) for each in range(number)])
-    days = [f"2026-11-{10 + each % 20}" for each in range(number)]
-    return [Item(name, section, f"{text} {at}", days[at]) for at, name in enumerate(ids)]
-
-
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("text", ["x", "long words " * 30, "笔记" * 200])
 def test_a_page_is_short_and_says_what_it_leaves_out(style: str, text: str) -> None:
-    page = render(many(300, text), style)
+    ids = item_ids([("a.md", str(each)) for each in range(300)])
+    items = [
+        Item(name, "overdue", f"{text} {at}", f"2026-11-{10 + at % 20}")
+        for at, name in enumerate(ids)
+    ]
+    page = render(items, style)
     shown = len(set(re.findall(r"vm-[a-z2-7]{6,}", page)) - {SHOW_ALL})
     assert 5 < shown <= 20
     assert len(page) <= 4_000

@@ -324,12 +324,6 @@ def test_what_was_taken_out_of_the_archive_lives_again_and_is_not_merged_again()
     assert whys == ["taken out of the archive by hand"]
 
 
-def resolved(view: StandInView) -> dict[str, Value]:
-    _, after = view.run(resolve)
-    assert after.run(resolve)[0].changes == ()
-    return {memory.title: memory.properties.get("links") for memory in after.memories()}
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -356,7 +350,9 @@ def test_entries_lead_to_what_lives(before: Value, after: Value) -> None:
         memory_file("archive/Twice merged", "Bob", replaced_by=second[1].properties["id"]),
         memory_file("archive/Away", "Away", deleted_at="2026-11-01"),
     ])  # fmt: skip
-    links = resolved(StandInView(files, {"Diary.md": ""}))
+    _, resolved = StandInView(files, {"Diary.md": ""}).run(resolve)
+    assert resolved.run(resolve)[0].changes == ()
+    links = {memory.title: memory.properties.get("links") for memory in resolved.memories()}
     assert links["Anne"] == after
     assert links["Bob"] == (["[[Anne]]"] if "Bob" in str(after) else None)
 

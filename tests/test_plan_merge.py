@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
-from tests.stand_in_view import File, StandInView, ago, memory_file
+from tests.stand_in_view import StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.memory_links import retarget_links
 from vaultmem.dreams.merge import merge
@@ -148,9 +148,9 @@ def test_the_one_that_is_read_most_takes_all_in() -> None:
         memory_file("people/Anne", "Knows [[Old#key|the backup]] and `[[Old]]`.", 3, links=["[[Old]]", "[[Bob]]"]),
         memory_file("people/Bob", "Bob", 3),
     ])  # fmt: skip
-    files["vaultmem/inbox/Old.md"] = _with(
-        files["vaultmem/inbox/Old.md"], colour="red", links=["[[Bob]]"]
-    )
+    old = files["vaultmem/inbox/Old.md"]
+    more: dict[str, Value] = {"colour": "red", "links": ["[[Bob]]"]}
+    files["vaultmem/inbox/Old.md"] = old._replace(properties={**old.properties, **more})
     view = StandInView(files, {}, {"vaultmem/inbox/Old.md": 2, "vaultmem/knowledge/Read.md": 5})
     _, after = view.run(merge)
     survivor = after.files["vaultmem/knowledge/Read.md"]
@@ -166,10 +166,6 @@ def test_the_one_that_is_read_most_takes_all_in() -> None:
     anne = after.files["vaultmem/people/Anne.md"]
     assert anne.content == "Knows [[Read#key|the backup]] and `[[Old]]`."
     assert anne.properties["links"] == ["[[Read]]", "[[Bob]]"]
-
-
-def _with(file: File, **properties: Value) -> File:
-    return file._replace(properties={**file.properties, **properties})
 
 
 def test_a_survivor_in_the_inbox_takes_the_place_of_the_filed_one_and_lives_as_long() -> None:

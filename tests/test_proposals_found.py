@@ -14,7 +14,7 @@ from vaultmem.api.rpc import Reader
 from vaultmem.dreams.note_names import Name, Note, Titles, names, names_in, slips
 from vaultmem.errors import NoteChangedError, UsageError
 from vaultmem.review import proposals
-from vaultmem.review.proposals import Proposal, broken_link, edit, mention, orphan
+from vaultmem.review.proposals import broken_link, edit, mention, orphan
 from vaultmem.search.related import Related
 
 Write = Callable[..., Path]
@@ -285,10 +285,6 @@ def test_no_neighbours_for_forms_days_attachments_and_short_notes(
     assert [path for path, _ in proposed(opened, "orphan")] == ["Alone.md"]
 
 
-def broken(text: str, target: str, line: int = 1, *nearest: str) -> Proposal | None:
-    return broken_link(Note("A.md", text), line, target, nearest or ("Grafana",))
-
-
 def named(text: str, title: str, words: str = "") -> list[Name]:
     note = Note("A.md", text)
     return list(names_in(text, note.linkable, {(words or title).lower(): title}))
@@ -304,7 +300,7 @@ def named(text: str, title: str, words: str = "") -> list[Name]:
     ],
 )
 def test_of_a_broken_link_only_the_target_changes(text: str, line: int, after: str) -> None:
-    proposal = broken(text, "Grafna", line)
+    proposal = broken_link(Note("A.md", text), line, "Grafna", ("Grafana",))
     assert proposal is not None
     assert edit(proposal, text) == after
     assert proposal.said == "[[Grafna]] leads nowhere; the nearest title is “Grafana”"

@@ -38,10 +38,6 @@ def reminder(**properties: Value) -> dict[str, object]:
     return {"properties": {**own, **properties}, "content": f"{EVIL} {properties}"}
 
 
-def agents(vault: Vault) -> list[str]:
-    return [memory["agent"] for memory in vault.memories()]
-
-
 # --- Merging
 
 
@@ -111,7 +107,8 @@ def test_a_dream_puts_no_words_under_an_approval(vault: Vault) -> None:
 @pytest.mark.parametrize("mark", [{"url": "x"}, {"source": "x"}, {"Agent": ""}, {"agent": ["x"]}])
 def test_what_an_assistant_imports_is_that_assistants(vault: Vault, mark: dict[str, Value]) -> None:
     report = vault.import_lines(lines(reminder(id="one", **mark)), by="claude")
-    assert (report["new"], agents(vault)) == (1, ["claude"])
+    (memory,) = vault.memories()
+    assert (report["new"], memory["agent"]) == (1, "claude")
     vault.sync()
     shown = [
         (one["section"], one["author"]) for one in vault.pending(days=30) if EVIL in one["text"]
