@@ -30,9 +30,7 @@ def test_no_such_folder(tmp_path: Path, command: str) -> None:
     assert not ended.out
 
 
-def test_everything_that_is_no_note(
-    vault: Path, write: Write, untouched: Mark, tmp_path: Path
-) -> None:
+def test_whatever_is_no_note(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
     write("Good.md", "A good apple.")
     write("folder.md/Inner.md", "An inner apple.")
     outside = tmp_path / "outside"

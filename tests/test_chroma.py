@@ -137,9 +137,7 @@ def test_only_what_is_new_is_written(
     assert sum(written) == 302
 
 
-def test_nothing_private_and_by_default_no_text_lies_there(
-    index: Mirror, store: VectorStore
-) -> None:
+def test_nothing_private_and_by_default_no_text_is_there(index: Mirror, store: VectorStore) -> None:
     public, private = ALL[:50], ALL[50:60]
     index.publish({**dict.fromkeys(public, PLACE), **dict.fromkeys(private, None)}, whole=True)
     assert records(index).keys() == hexes(public)
@@ -154,9 +152,7 @@ def test_nothing_private_and_by_default_no_text_lies_there(
     assert records(index).keys() == hexes(public[5:])
 
 
-def test_a_server_that_dies_costs_nothing(
-    tmp_path: Path, store: VectorStore, collection: str
-) -> None:
+def test_a_dead_server_costs_nothing(tmp_path: Path, store: VectorStore, collection: str) -> None:
     """Searches continue, writes wait, and everything is there when it is back, even with an empty disk."""
     server = Server(tmp_path / "data")
     server.start()
@@ -183,9 +179,7 @@ def test_a_server_that_dies_costs_nothing(
         server.stop()
 
 
-def test_a_server_killed_at_any_moment_of_a_write_gets_all_in_the_end(
-    tmp_path: Path, collection: str
-) -> None:
+def test_a_server_killed_at_any_moment_gets_all_in_the_end(tmp_path: Path, collection: str) -> None:
     server = Server(tmp_path / "data")
     server.start()
     rng = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
@@ -237,9 +231,7 @@ def client(
     return process
 
 
-def test_a_client_killed_at_any_moment_goes_on(
-    tmp_path: Path, chroma: Server, collection: str
-) -> None:
+def test_a_client_killed_anytime_goes_on(tmp_path: Path, chroma: Server, collection: str) -> None:
     folder, rng = tmp_path / "model", random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
     all_keys = keys(0, 6_000)
     with opened(folder) as store:

@@ -56,9 +56,7 @@ def asked(vault: Path, door: str) -> Ran:
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_reader_heals_the_index_and_says_so_once(
-    indexed: Path, door: str, tmp_path: Path
-) -> None:
+def test_a_reader_heals_the_index_and_tells_once(indexed: Path, door: str, tmp_path: Path) -> None:
     expected = asked(indexed, door)
     assert (expected.code, expected.err) == (0, "")
     damage(indexed, "kw/*.term", "flipped")
@@ -94,9 +92,7 @@ def damage_all_tables(vault: Path) -> None:
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_what_turns_out_damaged_while_it_is_read_heals(
-    indexed: Path, read: Callable[[Vault], object]
-) -> None:
+def test_damage_that_a_reader_meets_heals(indexed: Path, read: Callable[[Vault], object]) -> None:
     with Vault(str(indexed)) as vault:
         expected = read(vault)
     damage_all_tables(indexed)
@@ -204,9 +200,7 @@ def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
         maker.join()
 
 
-def test_what_could_not_be_indexed_is_found_when_it_can(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_not_indexed_is_in_the_end(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the writer has trouble, as with a full disk: a reader sees nothing wrong, but has to be told."""
 
     def full(*_: object) -> None:

@@ -89,7 +89,7 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     assert_nothing_left(scratch)
 
 
-def test_the_first_command_of_the_readme_shows_what_it_says(
+def test_the_readmes_first_command_shows_what_it_says(
     told: tuple[Ran, Ran, Path, str],
 ) -> None:
     install, first = marked("try").rsplit(" && ", 1)

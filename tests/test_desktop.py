@@ -146,9 +146,7 @@ def test_a_server_gets_the_very_words(serve: Serve, shower: Desktop) -> None:
 
 
 @linux
-def test_a_click_opens_a_note_in_its_editor_and_nothing_else(
-    serve: Serve, shower: Desktop, opened: Path
-) -> None:
+def test_a_click_opens_a_note_in_its_editor(serve: Serve, shower: Desktop, opened: Path) -> None:
     serve("clicks")
     notes = [NOTE, "logseq://graph/life?page=Day"]
     others = ["file:///etc/passwd", "https://evil.example", "obsidian://open?x=\n-rf", "--help", ""]
@@ -309,18 +307,14 @@ def test_an_osascript_that_fails_is_an_error(
         shower.send("Call Anne", "")
 
 
-def test_a_system_that_shows_nothing_says_so(
-    shower: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_without_any_says_so(shower: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Other")
     assert "set notify.method to file" in (shower.problem() or "")
     with pytest.raises(NotificationError, match=r"set notify\.method to file"):
         shower.send("Call Anne", "")
 
 
-def test_a_library_that_cannot_be_loaded_is_an_error(
-    shower: Desktop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_not_loaded_is_an_error(shower: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "desktop_notifier", None)
     with pytest.raises(NotificationError, match="desktop-notifier cannot be loaded"):
         shower.send("Call Anne", "")

@@ -105,9 +105,7 @@ def test_wrong_words_and_cries_for_help_are_the_same(indexed: Path, words: tuple
         assert on(indexed, *words) == alone
 
 
-def test_what_needs_the_callers_process_is_done_there(
-    indexed: Path, host: StandIn, tmp_path: Path
-) -> None:
+def test_what_needs_the_caller_is_done_there(indexed: Path, host: StandIn, tmp_path: Path) -> None:
     opener = tmp_path / "xdg-open"
     opener.write_text(f"#!/bin/sh\necho \"$1\" > '{tmp_path}/opened'\n")
     opener.chmod(0o755)
@@ -170,9 +168,7 @@ def test_a_failure_of_the_agent_is_not_the_callers(
     assert "Input/output error" in said[0]
 
 
-def test_an_index_that_the_agent_cannot_read_is_seen_to_by_the_caller(
-    vault: Path, write: Write
-) -> None:
+def test_an_index_the_agent_cannot_read_is_seen_to_by_the_caller(vault: Path, write: Write) -> None:
     write("Note.md", "apple")
     with agent_for(vault) as host:
         ended = on(vault, "search", "apple", "--format", "json")

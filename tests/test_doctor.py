@@ -105,9 +105,7 @@ STATUS = {
 
 
 @each_case("what", STATUS)
-def test_what_the_agent_tells_of_itself(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_what_the_agent_reports(indexed: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     says({**WELL, **STATUS[what]}, monkeypatch)
     assert [one[: len(what)] for one in found(indexed)] == [what]
 

@@ -87,7 +87,7 @@ SHAPES: list[dict[str, object]] = [
 ]  # fmt: skip
 
 
-def test_a_call_has_several_shapes_and_one_that_fails_keeps_none_from_its_turn(
+def test_a_call_has_several_shapes_and_one_that_fails_stops_no_other(
     served: Path,
 ) -> None:
     wrong = [{"name": "memory_read", "params": {"id": "nobody"}}, {"name": "nothing"}, {}]
@@ -195,9 +195,7 @@ def test_stdin_is_never_read_for_nothing(words: list[str]) -> None:
         assert not reads_stdin(words)
 
 
-def test_without_a_vault_that_is_named_it_is_the_one_around(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_vault_is_the_one_around(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(vault)
     listed = process("agent", "--list-tools")
     assert listed.code == 0

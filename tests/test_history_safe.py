@@ -167,9 +167,7 @@ def full(*_: object) -> None:
     raise OSError(errno.ENOSPC, "no space left")
 
 
-def test_damage_after_another_failure_is_noticed(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_after_a_failure_is_noticed(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.make("memories/a.md", b"a")
     kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
     kept = Kept(kept.vault.parent)

@@ -59,7 +59,7 @@ def test_the_listing_tells_the_same(
         assert asked(remembering, *words) == anew
 
 
-def test_items_are_grouped_by_day_and_preferences_told_but_nothing_from_elsewhere(
+def test_items_are_by_day_with_preferences_and_nothing_from_elsewhere(
     remembering: Path,
 ) -> None:
     text = told(remembering)
@@ -85,9 +85,7 @@ def between(text: str, start: str, end: str) -> list[str]:
     return lines[lines.index(start) + 1 : lines.index(end)]
 
 
-def test_what_it_advises_can_be_typed_in_any_folder_without_a_path(
-    remembering: Path, tmp_path: Path
-) -> None:
+def test_its_advice_can_be_typed_in_any_folder(remembering: Path, tmp_path: Path) -> None:
     vault = remembering.rename(tmp_path / "Anne's notes")
     synced(vault)
     elsewhere = tmp_path / "elsewhere"
@@ -170,9 +168,7 @@ def test_it_never_indexes(vault: Path, write: Write) -> None:
         assert not opened.is_indexed()
 
 
-def test_nothing_of_a_private_note_is_told_not_even_that_it_is_there(
-    vault: Path, write: Write
-) -> None:
+def test_nothing_tells_that_a_private_note_is_there(vault: Path, write: Write) -> None:
     task = "- [ ] call the lawyer 📅 2026-11-20\n"
     names = ("Divorce.md", "Divorce\u0301.md")  # the second as macOS writes it
     write("Plain.md", "- [ ] pay the rent 📅 2026-11-20\n")
@@ -276,7 +272,7 @@ def test_a_hook_of_an_earlier_version_still_tells(vault: Path) -> None:
     assert asked(vault, "--was", "hooks").data == asked(vault).data != {}
 
 
-def test_a_preference_or_fact_hidden_by_hand_is_told_no_more_before_the_index_knows(
+def test_what_a_person_hides_is_told_no_more_before_the_index_knows(
     vault: Path,
 ) -> None:
     with Vault(str(vault)) as opened:

@@ -56,9 +56,7 @@ def test_a_damaged_index_is_healed_and_all_is_told(
     ]
 
 
-def test_an_unexpected_error_gives_an_empty_context(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_odd_error_gives_an_empty_context(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def surprise(*_: object) -> None:
         raise RuntimeError("what\nis this")
 
@@ -97,9 +95,7 @@ def test_wrong_words_are_said_and_keep_nobody_from_starting(words: str) -> None:
         assert ("known: claude" in one_line(ended)) is ("emacs" in words)
 
 
-def test_the_folder_that_the_harness_names_leads_to_the_vault(
-    remembering: Path, tmp_path: Path
-) -> None:
+def test_the_harness_names_a_folder_of_the_vault(remembering: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     inner = remembering / "Clippings"
     for said in ({"cwd": str(inner)}, {"cwd": "/", "workspace_roots": [7, str(inner)]}):

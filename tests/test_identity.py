@@ -254,9 +254,7 @@ def test_git_merges_the_markers_of_two_machines(tmp_path: Path) -> None:
         assert ids(machine) == both
 
 
-def test_a_backup_from_before_the_markers_were_merged_is_of_this_vault(
-    mounted: Path, tmp_path: Path
-) -> None:
+def test_an_old_backup_with_two_markers_is_of_this_vault(mounted: Path, tmp_path: Path) -> None:
     done(mounted, "backup", str(tmp_path / "backup"))
     (marker,) = mounted.glob(f"*/{MARKER}")
     git_merge_markers(marker, b"0" * 32 + b"\n")

@@ -76,9 +76,7 @@ async def everything(one: mcp.Client) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKES, *ENVELOPES])
-def test_the_client_of_the_sdk_gets_along(
-    served: Path, version: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sdks_client_works(served: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp.client.session.LATEST_HANDSHAKE_VERSION", version)
     found = talk(served, "auto" if version in ENVELOPES else "legacy", everything)
     assert found["written"].is_error is False

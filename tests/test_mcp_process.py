@@ -141,7 +141,7 @@ def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
         (tmp_path / "go").touch()
 
 
-def test_handles_that_do_not_block_lose_nothing_and_it_ends_with_a_client_that_read_nothing(
+def test_nothing_is_lost_without_blocking_and_it_ends_with_a_silent_client(
     served: Path,
 ) -> None:
     """A pause is not the end of the lines, and a client that is slow to read is there."""
@@ -203,9 +203,7 @@ def test_what_was_asked_before_the_client_hung_up_is_carried_out() -> None:
     cancelled=st.sets(st.integers(0, 11), max_size=4),
     threads=st.integers(1, 4),
 )
-def test_each_request_has_one_answer_in_whatever_order(
-    order: list[int], cancelled: set[int], threads: int
-) -> None:
+def test_each_request_has_one_answer(order: list[int], cancelled: set[int], threads: int) -> None:
     """A cancelled request has at most one, and its thread is free again."""
     back, out = os.pipe()
     cancel = [

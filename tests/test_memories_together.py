@@ -96,9 +96,7 @@ def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None
         until(lambda: not opened.memories(), seconds=60)
 
 
-def test_a_list_made_of_an_older_state_takes_nothing_back(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_outdated_list_takes_nothing_back(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a file is written at the moment its memory is read."""
     with Vault(str(vault)) as opened:
         one = opened.write("First words", tags=["first"])
@@ -124,9 +122,7 @@ def _edit_often(path: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("through_agent", [False, True], ids=["alone", "agent"])
-def test_a_person_in_the_same_file_loses_nothing(
-    vault: Path, opened: Vault, through_agent: bool
-) -> None:
+def test_a_person_beside_loses_nothing(vault: Path, opened: Vault, through_agent: bool) -> None:
     one = opened.write("A file that two write")
     if through_agent:
         with agent_on(vault):

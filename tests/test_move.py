@@ -63,9 +63,7 @@ def test_never_over_a_file_that_is_there(folder: Path) -> None:
     assert everything(folder) == before
 
 
-def test_a_file_that_comes_at_the_last_moment(
-    way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_at_the_last_moment(way: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = move_module.new_path
 
     def late(root: str, path: str) -> str:
@@ -79,9 +77,7 @@ def test_a_file_that_comes_at_the_last_moment(
     assert everything(folder) == {"n.md": WORDS, "m.md": b"theirs"}, way
 
 
-def test_what_somebody_writes_into_the_held_name_stays(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_comes_into_the_held_name_stays(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moves, "_system_rename", lambda: None)
     real = move_module._expect_empty
 
@@ -147,9 +143,7 @@ def test_a_system_that_cannot(folder: Path, monkeypatch: pytest.MonkeyPatch, cod
     assert everything(folder) == {"m.md": WORDS}
 
 
-def test_a_full_disk_leaves_the_file_where_it_was(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_file_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moves, "_system_rename", lambda: lambda *_: errno.ENOSPC)
     with pytest.raises(VaultmemError, match="cannot be moved"):
         move(str(folder), "n.md", "m.md")

@@ -229,9 +229,7 @@ def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
     assert "- [x] item 01" in (file.parent / "archive" / COPIES[2]).read_text("utf-8")
 
 
-def test_a_copy_with_words_that_the_page_does_not_have_is_archived(
-    machine: Machine, file: Path
-) -> None:
+def test_a_copy_with_words_of_its_own_is_archived(machine: Machine, file: Path) -> None:
     for number, (old, new) in enumerate([
         ("item 01", "item 01, ask Ben first"),
         ("generated: vaultmem\n", "generated: vaultmem\naliases: to do\n"),
@@ -246,9 +244,7 @@ def test_a_copy_with_words_that_the_page_does_not_have_is_archived(
 
 
 @pytest.mark.parametrize("manner", ["rename", "in place", "append"])
-def test_no_tick_is_lost_while_the_page_is_written(
-    machine: Machine, file: Path, manner: str
-) -> None:
+def test_no_tick_is_lost_during_a_write(machine: Machine, file: Path, manner: str) -> None:
     many = 40
     machine.items = ITEMS
     machine.refresh()
@@ -289,9 +285,7 @@ class Kept(Machine):
         return self._file.read_text().split() if self._file.exists() else []
 
 
-def test_what_a_killed_writer_left_beside_the_page_is_removed(
-    vault: Path, machine: Machine
-) -> None:
+def test_what_a_killed_writer_left_is_removed(vault: Path, machine: Machine) -> None:
     """The page may be anywhere in the vault: the next writer removes what is left beside it."""
     left = (vault / PATH).parent / ".vaultmem-1-dead-1.tmp"
     left.parent.mkdir(exist_ok=True)

@@ -131,9 +131,7 @@ def test_a_listener_that_fails_stops_nothing(world: World) -> None:
         world.await_runs("nightly", "nightly")
 
 
-def test_what_is_missed_during_a_run_runs_after_it(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_run_delays_runs_after_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     release = _OneAtATime._run_job_success
 
     def late(executor: _OneAtATime, name: str, events: list[object]) -> None:
@@ -199,9 +197,7 @@ def test_it_waits_for_a_day_at_most_also_over_restarts(world: World) -> None:
         world.await_runs("gentle")
 
 
-def test_who_cannot_tell_how_things_are_holds_up_nobody(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_state_holds_up_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: str) -> str | None:
         raise RuntimeError
 

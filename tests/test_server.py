@@ -121,9 +121,7 @@ def test_nobody_else_can_reach_it_from_its_first_moment(
         assert not seen[0] & 0o077
 
 
-def test_what_is_no_socket_or_no_path_for_one_is_left_alone(
-    path: str, answers: Answers, tmp_path: Path
-) -> None:
+def test_what_is_no_socket_is_left_alone(path: str, answers: Answers, tmp_path: Path) -> None:
     os.mkdir(os.path.dirname(path))
     Path(path).write_text("mine")
     assert "is not a socket" in refused(path, answers)
@@ -134,9 +132,7 @@ def test_what_is_no_socket_or_no_path_for_one_is_left_alone(
     assert "cannot listen" in refused(str(tmp_path / "run" / ("x" * 120)), answers)
 
 
-def test_an_exception_is_told_without_its_secrets_and_logged(
-    serve: Serve, connect: Connect
-) -> None:
+def test_an_exception_is_logged_without_its_secrets(serve: Serve, connect: Connect) -> None:
     serve()
     with logged_by("vaultmem.server") as said:
         reply = connect().ask("fail")
@@ -173,9 +169,7 @@ def mode(path: str) -> int:
 
 
 @pytest.mark.parametrize("loose", [0o777, 0o755, 0o500])
-def test_a_folder_of_ours_that_others_can_enter_is_closed(
-    path: str, serve: Serve, loose: int
-) -> None:
+def test_our_folder_that_others_can_enter_is_closed(path: str, serve: Serve, loose: int) -> None:
     os.mkdir(os.path.dirname(path))
     os.chmod(os.path.dirname(path), loose)
     serve()

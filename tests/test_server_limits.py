@@ -43,9 +43,7 @@ def test_a_line_may_be_large_but_not_endless(serve: Serve, connect: Connect) -> 
     assert client.reply() is None
 
 
-def test_nobody_waits_for_half_a_request_or_for_one_who_reads_nothing(
-    serve: Serve, connect: Connect
-) -> None:
+def test_nobody_waits_for_half_a_request_or_half_a_reader(serve: Serve, connect: Connect) -> None:
     serve(Limits(unread=PATIENCE))
     half, deaf, other = connect(), connect(), connect()
     half.send(b'{"id": 1, "meth')
@@ -112,9 +110,7 @@ def test_a_hundred_idle_clients_and_one_more(serve: Serve, connect: Connect) -> 
     assert all(client.ask("echo") for client in [clients[0], *clients[2:]])
 
 
-def test_when_all_are_busy_the_next_is_told_so(
-    serve: Serve, connect: Connect, answers: Answers
-) -> None:
+def test_when_all_are_busy_it_says_so(serve: Serve, connect: Connect, answers: Answers) -> None:
     server = serve(Limits(connections=3))
     clients = [connect() for _ in range(3)]
     for client in clients:

@@ -76,9 +76,7 @@ def test_one_writer(state: State) -> None:
         pass
 
 
-def test_one_that_only_tests_the_lock_is_waited_for(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_tests_the_lock_delays(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     with state.lock():
         pass
     with open(state.path("lock"), "rb") as tests:
@@ -218,9 +216,7 @@ def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     [b"", b"[1]", b'"text"', b'{"a": 1', b"\xff\xfe{}", b"[" * 100_000, b'{"a":' * 100_000],
     ids=["empty", "list", "text", "cut", "not UTF-8", "deep list", "deep object"],
 )
-def test_a_state_file_that_holds_anything_else_counts_as_missing(
-    data: bytes, tmp_path: Path
-) -> None:
+def test_a_state_file_of_anything_else_counts_as_missing(data: bytes, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     assert paths.read_json(file) == {}
     file.write_bytes(data)

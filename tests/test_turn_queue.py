@@ -55,7 +55,7 @@ def test_any_text_comes_back_as_it_was(turns: Turns, text: str) -> None:
     assert (read.user, read.assistant) == (text, text)
 
 
-def test_turns_are_in_the_order_in_which_they_began_also_when_the_clock_goes_back(
+def test_turns_keep_the_order_in_which_they_began_if_the_clock_goes_back(
     turns: Turns,
 ) -> None:
     for number, at in enumerate((100.0, 200.0, 50.0, 50.0, -1.0, 1e300)):

@@ -341,9 +341,7 @@ memory_threads.clock, memory_threads.LONGEST = SimpleNamespace(seconds=seconds),
 """
 
 
-def test_two_agents_tell_once_and_hear_what_was_ticked_elsewhere(
-    pair: Pair, tmp_path: Path
-) -> None:
+def test_two_agents_tell_once_and_hear_of_ticks_elsewhere(pair: Pair, tmp_path: Path) -> None:
     (pair.laptop.vault / "todo.md").write_text("- [ ] call Anne (@2026-11-22 15:00)\n")
     pair.agree()
     environ = {

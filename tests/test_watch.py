@@ -148,9 +148,7 @@ def test_a_moved_note_is_told_of_at_both_places(
     assert marks.settled() == [("touched", "b/y.md"), ("touched", "in.md")]
 
 
-def test_ignored_files_are_not_reported(
-    root: Path, watcher: Watcher, heard: Heard, marks: Marks
-) -> None:
+def test_ignored_files_are_silent(root: Path, watcher: Watcher, heard: Heard, marks: Marks) -> None:
     fill(root, "note.md", ".obsidian/plugins/dataview/x", "node_modules/p/x.md", "m/c/a.md")
     begin(watcher)
     fill(root, ".hidden.md", ".obsidian/workspace.json", ".obsidian/plugins/dataview/data.json")
@@ -282,9 +280,7 @@ class Faulty(Heard):
             raise ValueError(path)
 
 
-def test_a_fault_of_the_listener_is_logged_and_no_more(
-    root: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_fault_of_the_listener_is_logged(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     faulty = Faulty()
     watcher = Watcher(str(root), faulty)
     begin(watcher)
@@ -355,9 +351,7 @@ def test_a_folder_that_leaves_the_vault_and_comes_back(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_killed_by_a_name_clash_is_replaced(
-    root: Path, watcher: Watcher, heard: Heard
-) -> None:
+def test_a_thread_killed_by_a_clash_is_replaced(root: Path, watcher: Watcher, heard: Heard) -> None:
     """Too fast for a renewal: watchdog knows two watches by one name, forgets one and misses it."""
     outside = root.parent / "outside"
     (root / "a").mkdir()

@@ -121,9 +121,7 @@ def test_several_are_tagged_and_merged_at_once(page: Page, door: Door) -> None:
     expect(page.locator(".list .row")).to_have_count(1)
 
 
-def test_a_memory_shows_its_sentence_and_who_recalled_it_and_goes_with_its_turn(
-    page: Page, door: Door
-) -> None:
+def test_a_memory_shows_its_sentence_and_recalls_and_goes_with_it(page: Page, door: Door) -> None:
     with Vault(door.folder / "home") as home:
         new = [
             {"role": "user", "id": "t1", "content": "Hello.\nThe sextant came from aunt Greta! Bye."},

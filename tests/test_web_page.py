@@ -88,7 +88,7 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
     assert len(attribution()) == 3
 
 
-def test_of_several_that_are_chosen_none_is_approved_or_merged_with_a_text_nobody_saw(
+def test_of_several_chosen_none_is_approved_or_merged_with_unseen_text(
     me: Browser,
 ) -> None:
     made = [me.door.ask("write", content=f"The buoy {n} is green.").data["id"] for n in "ab"]
@@ -196,9 +196,7 @@ def test_today_lists_nothing_twice_and_nothing_that_is_not_due(door: Door, me: B
     assert ">Accept</button>" in text
 
 
-def test_a_memory_of_the_inbox_is_filed_by_its_text_unless_a_category_is_chosen(
-    door: Door, me: Browser
-) -> None:
+def test_a_memory_is_filed_by_its_text_unless_a_category_is_chosen(door: Door, me: Browser) -> None:
     made = door.ask("write", "me", content="Bo prefers window seats to aisle seats.").data
     page = f"/ui/memory?id={made['id']}"
     assert re.findall(r'<select name="category"><option value="([^"]+)"', me.get(page)) == ["-"]
@@ -342,7 +340,7 @@ def link(door: Door) -> str:
     return sessions.make_link(str(door.folder / "home"))
 
 
-def test_what_would_be_told_is_what_is_told_and_what_is_held_back_is_read_before_it_is_approved(
+def test_the_preview_is_what_is_told_and_what_is_held_back_is_read_first(
     me: Browser,
 ) -> None:
     me.door.ask("write", "claude", content="The pump is serviced by Ines Marquez.")

@@ -56,9 +56,7 @@ def test_a_link_in_a_mail_lets_in(chromium: Browser, door: Door, tmp_path: Path)
     context.close()
 
 
-def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
-    chromium: Browser, tmp_path: Path
-) -> None:
+def test_stop_ends_the_page_of_ui_and_the_page_says_so(chromium: Browser, tmp_path: Path) -> None:
     vault = tmp_path / "home"
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Note.md").write_text("# Note\n")

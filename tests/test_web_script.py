@@ -70,9 +70,7 @@ def test_a_key_means_the_rows_that_are_chosen(page: Page, door: Door) -> None:
     expect(page.locator("#notice")).to_contain_text("taken back")
 
 
-def test_a_long_list_has_its_days_and_asks_again_for_rows_that_did_not_come(
-    page: Page, door: Door
-) -> None:
+def test_a_long_list_has_its_days_and_asks_again_for_missing_rows(page: Page, door: Door) -> None:
     folder = door.folder / "home" / "vaultmem" / "knowledge"
     folder.mkdir(parents=True, exist_ok=True)
     for n in range(300):
@@ -126,9 +124,7 @@ def test_a_page_that_could_not_be_shown_comes_when_it_can(page: Page, door: Door
     PROBLEMS.clear()  # the browser's own line about the first answer
 
 
-def test_what_changed_while_the_stream_was_away_comes_when_it_is_back(
-    page: Page, door: Door
-) -> None:
+def test_what_changed_while_the_stream_was_away_comes_later(page: Page, door: Door) -> None:
     page.route("**/ui/events", lambda route: route.abort())
     at(page, "/memories?words=capstan")
     expect(page.locator("#stopped")).to_be_visible()

@@ -225,9 +225,7 @@ def test_ui_prints_an_address_of_its_own_door(door: Door) -> None:
     assert Browser(door).enter(address.partition("#")[2]).status == 204
 
 
-def test_the_plugin_is_put_in_and_taken_out_without_another_byte(
-    vault: Path, tmp_path: Path
-) -> None:
+def test_the_plugin_is_put_in_and_taken_out_without_a_trace(vault: Path, tmp_path: Path) -> None:
     settings = vault / ".obsidian"
     words = ("connect", "obsidian", "--vault", str(vault))
     for action in ((), ("--remove",)):

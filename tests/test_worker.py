@@ -73,9 +73,7 @@ def test_a_vault_that_is_away_is_named_in_one_line_and_no_turn_is_lost(
     assert said(opened) == ["one", "ok"]
 
 
-def test_an_open_turn_holds_up_its_own_conversation_only(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_open_turn_delays_its_own_talk(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn_queue, "_BEGAN", 0.0)
     worker = Worker(opened)
     first = worker.turns.begin("c", "first", next(_seconds))
@@ -192,9 +190,7 @@ def test_where_the_vault_or_the_agent_fails_turns_wait_for_as_long_as_it_takes(
     assert said(opened) == ["x", "ok"]
 
 
-def test_the_budget_of_calls_is_kept_and_costs_no_fact(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_of_calls_costs_no_fact(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_LLM_CALLS", "1")
     model = Scripted(facts={"facts": ["User has a cat"]}, reconcile=[])
     with Vault(opened.path) as vault:

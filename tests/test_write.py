@@ -52,9 +52,7 @@ def test_change(vault: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.EPERM])
-def test_a_drive_without_permissions(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
+def test_a_drive_without_modes(vault: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     def refuse(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
@@ -183,9 +181,7 @@ def swap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.mark.usefixtures("swap")
-def test_an_editor_that_saves_into_the_displaced_file(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_editor_with_the_displaced_file(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It opened the note before our rename and writes after it: its words must not be lost."""
     editor = os.open(vault / "n.md", os.O_WRONLY)
     real = write_module.flush_names
@@ -322,9 +318,7 @@ def test_only_our_old_temporary_files_are_swept(vault: Path) -> None:
     sweep(str(vault / "none"))
 
 
-def test_the_last_look_comes_after_the_preparations(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_look_is_after_preparing(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An editor that saves while the new bytes are written is seen before the note is touched."""
     found: list[bytes] = []
     saves = iter([b"saved\n"])
