@@ -154,11 +154,11 @@ def healed(writer: Writer, scratch: Path, hint: object) -> None:
     with agent_on(writer.vault) as agent:
         agent.call("sync", embed=False, confirm_removals=True)
         assert not (found := differing(writer.vault, scratch)), (hint, found, agent.err())
-        assert len([*agent.state.glob("gen-*")]) == 1, hint
-        odd = [path.name for path in agent.state.rglob("*") if ".tmp" in path.name]
-        # Those are removed with the next manifest; Tantivy's own with their index.
-        assert all(name.startswith(("manifest.json.", ".tmp")) for name in odd), (hint, odd)
         assert agent.ends() == 0, agent.err()
+    assert len([*agent.state.glob("gen-*")]) == 1, hint
+    odd = [path.name for path in agent.state.rglob("*") if ".tmp" in path.name]
+    # Those are removed with the next manifest; Tantivy's own with their index.
+    assert all(name.startswith(("manifest.json.", ".tmp")) for name in odd), (hint, odd)
     writer.unchanged()
     assert "Traceback" not in agent.err()
 
