@@ -230,6 +230,20 @@ def test_tomorrow_gets_its_date_when_it_is_no_longer_tomorrow() -> None:
     assert after.run(stale_days)[0].changes == ()
 
 
+@pytest.mark.parametrize("folder", ["reminders", "archive"])
+def test_what_somebody_is_reminded_of_anyway_is_no_second_reminder(folder: str) -> None:
+    about = {"category": "reminders", "remind": "2026-12-10T14:30"}
+    fact = memory_file(
+        "date/Fact", "Dentist appointment with Dr Okafor on 10 December at 14:30.", 1
+    )
+    other = memory_file("date/Other", "Appointment with the bank on 10 December at 14:30.", 1)
+    view = StandInView(
+        dict([memory_file(f"{folder}/dentist Dr Okafor", "dentist", 1, **about), fact, other])
+    )
+    plan, _ = view.run(make_reminders)
+    assert [change.path for change in plan.changes] == ["vaultmem/date/Other.md"]
+
+
 def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
     view = StandInView(dict([memory_file("project/Boat", MEETING, 2, scope="user:anne")]))
     plan, after = view.run(make_reminders)

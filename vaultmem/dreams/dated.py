@@ -4,13 +4,14 @@ become reminders, and memories that say until when they hold end then."""
 from __future__ import annotations
 
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from vaultmem.adapter import Moment, Phrase, Value
 from vaultmem.dreams.classify import is_plain, times_of
 from vaultmem.dreams.memory_links import entries, link_to
+from vaultmem.dreams.short_texts import stems
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.draft import Draft, New, is_own
@@ -67,18 +68,36 @@ class _Sentence(NamedTuple):
 
 def make_reminders(draft: Draft) -> None:
     """Make a reminder for each future time that a memory names, once; one that says no more gets the time itself."""
+    reminders = _reminders(draft)
     for memory in draft.memories():
         is_timed = memory.category == REMINDERS or {"remind", "due"} & memory.properties.keys()
         if is_own(memory) or is_timed:
             continue
         text = draft.content(memory)[:LONGEST]
-        sentences = list(_sentences(draft, memory, text))
+        sentences = [
+            each
+            for each in _sentences(draft, memory, text)
+            if all(stems(each.words).isdisjoint(other) for other in reminders[_when(each)])
+        ]
         if sentences and _is_all(sentences[0], text):
             if draft.may(memory):
                 draft.set(memory, "its words say when", **times_of(sentences[0].moment))
         else:
             _set_end(draft, memory, text)
             _make(draft, memory, sentences)
+
+
+def _reminders(draft: Draft) -> defaultdict[str, list[frozenset[str]]]:
+    """The stems of each reminder that somebody set, also if it is done since, by its time."""
+    words: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for memory in (*draft.memories(), *draft.view.archived()):
+        if memory.category == REMINDERS and memory.text("source") != DREAM:
+            words[memory.text("remind")].append(stems(memory.title) - stems(memory.text("remind")))
+    return words
+
+
+def _when(sentence: _Sentence) -> str:
+    return str(times_of(sentence.moment)["remind"])
 
 
 def _set_end(draft: Draft, memory: Memory, text: str) -> None:

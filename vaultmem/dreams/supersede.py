@@ -255,7 +255,7 @@ def features(
         "numbers same": bool(a.numbers & b.numbers), "number in one": bool(a.numbers) != bool(b.numbers),
         "cue": b.cue, "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0, "cue before": a.cue,
         "denied in one": a.denied != b.denied,
-        "contradicts": any(language().contradicts(one, other, is_change=b.cue) for one in news for other in stated),
+        "contradicts": any(language().contradicts(one, other, is_change=b.cue and not a.cue) for one in news for other in stated),
         "other subject": bool(topics) and bool(others) and topics.isdisjoint(others),
         "one value": is_value and not (several or a.event or elsewhen), "several": several, "event": a.event,
         "meaning": _USUAL if similarity is None else similarity,
