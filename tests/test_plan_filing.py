@@ -222,6 +222,18 @@ def test_a_file_that_was_dropped_in_becomes_a_memory() -> None:
     assert whys == ["a file of yours, taken up as a memory"]
 
 
+def test_a_memory_overwritten_with_all_its_properties_goes_on_under_its_id() -> None:
+    path, file = memory_file("people/Anne", "Anne likes tea")
+    seen = StandInView({path: file}).left()
+    (id_,) = seen
+    overwritten = File("Anne likes coffee", {}, NOW.timestamp() - DAY)
+    after, _ = adopted(StandInView({path: overwritten}), seen)
+    assert after.files[path].properties["id"] == id_
+    # Not if the memory is still there, under another name.
+    after, _ = adopted(StandInView({path: overwritten, "vaultmem/people/Moved.md": file}), seen)
+    assert after.files[path].properties["id"] != id_
+
+
 @pytest.mark.parametrize("blank", ["", "\n \n"])
 def test_a_file_that_a_sync_program_has_not_filled_yet_is_not_written(blank: str) -> None:
     _, whys = adopted(StandInView({"vaultmem/people/Anne.md": File(blank, {}, 0.0)}))

@@ -185,7 +185,13 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
     """Give people's files their properties and follow their changes; `seen` has the state in which vaultmem left each
     memory."""
     at_work = leave_unquiet(draft, seen)
-    for memory in sorted(draft.view.memories(), key=lambda each: each.path):
+    memories = sorted(draft.view.memories(), key=lambda each: each.path)
+    known = {each.id for each in (*memories, *draft.view.archived()) if each.adopted}
+    # Whose file was overwritten with all its properties goes on under its id.
+    lost = {left.path: id_ for id_, left in seen.items() if id_ not in known}
+    for memory in memories:
+        if not memory.adopted:
+            memory = memory._replace(id=lost.get(memory.path, memory.id))  # noqa: PLW2901
         # An empty file without an id may still be filled by a sync program.
         if memory.path not in at_work and (memory.adopted or memory.sketch):
             _follow(draft, memory, _left(memory, seen))
