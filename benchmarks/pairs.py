@@ -135,7 +135,7 @@ def fit_replaces(kept: Sequence[Case], cosines: Cosines) -> None:
     """The weights for dreams.supersede."""
     tables = []
     for case in kept:
-        shared = supersede.widespread(case.olds)
+        shared = short_texts.widespread(case.olds)
         known = cosines.of(case)
         near = max(known)
         tables.append([

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from vaultmem.adapter import Statement
@@ -12,6 +14,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
 from vaultmem.text.values import lazy, without_editor_lines
 
+_MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word common
 CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"
 
@@ -144,6 +147,14 @@ def _verb_after_nouns(clause: str) -> int:
 def stems(text: str) -> frozenset[str]:
     """The words of a text that carry meaning, as stems."""
     return frozenset(token.stem for token in words_of(text[:CAP]))
+
+
+def widespread(texts: Sequence[str]) -> frozenset[str]:
+    """Words that many of the texts have: the name of their common subject no longer distinguishes them."""
+    if len(texts) < _MANY:
+        return frozenset()
+    counted = Counter(stem for text in texts for stem in stems(text))
+    return frozenset(stem for stem, count in counted.items() if count > _SPREAD * len(texts))
 
 
 def plain(text: str) -> str:

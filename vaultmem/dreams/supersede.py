@@ -8,7 +8,7 @@ statements and reports precision and recall on the held-out half.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from operator import mul
@@ -28,7 +28,6 @@ LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"
 _NEVER, _FAR = -5.0, 5.0
 DOUBTFUL = 0.0  # log odds above which an older text may be replaced
-_MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word common
 _USUAL = 0.5  # the cosine of two statements if unknown
 
 
@@ -103,7 +102,7 @@ def _names(part: str, old: str) -> bool:
 
 
 def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -> list[Relation]:
-    shared = widespread(olds)
+    shared = short_texts.widespread(olds)
     near = [
         alike(old, new) if relation is None else relation
         for old, relation in zip(olds, cosines, strict=True)
@@ -189,14 +188,6 @@ def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[floa
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
 
 
-def widespread(texts: Sequence[str]) -> frozenset[str]:
-    """Words that many of the texts have: the name of their common subject no longer distinguishes them."""
-    if len(texts) < _MANY:
-        return frozenset()
-    counted = Counter(stem for text in texts for stem in stems(text))
-    return frozenset(stem for stem, count in counted.items() if count > _SPREAD * len(texts))
-
-
 def alike(old: str, new: str) -> float:
     """The share of words that two texts have in common: a substitute for the cosine without a model."""
     a, b = stems(old), stems(new)
@@ -244,7 +235,11 @@ def features(
     is_value = place.head > 0 and all(0 < n <= LONGEST_VALUE for n in (place.mine, place.theirs))
     news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
     topics, others = ({fact.subject for fact in results} for results in (news, stated))
-    several, elsewhen = a.several and b.several, a.other_time or b.other_time
+    several, elsewhen, changes = (
+        a.several and b.several,
+        a.other_time or b.other_time,
+        b.cue and not a.cue,
+    )
     return {
         "shared": 2 * len(shared) / max(1, len(a.stems) + len(b.stems)),
         "beginning": place.head / max(1, len(a.tokens), len(b.tokens)),
@@ -255,7 +250,7 @@ def features(
         "numbers same": bool(a.numbers & b.numbers), "number in one": bool(a.numbers) != bool(b.numbers),
         "cue": b.cue, "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0, "cue before": a.cue,
         "denied in one": a.denied != b.denied,
-        "contradicts": any(language().contradicts(one, other, is_change=b.cue and not a.cue) for one in news for other in stated),
+        "contradicts": any(language().contradicts(one, other, is_change=changes) for one in news for other in stated),
         "other subject": bool(topics) and bool(others) and topics.isdisjoint(others),
         "one value": is_value and not (several or a.event or elsewhen), "several": several, "event": a.event,
         "meaning": _USUAL if similarity is None else similarity,
