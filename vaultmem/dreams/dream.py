@@ -189,9 +189,8 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
     known = {each.id for each in (*memories, *draft.view.archived()) if each.adopted}
     # Whose file was overwritten with all its properties goes on under its id.
     lost = {left.path: id_ for id_, left in seen.items() if id_ not in known}
-    for memory in memories:
-        if not memory.adopted:
-            memory = memory._replace(id=lost.get(memory.path, memory.id))  # noqa: PLW2901
+    for each in memories:
+        memory = each if each.adopted else each._replace(id=lost.get(each.path, each.id))
         # An empty file without an id may still be filled by a sync program.
         if memory.path not in at_work and (memory.adopted or memory.sketch):
             _follow(draft, memory, _left(memory, seen))
