@@ -140,11 +140,12 @@ def test_unknown_names_get_a_suggestion(indexed: Path) -> None:
         ("serach", ["search"]),
         ("forget", ["delete"]),
         ("remember", ["write"]),
+        ("version", ["--version"]),
         ("xyzzy", []),
     ):
         ended = ran(wrong, "x", "--format", "text")
         assert ended.code == 2
-        assert re.findall(r"did you mean (\w+)\?", one_line(ended)) == meant
+        assert re.findall(r"did you mean (\S+)\?", one_line(ended)) == meant
     assert json.loads(ran("serach", "--format", "json").err).keys() == {"error"}
 
 

@@ -144,7 +144,7 @@ def _command(name: str, words: list[str]) -> int:
         from vaultmem.text.values import did_you_mean
 
         meanings = (known for known in commands() if name in _meanings(every()[known]))
-        meant = did_you_mean(next(meanings, name), commands())
+        meant = did_you_mean(next(meanings, name), [*commands(), "--version"])
         message = f"unknown command {name!r}{meant}; see vaultmem help all"
         return _fail([name, *words], message, 2)
     has_short_way = declared.agent or name in ("agent", "mcp")
