@@ -310,32 +310,32 @@ def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
     An editor that had the old file open may write into it after the move, where its text would be lost: such text is
     put back for the next attempt.
     """
-    done, late = _exchange(target, temp, seen)
+    done, late = _exchange(target, temp, seen, new)
     if late is None:
         return done
     _write_new(temp, late)
     dress(temp, seen.stat)
-    now = _look(target)
-    if now is None or now.data != new:
-        keep_beside(target, temp)
-        return False
-    put_back, later = _exchange(target, temp, now)
-    if not put_back:
-        keep_beside(target, temp)
-    elif later is not None:
+    put_back, later = False, None
+    with contextlib.suppress(FileNotFoundError):  # the note was moved away
+        now = _look(target)
+        if now is not None and now.data == new:
+            put_back, later = _exchange(target, temp, now, late)
+    if later is not None:
         _write_new(temp, later)
+    if later is not None or not put_back:
         keep_beside(target, temp)
     return False
 
 
-def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
-    """Move one file over the other. Returns whether it did, and what was written into the old one since, or None."""
+def _exchange(target: str, temp: str, seen: _Seen, new: bytes) -> tuple[bool, bytes | None]:
+    """Move the file with the new bytes over the note. Returns whether it did, and what was written into the old one
+    since, or None."""
     displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         wait_for_writers(displaced, _BEFORE)
         if os.fstat(displaced).st_ino != seen.stat.st_ino or not _is_unchanged(target, seen):
             return False, None
-        ours = os.lstat(temp)
+        ours = _Seen(new, os.lstat(temp))
         if not exchange(temp, target):
             os.replace(temp, target)
         elif os.path.samestat(os.lstat(temp), os.fstat(displaced)):
@@ -349,11 +349,22 @@ def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
         os.close(displaced)
 
 
-def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
-    """Put back a file that another program renamed to this path at the last moment."""
-    exchange(temp, target)
-    if not os.path.samestat(os.lstat(temp), ours):  # and replaced it by another one right after
+def _give_way(target: str, temp: str, ours: _Seen) -> None:
+    """Put back a file that another program renamed to this path at the last moment, and keep what yet another one
+    wrote into ours, or put in its place, before that."""
+    is_ours = False
+    with contextlib.suppress(FileNotFoundError):  # it was moved away
         exchange(temp, target)
+        is_ours = os.path.samestat(os.lstat(temp), ours.stat)
+        if not is_ours:
+            exchange(temp, target)
+    if is_ours:
+        handle = os.open(temp, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            is_ours = _late_text(handle, ours) is None
+        finally:
+            os.close(handle)
+    if not is_ours:
         keep_beside(target, temp)
     flush_names(os.path.dirname(target))
 
