@@ -287,7 +287,7 @@ def work_on(agent: Agent, turn: int, seconds: float) -> tuple[int, int, int]:
     """Edit and search for a while, wait until it is done, and measure."""
     end = time.monotonic() + seconds
     number = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or number < 100:  # a busy machine does less in the time
         number += 1
         note = agent.vault / f"base{number % 3}" / f"Note {number % 300}.md"
         put(

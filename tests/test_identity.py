@@ -168,8 +168,9 @@ with agent_on(vault) as agent:
     assert asked("write", "The boiler is serviced by Ben").code == 0
     assert asked("remind", "call Anne", "--at", "in 1 minute").code == 0
     until(lambda: (vault / "vaultmem" / "pending.md").exists())
-    before, kept = commits(), tree_hash(disk, times=False)
+    before = commits()
     subprocess.run(["umount", "-l", str(vault)], check=True)
+    kept = tree_hash(disk, times=False)
     for words in (("write", "The roof was mended"), ("agent",), ("done", "call Anne"), ("delete", "boiler")):
         said = asked(*words, stdin=CALL)
         assert "not the folder that was the vault" in said.err + said.out, (words, said)
