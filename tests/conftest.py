@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import functools
 import gc
 import importlib
@@ -300,6 +301,11 @@ def fill(root: Path, files: Mapping[str, str | bytes]) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
     return root
+
+
+def disk_full(*_: object, **__: object) -> Any:
+    """Stands in for what writes."""
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@ output of vaultmem done, drop and snooze, alone and through an agent."""
 
 import datetime as dt
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -224,10 +225,7 @@ def test_the_answer_is_kept_where_the_note_cannot_be_written(
     on = bench("always")
     call = on.id("call Anne")
 
-    def refuse(*_: object) -> None:
-        raise UsageError("no")
-
-    monkeypatch.setattr(carrying._Work, "_ticked", refuse)
+    monkeypatch.setattr(carrying._Work, "_ticked", Mock(side_effect=UsageError("no")))
     assert on.answer(call)["skipped"][0]["reason"] == "no"
     assert on.stated()[call] == DONE
     assert Ledger(on.vault.state.path("ledger.db")).rows(

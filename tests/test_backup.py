@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on, one_line, tree_hash
-from tests.conftest import Write
+from tests.conftest import Write, disk_full
 from vaultmem import paths
 from vaultmem.index.state import State
 from vaultmem.ledger import reads
@@ -200,10 +200,7 @@ def test_a_backup_is_there_as_a_whole_or_not_at_all(
     ended = on(lived, "backup", str(target), "--dry-run")
     assert (ended.code, target.exists()) == (0, False)
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(backup.os, "fsync", full)
+    monkeypatch.setattr(backup.os, "fsync", disk_full)
     assert "No space" in one_line(on(lived, "backup", str(target)))
     assert not target.exists()
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".vaultmem-")]

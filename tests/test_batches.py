@@ -1,6 +1,5 @@
 """A batch is carried out completely, never overwrites anybody's words, and is repaired after a kill at any moment."""
 
-import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import disk_full
 from tests.kill_points import kill_everywhere, killed_at
 from tests.laws import WHOLE, points
 from vaultmem.errors import NoteChangedError, StateError
@@ -326,10 +326,7 @@ def test_every_moment_of_writing_in_place_is_known_as_torn(old: bytes, new: byte
 def test_nothing_is_written_before_it_is_on_record(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(os, "replace", disk_full)
     with pytest.raises(StateError, match="No space left"):
         place.apply(*everything())
     assert place.notes() == BEFORE

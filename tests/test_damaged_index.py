@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -203,11 +204,11 @@ def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
 def test_what_was_not_indexed_is_in_the_end(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the writer has trouble, as with a full disk: a reader sees nothing wrong, but has to be told."""
 
-    def full(*_: object) -> None:
-        raise StateError("the index cannot be written (No space left on device)")
-
     with monkeypatch.context() as patch:
-        patch.setattr("vaultmem.index.keyword.KeywordWriter.__init__", full)
+        patch.setattr(
+            "vaultmem.index.keyword.KeywordWriter.__init__",
+            Mock(side_effect=StateError("the index cannot be written (No space left on device)")),
+        )
         written = on(indexed, "write", "Quinces are sour", "--format", "json")
         assert written.code == 0, written.err
         assert on(indexed, "search", "apple").code == 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import Unigram as PackageUnigram
 
+from tests.conftest import disk_full
 from tests.laws import examples
 from vaultmem.embedding import bert, embed, minilm, wordpieces
 from vaultmem.embedding import models as other_models
@@ -272,10 +273,7 @@ def test_a_graph_that_is_damaged_or_cannot_be_kept_is_made_again(
     assert kept.stat().st_size > 1_000_000
     kept.unlink()
 
-    def full(*_: object, **__: object) -> str:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(bert, "replace_private", full)
+    monkeypatch.setattr(bert, "replace_private", disk_full)
     np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
     assert not kept.exists()
 

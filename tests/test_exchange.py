@@ -9,6 +9,7 @@ import re
 import stat
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -315,10 +316,8 @@ def test_a_file_that_cannot_be_read_is_left_out_and_that_is_said(tmp_path: Path)
 def test_a_file_is_written_whole_privately_and_not_over_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_links(*_: object) -> None:  # as on a memory card
-        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-
-    monkeypatch.setattr(os, "link", no_links)
+    denied = PermissionError(errno.EPERM, os.strerror(errno.EPERM))  # as on a memory card
+    monkeypatch.setattr(os, "link", Mock(side_effect=denied))
     vault, target = made(tmp_path / "v"), tmp_path / "out.jsonl"
     Vault(str(vault)).write("Anne prefers trains.")
     ended = on(vault, "export", "--output", str(target))

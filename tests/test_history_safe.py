@@ -1,6 +1,5 @@
 """The history survives kills, damage, and other people's Git settings."""
 
-import errno
 import os
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import disk_full
 from tests.kept_history import Kept, true
 from tests.kill_points import killed_after, killed_at, moments
 from tests.laws import points
@@ -162,18 +162,13 @@ def test_a_history_that_begins_with_an_answer_is_whole(kept: Kept) -> None:
     assert (kept.history.damage(), true(kept)) == (None, True)
 
 
-def full(*_: object) -> None:
-    """A full disk."""
-    raise OSError(errno.ENOSPC, "no space left")
-
-
 def test_damage_after_a_failure_is_noticed(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.make("memories/a.md", b"a")
     kept.apply(PlannedWrite(None, "memories/b.md", lambda _: b"b", ""))
     kept = Kept(kept.vault.parent)
     with monkeypatch.context() as patch:
-        patch.setattr(objects.Objects, "put_in_place", full)
-        with pytest.raises(StateError, match="no space left"):
+        patch.setattr(objects.Objects, "put_in_place", disk_full)
+        with pytest.raises(StateError, match="No space left"):
             kept.take_in()
     emptied(kept.state / "history.git")
     kept.take_in()
@@ -188,12 +183,12 @@ def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.M
     checks: list[object] = []
     damage = repository.Repository.damage
     with monkeypatch.context() as patch:
-        patch.setattr(objects.Objects, "put_in_place", full)
+        patch.setattr(objects.Objects, "put_in_place", disk_full)
         patch.setattr(
             repository.Repository, "damage", lambda self: checks.append(self) or damage(self)
         )
         for _ in range(3):
-            with pytest.raises(StateError, match="no space left"):
+            with pytest.raises(StateError, match="No space left"):
                 kept.take_in()
     assert len(checks) == 1, "what is intact is not read again at every attempt"
     assert kept.history.damaged() == []

@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -57,10 +58,9 @@ def test_a_damaged_index_is_healed_and_all_is_told(
 
 
 def test_an_odd_error_gives_an_empty_context(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def surprise(*_: object) -> None:
-        raise RuntimeError("what\nis this")
-
-    monkeypatch.setattr("vaultmem_assistants.hook.context", surprise)
+    monkeypatch.setattr(
+        "vaultmem_assistants.hook.context", Mock(side_effect=RuntimeError("what\nis this"))
+    )
     assert empty(asked(vault)) == "vaultmem: what is this"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import disk_full
 from tests.kill_points import kill_everywhere
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.vault import moves
@@ -149,10 +150,7 @@ def test_a_full_disk_leaves_the_file_there(folder: Path, monkeypatch: pytest.Mon
         move(str(folder), "n.md", "m.md")
     monkeypatch.setattr(moves, "_system_rename", lambda: None)
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", _unless(os.replace, full, "n.md"))
+    monkeypatch.setattr(os, "replace", _unless(os.replace, disk_full, "n.md"))
     with pytest.raises(VaultmemError, match="No space left"):
         move(str(folder), "n.md", "m.md")
     assert everything(folder) == {"n.md": WORDS}

@@ -5,6 +5,7 @@ import socket
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -94,11 +95,8 @@ def test_what_is_no_file_gives_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_a_disk_error_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> bytes:
-        raise OSError(5, "Input/output error")
-
     (tmp_path / "n.md").write_text("x")
-    monkeypatch.setattr(os, "pread", fail)
+    monkeypatch.setattr(os, "pread", Mock(side_effect=OSError(5, "Input/output error")))
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     assert read(str(tmp_path), "n.md").trouble == "cannot be read: Input/output error"
     if before:

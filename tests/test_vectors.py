@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli_run import started
+from tests.conftest import disk_full
 from tests.laws import examples
 from tests.vector_samples import (
     DIMENSIONS,
@@ -206,11 +207,8 @@ def test_no_hash_is_known_before_its_bytes_are_on_disk(
 def test_a_write_that_fails_leaves_everything_as_it_was(
     store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", full)
+        patch.setattr(os, "pwrite", disk_full)
         with pytest.raises(StateError, match="No space left"):
             store.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
     assert len(assert_right(store, keys(0, 1010))) == 1000
@@ -221,13 +219,10 @@ def test_a_write_that_fails_leaves_everything_as_it_was(
 def test_a_generation_that_cannot_be_opened_leaves_the_one_in_use(
     folder: Path, store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
     with opened(folder) as other:
         assert other.compact(keys(0, 10))
     with monkeypatch.context() as patch:
-        patch.setattr(RowFile, "__init__", full)
+        patch.setattr(RowFile, "__init__", disk_full)
         with pytest.raises(StateError, match="No space left"):
             store.append(keys(1000, 1010), vectors_of(keys(1000, 1010)))
     assert len(assert_right(store, keys(0, 1010))) == 1000

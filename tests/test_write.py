@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import disk_full
 from tests.kill_points import kill_everywhere
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.notes.frontmatter_edit import set_property
@@ -124,10 +125,7 @@ def test_read_only_notes_are_left_alone(vault: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_behind(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(write_module, "write_all", full)
+    monkeypatch.setattr(write_module, "write_all", disk_full)
     with pytest.raises(VaultmemError, match="No space left"):
         change(str(vault), "n.md", done)
     with pytest.raises(VaultmemError, match="No space left"):
