@@ -3,7 +3,7 @@ kill."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -87,16 +87,11 @@ def test_a_model_that_fails_costs_no_turn(opened: Vault, failure: object) -> Non
 def test_a_turn_reads_its_conversation_before_and_after_its_facts(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads, entries = [], opened.entries
-
-    def counted(*args: object, **named: object) -> list[dict[str, Any]]:
-        reads.append(args)
-        return entries(*args, **named)  # type: ignore[arg-type] # as given
-
-    monkeypatch.setattr(opened, "entries", counted)
+    reads = Mock(wraps=opened.entries)
+    monkeypatch.setattr(opened, "entries", reads)
     learned = learning.learn(opened, item("I live in Lisbon."), None)
     assert learned.added
-    assert len(reads) == 2
+    assert reads.call_count == 2
 
 
 def said(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -30,18 +31,12 @@ def begun(name: str, at: float) -> Run:
 
 
 def test_only_a_changed_file_is_checked(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    connects: list[str] = []
-    connect = sqlite3.connect
-
-    def counted(path: str, **options: object) -> sqlite3.Connection:
-        connects.append(path)
-        return connect(path, **options)  # type: ignore[call-overload, no-any-return]
-
-    monkeypatch.setattr(sqlite3, "connect", counted)
+    connects = Mock(wraps=sqlite3.connect)
+    monkeypatch.setattr(sqlite3, "connect", connects)
     ledger.write_runs([Run("a", NOW)], NOW)
-    connects.clear()
+    connects.reset_mock()
     ledger.write_runs([Run("b", NOW)], NOW)
-    assert len(connects) == 1
+    connects.assert_called_once()
     Path(ledger.path).write_bytes(Path(ledger.path).read_bytes()[:5_000] + bytes(20_000))
     ledger.write_runs([Run("c", NOW)], NOW)
     assert ledger.runs() == {"c": Run("c", NOW)}

@@ -13,6 +13,7 @@ from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -302,16 +303,10 @@ def test_notify_without_the_agent_reads_what_is_due_once(
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write("Tasks.md", "- [ ] task 📅 2026-11-22\n")
-    reads = []
-    real = agenda.notes_with_times
-
-    def counted(*arguments: Any) -> list[agenda.DueNote]:
-        reads.append(arguments)
-        return real(*arguments)
-
-    monkeypatch.setattr(agenda, "notes_with_times", counted)
+    reads = Mock(wraps=agenda.notes_with_times)
+    monkeypatch.setattr(agenda, "notes_with_times", reads)
     assert ran("notify", "--vault", str(vault)).code == 0
-    assert len(reads) == 1
+    reads.assert_called_once()
 
 
 @pytest.mark.usefixtures("work")

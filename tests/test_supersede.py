@@ -5,6 +5,7 @@ import os
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -217,12 +218,7 @@ def test_what_a_dream_has_compared_is_not_compared_again_for_the_time_of_its_fil
 ) -> None:
     """After a restore or a clone all files are new."""
     (tmp_path / ".obsidian").mkdir()
-    compared: list[str] = []
-
-    def counted(new: str, *others: Any) -> Any:
-        compared.append(new.strip())
-        return relations(new, *others)
-
+    compared = Mock(wraps=relations)
     with Vault(str(tmp_path)) as vault:
         monkeypatch.setenv("VAULTMEM_NOW", f"{time.time() - 60 * 86_400:.0f}")
         texts = [f"The {name} API listens on port 80{name}." for name in ("10", "20", "30")]
@@ -231,12 +227,12 @@ def test_what_a_dream_has_compared_is_not_compared_again_for_the_time_of_its_fil
         vault.dream(2)  # files of now, which may still be written
         for file in files:
             os.utime(tmp_path / file, (time.time() - 3_600,) * 2)
-        monkeypatch.setattr("vaultmem.dreams.supersede.relations", counted)
+        monkeypatch.setattr("vaultmem.dreams.supersede.relations", compared)
         vault.dream(2)
-        assert compared == []
+        compared.assert_not_called()
         os.utime(tmp_path / files[1])
         vault.dream(2)
-        assert compared == texts[1:2]
+        assert [one.args[0].strip() for one in compared.mock_calls] == texts[1:2]
 
 
 def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:

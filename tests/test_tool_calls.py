@@ -5,6 +5,7 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,6 @@ from vaultmem.api import memory_tools
 from vaultmem.api.tool import Call, Outcome, client_name, fence
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories.access import Viewer
 from vaultmem.memories.item_answers import approval_id, item_id
 from vaultmem.reminders.items import PRIVATE
 
@@ -179,16 +179,11 @@ def test_a_long_list_is_its_beginning_and_how_much_there_is(
     many = memory_tools.MOST_PENDING + 5
     write("Todo.md", "".join(f"- [ ] call Ann {number} 📅 {day}\n" for number in range(many)))
     opened.sync()
-    looked, real = list[str](), memory_tools.is_hidden
-
-    def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
-        looked.append(path)
-        return real(vault, path, to)
-
-    monkeypatch.setattr(memory_tools, "is_hidden", is_hidden)
+    looked = Mock(wraps=memory_tools.is_hidden)
+    monkeypatch.setattr(memory_tools, "is_hidden", looked)
     waits = call(box, opened, "memory_pending")
     assert waits.data["count"] == many
-    assert len(waits.data["items"]) == len(looked) == memory_tools.MOST_PENDING  # type: ignore[arg-type]
+    assert len(waits.data["items"]) == looked.call_count == memory_tools.MOST_PENDING  # type: ignore[arg-type]
     assert waits.text.endswith("\n- and 5 more (offset 50)")
     rest = call(box, opened, "memory_pending", offset=50)
     assert rest.data["count"] == many
