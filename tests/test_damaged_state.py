@@ -22,6 +22,7 @@ from tests.index_dump import (
     removed,
     synced,
 )
+from tests.mounting import mounts, runs_with_mounts
 from vaultmem.index.state import State
 
 __all__ = ["state", "untouched"]  # fixtures
@@ -149,6 +150,38 @@ def test_full_disk(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -
             assert_equals_rebuilt(vault, tmp_path / "scratch")
     finally:
         subprocess.run(["umount", str(small)], check=True)
+
+
+SMALLER_AND_SMALLER = """
+import gc, os, subprocess, sys
+from vaultmem.errors import NoRoomError
+from vaultmem.index.catalog_write import Entry
+from vaultmem.index.keyword import KeywordWriter
+
+def fill(folder):
+    for note in range(1, 10_000):
+        writer = KeywordWriter(folder)
+        writer.add(note, Entry(0, {"body": " ".join(f"w{note}x{word}" for word in range(900))}, 1))
+        writer.commit()
+        writer.close()
+
+for size in range(60, 400, 40):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", sys.argv[1]], check=True)
+    folder = sys.argv[1] + "/kw"
+    os.mkdir(folder)
+    for _ in range(3):
+        try:
+            fill(folder)
+        except NoRoomError as error:
+            assert "No space left" in str(error)
+        gc.collect()
+    subprocess.run(["umount", "-l", sys.argv[1]], check=True)
+"""
+
+
+@mounts
+def test_a_full_disk_is_no_damage_wherever_the_index_meets_it(tmp_path: Path) -> None:
+    runs_with_mounts(SMALLER_AND_SMALLER, tmp_path)
 
 
 LIMITED = """

@@ -8,6 +8,7 @@ which are the truth.
 
 from __future__ import annotations
 
+import errno
 import os
 import unicodedata
 from collections.abc import Iterator
@@ -161,10 +162,10 @@ def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
     return index
 
 
-# Parts of Tantivy's messages when the disk is full, a limit is reached or writing is forbidden.
-_NO_ROOM = (
-    "StorageFull", "FileTooLarge", "QuotaExceeded", "code: 27", "PermissionDenied", "ReadOnlyFilesystem",
-)  # fmt: skip
+# Tantivy's messages name errors of the system in two ways. These mean that the disk is full, a limit is reached, or
+# writing is forbidden.
+_ERRNO = lazy(r"(?:os error |code: )(\d+)")
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 @contextmanager
@@ -173,7 +174,7 @@ def keyword_errors() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        if any(sign in str(error) for sign in _NO_ROOM):
+        if not _NO_ROOM.isdisjoint(map(int, _ERRNO.findall(str(error)))):
             raise NoRoomError(NO_ROOM.format(error)) from error
         raise _damage_error(error) from error
     except BaseException as error:
