@@ -17,9 +17,7 @@ from vaultmem_chat import memory_context
 __all__ = ["vault"]  # fixtures
 
 
-def test_words_with_an_assistants_name_as_source_are_told_with_its_name(
-    vault: Vault,
-) -> None:
+def test_words_with_an_assistants_name_as_source_are_told_with_its_name(vault: Vault) -> None:
     box = Toolbox(plain=True)
     mine = {"content": "zebra crossing", "source": "claude"}
     box.call(vault, Call("memory_write", mine, "claude-code"))
@@ -56,9 +54,7 @@ def chat_about(vault: Vault, question: str) -> str:
     return memory_context.context_for(vault, "c1", question, [], limits).text
 
 
-def test_what_an_assistant_edits_is_in_its_words_and_not_approved(
-    vault: Vault,
-) -> None:
+def test_what_an_assistant_edits_is_in_its_words_and_not_approved(vault: Vault) -> None:
     mine = vault.write("The gate code is blue")
     theirs = vault.write("The gauge is at mile three", by="claude")
     approved = vault.write("The pump is a Grundfos", by="codex")
@@ -237,9 +233,7 @@ def test_an_empty_name_of_an_assistant_is_not_the_person(vault: Vault) -> None:
         assert "--by is empty" in refused.err
 
 
-def test_an_assistant_has_one_name_in_lists_history_approvals_and_undo(
-    vault: Vault,
-) -> None:
+def test_an_assistant_has_one_name_in_lists_history_approvals_and_undo(vault: Vault) -> None:
     """Claude Code calls itself claude-code, and `connect` calls it claude."""
     box = Toolbox(plain=True)
     for writer, animal in (("claude-code", "zebra"), ("Claude", "lion"), ("codex", "bear")):

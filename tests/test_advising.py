@@ -124,9 +124,7 @@ def test_a_person_decides_on_a_category(vault: Path, model: ScriptedLlm, opened:
     )
 
 
-def test_what_was_rejected_is_never_asked_again(
-    vault: Path, model: ScriptedLlm, opened: Vault
-) -> None:
+def test_what_was_rejected_is_not_repeated(vault: Path, model: ScriptedLlm, opened: Vault) -> None:
     odd = opened.write(ODD)
     model.otherwise = advice("people")
     opened.dream(3)

@@ -189,9 +189,7 @@ def test_an_assistant_answers_and_does_not_approve(bench: Open, write: Write) ->
     assert "pay the fee" in on.words()
 
 
-def test_answers_on_the_page_are_in_the_history_and_come_back_from_it(
-    bench: Open,
-) -> None:
+def test_answers_on_the_page_are_in_the_history_and_come_back_from_it(bench: Open) -> None:
     on = bench()
     on.ask("notify")
     page = on.folder / "vaultmem" / "pending.md"
@@ -219,9 +217,7 @@ def test_answers_on_the_page_are_in_the_history_and_come_back_from_it(
     assert page.read_text("utf-8") == "".join(lines)
 
 
-def test_the_answer_is_kept_where_the_note_cannot_be_written(
-    bench: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_outlives_a_locked_note(bench: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     on = bench("always")
     call = on.id("call Anne")
 

@@ -21,9 +21,7 @@ pytestmark = pytest.mark.usefixtures("without_a_model")
 
 @pytest.mark.parametrize("state", [DONE, DROPPED])
 @pytest.mark.parametrize("complete", ["ask", "never"])
-def test_a_task_that_repeats_has_its_next_turn_though_its_note_is_not_ticked(
-    bench: Open, complete: str, state: str
-) -> None:
+def test_a_repeating_task_goes_on_without_a_tick(bench: Open, complete: str, state: str) -> None:
     on = bench(complete)
     before = on.text("Tasks.md")
     turns = ["2026-11-20", "2026-12-20", "2027-02-20"]  # one was missed during sleep
@@ -52,9 +50,7 @@ def test_a_note_that_is_ticked_later_catches_up(bench: Open) -> None:
     assert on.text("Tasks.md").count("[x] pay rent") == 2
 
 
-def test_an_item_snoozed_for_weeks_comes_back_on_that_day_and_not_before(
-    bench: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_item_snoozed_for_weeks_comes_back(bench: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_NOTIFY_METHOD", "file")
     on = bench()
     on.ask("remind", content="stretch every week on Sunday at 8")
@@ -211,9 +207,7 @@ def test_the_30th_of_each_month_is_the_last_day_of_a_shorter_one(bench: Open) ->
         on.later()
 
 
-def test_a_reminder_that_two_machines_move_on_at_once_is_listed_once(
-    bench: Open,
-) -> None:
+def test_a_reminder_that_two_machines_move_on_at_once_is_listed_once(bench: Open) -> None:
     on = bench()
     file = on.folder / on.ask("remind", content="feed the dog every day at 8")["path"]
     ahead = file.read_text().replace("2026-11-23T08:00", "2026-11-25T08:00")

@@ -124,9 +124,7 @@ def test_deleting_archives_and_undo_brings_back(files: MemoryFiles) -> None:
     assert files.view("/memories/work/a.md").endswith("1\tone")
 
 
-def test_a_persons_memory_keeps_its_properties_but_is_shared(
-    files: MemoryFiles,
-) -> None:
+def test_a_persons_memory_keeps_its_properties_but_is_shared(files: MemoryFiles) -> None:
     file = folder_of(files) / "people" / "Bob.md"
     file.parent.mkdir(parents=True)
     before = "---\n# a comment\nid: bob-1\ntags: [x]\ncustom:   odd\n---\nBob likes tea.\n"

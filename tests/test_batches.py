@@ -323,9 +323,7 @@ def test_every_moment_of_writing_in_place_is_known_as_torn(old: bytes, new: byte
     assert is_torn(new[:at] + old[at:], old, new)
 
 
-def test_nothing_is_written_before_it_is_on_record(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_written_before_a_record(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "replace", disk_full)
     with pytest.raises(StateError, match="No space left"):
         place.apply(*everything())

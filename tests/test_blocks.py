@@ -97,9 +97,7 @@ def test_sizes(pieces: list[Piece]) -> None:
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.lists(st.integers(1, 1600), max_size=4)), max_size=6)
 )
-def test_no_block_ends_on_the_heading_of_the_next(
-    sections: list[tuple[int, list[int]]],
-) -> None:
+def test_no_block_ends_on_the_heading_of_the_next(sections: list[tuple[int, list[int]]]) -> None:
     pieces: list[Piece] = []
     above: tuple[str, ...] = ()
     for number, (level, lengths) in enumerate(sections):

@@ -255,9 +255,7 @@ def test_a_client_killed_anytime_goes_on(tmp_path: Path, chroma: Server, collect
         assert_searches_as_alone(index, store)
 
 
-def test_two_machines_write_one_vault_at_once(
-    tmp_path: Path, chroma: Server, collection: str
-) -> None:
+def test_two_machines_write_at_once(tmp_path: Path, chroma: Server, collection: str) -> None:
     """Each already has all notes and half of the other's vectors; neither loses what the other wrote."""
     with contextlib.ExitStack() as stack:
         stores = [stack.enter_context(opened(tmp_path / name / "model")) for name in "ab"]

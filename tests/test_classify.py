@@ -256,9 +256,7 @@ def test_each_read_makes_it_last_longer() -> None:
     assert model.retrievability(NOW, [], NOW) == 1.0
 
 
-def test_without_the_package_it_fades_as_reinforceable(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_package_it_fades_as_reinforceable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "has_fsrs", lambda: False)
     aging = Aging("fsrs", NOW - 15 * DAY, None, None, "a")
     assert model.fsrs_confidence(aging, (), NOW) == 0.5

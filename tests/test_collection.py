@@ -277,9 +277,7 @@ def test_a_write_in_the_same_tick_is_seen(folder: Folder, monkeypatch: pytest.Mo
     assert folder.known.live()[0].hash == content_hash("two")
 
 
-def test_a_file_that_is_being_written_keeps_its_old_state(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_half_written_file_is_as_before(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.memory("vaultmem/people/Tea.md", ONE)
     folder.known.refresh()
     folder.memory("vaultmem/people/Tea.md", ONE, "half of")

@@ -69,9 +69,7 @@ def test_one_of_the_same_size_and_time_differs(vault: Path, tmp_path: Path, how:
         assert synced(vault).changed == 1
 
 
-def test_a_large_folder_whose_new_place_was_read_first_is_not_lost(
-    vault: Path,
-) -> None:
+def test_a_large_folder_whose_new_place_was_read_first_is_not_lost(vault: Path) -> None:
     for at in range(30):
         (vault / "Old").mkdir(exist_ok=True)
         (vault / "Old" / f"{at}.md").write_text(f"note {at}")

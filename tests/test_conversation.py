@@ -233,9 +233,7 @@ def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault)
         ({"by": "a\nb"}, "one line"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line_and_nothing_is_written(
-    vault: Path, opened: Vault, wish: Any, says: str
-) -> None:
+def test_nonsense_is_refused_in_one_line(vault: Path, opened: Vault, wish: Any, says: str) -> None:
     with pytest.raises(VaultmemError, match=says) as caught:
         opened.converse("c", **wish)
     assert "\n" not in str(caught.value)

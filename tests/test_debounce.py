@@ -52,9 +52,7 @@ def test_only_unread_changes_count_as_behind() -> None:
         st.tuples(NAMES, st.floats(0.0, 0.7), st.booleans(), st.booleans()), min_size=1, max_size=60
     )
 )
-def test_every_change_is_read_once_and_in_time(
-    steps: list[tuple[str, float, bool, bool]],
-) -> None:
+def test_every_change_is_read_once_and_in_time(steps: list[tuple[str, float, bool, bool]]) -> None:
     pace, now = Debounce(), 0.0
     first: dict[str, float] = {}
     last: dict[str, float] = {}

@@ -89,9 +89,7 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     assert_nothing_left(scratch)
 
 
-def test_the_readmes_first_command_shows_what_it_says(
-    told: tuple[Ran, Ran, Path, str],
-) -> None:
+def test_the_readmes_first_command_shows_what_it_says(told: tuple[Ran, Ran, Path, str]) -> None:
     install, first = marked("try").rsplit(" && ", 1)
     assert install == "python3 -m venv .venv && .venv/bin/pip install -q --no-compile ."
     assert first == ".venv/bin/vaultmem demo"
@@ -173,9 +171,7 @@ def test_the_sample_vault_of_an_installed_package_is_found(
     assert Path(demo.sample_vault()) == package / "sample_vault"
 
 
-def test_what_is_killed_by_a_variable_is_gone_and_nothing_like_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_kills_its_own_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen, environ = set[int](), psutil.Process.environ
 
     def starting(process: psutil.Process) -> dict[str, str]:

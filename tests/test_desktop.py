@@ -325,9 +325,7 @@ def in_file(path: Path) -> Desktop:
     return open_desktop("file", str(path))
 
 
-def test_a_file_has_a_line_each_and_becomes_the_old_one_when_it_is_large(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_file_becomes_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22T09:00:30")
     file = tmp_path / "state" / "notifications.log"
     shows = in_file(file)

@@ -87,9 +87,7 @@ SHAPES: list[dict[str, object]] = [
 ]  # fmt: skip
 
 
-def test_a_call_has_several_shapes_and_one_that_fails_stops_no_other(
-    served: Path,
-) -> None:
+def test_a_call_has_several_shapes_and_one_that_fails_stops_no_other(served: Path) -> None:
     wrong = [{"name": "memory_read", "params": {"id": "nobody"}}, {"name": "nothing"}, {}]
     ended = agent(served, [*wrong, *({"id": "x", **one} for one in SHAPES)])
     assert ended.code == 1

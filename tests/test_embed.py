@@ -278,7 +278,7 @@ def test_a_graph_that_is_damaged_or_cannot_be_kept_is_made_again(
     assert not kept.exists()
 
 
-def test_a_model_that_fastembed_runs_says_what_to_install_where_it_is_missing(
+def test_a_model_for_fastembed_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)

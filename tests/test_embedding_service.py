@@ -143,9 +143,7 @@ def test_nothing_private_and_no_secret_is_sent_unless_allowed(
     assert "sk-proj-abc" not in everything
 
 
-def test_search_and_recall_find_by_its_meaning_and_without_it_by_words(
-    here: Path, service: ScriptedEmbeddings
-) -> None:
+def test_search_and_recall_find_by_it_or_by_words(here: Path, service: ScriptedEmbeddings) -> None:
     service.same = {"vessel": "dinghy"}
     assert ran("write", "The dinghy needs paint").code == 0
     sync()

@@ -371,9 +371,7 @@ def test_as_processes_through_a_pipe_and_by_the_sync_agent(tmp_path: Path) -> No
     assert not list((Path(Vault(str(other)).state.path(importing.FOLDER))).iterdir())
 
 
-def test_many_go_in_batches_that_one_undo_each_takes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_go_in_batches_to_be_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "BATCH", 4)
     monkeypatch.setattr("vaultmem.exchange.export.PAGE", 500)
     vault, other = made(tmp_path / "v"), made(tmp_path / "other")

@@ -226,9 +226,7 @@ COPIES = ["b/Plan", "a/PLAN", "Plan (1)", "Plan 2", "Plan-ANN-PC",
 
 
 @pytest.mark.parametrize("mark", ["", "🆔 abc "])
-def test_what_stands_in_a_conflict_copy_too_is_due_once_and_nothing_else_is_hidden(
-    vault: Path, write: Write, mark: str
-) -> None:
+def test_what_a_conflict_copy_repeats_is_due_once(vault: Path, write: Write, mark: str) -> None:
     line = f"- [ ] call {mark}📅 2026-12-01\n"
     text = line + line + "".join(f"line {each}\n" for each in range(30))
     paths = sorted(["Plan.md", *(f"{copy}.md" for copy in COPIES)])
@@ -266,9 +264,7 @@ def test_a_reminder_is_the_same_item_in_other_words(vault: Path, write: Write) -
 
 
 @pytest.mark.parametrize("restarts", [True, False])
-def test_relative_words_count_from_there_in_a_renamed_note_too(
-    vault: Path, write: Write, restarts: bool
-) -> None:
+def test_relative_words_go_with_their_note(vault: Path, write: Write, restarts: bool) -> None:
     one = None if restarts else finder(vault)
     text = "- [ ] call Bob tomorrow\n"
     dated(write("Note.md", text), NOW)

@@ -122,9 +122,7 @@ def test_a_damaged_history_is_set_aside_and_begins_again(
     assert true(kept)
 
 
-def test_what_another_process_commits_during_a_look_is_no_damage(
-    kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_during_a_look_is_no_damage(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     """Git has already read the folders of objects and misses what a new commit points to."""
     kept.make("memories/a.md", b"a")
     real, looks = repository.Repository._execute, 0

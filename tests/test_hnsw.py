@@ -72,9 +72,7 @@ def no_exact(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("share", [2, 3, 10])
-def test_a_wide_filter_acts_inside_and_gives_as_many(
-    crowded: VectorStore, no_exact: list[int], share: int
-) -> None:
+def test_a_wide_filter_acts_inside(crowded: VectorStore, no_exact: list[int], share: int) -> None:
     allowed = np.arange(0, 4000, share)
     assert recall(HnswIndex(crowded, narrow=100), crowded, allowed) >= 0.95
     assert np.mean(no_exact) < 250
@@ -127,9 +125,7 @@ DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes | None]]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_graph_that_is_damaged_or_does_not_fit_is_not_loaded_but_built_again(
-    crowded: VectorStore, damage: str
-) -> None:
+def test_a_graph_that_does_not_fit_is_built_again(crowded: VectorStore, damage: str) -> None:
     name, change = DAMAGES[damage]
     path = crowded.path / name
     data = change(path.read_bytes())

@@ -59,9 +59,7 @@ def test_the_listing_tells_the_same(
         assert asked(remembering, *words) == anew
 
 
-def test_items_are_by_day_with_preferences_and_nothing_from_elsewhere(
-    remembering: Path,
-) -> None:
+def test_items_are_by_day_with_preferences_and_nothing_from_elsewhere(remembering: Path) -> None:
     text = told(remembering)
     inside = between(text, "<pending>", "</pending>")
     assert all(re.match(f"- {ID}", line) for line in inside if line[0] == "-")
@@ -272,9 +270,7 @@ def test_a_hook_of_an_earlier_version_still_tells(vault: Path) -> None:
     assert asked(vault, "--was", "hooks").data == asked(vault).data != {}
 
 
-def test_what_a_person_hides_is_told_no_more_before_the_index_knows(
-    vault: Path,
-) -> None:
+def test_what_a_person_hides_is_told_no_more_before_the_index_knows(vault: Path) -> None:
     with Vault(str(vault)) as opened:
         paths = [opened.write("I prefer green tea", category="preferences")["path"]]
         paths.append(opened.write("The user's sister is Anne", category="people")["path"])

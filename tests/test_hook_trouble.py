@@ -64,9 +64,7 @@ def test_an_odd_error_gives_an_empty_context(vault: Path, monkeypatch: pytest.Mo
     assert empty(asked(vault)) == "vaultmem: what is this"
 
 
-def test_what_fails_in_the_agent_is_done_by_whoever_asked(
-    remembering: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_there_is_done_here(remembering: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from vaultmem_assistants import hook
 
     alone = asked(remembering)

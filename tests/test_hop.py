@@ -120,9 +120,7 @@ turns = st.builds(
 
 
 @given(st.lists(turns, max_size=12))
-def test_blocks_of_a_session_sit_in_the_order_of_the_conversation(
-    made: list[Turn],
-) -> None:
+def test_blocks_of_a_session_sit_in_the_order_of_the_conversation(made: list[Turn]) -> None:
     numbered = [turn._replace(note=note) for note, turn in enumerate(made, 7)]
     seats = Seats(reversed(numbered))
     blocks = [t.note << ORD_BITS | n for t in sorted(numbered) for n in range(t.blocks)]
@@ -135,9 +133,7 @@ def test_blocks_of_a_session_sit_in_the_order_of_the_conversation(
     assert seats.of(3 << ORD_BITS) == 3 << ORD_BITS  # no turn
 
 
-def test_a_short_answer_is_found_by_its_question_and_its_speaker(
-    tmp_path: Path,
-) -> None:
+def test_a_short_answer_is_found_by_its_question_and_its_speaker(tmp_path: Path) -> None:
     vault = Vault(str(tmp_path))
     talk = [
         ("user", "Nadia: Which colour has the nursery?"),

@@ -264,9 +264,7 @@ def versions(tmp_path: Path) -> tuple[Path, str, str]:
     return vault, json.dumps(old), json.dumps(new)
 
 
-def test_on_a_conflict_the_file_the_newer_or_both_remain(
-    tmp_path: Path,
-) -> None:
+def test_on_a_conflict_the_file_the_newer_or_both_remain(tmp_path: Path) -> None:
     vault, old, new = versions(tmp_path)
     report = took(vault, new)
     assert (report["new"], report["changed"], report["kept"][0]["line"]) == (0, 0, 1)

@@ -29,9 +29,7 @@ def by_path(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["path"]: each for each in report["files"]}
 
 
-def test_notes_come_into_the_inbox_with_all_that_names_them(
-    vault: Path, opened: Vault, other: Path
-) -> None:
+def test_notes_come_into_the_inbox_with_names(vault: Path, opened: Vault, other: Path) -> None:
     before = tree_hash(other)
     report = opened.ingest("obsidian", str(other))
     assert tree_hash(other) == before
@@ -257,9 +255,7 @@ def test_a_text_is_the_same_from_stdin_or_a_file(vault: Path, tmp_path: Path, fi
     assert (one(), other(), one()) == (2, 0, 0)
 
 
-def test_an_assistant_cannot_write_a_secret_and_a_person_is_told(
-    vault: Path, opened: Vault, tmp_path: Path
-) -> None:
+def test_an_assistant_can_write_no_secret(vault: Path, opened: Vault, tmp_path: Path) -> None:
     secret = "The router's password: Tr0mbone-77"
     theirs = opened.write(secret, by="claude", title="password: Tr0mbone-77")
     assert (theirs["content"], theirs["redacted"]) == (

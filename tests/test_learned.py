@@ -106,9 +106,7 @@ def test_an_undo_asks_about_the_fact_again(opened: Vault, monkeypatch: pytest.Mo
     assert said(opened) == [LISBON]
 
 
-def test_what_is_refused_is_not_asked_again_in_other_chats_or_other_words(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused_is_not_asked_again(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(opened, "work", LISBON)
     answer(opened, LISBON, "-")
     learn(opened, "home", LISBON.lower(), "User lives in Lisbon.")
@@ -156,9 +154,7 @@ def test_who_a_statement_is_about(content: str, is_it: bool) -> None:
     assert is_about_person(content) is is_it
 
 
-def test_what_a_memory_says_already_or_more_newly_is_not_asked(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_memory_says_is_not_asked(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(opened, "work", "The user lives in Bristol", MARIA)
     at(monkeypatch, "2026-11-23T12:00:00Z")
     opened.write("The user lives in Lisbon now", category="people")

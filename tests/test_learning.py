@@ -146,9 +146,7 @@ def test_whatever_comes_back_no_fact_is_lost(opened: Vault, answer: object) -> N
     assert learned.trouble == ("timeout" if isinstance(answer, LlmError) else "")
 
 
-def test_a_conversation_neither_learns_of_another_nor_changes_it(
-    opened: Vault,
-) -> None:
+def test_a_conversation_neither_learns_of_another_nor_changes_it(opened: Vault) -> None:
     write_down(opened, Source("other", AT), ["User lives in Lisbon"])
     opened.write("User lives in Lisbon", category="people")
     model = Scripted(reconcile={"decisions": [{"id": 0, "event": "DELETE"}]})

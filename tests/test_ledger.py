@@ -190,9 +190,7 @@ def test_readers_and_writers_at_once(ledger: Ledger) -> None:
     assert {run.last_run for run in ledger.runs().values()} == {NOW + 14}
 
 
-def test_a_journal_that_goes_while_it_is_looked_at_is_no_end(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vanishing_journal_is_no_end(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     Runs(ledger, lambda: NOW).remember(["a"])
     tries: list[str] = []
 

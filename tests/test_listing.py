@@ -86,9 +86,7 @@ def test_what_was_gathered_is_read_again(stand: Stand) -> None:
     assert not list(Path(stand.state.folder).glob("*.tmp"))
 
 
-def test_the_words_of_an_item_are_made_safe_once_however_many_there_are(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_of_items_are_made_safe_once(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent is asked at the start of each session, and tens of thousands of items may be overdue."""
     stand.items = [{**ITEM, "id": f"vm-{n}", "text": f"call {n}"} for n in range(17_000)]
     before = gather(stand, NOW).rows

@@ -108,9 +108,7 @@ def waits(name: str, folder: Path) -> str:
     return line("tools/call", name, name="slow", arguments={"folder": str(folder), "name": name})
 
 
-def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
-    slow: tuple[Path, str], tmp_path: Path
-) -> None:
+def test_what_is_slow_or_cancelled_holds_up_nobody(slow: tuple[Path, str], tmp_path: Path) -> None:
     """And with an interruption it ends while something runs."""
     vault, installed = slow
     names = [f"slow {number}" for number in range(8)]
@@ -141,9 +139,7 @@ def test_what_is_slow_holds_up_nobody_and_what_is_cancelled_is_not_answered(
         (tmp_path / "go").touch()
 
 
-def test_nothing_is_lost_without_blocking_and_it_ends_with_a_silent_client(
-    served: Path,
-) -> None:
+def test_nothing_is_lost_without_blocking_and_it_ends_with_a_silent_client(served: Path) -> None:
     """A pause is not the end of the lines, and a client that is slow to read is there."""
     given_, asked = os.pipe()
     heard, out = os.pipe()

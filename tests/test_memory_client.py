@@ -287,9 +287,7 @@ def test_chat_runs_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> No
     assert ("user", "My wife is Anne.") in roles(indexed)
 
 
-def test_a_turn_is_shown_to_no_service_but_the_one_it_was_spoken_to(
-    indexed: Path, scripted_llm: ScriptedLlm
-) -> None:
+def test_a_turn_is_shown_to_its_own_service_alone(indexed: Path, scripted_llm: ScriptedLlm) -> None:
     """Also if another one is configured while the turn waits."""
     scripted_llm.otherwise = by_purpose
     with MemoryClient(str(indexed), base_url=scripted_llm.url, model="m") as client:

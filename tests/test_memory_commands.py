@@ -194,9 +194,7 @@ def test_without_git_only_the_history_is_missing(
 
 
 @pytest.mark.parametrize("kind", ["obsidian", "logseq"])
-def test_a_corrected_memory_is_called_by_what_it_says_now_unless_something_links_to_it(
-    make: Make, kind: str
-) -> None:
+def test_a_corrected_memory_is_renamed_unless_something_links_to_it(make: Make, kind: str) -> None:
     vault = make(kind)
     folder = "vaultmem/inbox/"
     made = done(vault, "write", "Anne prefers trains to planes")

@@ -154,9 +154,7 @@ def silent(*machines: Machine) -> bool:
     return sum(one.refresh().written for one in machines) == 0
 
 
-def test_two_machines_that_know_different_things_do_not_write_in_turns(
-    machine: Machine, second: Machine, file: Path
-) -> None:
+def test_two_machines_do_not_write_in_turns(machine: Machine, second: Machine, file: Path) -> None:
     machine.items, second.items = ITEMS[:3], [*ITEMS[1:3], ITEMS[5]]
     written = [one.refresh().written for _ in range(6) for one in (machine, second)]
     assert sum(written) <= 4

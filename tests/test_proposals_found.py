@@ -140,9 +140,7 @@ def test_what_says_nothing_and_templates_are_no_duplicates(opened: Vault, write:
     assert proposed(opened, "duplicate") == []
 
 
-def test_a_note_that_was_put_away_is_no_memory_and_comes_back_as_it_was(
-    vault: Path, opened: Vault, write: Write
-) -> None:
+def test_a_note_put_away_comes_back_as_it_was(vault: Path, opened: Vault, write: Write) -> None:
     write("A/Beans.md", BODY)
     gone = write("A/deep/Beans.md", BODY)
     assert proposed(opened, "duplicate") == [("A/deep/Beans.md", "A/Beans.md")]

@@ -210,9 +210,7 @@ def test_closer_never_scores_less(block: int, one: float, other: float, words: f
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), points), max_size=30))
-def test_a_note_scores_one_to_two_times_its_best_block(
-    hits: list[tuple[int, float]],
-) -> None:
+def test_a_note_scores_one_to_two_times_its_best_block(hits: list[tuple[int, float]]) -> None:
     ordered = sorted(hits, key=lambda hit: -hit[1])
     for note, score in rank.note_scores(ordered).items():
         best = max(points for owner, points in hits if owner == note)

@@ -176,9 +176,7 @@ def test_types_and_importance_and_compression(vault: Path, opened: Vault, write:
     assert titles(vault, "egret") == ["Good"]
 
 
-def test_what_was_edited_since_is_told_as_it_is_now_and_counts_as_read(
-    knowing: Path,
-) -> None:
+def test_what_was_edited_since_is_told_as_it_is_now_and_counts_as_read(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         for _ in range(2):
             opened.recall("boiler", top_k=9, **WORDS)  # type: ignore[misc]
@@ -234,9 +232,7 @@ def test_each_step_can_be_switched_off(knowing: Path, monkeypatch: pytest.Monkey
     assert titles(knowing, without=alone, score_threshold=0.35) == ["Pressure"]
 
 
-def test_notes_are_in_unless_unwanted_and_a_fitting_preference_is_first(
-    knowing: Path,
-) -> None:
+def test_notes_are_in_unless_unwanted_and_a_fitting_preference_is_first(knowing: Path) -> None:
     assert "Short" not in titles(knowing, top_k=9)
     query = "boiler, and how long are answers?"
     assert titles(knowing, query, top_k=2)[0] == "Short"

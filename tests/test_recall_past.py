@@ -140,9 +140,7 @@ def test_what_replaced_an_answer_precedes_what_fits_less(vault: Path, write: Wri
     assert titles(vault, "where do I live", notes=True).index("Vienna") <= 1
 
 
-def test_what_took_the_place_of_as_good_an_answer_as_any_is_among_the_first(
-    vault: Path, write: Write
-) -> None:
+def test_what_replaced_as_good_an_answer_as_any_is_near_first(vault: Path, write: Write) -> None:
     for number in range(6):
         write(f"Call {number}.md", f"The phone rang {number} times.")
     remembered(vault, write, [

@@ -216,9 +216,7 @@ def test_blocks_of_pages_are_not_held_against_each_other() -> None:
 
 
 @given(ranked, st.integers(1, 9), st.integers(1, 200))
-def test_the_budget_is_never_exceeded_and_nothing_is_cut(
-    found: list[Candidate], top_k: int, budget: int
-) -> None:
+def test_a_budget_holds_whole_entries(found: list[Candidate], top_k: int, budget: int) -> None:
     chosen = recall_text.within(found, top_k, budget, counted)
     told = [one for one, _ in chosen.items]
     assert chosen.tokens == sum(map(counted, told)) <= budget
@@ -247,9 +245,7 @@ def test_no_line_of_a_note_is_recalled_twice() -> None:
 
 
 @pytest.mark.parametrize("parts", [{}, {"similarity": 0.4}])
-def test_a_preference_far_from_the_question_is_not_first(
-    parts: dict[str, float],
-) -> None:
+def test_a_preference_far_from_the_question_is_not_first(parts: dict[str, float]) -> None:
     fact = Candidate("f.md", 1, 1, "x", score=1.0, parts=parts)
     wish = Candidate("p.md", 1, 1, "x", memory_type="procedural", parts=parts)
     for score, order in ((0.2, [fact, wish]), (0.6, [wish, fact])):

@@ -199,9 +199,7 @@ def test_a_link_leads_nowhere(machine: Machine, file: Path, tmp_path: Path, what
 
 
 @pytest.mark.parametrize("what", ["read-only", "download it", "is not a file"])
-def test_a_page_that_cannot_be_written_is_told_and_the_ledger_has_it(
-    machine: Machine, file: Path, what: str
-) -> None:
+def test_a_locked_page_is_told_the_ledger_has_it(machine: Machine, file: Path, what: str) -> None:
     """Closed, taken away by iCloud, or a folder: nothing is written beside it."""
     machine.add(DONE)
     aside = file.with_name(f".{file.name}.{'icloud' if what == 'download it' else 'aside'}")

@@ -259,9 +259,7 @@ def test_answers_by_the_former_ids_of_reminders_are_known(vault: Path, write: Wr
 
 @pytest.mark.parametrize("arrive", [0.0, 30.0])
 @pytest.mark.parametrize("after", [["w/Plan.md"], []])
-def test_the_answer_of_one_note_goes_to_no_other_with_the_same_task(
-    tmp_path: Path, arrive: float, after: list[str]
-) -> None:
+def test_an_answer_goes_to_no_other_note(tmp_path: Path, arrive: float, after: list[str]) -> None:
     """Neither if it is renamed nor if it is deleted, though all are new."""
     one, *others = (
         due(f"vm-{path}", path=path) for path in ("x/Plan.md", "y/Plan.md", "z/Plan.md")
@@ -291,9 +289,7 @@ def test_in_a_renamed_folder_each_same_task_keeps_its_answer(vault: Path, write:
     }
 
 
-def test_a_list_without_an_agent_knows_the_answers_of_renamed_notes_and_writes_nothing(
-    vault: Path, write: Write
-) -> None:
+def test_a_list_without_an_agent_follows_renamed_notes(vault: Path, write: Write) -> None:
     write("One.md", f"- [ ] sweep 📅 {DAY}\n- [ ] dust 📅 {DAY}\n")
     record, dues = looked(vault)
     [sweep] = (due for due in dues if due.text == "sweep")

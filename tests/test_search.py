@@ -186,9 +186,7 @@ def test_a_note_with_very_many_links_is_related_in_no_time(vault: Vault) -> None
     assert any("linked by the same notes" in each for each in found["Old.md"])
 
 
-def test_more_filters_than_the_catalog_can_take_are_no_damage(
-    vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_very_many_filters_are_no_damage(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vault, "sync", None)  # no rebuild
     tags = [f"t{number}" for number in range(1_500)]
     assert vault.search("ferry", tags=tags) == []

@@ -165,9 +165,7 @@ def files(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "config").rglob("*") if not path.is_dir()]
 
 
-def test_install_and_uninstall_leave_nothing_but_units_of_others(
-    asked: Path, vault: Path, tmp_path: Path
-) -> None:
+def test_uninstalling_leaves_units_of_others(asked: Path, vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "config" / "systemd" / "user" / "other.service"
     other.parent.mkdir(parents=True)
     other.write_text("[Unit]\n")

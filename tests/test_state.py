@@ -51,9 +51,7 @@ def test_a_generation_counts_only_when_adopted(state: State) -> None:
     assert not os.path.exists(first)
 
 
-def test_a_sweep_passes_over_what_has_got_its_name_meanwhile(
-    state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_spares_what_was_renamed(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     first = adopt(state)
     Path(state.path("left.1.tmp")).touch()
     there = [*os.listdir(state.folder), "root.json.7.tmp"]

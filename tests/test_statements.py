@@ -269,9 +269,7 @@ def test_numbers_and_dashes_in_a_fact_stay(fact: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["plausible", "implausible"])
-def test_what_a_model_takes_from_a_message_is_believed_not_what_it_invents(
-    kind: str,
-) -> None:
+def test_what_a_model_takes_from_a_message_is_believed_not_what_it_invents(kind: str) -> None:
     for fact, message in CASES[kind]:
         assert plausible([fact], message) == [fact] * (kind == "plausible"), fact
 

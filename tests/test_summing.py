@@ -246,9 +246,7 @@ def test_what_became_private_or_was_corrected_is_told_on_in_no_summary(turns: in
 
 
 @pytest.mark.parametrize("turns", [30, 600])
-def test_the_summary_of_all_is_outdated_once_something_was_taken_back(
-    turns: int,
-) -> None:
+def test_the_summary_of_all_is_outdated_once_something_was_taken_back(turns: int) -> None:
     entries = settled(talk(turns), None, WIDE)
     final, first = named(entries, FINAL), entries[0]
 
@@ -301,9 +299,7 @@ def test_what_had_to_make_room_stays_in_the_summaries_and_costs_nothing() -> Non
 
 @pytest.mark.parametrize("change", [{"content": "Mine."}, {"private": True}])
 @pytest.mark.parametrize("turns", [50, 600])
-def test_a_summary_that_a_person_edited_or_made_private_is_left_alone(
-    change: dict[str, object], turns: int
-) -> None:
+def test_a_summary_changed_by_a_person_stays(change: dict[str, object], turns: int) -> None:
     model = Telling()
     entries = settled(talk(turns), model, WIDE)
     final = named(entries, FINAL)

@@ -165,9 +165,7 @@ def test_an_archived_memory_can_be_replaced_too(vault: Path, opened: Vault) -> N
     assert f"replaced_by={new['id']}" in (vault / gone["path"]).read_text("utf-8")
 
 
-def test_a_text_that_is_there_already_takes_the_place_of_the_memory_that_is_named(
-    vault: Path, opened: Vault
-) -> None:
+def test_a_known_text_takes_the_place_of_the_memory_named(vault: Path, opened: Vault) -> None:
     old = opened.write("The boiler is a Vaillant", category="knowledge")
     there = opened.write("The heat pump is a Daikin")
     with pytest.raises(NoteNotFoundError):

@@ -166,9 +166,7 @@ def sync_all(machines: list[Machine]) -> None:
 
 @given(st.lists(STEP, max_size=25))
 @settings(max_examples=examples(120))
-def test_machines_agree_and_then_are_silent(
-    steps: list[tuple[str, int, object]],
-) -> None:
+def test_machines_agree_and_then_are_silent(steps: list[tuple[str, int, object]]) -> None:
     machines = [Machine(name) for name in MACHINES]
     said: list[Entry] = []
     for number, step in enumerate(steps):

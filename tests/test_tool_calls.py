@@ -115,9 +115,7 @@ def test_what_is_cut_off_ends_with_its_marks(box: Toolbox, opened: Vault, write:
     assert (last, cut[:14]) == ("</memory>", "(cut off here:")
 
 
-def test_what_was_said_in_a_conversation_is_found_only_by_who_asks_for_it(
-    box: Toolbox, opened: Vault, write: Write
-) -> None:
+def test_words_of_a_conversation_need_its_scope(box: Toolbox, opened: Vault, write: Write) -> None:
     """And a foreign file among conversations is in no answer."""
     opened.converse("home", new=[{"role": "user", "content": "Jasmine tea is for guests."}])
     foreign = "vaultmem/entries/evil/facts/1.md"
@@ -284,9 +282,7 @@ def test_an_assistant_marks_as_done_what_is_due_and_nothing_else(box: Toolbox, t
     assert not mine & {item["id"] for item in told.pending(days=3_660)}
 
 
-def test_a_note_is_private_before_the_index_knows_wherever_it_says_so(
-    box: Toolbox, opened: Vault, write: Write
-) -> None:
+def test_a_note_is_private_before_the_index_is(box: Toolbox, opened: Vault, write: Write) -> None:
     day = datetime.now().astimezone().date()
     text = f"- [ ] call Ann 📅 {day}\n" + "and so on\n" * 9_000
     write("Long.md", text)

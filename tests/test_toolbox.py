@@ -55,7 +55,7 @@ def _fails(box: Toolbox, vault: Vault, client: str) -> None:
         max_size=200,
     )
 )
-def test_no_name_no_process_and_not_all_together_get_more_than_their_limits(
+def test_nobody_gets_more_than_the_limits(
     steps: list[tuple[float, int, int, bool]],
 ) -> None:
     clock = Clock()

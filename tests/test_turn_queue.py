@@ -55,18 +55,14 @@ def test_any_text_comes_back_as_it_was(turns: Turns, text: str) -> None:
     assert (read.user, read.assistant) == (text, text)
 
 
-def test_turns_keep_the_order_in_which_they_began_if_the_clock_goes_back(
-    turns: Turns,
-) -> None:
+def test_turns_keep_the_order_in_which_they_began_if_the_clock_goes_back(turns: Turns) -> None:
     for number, at in enumerate((100.0, 200.0, 50.0, 50.0, -1.0, 1e300)):
         turns.begin("c", str(number), at)
     turns.begin("c", "6", 300.0)
     assert [one.user for one in turns.waiting()] == list("0123456")
 
 
-def test_a_turn_of_a_killed_process_with_our_id_is_not_open(
-    turns: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_of_a_dead_namesake_is_over(turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
     turns.begin("c", "x", time.time())
     assert turns.waiting()[0].is_open
     monkeypatch.setattr(turn_queue, "_BEGAN", time.time())  # it has started again

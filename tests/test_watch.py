@@ -225,9 +225,7 @@ def test_nothing_is_lost_in_folders_made_in_one_go(
 
 
 @pytest.mark.parametrize("path", sorted(SETTINGS_FILES))
-def test_settings_are_told_of_however_they_are_saved(
-    root: Path, watcher: Watcher, heard: Heard, path: str
-) -> None:
+def test_settings_are_always_told_of(root: Path, watcher: Watcher, heard: Heard, path: str) -> None:
     fill(root, path)
     begin(watcher)
     acts: list[Callable[[], object]] = [

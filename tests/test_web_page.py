@@ -88,9 +88,7 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
     assert len(attribution()) == 3
 
 
-def test_of_several_chosen_none_is_approved_or_merged_with_unseen_text(
-    me: Browser,
-) -> None:
+def test_of_several_chosen_none_is_approved_or_merged_with_unseen_text(me: Browser) -> None:
     made = [me.door.ask("write", content=f"The buoy {n} is green.").data["id"] for n in "ab"]
 
     def chosen() -> list[str]:
@@ -340,9 +338,7 @@ def link(door: Door) -> str:
     return sessions.make_link(str(door.folder / "home"))
 
 
-def test_the_preview_is_what_is_told_and_what_is_held_back_is_read_first(
-    me: Browser,
-) -> None:
+def test_the_preview_is_what_is_told_and_what_is_held_back_is_read_first(me: Browser) -> None:
     me.door.ask("write", "claude", content="The pump is serviced by Ines Marquez.")
     text = me.get("/ui/tell?q=who+services+the+pump&as=codex")
     shown = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)[0]

@@ -258,9 +258,7 @@ def test_the_plugin_is_put_in_and_taken_out_without_a_trace(vault: Path, tmp_pat
     assert not list(tmp_path.glob("*.js"))
 
 
-def test_the_plugin_of_another_vault_is_not_shown_a_note_of_the_same_name(
-    door: Door, me: Browser, tmp_path: Path
-) -> None:
+def test_another_vaults_plugin_is_shown_no_note(door: Door, me: Browser, tmp_path: Path) -> None:
     home, link = door.folder / "home", tmp_path / "linked"
     link.symlink_to(home)
     for folder in (home, link):

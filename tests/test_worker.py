@@ -40,9 +40,7 @@ def test_what_waits_is_remembered_in_order_and_gone_from_the_queue(opened: Vault
     assert [one.conversation for one in learned] == ["c"] * 4
 
 
-def test_many_turns_at_once_are_written_without_reading_those_before_again(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_turns_are_written_in_one_go(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[str] = []
     read = ConversationFiles._read
     monkeypatch.setattr(files, "TICK_NS", -1)  # all files count as settled
@@ -140,9 +138,7 @@ def test_what_is_said_while_a_model_takes_its_time_is_written_at_once(opened: Va
         assert said(other) == ["I have a cat", "ok", "And a dog", "ok"], "and not a second time"
 
 
-def test_a_turn_that_cannot_be_remembered_is_put_aside_and_holds_up_nobody(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_that_fails_is_put_aside(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "REST", 0.0)
     real = learning.learn
 

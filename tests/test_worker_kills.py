@@ -123,9 +123,7 @@ def _once_now(worker: Worker) -> None:
     worker.work_once()
 
 
-def test_a_disk_that_is_full_after_the_first_fact_costs_none(
-    opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_up_costs_no_fact(opened: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     made = itertools.count()
 
     def create(vault: str, path: str, *more: Any) -> None:
@@ -181,9 +179,7 @@ def test_what_cannot_be_written_now_waits_until_it_can(vault: Path, opened: Vaul
         assert len(facts(opened, kind)) == 1
 
 
-def test_a_note_that_is_removed_before_a_restart_stays_away_and_is_not_learned(
-    vault: Path, opened: Vault
-) -> None:
+def test_a_removed_note_stays_away_and_is_not_learned(vault: Path, opened: Vault) -> None:
     worker = Worker(opened)
     item = worker.turns.begin("c", "I live in Porto.", time.time())
     worker.turns.close(item, time.time())
