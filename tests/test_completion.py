@@ -94,7 +94,7 @@ def _until(terminal: int, words: str) -> str:
     """The terminal's output up to these words."""
     shown = ""
     while words not in shown:
-        assert select.select([terminal], [], [], 20)[0], shown
+        assert select.select([terminal], [], [], 60)[0], shown
         shown += os.read(terminal, 65_536).decode(errors="replace")
     return shown
 
