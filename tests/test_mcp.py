@@ -130,6 +130,11 @@ def test_what_is_wrong_is_told_by_its_code(spoken: Protocol, text: str, code: in
     assert "\n" not in reply["error"]["message"]
 
 
+def test_the_id_of_a_request_is_any_text_or_number(spoken: Protocol) -> None:
+    for id_ in ("", "\ud800", 0, -1, 10**30, 1.0, 1.5):
+        assert one(spoken, line("ping", id_))["id"] == id_
+
+
 def test_notifications_and_answers_get_none(spoken: Protocol) -> None:
     for text in (
         '{"jsonrpc": "2.0", "method": "notifications/initialized"}',

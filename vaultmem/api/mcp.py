@@ -251,11 +251,11 @@ def _content(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def _id(message: object) -> str | int | None:
+def _id(message: object) -> str | float | None:
     id_ = message.get("id") if isinstance(message, dict) else None
-    return id_ if isinstance(id_, (str, int)) and not isinstance(id_, bool) else None
+    return id_ if isinstance(id_, (str, int, float)) and not isinstance(id_, bool) else None
 
 
-def _error(id_: str | int | None, error: RequestError) -> JsonObject:
+def _error(id_: str | float | None, error: RequestError) -> JsonObject:
     data = {} if error.data is None else {"data": error.data}
     return {"jsonrpc": "2.0", "id": id_, "error": {**rpc.as_json(error), **data}}
