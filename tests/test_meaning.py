@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tests.conftest import Write
 from tests.index_dump import synced
+from tests.test_embedding_queue import Model
 from tests.vector_samples import keys, vector_of
 from vaultmem import Vault
 from vaultmem.index import ORD_BITS, catalog_read
@@ -242,19 +243,6 @@ def test_a_model_that_is_not_loaded_is_not_waited_for(boilers: Vault) -> None:
 # --- In the background
 
 
-class OneByOne:
-    """Embeds one text at a time and remembers which."""
-
-    def __init__(self, dimensions: int) -> None:
-        self.dimensions = dimensions
-        self.texts: list[str] = []
-
-    def batches(self, texts: list[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        for number, text in enumerate(texts):
-            self.texts.append(text)
-            yield [number], np.full((1, self.dimensions), 0.05, np.float32)
-
-
 @pytest.fixture
 def dated(vault: Path, write: Write) -> Iterator[Vault]:
     for number in range(6):
@@ -268,7 +256,7 @@ def dated(vault: Path, write: Write) -> Iterator[Vault]:
 @pytest.fixture
 def one_by_one(dated: Vault) -> Iterator[Meaning]:
     one_by_one = Meaning(dated.state, dated.config, threads=1)
-    one_by_one.embedder = OneByOne(one_by_one.store.dimensions)  # type: ignore[assignment] # only batches()
+    one_by_one.embedder = Model(one_by_one.store.dimensions)  # type: ignore[assignment] # only batches()
     yield one_by_one
     one_by_one.close()
 
@@ -285,7 +273,7 @@ def whole(dated: Vault, one_by_one: Meaning, **how: object) -> Done:
 
 
 def texts(one_by_one: Meaning) -> list[str]:
-    return [text[-1] for text in one_by_one.embedder.texts]  # type: ignore[attr-defined] # OneByOne
+    return [text[-1] for text in one_by_one.embedder.texts]  # type: ignore[attr-defined] # Model
 
 
 def test_the_newest_notes_come_first(dated: Vault, one_by_one: Meaning) -> None:

@@ -52,6 +52,7 @@ def test_what_is_plain_is_filed_with_its_reason(content: str, category: str) -> 
         ("inbox", "Meeting with Emma tomorrow at 15:00 about the contract, don't forget the reminder", 0.01, "2026-11-23T15:00"),
         ("inbox", "提醒：明天下午三点和李雷开会", 0.01, "2026-11-23T15:00"),
         ("reminders", "Call Emma tomorrow at 15:00", 0.01, "2026-11-23T15:00"),
+        ("reminders", "Dinner with Emma is on Friday at 19:00", 0.01, "2026-11-27T19:00"),  # no wish, but put there
         ("reminders", "2026-12-01 09:00 renew the certificate", 100, "2026-12-01T09:00"),
         ("reminders", "每周一早上9点开会", 100, "2026-11-23T09:00"),
         ("reminders", "Call Emma tomorrow at 15:00", 30, None),  # past
