@@ -19,16 +19,10 @@ def nothing_known() -> Iterator[None]:
     """No service has been called before, and no key or proxy of this machine has an effect."""
     llm._forms.clear()
     with pytest.MonkeyPatch.context() as patch:
-        for name in (
-            "OPENAI_API_KEY",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "ALL_PROXY",
-            "http_proxy",
-            "https_proxy",
-            "all_proxy",
-        ):
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
             patch.delenv(name, raising=False)
+            patch.delenv(name.lower(), raising=False)
+        patch.delenv("OPENAI_API_KEY", raising=False)
         yield
 
 

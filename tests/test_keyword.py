@@ -173,14 +173,7 @@ def seen(text: str) -> str:
 
 
 ASSIGNED = [chr(n) for n in range(0x3400) if unicodedata.category(chr(n)) not in ("Cn", "Cs")]
-ODD = {
-    "\u3006",
-    "\u302a",
-    "\u302b",
-    "\u302c",
-    "\u302d",
-    "\u303b",
-}  # marks that nobody searches for
+ODD = set("\u3006\u302a\u302b\u302c\u302d\u303b")  # marks that nobody searches for
 
 
 def test_words_are_cut_where_unicode_says() -> None:

@@ -238,12 +238,8 @@ def test_the_model_is_told_what_the_hook_says(
     told = html.unescape("\n".join(words(sessions[name].requests[0])))
     assert re.search(r"\[PROCEDURAL\] \(\d{4}-\d\d-\d\d\) Prefers trains to planes", told)
     lines = told.partition("Commands for a shell:\n")[2].splitlines()[:4]
-    assert [shlex.split(line, comments=True)[1] for line in lines] == [
-        "search",
-        "write",
-        "done",
-        "pending",
-    ]
+    verbs = [shlex.split(line, comments=True)[1] for line in lines]
+    assert verbs == "search write done pending".split()
     assert all(f"--vault {shlex.quote(str(vault))} " in line for line in lines)
     assert f"--by {name} " in lines[1]
 
