@@ -177,6 +177,17 @@ def test_what_may_contradict_is_told_together_newest_first(vault: Path, write: W
     assert found.index("A") == found.index("C") + 1
 
 
+def test_a_change_is_told_before_what_it_may_change(vault: Path, write: Write) -> None:
+    remembered(vault, write, [
+        ("people/A.md", "created_at: 2026-03-01", "The vet for Tofu and Miso is Dr Singh at Zetland Vets"),
+        ("people/B.md", "created_at: 2026-03-02", "The new vet for Miso and Tofu in Leipzig is Dr Baumann"),
+        ("people/C.md", "created_at: 2026-03-03", "Tofu likes the vet"),
+    ])  # fmt: skip
+    found = titles(vault, "who is the vet for Tofu and Miso")
+    assert found.index("B") == found.index("A") - 1
+    assert found.index("C") > found.index("A")
+
+
 Write = Callable[..., Path]
 KEPT, NOTE, FADED, OLD = "Kept", "Saffron", "Saffron faded", "Saffron is dear"
 

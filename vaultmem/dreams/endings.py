@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from vaultmem.dreams.short_texts import (
     CAP,
     CLAUSE,
+    CUES,
     DENIAL,
     form,
     has_preference,
     is_by_user,
     is_event,
+    read,
     stems,
     stems_of,
     subject,
@@ -78,6 +80,16 @@ def is_reversed(old: str, new: str) -> bool:
     return _denies(new, old) or (
         _AGAIN.search(new[:CAP]) is not None and _denies(old, new, least=1)
     )
+
+
+def may_update(old: str, new: str, common: frozenset[str]) -> bool:
+    """Whether the newer text speaks of a change or an end, and names what the older one does, other than in words that
+    are `common` where the two stand."""
+    old, new = old[:CAP], new[:CAP]
+    if not (CUES.search(new) or _OVER.search(new)):
+        return False
+    shared = (stems_of(old) & stems_of(new)) - common
+    return len(shared) > 1 or not shared.isdisjoint(read(old).names | read(new).names)
 
 
 def _denies(denying: str, stating: str, least: int = 2) -> bool:

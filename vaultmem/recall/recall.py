@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, time, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from weakref import WeakKeyDictionary
 
 from vaultmem.config import Config
@@ -355,7 +355,8 @@ class Run:
         chosen = recall_text.within(candidates, self.criteria.top_k, self.criteria.room, _count)
         items = [item for item, _ in chosen.items]
         if self._wants("preferences"):
-            chosen = recall_text.arrange(chosen, _may_contradict)
+            texts = tuple(item.content for item in items if item.id)
+            chosen = recall_text.arrange(chosen, partial(_may_contradict, texts=texts))
             pinned = [item for item in items if item.is_preference]
             did = "listed first; possible contradictions side by side, newest first"
             self._say("preferences", did, pinned)
@@ -388,10 +389,14 @@ class Run:
         self.steps.append({"step": step, "did": did, "left": len(left)})
 
 
-def _may_contradict(older: str, newer: str) -> bool:
-    from vaultmem.dreams.supersede import may_contradict  # only if two memories answer
+def _may_contradict(older: str, newer: str, texts: Sequence[str]) -> bool:
+    """Whether one of these texts may say otherwise than an older one."""
+    from vaultmem.dreams import endings, supersede  # only if two memories answer
+    from vaultmem.dreams.short_texts import widespread
 
-    return may_contradict(older, newer)
+    return supersede.may_contradict(older, newer) or endings.may_update(
+        older, newer, widespread(texts)
+    )
 
 
 def _count(item: Candidate) -> int:
