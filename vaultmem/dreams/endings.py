@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vaultmem.dreams.short_texts import (
     CAP,
@@ -18,6 +18,7 @@ from vaultmem.dreams.short_texts import (
     stems,
     stems_of,
     subject,
+    widespread,
     words_of,
 )
 from vaultmem.plugins import language
@@ -82,13 +83,13 @@ def is_reversed(old: str, new: str) -> bool:
     )
 
 
-def may_update(old: str, new: str, common: frozenset[str]) -> bool:
+def may_update(old: str, new: str, among: Sequence[str]) -> bool:
     """Whether the newer text speaks of a change or an end, and names what the older one does, other than in words that
-    are `common` where the two stand."""
+    many of the texts have `among` which the two stand."""
     old, new = old[:CAP], new[:CAP]
     if not (CUES.search(new) or _OVER.search(new)):
         return False
-    shared = (stems_of(old) & stems_of(new)) - common
+    shared = (stems_of(old) & stems_of(new)) - widespread(among)
     return len(shared) > 1 or not shared.isdisjoint(read(old).names | read(new).names)
 
 

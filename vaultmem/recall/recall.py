@@ -392,11 +392,8 @@ class Run:
 def _may_contradict(older: str, newer: str, texts: Sequence[str]) -> bool:
     """Whether one of these texts may say otherwise than an older one."""
     from vaultmem.dreams import endings, supersede  # only if two memories answer
-    from vaultmem.dreams.short_texts import widespread
 
-    return supersede.may_contradict(older, newer) or endings.may_update(
-        older, newer, widespread(texts)
-    )
+    return supersede.may_contradict(older, newer) or endings.may_update(older, newer, texts)
 
 
 def _count(item: Candidate) -> int:
