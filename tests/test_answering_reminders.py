@@ -2,6 +2,7 @@
 also answers in a Logseq graph."""
 
 import os
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -110,6 +111,31 @@ def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:
     assert [one["due"] for one in on.ask("settle")["reopened"]] == [water]
     assert (on.folder / memory["path"]).exists()
     assert on.stated()[water] == OPEN
+
+
+def test_an_answer_of_another_machine_is_taken_back(
+    bench: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its history, which an undo would use, is on that machine only."""
+    one = bench()
+    memory = one.ask("remind", content="water the plants", at="2026-11-23 09:00")
+    before = one.text(memory["path"])
+    one.later()
+    water = one.id("water")
+    one.answer(water)
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "of another machine"))
+    synced(one.folder)
+    other = Bench(one.folder)
+    other.at = one.at
+    other.later()
+    would = other.answer(water, OPEN, dry_run=True)
+    assert [change["target"] for change in would["changes"]] == [memory["path"]]
+    assert not (other.folder / memory["path"]).exists()
+    assert other.answer(water, OPEN)["restored"] == memory["path"]
+    stamped = r"\1 updated_at=2026-11-22T10:02:00Z"
+    assert other.text(memory["path"]) == re.sub(r"(created_at=\S+)", stamped, before)
+    other.later()
+    assert "water the plants" in other.words()
 
 
 @pytest.mark.parametrize("state", [DONE, DROPPED])
