@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.conftest import examples
 from vaultmem.errors import VaultmemError
 from vaultmem.vault import moves
 from vaultmem.vault import write as write_module
+from vaultmem.vault.batch_record import Header, PlannedWrite
+from vaultmem.vault.batches import Batches
 
 STEPS = (
     "_look",
@@ -28,14 +31,16 @@ STEPS = (
 WAYS = ("in place", "renamed", "old handle", "slowly", "moved")
 SLOW = 2  # steps
 AFTER = 0.001  # seconds
-OURS = b"ours\n"
+HEADER = Header("claude", "assistant", "because", 1.5)
+OURS, KILL = b"ours\n", "kill"
 
 
 class Editor:
     """Saves before the steps of a write that `saves` numbers, in one of WAYS."""
 
-    def __init__(self, note: Path, saves: dict[int, str]) -> None:
-        self.note, self._saves = note, saves
+    def __init__(self, note: Path, saves: dict[int, str], report: int = -1) -> None:
+        """`report`: where its words are written to when a step numbered KILL is in `saves`, and the process dies."""
+        self.note, self._saves, self._report = note, saves, report
         self._old = os.open(note, os.O_RDWR)
         self._steps = itertools.count()
         self._slow: dict[int, int] = {}  # the handles that it will write to, by step
@@ -54,6 +59,9 @@ class Editor:
                 self.close()
             if handle := self._slow.pop(number, 0):
                 self._write_into(handle, b"save %d\n" % number)
+            if self._saves.get(number) == KILL:
+                os.write(self._report, b"".join(self.words))
+                os.kill(os.getpid(), signal.SIGKILL)
             if way := self._saves.get(number):
                 self._save(way, number)
             return step(*args, **named)
@@ -139,3 +147,39 @@ def test_no_words_of_an_editor_are_lost(can_exchange: bool, saves: dict[int, str
         assert b"save %d\n" % last in files["n.md"]
     if written and not editor.overwrote_ours:
         assert any(OURS in data for data in files.values())
+
+
+def write_beside(editor: Editor, folder: Path) -> None:
+    """A batch of one write, at each step of which the editor may act."""
+    write_module._BEFORE = 0.0  # type: ignore[misc]
+    write_module._AFTER = AFTER  # type: ignore[misc]
+    for name in STEPS:
+        setattr(write_module, name, editor.before(getattr(write_module, name)))
+    wish = PlannedWrite("n.md", "n.md", lambda data: (data or b"") + OURS, "why")
+    write_module.apply(Batches(str(folder / "state"), str(folder / "vault")), HEADER, [wish])
+
+
+@given(st.integers(0, 20), st.sampled_from(WAYS), st.integers(1, 8))
+@example(6, "renamed", 1)
+@example(4, "slowly", 4)
+@settings(max_examples=examples(60), deadline=None)
+def test_a_kill_beside_an_editor_loses_no_words(step: int, way: str, later: int) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder, (heard, told) = Path(made), os.pipe()
+        (folder / "vault").mkdir()
+        note = folder / "vault" / "n.md"
+        note.write_bytes(b"old\n")
+        child = os.fork()
+        if not child:
+            try:
+                write_beside(Editor(note, {step: way, step + later: KILL}, told), folder)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        os.close(told)
+        words = os.read(heard, 99).splitlines()
+        os.close(heard)
+        Batches(str(folder / "state"), str(folder / "vault")).heal()
+        files = {path.name: path.read_bytes() for path in (folder / "vault").iterdir()}
+    assert all(any(word in data for data in files.values()) for word in words), (words, files)
+    assert not [name for name in files if name.endswith(".tmp")]

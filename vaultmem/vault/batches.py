@@ -6,7 +6,6 @@ A batch is one file: `<n>.doing` until all its files are written, `<n>.done` unt
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
@@ -25,6 +24,7 @@ from vaultmem.vault.files import on_disk
 from vaultmem.vault.moves import (
     TEMP_PREFIX,
     existing_path,
+    keep_beside,
     move,
     own_temps,
     sweep,
@@ -205,17 +205,29 @@ class Recovery:
         return newest(self._vault, path)
 
     def remove_temps(self, temps: str) -> None:
-        """Remove temporary files that the dead writer left beside the files or beside the targets of links."""
+        """Remove temporary files that the dead writer left beside the files or beside the targets of links. Words of
+        another program in one, from the moment of a swap, become a conflict copy."""
         if not temps.startswith(TEMP_PREFIX) or "/" in temps:
             return
-        for path in {
-            path for step in self._batch.steps for path in (step.path, step.target) if path
-        }:
-            folders = {os.path.dirname(f"{self._vault}/{path}")}
-            with contextlib.suppress(NoteNotFoundError):
-                folders.add(os.path.dirname(existing_path(self._vault, path)))
-            for folder in folders:
-                sweep(folder, temps, older=-math.inf)
+        steps = self._batch.steps
+        ours = [data for step in steps for data in (step.old, step.new) if data is not None]
+        files = [
+            f"{self._vault}/{path}" for step in steps for path in (step.path, step.target) if path
+        ]
+        for step in steps:
+            with contextlib.suppress(VaultmemError):
+                files.append(existing_path(self._vault, step.target))
+        for folder, file in {os.path.dirname(file): file for file in files}.items():
+            with contextlib.suppress(FileNotFoundError):
+                for temp in (
+                    f"{folder}/{name}" for name in os.listdir(folder) if name.startswith(temps)
+                ):
+                    with open(temp, "rb") as opened:
+                        data = opened.read()
+                    if any(known.startswith(data) for known in ours):
+                        os.unlink(temp)
+                    else:
+                        keep_beside(file, temp)
 
 
 def is_torn(data: bytes, old: bytes, new: bytes) -> bool:

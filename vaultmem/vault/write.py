@@ -313,15 +313,11 @@ def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
     done, late = _exchange(target, temp, seen, new)
     if late is None:
         return done
-    _write_new(temp, late)
-    dress(temp, seen.stat)
     put_back, later = False, None
     with contextlib.suppress(FileNotFoundError):  # the note was moved away
         now = _look(target)
         if now is not None and now.data == new:
             put_back, later = _exchange(target, temp, now, late)
-    if later is not None:
-        _write_new(temp, later)
     if later is not None or not put_back:
         keep_beside(target, temp)
     return False
@@ -329,7 +325,7 @@ def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
 
 def _exchange(target: str, temp: str, seen: _Seen, new: bytes) -> tuple[bool, bytes | None]:
     """Move the file with the new bytes over the note. Returns whether it did, and what was written into the old one
-    since, or None."""
+    since, which is then in the temporary file, also for heal(); or None."""
     displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         wait_for_writers(displaced, _BEFORE)
@@ -338,20 +334,24 @@ def _exchange(target: str, temp: str, seen: _Seen, new: bytes) -> tuple[bool, by
         ours = _Seen(new, os.lstat(temp))
         if not exchange(temp, target):
             os.replace(temp, target)
-        elif os.path.samestat(os.lstat(temp), os.fstat(displaced)):
-            os.unlink(temp)
-        else:
+        elif not os.path.samestat(os.lstat(temp), os.fstat(displaced)):
             _give_way(target, temp, ours)
             return False, None
         flush_names(os.path.dirname(target))
-        return True, _late_text(displaced, seen)
+        late = _late_text(displaced, seen)
+        if late is not None and not os.path.lexists(temp):
+            _write_new(temp, late)
+            dress(temp, seen.stat)
+        elif late is None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temp)
+        return True, late
     finally:
         os.close(displaced)
 
 
 def _give_way(target: str, temp: str, ours: _Seen) -> None:
-    """Put back a file that another program renamed to this path at the last moment, and keep what yet another one
-    wrote into ours, or put in its place, before that."""
+    """Put back a file that another program renamed to this path at the last moment; keep what was done to ours."""
     is_ours = False
     with contextlib.suppress(FileNotFoundError):  # it was moved away
         exchange(temp, target)
