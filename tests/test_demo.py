@@ -171,7 +171,7 @@ def test_the_sample_vault_of_an_installed_package_is_found(
     assert Path(demo.sample_vault()) == package / "sample_vault"
 
 
-def test_a_variable_kills_its_own_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_variable_kills_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen, environ = set[int](), psutil.Process.environ
 
     def starting(process: psutil.Process) -> dict[str, str]:

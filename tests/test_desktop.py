@@ -307,7 +307,7 @@ def test_an_osascript_that_fails_is_an_error(
         shower.send("Call Anne", "")
 
 
-def test_a_system_without_any_says_so(shower: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_shows_none_says_so(shower: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "system", lambda: "Other")
     assert "set notify.method to file" in (shower.problem() or "")
     with pytest.raises(NotificationError, match=r"set notify\.method to file"):

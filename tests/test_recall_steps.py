@@ -216,7 +216,7 @@ def test_blocks_of_pages_are_not_held_against_each_other() -> None:
 
 
 @given(ranked, st.integers(1, 9), st.integers(1, 200))
-def test_a_budget_holds_whole_entries(found: list[Candidate], top_k: int, budget: int) -> None:
+def test_a_budget_holds_and_cuts_nothing(found: list[Candidate], top_k: int, budget: int) -> None:
     chosen = recall_text.within(found, top_k, budget, counted)
     told = [one for one, _ in chosen.items]
     assert chosen.tokens == sum(map(counted, told)) <= budget

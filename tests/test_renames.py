@@ -219,7 +219,7 @@ def test_a_note_of_the_same_name_takes_no_answers(vault: Path, write: Write) -> 
 
 
 @pytest.mark.parametrize(("paths", "follows"), [("b.md c.md", 0), ("b.md x/a.md", 1), ("b.md", 1)])
-def test_of_two_new_notes_one_takes_the_answer(tmp_path: Path, paths: str, follows: int) -> None:
+def test_at_most_one_new_note_takes_the_answer(tmp_path: Path, paths: str, follows: int) -> None:
     """The nearest by path; if that may be either, both are open, as a task that is hidden by mistake is missed."""
     after = [due(f"vm-{path}", path=path) for path in paths.split()]
     renames = Renames(str(tmp_path / "pending.dues"))
