@@ -1,11 +1,9 @@
 """An open vault of memories, and the contents of its files."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from vaultmem.vault.identity import MARKER
 
-Write = Callable[..., Path]
 FACTS = (
     "User prefers dark mode in every editor", "We decided to use Postgres for billing instead of MySQL",
     "Anne's birthday is 3 May", "Lesson learned: never deploy on a Friday afternoon", "我喜欢喝绿茶，不喜欢咖啡",

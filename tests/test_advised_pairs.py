@@ -1,11 +1,12 @@
 """A model's advice about two memories, and what is sent to it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.advised import LISBON, ODD, PORTO, advice, items_of, model, of_model, tree
+from tests.conftest import Write
 from tests.scripted_llm import ScriptedLlm, as_json, hang_up, status, text, wrong_ids
 from vaultmem import Vault
 from vaultmem.errors import UsageError
@@ -15,7 +16,6 @@ from vaultmem.review.advice import MOST_OF_ONE
 
 __all__ = ["model"]  # fixtures
 
-Write = Callable[..., Path]
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
 
 

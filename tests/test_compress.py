@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on
+from tests.conftest import Write
 from tests.index_dump import synced
 from tests.scripted_llm import Arguments, ScriptedLlm, as_json, status, text
 from tests.stand_in_view import StandInView, memory_file
@@ -25,7 +26,6 @@ from vaultmem.memories.draft import CREATE, Change, Draft, Plan
 from vaultmem.vault import write
 from vaultmem.vault.batches import Batches
 
-Write = Callable[..., Path]
 NAMES = "Anne Marek Ines Jonas Mei Priya Tom Ada Rosa Otto".split()
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
 

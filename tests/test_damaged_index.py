@@ -12,13 +12,12 @@ import pytest
 
 from tests.agent_run import agent_on
 from tests.cli_run import Ran, on, process
+from tests.conftest import Write
 from tests.index_dump import assert_equals_rebuilt, generation, synced
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import Vault
 from vaultmem.errors import StateError
 from vaultmem.index import keyword
-
-Write = Callable[..., Path]
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import as_text, on, one_line
-from tests.memories_run import FACTS, Write, files
+from tests.conftest import Write
+from tests.memories_run import FACTS, files
 from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError

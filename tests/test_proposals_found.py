@@ -1,13 +1,14 @@
 """A deep dream's proposals for a vault's notes: nothing unreasonable, an edit that touches only the place in question,
 and what becomes of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import Write
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
@@ -17,7 +18,6 @@ from vaultmem.review import proposals
 from vaultmem.review.proposals import broken_link, edit, mention, orphan
 from vaultmem.search.related import Related
 
-Write = Callable[..., Path]
 BODY = "Beans along the fence, and the compost behind the shed, as it was in the year before.\n"
 
 

@@ -2,7 +2,7 @@
 real index, also by meaning if the model is installed."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.conftest import Write
 from vaultmem.api import Vault
 from vaultmem.commands import search_views
 from vaultmem.index import ASKS, DOUBLED, MOST_DOUBLED, ORD_BITS
@@ -230,7 +231,6 @@ def test_words_beside_meaning_count_by_how_many_they_are(words: str, share: floa
     assert rank.words_share(words.split()) == share
 
 
-Write = Callable[..., Path]
 QUERIES = [
     "roof", "where is the stopcock in the house", "What did Lu say about the wool?", "下雨的时候水桶", '"the wool" foam',
     "slate OR tile -piano", "nail*", "when did Marek come in April 2025", "tag:house roof",

@@ -3,7 +3,6 @@ returns it."""
 
 import json
 import os
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -188,7 +187,6 @@ def test_a_change_is_told_before_what_it_may_change(vault: Path, write: Write) -
     assert found.index("C") > found.index("A")
 
 
-Write = Callable[..., Path]
 KEPT, NOTE, FADED, OLD = "Kept", "Saffron", "Saffron faded", "Saffron is dear"
 
 
