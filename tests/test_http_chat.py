@@ -46,17 +46,20 @@ def chat(door: Door, token: str, said: str, **more: object) -> bytes:
     return answer.body
 
 
-def prompt_of(llm: ScriptedLlm) -> str:
-    return json.dumps(llm.chats[-1].messages)
+def prompt_of(llm: ScriptedLlm, question: str) -> str:
+    """The messages of the last chat that ends with this question; facts are learned from earlier turns meanwhile."""
+    chats = (one.messages for one in reversed(llm.chats))
+    return json.dumps(next(each for each in chats if each[-1]["content"] == question))
 
 
 def test_each_client_chats_with_its_own_memory(door: Door, llm: ScriptedLlm) -> None:
     door.ask("write", "claude", content="The zebra is called Zed.", scope="agent:claude")
     until(lambda: door.ask("search", "me", query="zebra").data["count"])
+    question = "What is the zebra called, and what is the PIN of the boiler?"
     for who in ("claude", "codex"):
-        chat(door, who, "What is the zebra called, and what is the PIN of the boiler?")
-        assert ("called Zed" in prompt_of(llm)) is (who == "claude")
-        assert "5150" not in prompt_of(llm), "a private note"
+        chat(door, who, question)
+        assert ("called Zed" in prompt_of(llm, question)) is (who == "claude")
+        assert "5150" not in prompt_of(llm, question), "a private note"
     headers = llm.chats[-1].headers
     assert headers["authorization"] == "Bearer key-of-the-person"
     assert not [name for name, value in headers.items() if "vmt_" in value or "vaultmem" in name]
@@ -70,9 +73,10 @@ def test_a_conversation_is_its_client_s(door: Door, llm: ScriptedLlm) -> None:
 
     chat(door, "claude", SAID, user="holiday")
     until(lambda: is_kept("holiday@claude-laptop"), 60)
+    question = "Where does Ada keep bees?"
     for conversation in ("holiday", "holiday@claude-laptop"):
-        chat(door, "codex", "Where does Ada keep bees?", user=conversation)
-        assert "Bergen" not in prompt_of(llm)
+        chat(door, "codex", question, user=conversation)
+        assert "Bergen" not in prompt_of(llm, question)
         until(lambda: is_kept(f"{conversation}@codex-laptop"), 60)  # noqa: B023 - waited for here
     assert not is_kept("holiday")
 
