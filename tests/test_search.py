@@ -90,6 +90,12 @@ PROPERTIES = {
     "Cleo.md": ("---\ncreated: 2024-05-01\ndirector: Agnès Varda\n---\n# Plot\nTwo hours.\n", 2, 3),
     "Vagabond.md": ("---\ntags: [film]\n---\nA film by Agnès Varda, in winter.\n", 4, 4),
     "釜山行.md": ("---\ndirector: 延尚昊\n---\n很好看。\n", 2, 2),
+    "Klara.md": ("---\nbirthday: 1990-05-03\n---\nMy sister.\n", 2, 2),
+    "Old.md": (
+        "---\ndate created: 1990-05-03\npublished: 2024-05-01\norder: 5\n---\nText.\n",
+        6,
+        6,
+    ),
 }
 
 
@@ -105,11 +111,12 @@ def test_what_stands_in_properties_is_found_like_any_words(vault: Vault) -> None
     places = {path: (first, last) for path, (_, first, last) in PROPERTIES.items()}
     films = {path: places[path] for path in ("Cleo.md", "Vagabond.md")}
     assert found("varda") == found('"agnès varda"') == films
+    assert found("birthday") == found("1990-05-03") == {"Klara.md": places["Klara.md"]}
     assert found("延尚昊") == {"釜山行.md": places["釜山行.md"]}
     (hit,) = (hit for hit in vault.search("varda") if hit.path == "Cleo.md")
     assert hit.content == "created: 2024-05-01\ndirector: Agnès Varda"
     assert "Varda" in hit.snippet
-    assert found("created") == {"Cleo.md": (2, 3)}, "tags and days alone are no block"
+    assert found("created") == {"Cleo.md": (2, 3)}, "tags and days of the note alone are no block"
 
 
 def test_properties_that_are_many_or_unreadable_are_found_in_small_blocks(vault: Vault) -> None:

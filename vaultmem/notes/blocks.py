@@ -25,6 +25,11 @@ HEADING_TOKENS = 40  # that headings may add to a full block
 WINDOW_WORDS = 100  # about 60 of them are not stop words
 
 _TURNS = ("user", "assistant")  # roles of speakers
+_FIGURE = lazy(r"\d")
+_OF_THE_NOTE = lazy(
+    r"(?:^|[ _-])(?:date|created?|creation|modified|updated?|publish(?:ed)?|sr|u?id|order)(?![^\W_-])",
+    re.IGNORECASE,
+)
 _WORD = lazy(r"[^\W\d_]{2}")  # at least two letters: "T10:00Z" has none
 _SPEAKER = lazy(
     r"(?:[\[(][^\])\n]{1,40}[\])] ?)?\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s"
@@ -209,9 +214,13 @@ def of_properties(note: Note, text: str, body: int) -> list[Block]:
     """The blocks of a note's properties, up to character `body` or the first piece: if they say more than its name
     and tags, cannot be read, or are all there is. People search for `director: Agnès Varda` like any other text."""
     elsewhere = {note.title, *note.aliases, *note.tags}
-    lists = (value if isinstance(value, list) else [value] for value in note.properties.values())
-    values = (value for some in lists for value in some if isinstance(value, str))
-    says_more = any(_WORD.search(value) for value in values if value not in elsewhere)
+    values = (
+        (key, value)
+        for key, some in note.properties.items()
+        for value in (some if isinstance(some, list) else [some])
+        if value not in elsewhere and not isinstance(value, bool)
+    )
+    says_more = any(_says_more(key, str(value)) for key, value in values if value is not None)
     if note.pieces and not says_more and not note.frontmatter_error:
         return []
     end = text.count("\n", 0, body) if body else note.pieces[0].line - 1 if note.pieces else None
@@ -222,6 +231,12 @@ def of_properties(note: Note, text: str, body: int) -> list[Block]:
         if line_text.strip(" \t\r-")
     ]
     return [block._replace(is_properties=True) for block in group(pieces)]
+
+
+def _says_more(key: str, value: str) -> bool:
+    """Whether a property says something in words, or in figures ("birthday: 1990-05-03", "rent: 780") of something else
+    than the note itself ("created: 2026-11-01")."""
+    return bool(_WORD.search(value) or (_FIGURE.search(value) and not _OF_THE_NOTE.search(key)))
 
 
 def neighbour_text(blocks: list[Block], at: int) -> str:
