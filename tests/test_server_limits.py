@@ -110,6 +110,41 @@ def test_a_hundred_idle_clients_and_one_more(serve: Serve, connect: Connect) -> 
     assert all(client.ask("echo") for client in [clients[0], *clients[2:]])
 
 
+LARGE = """
+import json, resource, socket, sys
+from vaultmem.agent.server import Server
+left = []
+def rows(request):
+    made = [{"text": f"{number:0600}", "number": number} for number in range(100_000)]
+    left.append("y" * 600)  # something small that stays behind all of it
+    return made
+def size():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+def ask(path):
+    with socket.socket(socket.AF_UNIX) as link, link.makefile("rwb") as file:
+        link.connect(path)
+        for method in ("rows", "none"):
+            file.write(json.dumps({"method": method}).encode() + b"\\n")
+            file.flush()
+            while file.readline(4_096)[-1:] != b"\\n":
+                pass
+server = Server(sys.argv[1], lambda request: rows(request) if request.method == "rows" else None)
+server.start()
+before = size()
+ask(sys.argv[1])
+print(size() - before)
+server.stop()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_the_memory_of_a_large_answer_is_returned(path: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LARGE, path], capture_output=True, text=True, check=True
+    )
+    assert int(ended.stdout) < 30_000_000, "it took 60 MB of texts, and as much of JSON"
+
+
 def test_when_all_are_busy_it_says_so(serve: Serve, connect: Connect, answers: Answers) -> None:
     server = serve(Limits(connections=3))
     clients = [connect() for _ in range(3)]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from vaultmem import machine
 from vaultmem.agent.events import StageProgress
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError, parse
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.server")
 
 _PART = 65_536
+_LARGE = 1_000_000  # characters of a reply; what it was made of is many times as large
 _LEAVE = 1.0  # seconds for a rejected client to read the reason
 
 
@@ -96,8 +98,14 @@ class Connection:
         finally:
             self.began = None
             self._server.served += 1
-        if self._wants_reply:
-            self._send(reply)
+        is_large = len(reply) > _LARGE
+        try:
+            if self._wants_reply:
+                self._send(reply)
+        finally:
+            if is_large:
+                del reply
+                machine.release_memory()
         self.idle_since = time.monotonic()  # only now: idle connections may be closed
 
     def _reply(self, line: bytes) -> str:
