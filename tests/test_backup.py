@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import on, one_line, tree_hash
-from tests.conftest import Write, disk_full
+from tests.conftest import Write, disk_full, fill
 from vaultmem import paths
 from vaultmem.index.state import State
 from vaultmem.ledger import reads
@@ -109,8 +109,7 @@ def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Pa
         git("init", "-q", "--bare", "--template=", str(one))
     git("-C", str(planted), "fetch", "-q", str(saved / "state/history.bundle"), "+refs/*:refs/*")
     git("-C", str(planted), "config", "core.alternateRefsCommand", f"touch {ran_it}")
-    (planted / "objects/info").mkdir(exist_ok=True)
-    (planted / "objects/info/alternates").write_text(f"{other}/objects\n")
+    fill(planted, {"objects/info/alternates": f"{other}/objects\n"})
     manifest = saved / backup.MANIFEST
     said = {**json.loads(manifest.read_text()), "files": backup._hashes(str(saved))}
     manifest.write_text(json.dumps(said))
@@ -153,8 +152,7 @@ def test_restoring_waits_for_no_agent_and_takes_no_other_vault(lived: Path, tmp_
 def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> None:
     """Not even through a link that leads out of it."""
     page = "sync/laptop.md"
-    (lived / "vaultmem/sync").mkdir(exist_ok=True)
-    (lived / "vaultmem" / page).write_text("of then")
+    fill(lived / "vaultmem", {page: "of then"})
     saved = back_up(lived, tmp_path / "saved")
     (lived / "vaultmem" / page).write_text("of now")
     assert on(lived, "backup", str(saved), "--restore").code == 0

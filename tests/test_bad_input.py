@@ -12,7 +12,7 @@ import pytest
 
 from tests.bad_input_vault import Mark, found, state, sync_cli, untouched
 from tests.cli_run import on, one_line
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.effort import is_linear, takes_less
 from tests.index_dump import assert_equals_rebuilt, catalog_dump, synced
 from vaultmem.vault import files
@@ -182,9 +182,9 @@ SIZE = 4_000
 @pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
 def test_hostile_notes_cost_linear_time(tmp_path: Path, dialect: str) -> None:
     vault = tmp_path / "hostile"
-    (vault / ("logseq" if dialect == "logseq" else ".obsidian")).mkdir(parents=True)
-    (vault / "logseq" / "config.edn").write_text("{}") if dialect == "logseq" else None
-    synced(vault)
+    synced(
+        fill(vault, {"logseq/config.edn" if dialect == "logseq" else ".obsidian/app.json": "{}"})
+    )
 
     def sync(unit: str, size: int) -> None:
         (vault / "Note.md").write_text(unit * (size // len(unit)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import fill
 from tests.index_dump import other_state, synced
 from vaultmem import Vault
 from vaultmem.errors import VaultGoneError
@@ -70,16 +71,12 @@ def test_one_of_the_same_size_and_time_differs(vault: Path, tmp_path: Path, how:
 
 
 def test_a_large_folder_whose_new_place_was_read_first_is_not_lost(vault: Path) -> None:
-    for at in range(30):
-        (vault / "Old").mkdir(exist_ok=True)
-        (vault / "Old" / f"{at}.md").write_text(f"note {at}")
-    synced(vault)
+    synced(fill(vault, {f"Old/{at}.md": f"note {at}" for at in range(30)}))
     opened = Vault(str(vault))
     with opened.state.lock():
         indexer = open_indexer(opened.state, opened.config)
         for at in range(25):  # a sync program writes them anew under other names
-            (vault / "New").mkdir(exist_ok=True)
-            (vault / "New" / f"and {at}.md").write_text(f"note {at}")
+            fill(vault, {f"New/and {at}.md": f"note {at}"})
             (vault / "Old" / f"{at}.md").unlink()
         new = indexer.differences(Place(folders=frozenset(["New"])))
         indexer.apply(new, Work(confirmed=True, progress=Silent()))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, one_line, ran
+from tests.conftest import fill
 from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem_chat.learning.turn_queue import FOLDER, Turns
@@ -185,8 +186,7 @@ def test_status_counts_waiting_turns_which_are_learned_later(here: Path) -> None
 def test_doctor_tells_of_what_is_no_entry_and_of_turns_set_aside(here: Path) -> None:
     with Vault(str(here)) as opened:
         opened.converse("c", new=[{"role": "user", "content": "x"}])
-    (here / "vaultmem/entries/c/facts").mkdir()
-    (here / "vaultmem/entries/c/facts/mine.md").write_text("words")
+    fill(here, {"vaultmem/entries/c/facts/mine.md": "words"})
     turns = turns_of(here)
     turns.put_aside(turns.begin("c", "x", 1.0), "a test")
     findings = {one["what"]: one for one in ran("doctor", "--json").data["findings"]}

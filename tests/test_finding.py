@@ -302,10 +302,8 @@ def test_a_copy_of_the_page_asks_for_nothing(vault: Path) -> None:
         "vaultmem/pending.sync-conflict-20261122-120002-ABCDEFG.md",
         "Other/pending.md",
     ]
-    for name in names:
-        (vault / name).parent.mkdir(exist_ok=True)
-        (vault / name).write_text(f"---\ngenerated: vaultmem\n---\n{task}", "utf-8")
-    (vault / "Mine.md").write_text(f"---\ngenerated: by hand\n---\n{task}", "utf-8")
+    fill(vault, dict.fromkeys(names, f"---\ngenerated: vaultmem\n---\n{task}"))
+    fill(vault, {"Mine.md": f"---\ngenerated: by hand\n---\n{task}"})
     assert [due.path for due in found(vault)] == ["Mine.md"]
 
 

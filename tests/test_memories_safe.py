@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.memories_run import FACTS, files
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
@@ -144,14 +144,12 @@ def test_undo_takes_nothing_of_a_person_for_a_memory(vault: Path, opened: Vault)
 def test_undo_of_what_a_person_did_is_for_the_person(vault: Path, opened: Vault) -> None:
     opened.write(PLAIN, by="claude")
     assert len(opened.history()) == 1
-    dropped = vault / "vaultmem" / "people" / "Carl.md"
-    dropped.parent.mkdir()
-    dropped.write_text("Carl likes pears\n")
+    fill(vault, {"vaultmem/people/Carl.md": "Carl likes pears\n"})
     assert opened.history()[0]["by"] == "you"
     assert opened.undo(last=True, dry_run=True)["undone"][0]["by"] == "claude"
     with pytest.raises(VaultmemError, match="nothing to undo"):
         opened.undo(name="you", since="1h")
-    assert dropped.exists()
+    assert (vault / "vaultmem/people/Carl.md").exists()
 
 
 def test_reading_never_waits_for_a_fifo(vault: Path, opened: Vault) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import disk_full
+from tests.conftest import disk_full, fill
 from tests.kill_points import kill_everywhere
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.vault import moves
@@ -19,10 +19,7 @@ WORDS = b"words\r\n\0 of mine"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "vault"
-    made.mkdir()
-    (made / "n.md").write_bytes(WORDS)
-    return made
+    return fill(tmp_path / "vault", {"n.md": WORDS})
 
 
 @pytest.fixture(params=["one step", "over an empty file"])

@@ -98,8 +98,7 @@ def test_where_a_source_lies_is_a_setting(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "Reto.md").write_text("Reto has the key of the side door.\n")
+    fill(tmp_path, {"mine/Reto.md": "Reto has the key of the side door.\n"})
     monkeypatch.setenv("VAULTMEM_INGESTION_OBSIDIAN_PATH", str(tmp_path / "mine"))
     with Vault(str(vault)) as opened:
         assert opened.ingest("obsidian", dry_run=True)["counts"]["new"] == 1

@@ -232,8 +232,7 @@ def test_usual_places(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     "listed", ["", "[]", "{", '{"vaults": 3}', '{"vaults": {"a": 1}}', "[" * 100_000]
 )
 def test_a_broken_list_of_vaults_is_none(vault: Path, tmp_path: Path, listed: str) -> None:
-    (tmp_path / ".config" / "obsidian").mkdir(parents=True)
-    (tmp_path / ".config" / "obsidian" / "obsidian.json").write_text(listed)
+    fill(tmp_path, {".config/obsidian/obsidian.json": listed})
     with pytest.raises(VaultmemError, match="there is nothing to read for obsidian; name a folder"):
         chosen("obsidian", None, vault, tmp_path)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import process
+from tests.conftest import fill
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "adapters.md"
 FILES = {"vaultmem_foam.py": "python", "pyproject.toml": "toml"}
@@ -31,11 +32,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    vault = tmp_path / "my notes"
-    (vault / ".foam").mkdir(parents=True)
-    (vault / "journals").mkdir()
-    (vault / "boiler.md").write_text("# The old boiler\n\nServiced by Mr Ansah.\n")
-    (vault / "journals" / "2026-11-24.md").write_text("Rang about the [[boiler]].\n")
+    vault = fill(tmp_path / "my notes", {
+        "boiler.md": "# The old boiler\n\nServiced by Mr Ansah.\n", ".foam/settings.json": "{}",
+        "journals/2026-11-24.md": "Rang about the [[boiler]].\n",
+    })  # fmt: skip
     monkeypatch.chdir(vault / "journals")
     return vault
 
@@ -52,10 +52,8 @@ def test_a_third_party_vault_is_read(packages: Path, vault: Path, tmp_path: Path
     assert "journals/2026-11-24.md" in links.out
     other = tmp_path / "other"
     (other / ".obsidian").mkdir(parents=True)
-    config = tmp_path / "config" / "vaultmem"
-    config.mkdir(parents=True)
-    (config / "config.yaml").write_text(f"vault: {other}\n")
-    again = process("status", "--json", XDG_CONFIG_HOME=str(config.parent))
+    config = fill(tmp_path / "config", {"vaultmem/config.yaml": f"vault: {other}\n"})
+    again = process("status", "--json", XDG_CONFIG_HOME=str(config))
     assert again.data["vault"] == str(vault)  # it was synced before
 
 

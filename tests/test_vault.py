@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import fill
 from vaultmem import Vault, config
 from vaultmem.adapter import Folder
 from vaultmem.cli import main
@@ -133,10 +134,7 @@ def test_names_in_another_unicode_form(tmp_path: Path, monkeypatch: pytest.Monke
     def unlistable(folder: str) -> list[str]:
         raise AssertionError(f"{folder} is listed")
 
-    folder = tmp_path / "cafe\u0301"
-    folder.mkdir()
-    (folder / "u\u0308.md").write_text("x")
-    root = str(tmp_path)
+    root = str(fill(tmp_path, {"cafe\u0301/u\u0308.md": "x"}))
     assert read(root, "caf\xe9/\xfc.md").text == "x"
     assert read(root, "cafe\u0301/u\u0308.md").text == "x"
     assert on_disk(root, "caf\xe9/\xfc.md") == "cafe\u0301/u\u0308.md"
@@ -154,12 +152,8 @@ def test_names_in_another_unicode_form(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    vault = tmp_path / "vault"
-    (vault / ".obsidian").mkdir(parents=True)
-    (vault / ".obsidian" / "app.json").write_text("{}")
-    (tmp_path / "secret").write_text("no")
-    (tmp_path / "vault2").mkdir()
-    (tmp_path / "vault2" / "secret").write_text("no")
+    vault = fill(tmp_path / "vault", {".obsidian/app.json": "{}"})
+    fill(tmp_path, {"secret": "no", "vault2/secret": "no"})
     (vault / "out").symlink_to(tmp_path)
     (vault / "secret").symlink_to(tmp_path / "secret")
     (vault / "near").symlink_to(tmp_path / "vault2")
@@ -214,10 +208,7 @@ def test_a_file_is_read_in_as_few_parts_as_the_disk_gives(
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    folder = tmp_path / "outside"
-    folder.mkdir()
-    (folder / "note.md").write_text("a secret of somebody else\n")
-    return folder
+    return fill(tmp_path / "outside", {"note.md": "a secret of somebody else\n"})
 
 
 @pytest.mark.parametrize("path", ["../outside/note.md", "sub/../../outside/note.md", "link.md"])

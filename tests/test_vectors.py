@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli_run import started
-from tests.conftest import disk_full
+from tests.conftest import disk_full, fill
 from tests.laws import examples
 from tests.vector_samples import (
     DIMENSIONS,
@@ -267,8 +267,7 @@ def test_compacting_keeps_what_lives_when_most_is_dead(live: set[int], count: in
 
 
 def test_leftovers_of_killed_compacting_are_swept(folder: Path, store: VectorStore) -> None:
-    (folder / ".new-left").mkdir()
-    (folder / ".new-left" / "vectors.f32").write_bytes(b"x" * 1000)
+    fill(folder, {".new-left/vectors.f32": b"x" * 1000})
     (folder / "g0").mkdir()
     assert store.compact(keys(0, 10))
     assert set(os.listdir(folder)) == {".lock", "g2"}

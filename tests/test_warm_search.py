@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.index_dump import synced
 from tests.laws import some
 from tests.mounting import mounts, runs_with_mounts
@@ -141,9 +141,7 @@ def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def texts(vault: Path, monkeypatch: pytest.MonkeyPatch) -> NoteTexts:
     monkeypatch.setattr(files, "SETTLED_NS", -(10**18))
-    (vault / "sub").mkdir()
-    (vault / "sub/n.md").write_text("one")
-    return NoteTexts(str(vault))
+    return NoteTexts(str(fill(vault, {"sub/n.md": "one"})))
 
 
 def test_a_note_that_did_not_change_is_read_once(texts: NoteTexts, opened_files: list[str]) -> None:

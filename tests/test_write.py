@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import disk_full
+from tests.conftest import disk_full, fill
 from tests.kill_points import kill_everywhere
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.notes.frontmatter_edit import set_property
@@ -21,10 +21,7 @@ OLD = b"---\nstatus: open\n---\nold words\n"
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
-    folder = tmp_path / "vault"
-    folder.mkdir()
-    (folder / "n.md").write_bytes(OLD)
-    return folder
+    return fill(tmp_path / "vault", {"n.md": OLD})
 
 
 def done(data: bytes) -> bytes:

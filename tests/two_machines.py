@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import fill
 from tests.index_dump import other_state, synced
 from tests.vault_sync import Syncing, copy_vault
 from vaultmem import Vault, now
@@ -58,9 +59,9 @@ class Pair:
     """Two machines that know of each other, and what is between them."""
 
     def __init__(self, folder: Path) -> None:
-        first = folder / "laptop" / "vault"
-        (first / ".obsidian").mkdir(parents=True)
-        (first / "Home.md").write_text("# Home\n")
+        first = fill(
+            folder / "laptop" / "vault", {".obsidian/app.json": "{}", "Home.md": "# Home\n"}
+        )
         second = copy_vault(first, folder / "desktop" / "vault")
         self.laptop = Machine(first, folder / "laptop" / "state")
         self.desktop = Machine(second, folder / "desktop" / "state")
