@@ -120,6 +120,9 @@ def test_only_plain_intent_is_a_reminder(text: str, wanted: str | None) -> None:
     ("text", "wanted"),
     [
         ("call Bob tomorrow", "call Bob tomorrow (2026-11-22)"),
+        ("We meet on the first Thursday of the month.", "We meet on the first Thursday of the month."),
+        ("We meet on the first Thursday of next month.",
+         "We meet on the first Thursday of next month (2026-12-03)."),
         ("明天开会", "明天（2026-11-22）开会"),
         ("3 天后复查", "3 天后（2026-11-24）复查"),
         ("Met Ann yesterday at 5pm, again next week.",

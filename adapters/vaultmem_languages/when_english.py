@@ -224,7 +224,8 @@ def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
         if result and result < today and match["which"] is None:
             day = _period_start(now, "month", 1)
     result = day and nth_weekday(day, number, nth)
-    return Sense(day=result, relative=not match["month"]) if result else None
+    # "The first Monday of the month" is often one of each month.
+    return Sense(day=result, relative=match["which"] is not None) if result else None
 
 
 # After "Mon": its full stop, where a time goes on behind it, is no end of a sentence.
