@@ -13,7 +13,7 @@ from tests.laws import examples
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.dated import make_reminders, stale_days
-from vaultmem.dreams.dream import Options, consolidate, dream
+from vaultmem.dreams.dream import Options, consolidate, dream, write_counts
 from vaultmem.dreams.supersede import supersede
 from vaultmem.memories.draft import CREATE, Draft, Plan
 from vaultmem.text.sanitize import quote_text
@@ -164,6 +164,18 @@ def test_levels_go_deeper() -> None:
     assert [path for path in places[2] if path.startswith("reminders/")] != []
     given = dreamt(2, view)[1].files["vaultmem/knowledge/C.md"].properties
     assert (given["links"], given["access_count"]) == (["[[Anne]]"], 2)
+
+
+@pytest.mark.parametrize(
+    ("stored", "reads", "written"), [(0, 1, True), (3, 5, False), (3, 6, True), (5, 4, False)]
+)
+def test_reads_are_written_once_they_have_doubled(
+    stored: int, reads: int, *, written: bool
+) -> None:
+    about = {"access_count": stored} if stored else {}
+    path, file = memory_file("knowledge/A", "Nothing.", 2, **about)
+    plan, _ = StandInView({path: file}, reads={path: reads}).run(write_counts)
+    assert bool(plan.changes) == written
 
 
 @pytest.mark.parametrize("job", ["dream", "consolidate"])

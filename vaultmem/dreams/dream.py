@@ -102,10 +102,15 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
 
 
 def write_counts(draft: Draft) -> None:
-    """Write `access_count` into the files, so that it moves with the vault; reminders are left unchanged."""
+    """Write `access_count` into the files once it has doubled, so that it moves with the vault, and not every memory
+    of every answer is written each night; reminders are left unchanged."""
     for memory in draft.memories():
         reads = draft.reads(memory)
-        if reads != memory.stored_reads and memory.category != REMINDERS and draft.may(memory):
+        if (
+            reads >= max(1, 2 * memory.stored_reads)
+            and memory.category != REMINDERS
+            and draft.may(memory)
+        ):
             draft.set(memory, f"read {plural(reads, 'time')}", access_count=reads)
 
 
