@@ -6,6 +6,8 @@ import shutil
 import ssl
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -18,10 +20,11 @@ from tests.laws import examples
 from tests.lazy import Lazy
 from tests.tables import each_case
 from vaultmem.errors import UsageError
+from vaultmem.text.values import TOOL_RESULTS
 from vaultmem_server import link, rest
 from vaultmem_server.link import JsonObject, LinkError
 from vaultmem_server.streamable import Session, Stream
-from vaultmem_server.tokens import READ, SCOPES, WRITE, Caller, Token, TokenStore
+from vaultmem_server.tokens import ADMIN, READ, SCOPES, WRITE, Caller, Token, TokenStore
 
 httpx2 = Lazy("httpx2")
 
@@ -145,6 +148,20 @@ def test_an_unreachable_vault_is_named_and_the_others_answer() -> None:
     assert answer["count"] == 2
     with pytest.raises(LinkError, match="home is away"):
         merged(vaults, ("work", "home"))
+
+
+@each_case("scope, most", [(READ, TOOL_RESULTS), (WRITE, TOOL_RESULTS), (ADMIN, 10**6)])
+def test_no_assistant_searches_for_all_that_there_is(scope: str, most: int) -> None:
+    class Agent:
+        async def answer(self, _method: str, params: JsonObject) -> bytes:
+            return json.dumps(params["limit"]).encode()
+
+    caller = Caller(Token("one", "", "", scope, "", (), 0.0, None), "")
+    for limit, expected in ((10**6, most), (1e6, most), (3, 3), (-1, -1), ("7", "7")):
+        door: Any = SimpleNamespace(links={"home": Agent()})
+        params: JsonObject = {"query": "note", "limit": limit}
+        sent = asyncio.run(rest._ask(door, "home", caller, "search", params))
+        assert json.loads(sent) == expected
 
 
 def test_an_agent_that_takes_long_may_still_do_it(

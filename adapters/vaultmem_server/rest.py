@@ -19,6 +19,7 @@ from vaultmem import __version__
 from vaultmem.api.params import object_of
 from vaultmem.api.rpc import to_json
 from vaultmem.api.verbs import JSON, Param, Verb, every
+from vaultmem.text.values import TOOL_RESULTS
 from vaultmem_server.http_app import allowed_vaults, current_caller, require, vault_for
 from vaultmem_server.link import JsonObject, LinkError, inside, of_memories
 from vaultmem_server.tokens import ADMIN, READ, WRITE, Caller
@@ -137,6 +138,9 @@ async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonOb
         names = ", ".join(sorted(allowed)) or "none"
         what = f"{name} has no parameter {unknown[0][:40]!r} here; it has: {names}"
         raise HTTPException(400, what)
+    limit = params.get("limit")
+    if name == SEARCH and not caller.may(ADMIN) and isinstance(limit, (int, float)):
+        params["limit"] = min(limit, TOOL_RESULTS)
     if caller.client:
         params["by"] = caller.client
     method, sent = ("memory", of_memories(name, params)) if verb.run else (name, params)

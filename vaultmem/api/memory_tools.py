@@ -41,7 +41,7 @@ from vaultmem.search.query import Ask, Filter, Hit, filters_of
 from vaultmem.search.snippet import MAX_BYTES
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
-from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.text.values import TOOL_RESULTS, TYPE_CHECKING, plural
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ TAG_SHARE, LINK_SHARE, RECENT_SHARE = 0.3, 0.2, 0.2
 RECENT = 30.0  # days
 MOST_PENDING = 50  # items, all of which an assistant must read
 _SPARE = 10  # extra results, to replace hidden ones
-MOST_RESULTS = 1_000  # whatever the limit: more do not fit into an answer
 _INDEXING = threading.Lock()
 
 
@@ -282,7 +281,7 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
 def related(vault: Vault, call: Call) -> Outcome:
     """memory_related."""
     path = note_path(vault, call.text("id"), call.viewer)
-    every = vault.related(path, limit=min(call.number("limit"), MOST_RESULTS))
+    every = vault.related(path, limit=min(call.number("limit"), TOOL_RESULTS))
     # The words that both share would be revealed.
     near = [note for note in every if not is_hidden(vault, note.path, call.viewer)]
     data = [{"path": note.path, "score": note.score} for note in near]
@@ -297,7 +296,7 @@ def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Hit]:
     """Visible hits, best first; hits in conversations only if one is named as scope."""
     folder = vault.config.text("memory_folder")
     notes = call.flag("notes", default=True)
-    limit = min(call.number("limit"), MOST_RESULTS) * (MORE if semantic else 1) + _SPARE
+    limit = min(call.number("limit"), TOOL_RESULTS) * (MORE if semantic else 1) + _SPARE
     only_memories = () if notes else (Filter("path", f"{folder}/"),)
     options = {**call.arguments, "since": call.text("from"), "until": call.text("to")}
     filters = (*only_memories, *filters_of({**options, "tags": ()} if semantic else options))

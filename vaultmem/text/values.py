@@ -269,6 +269,9 @@ def json_object(data: str | bytes) -> dict[str, Any]:
 # Limits of one request, the same for every interface.
 
 RESULTS = 1_000_000  # in a search or list
+TOOL_RESULTS = (
+    1_000  # in an assistant's search, whatever its limit: each costs the agent memory and time
+)
 TOKENS, MEMORIES = 1_000_000, 1_000  # in a recall
 DAYS = 36_500  # ahead
 SHORTEST_ID = 4  # least characters of the beginning of an id that name something
