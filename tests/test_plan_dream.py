@@ -254,6 +254,11 @@ def test_what_somebody_is_reminded_of_anyway_is_no_second_reminder(folder: str) 
     )
     plan, _ = view.run(make_reminders)
     assert [change.path for change in plan.changes] == ["vaultmem/date/Other.md"]
+    moved = memory_file(
+        f"{folder}/dentist Dr Okafor", "dentist", 1, **{**about, "remind": "2026-12-11"}
+    )
+    plan, _ = StandInView(dict([moved, fact])).run(make_reminders)
+    assert plan.changes == ()
 
 
 def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:

@@ -4,7 +4,7 @@ become reminders, and memories that say until when they hold end then."""
 from __future__ import annotations
 
 import uuid
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
@@ -77,7 +77,7 @@ def make_reminders(draft: Draft) -> None:
         sentences = [
             each
             for each in _sentences(draft, memory, text)
-            if all(stems(each.words).isdisjoint(other) for other in reminders[_when(each)])
+            if not any(_is_of(memory, each, other) for other in reminders)
         ]
         if sentences and _is_all(sentences[0], text):
             if draft.may(memory):
@@ -87,17 +87,30 @@ def make_reminders(draft: Draft) -> None:
             _make(draft, memory, sentences)
 
 
-def _reminders(draft: Draft) -> defaultdict[str, list[frozenset[str]]]:
-    """The stems of each reminder that somebody set, also if it is done since, by its time."""
-    words: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
-    for memory in (*draft.memories(), *draft.view.archived()):
-        if memory.category == REMINDERS and memory.text("source") != DREAM:
-            words[memory.text("remind")].append(stems(memory.title) - stems(memory.text("remind")))
-    return words
+class _Reminder(NamedTuple):
+    """A reminder that somebody set, also if it is done since."""
+
+    at: str
+    created: float
+    stems: frozenset[str]
 
 
-def _when(sentence: _Sentence) -> str:
-    return str(times_of(sentence.moment)["remind"])
+def _reminders(draft: Draft) -> list[_Reminder]:
+    return [
+        _Reminder(memory.text("remind"), memory.created, stems(memory.title))
+        for memory in (*draft.memories(), *draft.view.archived())
+        if memory.category == REMINDERS and memory.text("source") != DREAM
+    ]
+
+
+def _is_of(memory: Memory, sentence: _Sentence, other: _Reminder) -> bool:
+    """Whether a reminder is about a sentence: of the same time and a word of it; or set since, with no word besides, if
+    its time was changed then."""
+    words = stems(sentence.words)
+    if other.at == times_of(sentence.moment)["remind"]:
+        return not words.isdisjoint(other.stems)
+    is_since = memory.created - STALE < other.created
+    return is_since and len(other.stems) > 1 and other.stems <= words
 
 
 def _set_end(draft: Draft, memory: Memory, text: str) -> None:
