@@ -20,7 +20,7 @@ PLANTED = [
      "gone > VANISH_COUNT and gone > VANISH_SHARE * total", "gone > total"),
     ("vaultmem/index/compare.py", "tests/test_compare.py -k same_size_and_time",
      "return file.mtime_ns, file.inode, file.ctime_ns", "return file.mtime_ns, 0, 0"),
-    ("vaultmem/memories/model.py", "tests/test_decay.py",
+    ("vaultmem/memories/model.py", "tests/test_classify.py",
      "max(0.0, 1.0 - age_hours / half_life)", "1.0 - age_hours / half_life"),
     ("vaultmem/vault/write.py", "tests/test_write.py",
      "os.replace(", "shutil.copyfile("),
