@@ -8,17 +8,21 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.agent_run import agent_on
 from tests.cli_run import Ran, at_terminal, on, one_line, ran
 from tests.client_run import STRANGE, deaf_agent, indexed, says, strange_agent
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
-from vaultmem import client
+from vaultmem import Vault, client
+from vaultmem.agent.connection import Limits
+from vaultmem.api.rpc import BUSY
 from vaultmem.index.state import State
 from vaultmem.output import Output
 
@@ -45,6 +49,31 @@ def test_a_command_does_not_wait_long_for_a_silent_agent(
     with strange_agent(indexed, silent) as heard:
         assert on(indexed, *words, "--format", "json").data
     assert len(heard) == 1
+
+
+@each_case("words", [("write", "Quinces are sour"), ("list",), ("recall", "quinces")])
+def test_an_agent_without_room_for_another_client_refuses_nothing(
+    indexed: Path, words: tuple[str, ...]
+) -> None:
+    full = {"id": None, "error": {"code": BUSY, "message": "all connections are busy"}}
+    with strange_agent(indexed, says(full)) as heard:
+        assert on(indexed, *words).code == 0
+        assert heard
+
+
+def test_a_crowd_of_writers_loses_none(indexed: Path) -> None:
+    """More than the agent has connections for: those that it refuses try again."""
+    crowd = 2 * Limits().connections
+    together = threading.Barrier(crowd)
+
+    def write(number: int) -> bool:
+        with Vault(str(indexed)) as vault:
+            together.wait()
+            return bool(vault.write(f"Ibis {number} was seen at lake {number * 17}")["id"])
+
+    with agent_on(indexed), ThreadPoolExecutor(crowd) as threads:
+        assert all(threads.map(write, range(crowd)))
+    assert len([*indexed.glob("vaultmem/inbox/Ibis*.md")]) == crowd
 
 
 def silent(link: socket.socket) -> None:

@@ -22,6 +22,7 @@ from tests.server_run import (
     path,
     serve,
 )
+from vaultmem.agent import connection
 from vaultmem.agent.connection import Limits
 from vaultmem.api import rpc as codes
 
@@ -82,7 +83,10 @@ def test_a_client_that_reads_slowly_gets_all(serve: Serve, connect: Connect) -> 
     assert any(amount() == whole for _ in range(TRIES))
 
 
-def test_half_a_request_takes_nobodys_place(serve: Serve, connect: Connect) -> None:
+def test_half_a_request_takes_nobodys_place(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SILENT", 0.0)
     serve(Limits(connections=1))
     client = connect()
     client.send(b'{"id": 1, "meth')
@@ -90,7 +94,10 @@ def test_half_a_request_takes_nobodys_place(serve: Serve, connect: Connect) -> N
     assert client.reply() is None
 
 
-def test_a_hundred_idle_clients_and_one_more(serve: Serve, connect: Connect) -> None:
+def test_a_hundred_idle_clients_and_one_more(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "SILENT", 0.0)
     most = Limits().connections
     assert most >= 100
     server = serve()
@@ -108,6 +115,20 @@ def test_a_hundred_idle_clients_and_one_more(serve: Serve, connect: Connect) -> 
     assert clients[1].reply() is None
     assert server.connections() == most
     assert all(client.ask("echo") for client in [clients[0], *clients[2:]])
+
+
+def test_a_client_that_was_just_heard_of_keeps_its_place(
+    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its next request may be on its way, and would be lost."""
+    server = serve(QUICK)
+    clients = [connect() for _ in range(QUICK.connections)]
+    until(lambda: server.connections() == QUICK.connections)
+    assert error_of(connect().reply()) == codes.BUSY
+    assert all(client.ask("echo") is not None for client in clients)
+    assert error_of(connect().reply()) == codes.BUSY
+    monkeypatch.setattr(connection, "SILENT", 0.0)
+    assert connect().ask("echo") is not None
 
 
 LARGE = """

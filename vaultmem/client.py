@@ -91,7 +91,7 @@ def call(
             _silent[socket] = time.monotonic() + _SILENCE, False
             raise hangs
         link.settimeout(timeout)
-        link.sendall(f"{_to_json(request)}\n".encode())
+        _send(link, f"{_to_json(request)}\n".encode())
         result = _result(lines, progress)
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, TimeoutError) and not is_short:
@@ -109,11 +109,18 @@ def _is_alive(link: _socket.socket, lines: Iterator[str]) -> bool:
     """Whether the agent gives a sign of life: one that hangs accepts connections, too."""
     link.settimeout(SIGN_OF_LIFE)
     try:
-        link.sendall(b'{"id":0,"method":"ping","params":{}}\n')
+        _send(link, b'{"id":0,"method":"ping","params":{}}\n')
         _result(lines, None)
     except TimeoutError:
         return False
     return True
+
+
+def _send(link: _socket.socket, line: bytes) -> None:
+    try:  # noqa: SIM105 - contextlib is slow to load
+        link.sendall(line)
+    except BrokenPipeError:
+        pass  # closed by the agent, whose reason can be read
 
 
 def _socket_of(vault: str) -> object:

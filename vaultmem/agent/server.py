@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 
 from vaultmem import paths
+from vaultmem.agent import connection
 from vaultmem.agent.connection import Connection, Limits, refuse
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request
@@ -139,8 +140,11 @@ class Server:
 
     def _make_room(self) -> bool:
         """Disconnect the client that has been idle longest."""
+        latest = time.monotonic() - connection.SILENT
         idle = [
-            (since, id(client), client) for client in self._clients if (since := client.idle_since)
+            (since, id(client), client)
+            for client in self._clients
+            if (since := client.idle_since) and since <= latest
         ]
         if not idle:
             return False

@@ -224,8 +224,8 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
         timeout = client.BY_MEANING if only_reads(name) else None
         return client.call(folder, method, request, timeout=timeout, progress=shown)
     except client.AgentError as error:
-        if error.code == client.NO_ANSWER and only_reads(name):
-            return client.NO_AGENT  # what only reads can be done here as well
+        if error.code == BUSY or (error.code == client.NO_ANSWER and only_reads(name)):
+            return client.NO_AGENT  # it did nothing, or what can be done here as well
         is_odd = error.code in (WRONG_PARAMS, INTERNAL_ERROR)
         if error.code == UNKNOWN_METHOD or (is_odd and client.is_of_other_version(folder)):
             raise VaultmemError(client.OTHER_VERSION) from error
