@@ -41,8 +41,8 @@ _AT_ONCE = 0.25  # seconds in which a program that starts another writes to its 
 _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply, far more than any agent sends
 # Codes of AgentError. HANGS: a call that only the agent can carry out was not sent, as the agent gives no sign of life;
-# UNKNOWN_METHOD: it has another version.
-NO_ANSWER, HANGS, UNKNOWN_METHOD = 0, 1, -32601
+# UNKNOWN_METHOD: it has another version; BUSY: it has taken no request.
+NO_ANSWER, HANGS, UNKNOWN_METHOD, BUSY = 0, 1, -32601, -32001
 NO_SIGN = "the agent does not answer; vaultmem restart ends it and starts another"
 OTHER_VERSION = "the running agent is another version of vaultmem; run vaultmem restart"
 _SILENCE = 30.0  # seconds in which an agent that did not answer in time is not called again
@@ -91,13 +91,14 @@ def call(
             _silent[socket] = time.monotonic() + _SILENCE, False
             raise hangs
         link.settimeout(timeout)
-        _send(link, f"{_to_json(request)}\n".encode())
+        link.sendall(f"{_to_json(request)}\n".encode())
         result = _result(lines, progress)
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, TimeoutError) and not is_short:
             _silent[socket] = time.monotonic() + _SILENCE, True
         why = str(error) or type(error).__name__
-        raise AgentError(NO_ANSWER, f"the agent did not answer: {why}") from error
+        code = BUSY if isinstance(error, BrokenPipeError) else NO_ANSWER  # refused at its door
+        raise AgentError(code, f"the agent did not answer: {why}") from error
     else:
         _silent.pop(socket, None)
         return result
@@ -109,18 +110,11 @@ def _is_alive(link: _socket.socket, lines: Iterator[str]) -> bool:
     """Whether the agent gives a sign of life: one that hangs accepts connections, too."""
     link.settimeout(SIGN_OF_LIFE)
     try:
-        _send(link, b'{"id":0,"method":"ping","params":{}}\n')
+        link.sendall(b'{"id":0,"method":"ping","params":{}}\n')
         _result(lines, None)
     except TimeoutError:
         return False
     return True
-
-
-def _send(link: _socket.socket, line: bytes) -> None:
-    try:  # noqa: SIM105 - contextlib is slow to load
-        link.sendall(line)
-    except BrokenPipeError:
-        pass  # closed by the agent, whose reason can be read
 
 
 def _socket_of(vault: str) -> object:
@@ -141,7 +135,7 @@ def ask(
     try:
         reply = call(vault, method, params, timeout=timeout, progress=progress)
     except AgentError as error:
-        if error.code in (NO_ANSWER, UNKNOWN_METHOD):
+        if error.code in (NO_ANSWER, UNKNOWN_METHOD, BUSY):
             return None
         raise
     return reply if isinstance(reply, dict) else None

@@ -45,7 +45,7 @@ UNKNOWN_METHOD = -32601
 WRONG_PARAMS = -32602
 INTERNAL_ERROR = -32603
 FAILED = -32000  # a VaultmemError: its message is for a person
-BUSY = -32001
+BUSY = client.BUSY
 TOOK_TOO_LONG = -32002
 NOT_FOUND = -32004  # a name that no note, or several, have
 # Errors in a reply that are raised here as if they had happened here.
