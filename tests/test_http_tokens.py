@@ -14,11 +14,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.cli_run import one_line, process, ran
-from tests.client_run import deaf_agent
+from tests.client_run import deaf_agent, says, strange_agent
 from tests.http_run import Door, serving
 from tests.laws import examples
 from tests.lazy import Lazy
 from tests.tables import each_case
+from vaultmem import client
 from vaultmem.errors import UsageError
 from vaultmem.text.values import TOOL_RESULTS
 from vaultmem_server import link, rest
@@ -171,6 +172,13 @@ def test_an_agent_that_takes_long_may_still_do_it(
     monkeypatch.setattr(link, "PATIENCE", 0.1)
     with deaf_agent(vault), pytest.raises(LinkError, match="may still carry that out") as error:
         asyncio.run(link.Link(str(vault)).call("jobs.run", {"name": "dream"}))
+    assert error.value.status == 503
+
+
+def test_an_agent_without_room_is_no_fault_of_the_request(vault: Path) -> None:
+    full = {"id": None, "error": {"code": client.BUSY, "message": "all connections are busy"}}
+    with strange_agent(vault, says(full)), pytest.raises(LinkError, match="are busy") as error:
+        asyncio.run(link.Link(str(vault)).call("search", {"query": "note"}))
     assert error.value.status == 503
 
 

@@ -60,7 +60,7 @@ class LinkError(VaultmemError):
         self.code = code
         statuses = {
             WRONG_PARAMS: 400, PARSE_ERROR: 400, INVALID_REQUEST: 413,  # ours are too large, or nothing
-            NOT_FOUND: 404, UNKNOWN_METHOD: 404, client.NO_ANSWER: 503,
+            NOT_FOUND: 404, UNKNOWN_METHOD: 404, client.NO_ANSWER: 503, client.BUSY: 503,
         }  # fmt: skip
         self.status = statuses.get(code, 422)
 
