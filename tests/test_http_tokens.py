@@ -177,9 +177,17 @@ def test_an_agent_that_takes_long_may_still_do_it(
 
 def test_an_agent_without_room_is_no_fault_of_the_request(vault: Path) -> None:
     full = {"id": None, "error": {"code": client.BUSY, "message": "all connections are busy"}}
-    with strange_agent(vault, says(full)), pytest.raises(LinkError, match="are busy") as error:
-        asyncio.run(link.Link(str(vault)).call("search", {"query": "note"}))
-    assert error.value.status == 503
+
+    async def search() -> None:
+        agent = link.Link(str(vault))
+        with pytest.raises(LinkError, match="are busy") as error:
+            await agent.call("search", {"query": "note"})
+        agent.close()
+        await asyncio.sleep(0)
+        assert error.value.status == 503
+
+    with strange_agent(vault, says(full)):
+        asyncio.run(search())
 
 
 # --- How the door listens
