@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
-from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
+from tests.stand_in_view import DAY, FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.dated import make_reminders, stale_days
 from vaultmem.dreams.dream import Options, consolidate, dream, write_counts
@@ -60,7 +60,9 @@ def vaults(draw: st.DrawFn) -> StandInView:
             extra = {**extra, "deleted_at": ago(1), "category": "people"}
             extra.pop("id", None)
         path, file = memory_file(f"{place}/{title}", content, days, **extra)
-        files[path], reads[path] = file, count
+        # A file that no dream has compared yet is not old, whatever its memory is.
+        files[path] = file._replace(mtime=max(file.mtime, NOW.timestamp() - 7 * DAY))
+        reads[path] = count
     return StandInView(files, {"Diary.md": "See [[Note a]], [[Note b]] and [[Note c]]."}, reads)
 
 
@@ -259,6 +261,16 @@ def test_what_somebody_is_reminded_of_anyway_is_no_second_reminder(folder: str) 
     )
     plan, _ = StandInView(dict([moved, fact])).run(make_reminders)
     assert plan.changes == ()
+
+
+def test_what_the_same_dream_makes_a_reminder_is_no_second_reminder() -> None:
+    first = memory_file("inbox/First", "Remind me to call Bob tomorrow.", 0)
+    second = memory_file(
+        "inbox/Second", "The user prefers dark mode.\nRemind me to call Bob tomorrow.", 0
+    )
+    plan, after = dreamt(3, StandInView(dict([first, second])))
+    assert [change.action for change in plan.changes] == ["move", "move"]
+    assert dreamt(3, after)[0].changes == ()
 
 
 def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:

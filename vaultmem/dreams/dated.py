@@ -68,49 +68,63 @@ class _Sentence(NamedTuple):
 
 def make_reminders(draft: Draft) -> None:
     """Make a reminder for each future time that a memory names, once; one that says no more gets the time itself."""
+    rest: list[tuple[Memory, str, list[_Sentence]]] = []
     reminders = _reminders(draft)
     for memory in draft.memories():
         is_timed = memory.category == REMINDERS or {"remind", "due"} & memory.properties.keys()
         if is_own(memory) or is_timed:
             continue
         text = draft.content(memory)[:LONGEST]
-        sentences = [
-            each
-            for each in _sentences(draft, memory, text)
-            if not any(_is_of(memory, each, other) for other in reminders)
-        ]
-        if sentences and _is_all(sentences[0], text):
-            if draft.may(memory):
-                draft.set(memory, "its words say when", **times_of(sentences[0].moment))
-        else:
-            _set_end(draft, memory, text)
-            _make(draft, memory, sentences)
+        sentences = _without(reminders, memory, _sentences(draft, memory, text))
+        if not (sentences and _is_all(sentences[0], text)):
+            rest.append((memory, text, sentences))
+        elif draft.may(memory):
+            draft.set(memory, "its words say when", **times_of(sentences[0].moment))
+    reminders = _reminders(draft)
+    for memory, text, sentences in rest:
+        _set_end(draft, memory, text)
+        reminders += _make(draft, memory, _without(reminders, memory, sentences))
 
 
 class _Reminder(NamedTuple):
-    """A reminder that somebody set, also if it is done since."""
+    """A reminder, also if it is done since."""
 
     at: str
     created: float
-    stems: frozenset[str]
+    name: frozenset[str]  # stems of its title
+    words: str
+    by_dream: bool
 
 
 def _reminders(draft: Draft) -> list[_Reminder]:
-    return [
-        _Reminder(memory.text("remind"), memory.created, stems(memory.title))
-        for memory in (*draft.memories(), *draft.view.archived())
-        if memory.category == REMINDERS and memory.text("source") != DREAM
-    ]
+    results = []
+    today = f"{draft.view.now:%Y-%m-%d}"
+    for memory in (*draft.memories(), *draft.view.archived()):
+        if at := memory.text("remind"):
+            words = draft.content(memory).strip() if at >= today else ""
+            by_dream = memory.text("source") == DREAM
+            results.append(_Reminder(at, memory.created, stems(memory.title), words, by_dream))
+    return results
+
+
+def _without(
+    reminders: list[_Reminder], memory: Memory, sentences: Iterable[_Sentence]
+) -> list[_Sentence]:
+    """The sentences of a memory that no reminder is about."""
+    return [each for each in sentences if not any(_is_of(memory, each, one) for one in reminders)]
 
 
 def _is_of(memory: Memory, sentence: _Sentence, other: _Reminder) -> bool:
-    """Whether a reminder is about a sentence: of the same time and a word of it; or set since, with no word besides, if
-    its time was changed then."""
+    """Whether a reminder is about a sentence: of the same time and a word of it, or all if a dream has made it; or set
+    since, with no word besides, if its time was changed then."""
     words = stems(sentence.words)
-    if other.at == times_of(sentence.moment)["remind"]:
-        return not words.isdisjoint(other.stems)
+    is_then = other.at == times_of(sentence.moment)["remind"]
+    if other.by_dream:
+        return is_then and other.words == sentence.words
+    if is_then:
+        return not words.isdisjoint(other.name | stems(other.words))
     is_since = memory.created - STALE < other.created
-    return is_since and len(other.stems) > 1 and other.stems <= words
+    return is_since and len(other.name) > 1 and other.name <= words
 
 
 def _set_end(draft: Draft, memory: Memory, text: str) -> None:
@@ -126,7 +140,8 @@ def _set_end(draft: Draft, memory: Memory, text: str) -> None:
         draft.set(memory, "its words say until when", expires_at=stamp(end.timestamp()))
 
 
-def _make(draft: Draft, memory: Memory, sentences: Iterable[_Sentence]) -> None:
+def _make(draft: Draft, memory: Memory, sentences: Iterable[_Sentence]) -> Iterator[_Reminder]:
+    """Make a reminder of each sentence, and yield them."""
     numbers: Counter[str] = Counter()
     for sentence in {(each.span, each.words): each for each in sentences}.values():
         numbers[sentence.span] += 1
@@ -135,6 +150,8 @@ def _make(draft: Draft, memory: Memory, sentences: Iterable[_Sentence]) -> None:
             draft.create(new, f"found in “{memory.title}”: {sentence.span}")
             links: list[Value] = [*entries(draft.see(memory)), f"[[{new.title}]]"]
             draft.set(memory, f"reminds of “{new.title}”", links=links)
+            at = str(times_of(sentence.moment)["remind"])
+            yield _Reminder(at, draft.view.now.timestamp(), stems(new.title), sentence.words, True)
 
 
 def other_time(text: str, before: str, now: datetime) -> Phrase | None:
