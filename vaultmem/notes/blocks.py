@@ -214,13 +214,12 @@ def of_properties(note: Note, text: str, body: int) -> list[Block]:
     """The blocks of a note's properties, up to character `body` or the first piece: if they say more than its name
     and tags, cannot be read, or are all there is. People search for `director: Agnès Varda` like any other text."""
     elsewhere = {note.title, *note.aliases, *note.tags}
-    values = (
-        (key, value)
+    says_more = any(
+        _says_more(key, str(value))
         for key, some in note.properties.items()
         for value in (some if isinstance(some, list) else [some])
-        if value not in elsewhere and not isinstance(value, bool)
+        if not isinstance(value, bool | None) and str(value) not in elsewhere
     )
-    says_more = any(_says_more(key, str(value)) for key, value in values if value is not None)
     if note.pieces and not says_more and not note.frontmatter_error:
         return []
     end = text.count("\n", 0, body) if body else note.pieces[0].line - 1 if note.pieces else None
