@@ -250,6 +250,7 @@ def tokens(word: str) -> list[str]:
 
 
 @example("✨ apples", random.Random(0))
+@example("İ✨", random.Random(0))
 @given(st.text(ALPHABET, max_size=60) | st.text(max_size=200), st.randoms())
 def test_the_marked_words_are_all_whose_tokens_are_wanted(text: str, rng: random.Random) -> None:
     words = WORD.findall(text)

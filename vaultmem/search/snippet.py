@@ -81,22 +81,18 @@ class Marker:
 
     def _likely(self, flat: str) -> set[tuple[int, int]]:
         """The positions of words that may have a wanted token; others are skipped quickly."""
-        low = flat.lower()
         if flat.isascii():
-            return _starting(flat, low, self._beginnings)
+            return _starting(flat, flat.lower(), self._beginnings)
         is_wide = max(flat) >= "\u3040"
         rest = flat.translate(_APART) if is_wide else flat
-        if len(low) != len(flat):  # one of the few letters that become two: offsets would not match
-            alone = {(at, at + 1) for at, left in enumerate(rest) if left == "\0"}
-            return alone.union(match.span() for match in _WORD.finditer(rest))
         if rest == flat:
-            return _starting(flat, low, self._beginnings).union(_beyond_ascii(flat))
+            return _starting(flat, _lower(flat), self._beginnings).union(_beyond_ascii(flat))
         query_words = self._wanted
         characters = {
             character for character in query_words if character.translate(_APART) == "\0"
         } | _DECOMPOSED
         return {
-            *_starting(rest, rest.lower(), _beginnings_of(query_words - characters)),
+            *_starting(rest, _lower(rest), _beginnings_of(query_words - characters)),
             *_beyond_ascii(rest),
             *(
                 match.span()
@@ -112,6 +108,12 @@ def written(
     """The spellings in hits of words with one of these tokens, for which the index only has the stem."""
     marked = (hit.snippet[start:end].lower() for hit in hits for start, end in hit.marks)
     return [word for word in dict.fromkeys(marked) if not set(tokens).isdisjoint(stem(word))]
+
+
+def _lower(text: str) -> str:
+    """The text in lower case, with the same offsets: a letter that becomes two is cut to one."""
+    low = text.lower()
+    return low if len(low) == len(text) else "".join(letter.lower()[:1] for letter in text)
 
 
 def _beginnings_of(tokens: set[str]) -> set[str]:
