@@ -143,7 +143,8 @@ def test_no_words_of_an_editor_are_lost(can_exchange: bool, saves: dict[int, str
     lost = {words for words in editor.words if not any(words in data for data in files.values())}
     assert not lost, files
     assert not [name for name in files if name.endswith(".tmp")]
-    if saves.get(last := editor.last) == "renamed":
+    # What gives way exchanges twice: a third file renamed there meanwhile is a conflict copy.
+    if saves.get(last := editor.last) == "renamed" and len(saves) < 3:
         assert b"save %d\n" % last in files["n.md"]
     if written and not editor.overwrote_ours:
         assert any(OURS in data for data in files.values())
