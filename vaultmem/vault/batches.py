@@ -23,8 +23,8 @@ from vaultmem.vault.batch_record import (
 from vaultmem.vault.files import on_disk
 from vaultmem.vault.moves import (
     TEMP_PREFIX,
+    discard,
     existing_path,
-    keep_beside,
     move,
     own_temps,
     sweep,
@@ -206,28 +206,29 @@ class Recovery:
 
     def remove_temps(self, temps: str) -> None:
         """Remove temporary files that the dead writer left beside the files or beside the targets of links. Words of
-        another program in one, from the moment of a swap, become a conflict copy."""
+        another program in one become a conflict copy of the file that was being written."""
         if not temps.startswith(TEMP_PREFIX) or "/" in temps:
             return
-        steps = self._batch.steps
-        ours = [data for step in steps for data in (step.old, step.new) if data is not None]
-        files = [
-            f"{self._vault}/{path}" for step in steps for path in (step.path, step.target) if path
-        ]
-        for step in steps:
+        places: dict[
+            str, str
+        ] = {}  # the file of each folder: the last that is written, else the first
+        for step in self._batch.steps:
+            files = [f"{self._vault}/{path}" for path in (step.path, step.target) if path]
+            written = False
             with contextlib.suppress(VaultmemError):
                 files.append(existing_path(self._vault, step.target))
-        for folder, file in {os.path.dirname(file): file for file in files}.items():
-            with contextlib.suppress(FileNotFoundError):
-                for temp in (
-                    f"{folder}/{name}" for name in os.listdir(folder) if name.startswith(temps)
-                ):
-                    with open(temp, "rb") as opened:
-                        data = opened.read()
-                    if any(known.startswith(data) for known in ours):
-                        os.unlink(temp)
-                    else:
-                        keep_beside(file, temp)
+                written = self._held(step.target) == step.new
+            for file in reversed(files):
+                if written or os.path.dirname(file) not in places:
+                    places[os.path.dirname(file)] = file
+        for folder, place in places.items():
+            with contextlib.suppress(OSError):
+                for name in os.listdir(folder):
+                    if name.startswith(temps):
+                        discard(f"{folder}/{name}", place, self._is_ours, 0.0)
+
+    def _is_ours(self, data: bytes) -> bool:
+        return any(step.new.startswith(data) or data == step.old for step in self._batch.steps)
 
 
 def is_torn(data: bytes, old: bytes, new: bytes) -> bool:

@@ -301,6 +301,24 @@ def keep_beside(target: str, temp: str) -> None:
         return
 
 
+def discard(temp: str, place: str, is_ours: Callable[[bytes], bool], patience: float) -> None:
+    """Remove a temporary file. What another program wrote into it, or in its place, during a swap becomes a conflict
+    copy of the file at `place`; a program that has it open is waited for."""
+    try:
+        handle = os.open(temp, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        wait_for_writers(handle, patience)
+        data = os.pread(handle, os.fstat(handle).st_size, 0)
+    finally:
+        os.close(handle)
+    if is_ours(data):
+        os.unlink(temp)
+    else:
+        keep_beside(place, temp)
+
+
 def dress(temp: str, stat: os.stat_result) -> None:
     """Give the new file the owner, mode, attributes and creation time of the old one, as far as the disk has them."""
     with contextlib.suppress(OSError):

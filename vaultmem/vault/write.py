@@ -21,10 +21,10 @@ from vaultmem.vault.batch_record import Batch, Header, Outcome, PlannedWrite, St
 from vaultmem.vault.files import content, on_disk, reason_of, same_moment
 from vaultmem.vault.moves import (
     anchored,
+    discard,
     dress,
     exchange,
     existing_path,
-    keep_beside,
     move,
     new_path,
     refuse_links,
@@ -295,43 +295,39 @@ def _put(target: str, seen: _Seen, new: bytes, *, part: bool) -> bool:
         write_in_place(target, new)
         return True
     temp = temp_beside(target)
-    try:
+    with OnError(lambda: discard(temp, target, lambda _: True, 0.0)):
         _write_new(temp, new)
         dress(temp, seen.stat)
+    try:
         return _swap(target, temp, seen, new)
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temp)
+        discard(temp, target, lambda data: data in (new, seen.data), _AFTER)
 
 
 def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
     """Move the temporary file over the note, unless another program was faster. Returns whether the note is ours now.
 
     An editor that had the old file open may write into it after the move, where its text would be lost: such text is
-    put back for the next attempt.
+    put back for the next attempt. What another program did stays in the temporary file where that is impossible.
     """
-    done, late = _exchange(target, temp, seen, new)
-    if late is None:
-        return done
-    put_back, later = False, None
-    with contextlib.suppress(FileNotFoundError):  # the note was moved away
-        now = _look(target)
-        if now is not None and now.data == new:
-            put_back, later = _exchange(target, temp, now, late)
-    if later is not None or not put_back:
-        keep_beside(target, temp)
-    return False
+    done, late = _exchange(target, temp, seen)
+    if late is not None:
+        with contextlib.suppress(FileNotFoundError):  # the note was moved away
+            now = _look(target)
+            if now is not None and now.data == new:
+                _exchange(target, temp, now)
+    return done and late is None
 
 
-def _exchange(target: str, temp: str, seen: _Seen, new: bytes) -> tuple[bool, bytes | None]:
-    """Move the file with the new bytes over the note. Returns whether it did, and what was written into the old one
-    since, which is then in the temporary file, also for heal(); or None."""
+def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
+    """Move the temporary file over the note. Returns whether it did, and what was written into the old one since, which
+    is then in the temporary file, also for heal(); or None."""
     displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         wait_for_writers(displaced, _BEFORE)
         if os.fstat(displaced).st_ino != seen.stat.st_ino or not _is_unchanged(target, seen):
             return False, None
-        ours = _Seen(new, os.lstat(temp))
+        ours = os.lstat(temp)
         if not exchange(temp, target):
             os.replace(temp, target)
         elif not os.path.samestat(os.lstat(temp), os.fstat(displaced)):
@@ -350,22 +346,12 @@ def _exchange(target: str, temp: str, seen: _Seen, new: bytes) -> tuple[bool, by
         os.close(displaced)
 
 
-def _give_way(target: str, temp: str, ours: _Seen) -> None:
-    """Put back a file that another program renamed to this path at the last moment; keep what was done to ours."""
-    is_ours = False
+def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
+    """Put back a file that another program renamed to this path at the last moment."""
     with contextlib.suppress(FileNotFoundError):  # it was moved away
         exchange(temp, target)
-        is_ours = os.path.samestat(os.lstat(temp), ours.stat)
-        if not is_ours:
+        if not os.path.samestat(os.lstat(temp), ours):  # and replaced by another one right after
             exchange(temp, target)
-    if is_ours:
-        handle = os.open(temp, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            is_ours = _late_text(handle, ours) is None
-        finally:
-            os.close(handle)
-    if not is_ours:
-        keep_beside(target, temp)
     flush_names(os.path.dirname(target))
 
 
