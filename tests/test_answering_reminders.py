@@ -313,3 +313,21 @@ def test_logseq(tasks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert tasks.read_text() == (
         "- LATER water\n  SCHEDULED: <2026-11-29 Sun .+1w>\n- DONE call\n  DEADLINE: <2026-11-22 Sun>\n"
     )
+
+
+def test_a_file_of_the_name_of_a_memory_that_is_gone_is_another(bench: Open) -> None:
+    on = bench()
+    first = on.ask("write", content="Anne likes tea", category="people")
+    file = on.folder / first["path"]
+    on.ask("dream", level=1)
+    file.unlink()
+    on.later(60)
+    on.ask("dream", level=1)
+    file.parent.mkdir(exist_ok=True)  # dreams remove empty folders
+    file.write_text("Anne is my dentist\n")
+    on.later(60)
+    on.ask("dream", level=1)
+    on.later(60)
+    texts = [path.read_text() for path in (on.folder / "vaultmem/people").iterdir()]
+    assert ["is my dentist" in text for text in texts] == [True]
+    assert first["id"] not in texts[0]

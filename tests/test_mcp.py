@@ -21,7 +21,7 @@ from tests.mcp_run import CLOSED_BY_NOTE, indexed, line, served
 from tests.tables import each_case
 from tests.tool_run import OURS
 from vaultmem import Vault
-from vaultmem.api.mcp import BATCHED, ENVELOPES, HANDSHAKES, MOST_BATCH, Protocol, Settled
+from vaultmem.api.mcp import BATCHED, ENVELOPES, HANDSHAKES, MOST_BATCH, Protocol, Settled, refusal
 from vaultmem.api.toolbox import Toolbox, ToolService
 from vaultmem.commands.mcp_server import read_lines
 from vaultmem.errors import VaultNotFoundError
@@ -213,13 +213,25 @@ def test_every_message_has_its_answer_or_none(said: object, version: str) -> Non
 @given(said=st.lists(messages, max_size=MOST_BATCH + 1))
 def test_a_batch_is_answered_as_its_messages_are(said: list[object]) -> None:
     protocol, settled = Protocol(ToolService(Toolbox(plain=True), no_vault)), Settled(BATCHED)
-    alone = [reply for each in said for reply in protocol.answer(json.dumps(each), settled)[0]]
+    begins = [isinstance(each, dict) and each.get("method") == "initialize" for each in said]
+    alone = [
+        reply for each, begun in zip(said, begins, strict=True) if not begun
+        for reply in protocol.answer(json.dumps(each), settled)[0]
+    ]  # fmt: skip
     lines, after = protocol.answer(json.dumps(said), settled)
     assert after == settled, "a batch settles nothing"
     if 0 < len(said) <= MOST_BATCH:
-        assert lines == ([f"[{','.join(alone)}]"] if alone else [])
+        replies = json.loads(lines[0]) if lines else []
+        mended = [each for each in replies if "part of a batch" not in str(each)]
+        assert mended == [json.loads(reply) for reply in alone]
     else:
         assert json.loads(lines[0])["error"]["code"] == -32600
+
+
+def test_a_batch_that_fails_as_a_whole_is_refused_with_each_id() -> None:
+    batch = '[{"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"jsonrpc": "2.0", "method": "x"}, {"id": 2}]'
+    (line,) = refusal(batch, -32000, "it took too long")
+    assert [reply["id"] for reply in json.loads(line)] == [1, 2]
 
 
 def test_a_socket_that_closes_before_it_has_read_all_answers_is_at_its_end() -> None:

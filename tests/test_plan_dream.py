@@ -257,7 +257,10 @@ def test_what_somebody_is_reminded_of_anyway_is_no_second_reminder(folder: str) 
     plan, _ = view.run(make_reminders)
     assert [change.path for change in plan.changes] == ["vaultmem/date/Other.md"]
     moved = memory_file(
-        f"{folder}/dentist Dr Okafor", "dentist", 1, **{**about, "remind": "2026-12-11"}
+        f"{folder}/dentist Dr Okafor",
+        "dentist",
+        1,
+        **{**about, "remind": "2026-12-11", "updated_at": ago(0)},
     )
     plan, _ = StandInView(dict([moved, fact])).run(make_reminders)
     assert plan.changes == ()

@@ -223,7 +223,7 @@ def test_a_file_that_was_dropped_in_becomes_a_memory() -> None:
     assert whys == ["a file of yours, taken up as a memory"]
 
 
-def test_a_memory_overwritten_with_all_its_properties_goes_on_under_its_id() -> None:
+def test_a_memory_rewritten_without_its_properties_keeps_its_id() -> None:
     path, file = memory_file("people/Anne", "Anne likes tea")
     seen = StandInView({path: file}).left()
     (id_,) = seen

@@ -90,7 +90,7 @@ PROPERTIES = {
     "Cleo.md": ("---\ncreated: 2024-05-01\ndirector: Agnès Varda\n---\n# Plot\nTwo hours.\n", 2, 3),
     "Vagabond.md": ("---\ntags: [film]\n---\nA film by Agnès Varda, in winter.\n", 4, 4),
     "釜山行.md": ("---\ndirector: 延尚昊\n---\n很好看。\n", 2, 2),
-    "Klara.md": ("---\nbirthday: 1990-05-03\n---\nMy sister.\n", 2, 2),
+    "Klara.md": ("---\nbirth-date: 1990-05-03\n---\nMy sister.\n", 2, 2),
     "Old.md": (
         "---\ndate created: 1990-05-03\npublished: 2024-05-01\norder: 5\n---\nText.\n",
         6,
@@ -111,7 +111,7 @@ def test_what_stands_in_properties_is_found_like_any_words(vault: Vault) -> None
     places = {path: (first, last) for path, (_, first, last) in PROPERTIES.items()}
     films = {path: places[path] for path in ("Cleo.md", "Vagabond.md")}
     assert found("varda") == found('"agnès varda"') == films
-    assert found("birthday") == {"Klara.md": places["Klara.md"]}
+    assert found("birth") == {"Klara.md": places["Klara.md"]}
     assert found("order") == {}
     assert found("延尚昊") == {"釜山行.md": places["釜山行.md"]}
     (hit,) = (hit for hit in vault.search("varda") if hit.path == "Cleo.md")

@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, is_batch
+from vaultmem.api.mcp import BATCHED, ENVELOPES, HANDSHAKES, MOST_BATCH, is_batch
 from vaultmem.api.verbs import every
 from vaultmem_server.http_app import current_caller, vault_for
 from vaultmem_server.link import JsonObject, LinkError, inside
@@ -292,16 +292,19 @@ class _Endpoint:
 
 
 def _requests(session: Session, messages: list[object]) -> list[JsonObject]:
-    """The messages to answer; what others cancel is cancelled. Raises HTTPException."""
-    requests: list[JsonObject] = []
-    for message in messages:
-        if not isinstance(message, dict):
-            raise HTTPException(400, "the body must be one message, an object")
+    """The messages to answer; what others cancel is cancelled, but none of several. Raises HTTPException."""
+    objects: list[JsonObject] = [each for each in messages if isinstance(each, dict)]
+    if len(objects) < len(messages):
+        why = f"the body must be one message, an object, or up to {MOST_BATCH} in version {BATCHED}"
+        raise HTTPException(400, why)
+    if len(objects) > 1 and any(each.get("method") == "initialize" for each in objects):
+        raise HTTPException(400, "initialize cannot be part of a batch")
+    for message in objects:
         if message.get("method") == _CANCELLED:
             _cancel(session, message)
-        elif "method" in message and "id" in message:
-            requests.append(message)
-    return requests
+    return [
+        each for each in objects if {"method", "id"} <= each.keys() and each["method"] != _CANCELLED
+    ]
 
 
 def _cancel(session: Session, message: JsonObject) -> None:

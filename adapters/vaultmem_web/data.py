@@ -38,6 +38,7 @@ async def changes(door: Door, vault: str) -> AsyncIterator[list[str]]:
                 await asyncio.wait({asking}, timeout=_LOOK)
             counts = _record(asking.result())
         except VaultmemError:
+            yield []
             await asyncio.sleep(1)  # the agent did not answer; try again
             continue
         finally:

@@ -101,10 +101,16 @@ class Protocol:
             why = f"not valid JSON: {sanitize.one_line(str(error))}"
             return refusal("", rpc.PARSE_ERROR, why), settled
         if is_batch(message, settled.version):
-            replies = [reply for each in message if (reply := self._message(each, settled)[0])]
+            replies = [reply for each in message if (reply := self._in_batch(each, settled))]
             return ([rpc.to_json(replies)] if replies else []), settled
         reply, settled = self._message(message, settled)
         return ([] if reply is None else [rpc.to_json(reply)]), settled
+
+    def _in_batch(self, message: object, settled: Settled) -> JsonObject | None:
+        if isinstance(message, dict) and message.get("method") == "initialize":
+            why = "initialize cannot be part of a batch"
+            return _error(_id(message), RequestError(rpc.INVALID_REQUEST, why))
+        return self._message(message, settled)[0]
 
     def _message(self, message: object, settled: Settled) -> tuple[JsonObject | None, Settled]:
         """The reply to one message; None for a notification."""
@@ -199,9 +205,13 @@ def refusal(line: str, code: int, message: str) -> list[str]:
         request = rpc.parse(line)
     except ValueError:
         request = None
+    error = RequestError(code, message)
+    if isinstance(request, list) and request:
+        replies = [_error(_id(each), error) for each in request if not _needs_no_reply(each)]
+        return [rpc.to_json(replies)] if replies else []
     if isinstance(request, dict) and "id" not in request and "method" in request:
         return []
-    return [rpc.to_json(_error(_id(request), RequestError(code, message)))]
+    return [rpc.to_json(_error(_id(request), error))]
 
 
 def _needs_no_reply(message: object) -> bool:

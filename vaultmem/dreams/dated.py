@@ -93,7 +93,8 @@ class _Reminder(NamedTuple):
     created: float
     name: frozenset[str]  # stems of its title
     words: str
-    by_dream: bool
+    by_dream: bool = False
+    is_changed: bool = False
 
 
 def _reminders(draft: Draft) -> list[_Reminder]:
@@ -102,8 +103,9 @@ def _reminders(draft: Draft) -> list[_Reminder]:
     for memory in (*draft.memories(), *draft.view.archived()):
         if at := memory.text("remind"):
             words = draft.content(memory).strip() if at >= today else ""
-            by_dream = memory.text("source") == DREAM
-            results.append(_Reminder(at, memory.created, stems(memory.title), words, by_dream))
+            reminder = _Reminder(at, memory.created, stems(memory.title), words)
+            by_dream, is_changed = memory.text("source") == DREAM, memory.updated > memory.created
+            results.append(reminder._replace(by_dream=by_dream, is_changed=is_changed))
     return results
 
 
@@ -116,15 +118,15 @@ def _without(
 
 def _is_of(memory: Memory, sentence: _Sentence, other: _Reminder) -> bool:
     """Whether a reminder is about a sentence: of the same time and a word of it, or all if a dream has made it; or set
-    since, with no word besides, if its time was changed then."""
+    since with words of it only, and at another time now."""
     words = stems(sentence.words)
     is_then = other.at == times_of(sentence.moment)["remind"]
     if other.by_dream:
-        return is_then and other.words == sentence.words
+        return is_then and other.words == _unlinked(sentence.words)
     if is_then:
         return not words.isdisjoint(other.name | stems(other.words))
     is_since = memory.created - STALE < other.created
-    return is_since and len(other.name) > 1 and other.name <= words
+    return is_since and other.is_changed and len(other.name) > 1 and other.name <= words
 
 
 def _set_end(draft: Draft, memory: Memory, text: str) -> None:
@@ -151,7 +153,9 @@ def _make(draft: Draft, memory: Memory, sentences: Iterable[_Sentence]) -> Itera
             links: list[Value] = [*entries(draft.see(memory)), f"[[{new.title}]]"]
             draft.set(memory, f"reminds of “{new.title}”", links=links)
             at = str(times_of(sentence.moment)["remind"])
-            yield _Reminder(at, draft.view.now.timestamp(), stems(new.title), sentence.words, True)
+            yield _Reminder(
+                at, draft.view.now.timestamp(), stems(new.title), new.content, by_dream=True
+            )
 
 
 def other_time(text: str, before: str, now: datetime) -> Phrase | None:
@@ -215,6 +219,9 @@ def _new(draft: Draft, memory: Memory, sentence: _Sentence, number: int) -> New:
     origin = memory.text("source") or memory.text("url")
     if origin and not properties.get("agent"):
         properties["agent"] = origin  # another program, until a person approves it
-    # Links in the sentence become plain words: the reminder links to its source.
-    words = _LINK.sub(lambda link: link[2] or link[1], sentence.words)
-    return New(own_id, title, REMINDERS, words, properties)
+    return New(own_id, title, REMINDERS, _unlinked(sentence.words), properties)
+
+
+def _unlinked(words: str) -> str:
+    """The words with links as plain words: a reminder links to its source."""
+    return _LINK.sub(lambda link: link[2] or link[1], words)

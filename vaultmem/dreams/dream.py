@@ -192,7 +192,7 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
     at_work = leave_unquiet(draft, seen)
     memories = sorted(draft.view.memories(), key=lambda each: each.path)
     known = {each.id for each in (*memories, *draft.view.archived()) if each.adopted}
-    # Whose file was overwritten with all its properties goes on under its id.
+    # A memory whose file was rewritten without its properties keeps its id.
     lost = {left.path: id_ for id_, left in seen.items() if id_ not in known}
     for each in memories:
         memory = each if each.adopted else each._replace(id=lost.get(each.path, each.id))

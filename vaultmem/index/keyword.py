@@ -162,9 +162,9 @@ def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
     return index
 
 
-# Tantivy's messages name errors of the system in two ways. These mean that the disk is full, a limit is reached, or
+# Tantivy and Python name errors of the system in three ways. These mean that the disk is full, a limit is reached, or
 # writing is forbidden.
-_ERRNO = lazy(r"(?:os error |code: )(\d+)")
+_ERRNO = lazy(r"(?:os error |code: |\[Errno )(\d+)")
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
 
 

@@ -163,7 +163,7 @@ def _no_link(path: str, flags: int) -> int:
 
 
 def _take(handle: int) -> bool:
-    """Take the lock unless another writer holds it. Who only tests it shares it for a moment, and is waited for."""
+    """Take the lock unless another writer holds it. A process that only tests it holds it shared for a moment: wait."""
     import fcntl
 
     for _ in range(1_000):

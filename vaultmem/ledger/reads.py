@@ -187,6 +187,11 @@ def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
     ledger.put("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows, now)
 
 
+def forget_left(ledger: Ledger, ids: Iterable[str], now: float) -> None:
+    """Forget the state of memories that are gone."""
+    ledger.put("DELETE FROM seen WHERE id = ?", ((id_,) for id_ in ids), now)
+
+
 def undone(ledger: Ledger) -> dict[str, tuple[str, str]]:
     """The memories for which a job's work was undone, by id: path and hash afterwards."""
     rows = ledger.rows("SELECT id, path, hash FROM undone", lambda row: tuple(map(str, row)))

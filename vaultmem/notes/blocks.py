@@ -27,7 +27,8 @@ WINDOW_WORDS = 100  # about 60 of them are not stop words
 _TURNS = ("user", "assistant")  # roles of speakers
 _FIGURE = lazy(r"\d")
 _OF_THE_NOTE = lazy(
-    r"(?:^|[ _-])(?:date|created?|creation|modified|updated?|publish(?:ed)?|sr|u?id|order)(?![^\W_-])",
+    r"(?:date[ _-]?)?(?:created?|creation|modified|updated?|published?)(?:[ _-]?(?:at|on|date|time))?|"
+    r"date|timestamp|[cm]time|sr[ _-].*|u?u?id|order",
     re.IGNORECASE,
 )
 _WORD = lazy(r"[^\W\d_]{2}")  # at least two letters: "T10:00Z" has none
@@ -235,7 +236,7 @@ def of_properties(note: Note, text: str, body: int) -> list[Block]:
 def _says_more(key: str, value: str) -> bool:
     """Whether a property says something in words, or in figures ("birthday: 1990-05-03", "rent: 780") of something else
     than the note itself ("created: 2026-11-01")."""
-    return bool(_WORD.search(value) or (_FIGURE.search(value) and not _OF_THE_NOTE.search(key)))
+    return bool(_WORD.search(value) or (_FIGURE.search(value) and not _OF_THE_NOTE.fullmatch(key)))
 
 
 def neighbour_text(blocks: list[Block], at: int) -> str:

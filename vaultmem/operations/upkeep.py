@@ -56,6 +56,7 @@ def dream(session: Session, params: Arguments) -> PlanReport:
         return {**to_json(Plan(name), NOTHING), "level": level}
     report = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     if not dry_run:
+        _forget_gone(session)
         _keep_findings(session, level, report["findings"])
         if level > LIGHT and not report["left"]:
             store.compared = session.now - steps.QUIET  # newer files may have been left out
@@ -70,6 +71,15 @@ def dream(session: Session, params: Arguments) -> PlanReport:
         store.dreamt[level] = (store.version, day)
     report["level"] = level
     return report
+
+
+def _forget_gone(session: Session) -> None:
+    """Forget how memories were left whose files are gone: a later file of the same name is another memory."""
+    store = session.store
+    memories = [*store.collection.live(), *store.collection.archived()]
+    there = {memory.id for memory in memories} | {memory.path for memory in memories}
+    gone = [id_ for id_, left in store.seen().items() if there.isdisjoint((id_, left.path))]
+    reads.forget_left(store.ledger, gone, session.now)
 
 
 def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
