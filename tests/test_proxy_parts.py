@@ -153,11 +153,13 @@ def test_a_turn_that_calls_tools_ends_when_the_next_begins_whichever_request_is_
     first = turns.begin("c", chat("first"))
     assert first is not None
     if not ends_late:
-        first.end(goes_on=True)
+        first.leave_open()
+        first.end()
         assert [item.is_open for item in turns.queue.waiting()] == [True]
     second = turns.begin("c", chat("second"))
     if ends_late:
-        first.end(goes_on=True)
+        first.leave_open()
+        first.end()
     states = [(item.user, item.is_open) for item in turns.queue.waiting()]
     assert second is not None
     assert states == [("first", False), ("second", True)]

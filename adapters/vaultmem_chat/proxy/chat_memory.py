@@ -109,7 +109,7 @@ class Turn:
     def __init__(self, turns: ChatTurns, key: tuple[str, str], newest: _Newest, item: Item) -> None:
         self._turns, self._key, self._newest, self._item = turns, key, newest, item
         self.id = item.id
-        self.is_answered = False
+        self.is_answered = self._goes_on = False
 
     def answer(self, text: str) -> None:
         """Store the answer before the client has seen its end. If more of it arrives, it is stored again."""
@@ -121,11 +121,15 @@ class Turn:
         self._turns.nudge()
         self.is_answered = True
 
-    def end(self, goes_on: bool) -> None:
-        """End the request. If tools are called the turn continues: the answer arrives with a later request."""
-        if self.is_answered:
-            return
-        if goes_on and self._turns.leave_open(self._key, self._newest, self._item):
+    def leave_open(self) -> None:
+        """Let the next request continue the turn, since tools are called; before the client has seen the end of this
+        one, as it may send their results at once."""
+        if not self._goes_on:
+            self._goes_on = self._turns.leave_open(self._key, self._newest, self._item)
+
+    def end(self) -> None:
+        """End the request."""
+        if self.is_answered or self._goes_on:
             return
         try:
             self._turns.queue.close(self._item, clock.seconds())

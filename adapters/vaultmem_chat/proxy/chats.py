@@ -167,7 +167,6 @@ class Exchange:
         self._reply: Reply | None = None
         self._recall = ""  # what was recalled, or why nothing was
         self._status = 0
-        self._goes_on = False  # tools are called
         self._end = "left by the client"
 
     async def send(self, headers: Headers, body: bytes, query: str) -> Reply:
@@ -266,9 +265,10 @@ class Exchange:
         answer = tee.answer
         if not answer.is_complete or answer.is_declined or len(answer.text) == size:
             return size
-        self._goes_on = answer.calls
         if answer.calls and answer.id and self._chat:
             self._chats.expect(answer.id, self._chat)
+        if answer.calls and self._turn:
+            self._turn.leave_open()
         if not answer.calls and answer.text.strip() and self._turn:
             self._answering = _in_thread(self._turn.answer, answer.text)
             await asyncio.shield(self._answering)
@@ -283,7 +283,7 @@ class Exchange:
         if self._answering:
             await self._answering
         if self._turn:
-            await _in_thread(self._turn.end, self._goes_on)
+            await _in_thread(self._turn.end)
         log.info("%s", self._line())
 
     def _line(self) -> str:
