@@ -169,7 +169,7 @@ def write_beside(editor: Editor, folder: Path) -> None:
 @settings(max_examples=examples(60), deadline=None)
 def test_a_kill_beside_an_editor_loses_no_words(step: int, way: str, later: int) -> None:
     with tempfile.TemporaryDirectory() as made:
-        folder, (heard, told) = Path(made), os.pipe()
+        folder, (reading, writing) = Path(made), os.pipe()
         (folder / "vault").mkdir()
         note = folder / "vault" / "n.md"
         note.write_bytes(b"old\n")
@@ -177,13 +177,13 @@ def test_a_kill_beside_an_editor_loses_no_words(step: int, way: str, later: int)
         child = os.fork()
         if not child:
             try:
-                write_beside(Editor(note, {step: way, step + later: KILL}, told), folder)
+                write_beside(Editor(note, {step: way, step + later: KILL}, writing), folder)
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
-        os.close(told)
-        words = os.read(heard, 99).splitlines()
-        os.close(heard)
+        os.close(writing)
+        words = os.read(reading, 99).splitlines()
+        os.close(reading)
         Batches(str(folder / "state"), str(folder / "vault")).heal()
         files = {path.name: path.read_bytes() for path in (folder / "vault").iterdir()}
     assert all(any(word in data for data in files.values()) for word in words), (words, files)

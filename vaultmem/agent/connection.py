@@ -31,9 +31,8 @@ log = logging.getLogger("vaultmem.server")
 
 _PART = 65_536
 _LARGE = 1_000_000  # characters of a reply; what it was made of is many times as large
-SILENT = (
-    1.0  # seconds after which a client counts as idle: before, its next request may be on its way
-)
+# Seconds after which a client counts as idle: before, its next request may be on its way.
+SILENT = 1.0
 _LEAVE = 1.0  # seconds for a rejected client to read the reason
 
 

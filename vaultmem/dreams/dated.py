@@ -103,10 +103,15 @@ def _reminders(draft: Draft) -> list[_Reminder]:
     for memory in (*draft.memories(), *draft.view.archived()):
         if at := memory.text("remind"):
             words = draft.content(memory).strip() if at >= today else ""
-            reminder = _Reminder(at, memory.created, stems(memory.title), words)
-            by_dream, is_changed = memory.text("source") == DREAM, memory.updated > memory.created
-            results.append(reminder._replace(by_dream=by_dream, is_changed=is_changed))
+            results.append(_Reminder(
+                at, memory.created, stems(memory.title), words, by_dream=memory.text("source") == DREAM,
+                is_changed=memory.updated > memory.created,
+            ))  # fmt: skip
     return results
+
+
+def _time(sentence: _Sentence) -> str:
+    return str(times_of(sentence.moment)["remind"])
 
 
 def _without(
@@ -120,7 +125,7 @@ def _is_of(memory: Memory, sentence: _Sentence, other: _Reminder) -> bool:
     """Whether a reminder is about a sentence: of the same time and a word of it, or all if a dream has made it; or set
     since with words of it only, and at another time now."""
     words = stems(sentence.words)
-    is_then = other.at == times_of(sentence.moment)["remind"]
+    is_then = other.at == _time(sentence)
     if other.by_dream:
         return is_then and other.words == _unlinked(sentence.words)
     if is_then:
@@ -152,10 +157,8 @@ def _make(draft: Draft, memory: Memory, sentences: Iterable[_Sentence]) -> Itera
             draft.create(new, f"found in “{memory.title}”: {sentence.span}")
             links: list[Value] = [*entries(draft.see(memory)), f"[[{new.title}]]"]
             draft.set(memory, f"reminds of “{new.title}”", links=links)
-            at = str(times_of(sentence.moment)["remind"])
-            yield _Reminder(
-                at, draft.view.now.timestamp(), stems(new.title), new.content, by_dream=True
-            )
+            made = draft.view.now.timestamp()
+            yield _Reminder(_time(sentence), made, stems(new.title), new.content, by_dream=True)
 
 
 def other_time(text: str, before: str, now: datetime) -> Phrase | None:

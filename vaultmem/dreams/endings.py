@@ -64,7 +64,7 @@ def is_over(old: str, new: str) -> bool:
             is_past = is_event(old) or DENIAL.search(old) or _says_over(old, ended)
             is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
             return not (goes_on or is_past or is_device)
-    return _denies_stating(new, old) or is_reversed(old, new)
+    return _denies_stating(new, old) or _is_reversed(old, new)
 
 
 def _says_over(old: str, ended: frozenset[str]) -> bool:
@@ -73,7 +73,7 @@ def _says_over(old: str, ended: frozenset[str]) -> bool:
     return any(stems_of(match[match.lastgroup or 0]) & ended for match in matches)
 
 
-def is_reversed(old: str, new: str) -> bool:
+def _is_reversed(old: str, new: str) -> bool:
     """Whether one denies in the same words what the other states: "Ann and Ben are coming", "Ann and Ben are not
     coming"; "no fish", "I eat fish again"."""
     if is_event(old) or _THIS_TIME.search(new[:CAP]):

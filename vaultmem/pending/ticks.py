@@ -324,8 +324,8 @@ def unread(content: Content, items: Mapping[str, Item], now: datetime) -> dict[s
 
 
 def _typed(tick: Tick, item: Item | None) -> tuple[str, str, bool]:
-    """The word for "until" in what a person typed, or "", and the words after it, or all, without links to the note and
-    without what we wrote; and whether that was there."""
+    """The word for "until" in what a person typed, or ""; the words after it, or all, without links to the note and
+    without ours; and whether the line had words of ours."""
     ours = [_DATED]
     if item:  # otherwise the date may be the one that we wrote
         written = page.day_and_time(item.due)[0]
@@ -339,9 +339,9 @@ def _typed(tick: Tick, item: Item | None) -> tuple[str, str, bool]:
 
 def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     """The day that a person typed."""
-    until, typed, is_ours = _typed(tick, item)
+    until, typed, has_ours = _typed(tick, item)
     written = page.day_and_time(item.due)[0] if item else ""
-    if until or (item and is_ours):
+    if until or (item and has_ours):
         from vaultmem.plugins import language  # the grammar is only needed for snoozes in words
 
         days = [moment.iso() for moment in language().times(typed[:_LOOKED_AT], now)]

@@ -216,10 +216,9 @@ class Run:
             item = by_id.get(old.successor) or self._sources.successor(self.look, old)
             if item and self.criteria.may_know(item):
                 newer.append(item.id)
-                may_lead = old.parts["lead"] == 0 and hop.has_names(
-                    self.criteria.query, old.content
-                )
-                fits = may_lead or old.parts["lead"] > 0 or old.parts["shared"] == 1
+                lead, query = old.parts["lead"], self.criteria.query
+                fits = lead > 0 or old.parts["shared"] == 1
+                fits = fits or (lead == 0 and hop.has_names(query, old.content))
                 if fits and recall_candidate.filter_allowed([item], self.criteria)[0]:
                     answers[item.id] = item
         if count := sum(id_ in by_id or id_ in answers for id_ in newer):

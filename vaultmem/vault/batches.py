@@ -209,9 +209,8 @@ class Recovery:
         another program in one become a conflict copy of the file that was being written."""
         if not temps.startswith(TEMP_PREFIX) or "/" in temps:
             return
-        places: dict[
-            str, str
-        ] = {}  # the file of each folder: the last that is written, else the first
+        # The file of each folder: the last that is written, else the first.
+        places: dict[str, str] = {}
         for step in self._batch.steps:
             files = [f"{self._vault}/{path}" for path in (step.path, step.target) if path]
             written = False

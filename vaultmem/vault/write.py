@@ -335,12 +335,12 @@ def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
             return False, None
         flush_names(os.path.dirname(target))
         late = _late_text(displaced, seen)
-        if late is not None and not os.path.lexists(temp):
-            _write_new(temp, late)
-            dress(temp, seen.stat)
-        elif late is None:
+        if late is None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temp)
+        elif not os.path.lexists(temp):
+            _write_new(temp, late)
+            dress(temp, seen.stat)
         return True, late
     finally:
         os.close(displaced)
