@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 from vaultmem import client, paths
@@ -37,7 +36,6 @@ _RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # the text around a result in a
 _FIRST = b'{"id": 1, "params": {"query": "note", "keyword": true}}\n'  # opens what a search needs
 
 JsonObject = dict[str, object]
-OnProgress = Callable[[JsonObject], None]
 
 
 def of_memories(verb: str, params: JsonObject) -> JsonObject:
@@ -105,7 +103,7 @@ class Reader:
         assert process.stdin
         assert process.stdout
         try:
-            reply = await _exchange(_Connection(process.stdout, process.stdin), line, None)
+            reply = await _exchange(_Connection(process.stdout, process.stdin), line)
         except BaseException:  # the next request would get the rest of the reply
             process.stdin.close()
             raise
@@ -134,24 +132,19 @@ class Link:
         self.reader = Reader(vault)
         self.in_flight = 0
 
-    async def call(
-        self, method: str, params: JsonObject, on_progress: OnProgress | None = None
-    ) -> object:
+    async def call(self, method: str, params: JsonObject) -> object:
         """The result of a method. Raises LinkError."""
-        return json.loads(await self.answer(method, params, on_progress))
+        return json.loads(await self.answer(method, params))
 
-    async def answer(
-        self, method: str, params: JsonObject, on_progress: OnProgress | None = None
-    ) -> bytes:
+    async def answer(self, method: str, params: JsonObject) -> bytes:
         """The JSON of a result, as the agent wrote it. Raises LinkError; a request is never sent twice."""
-        request = {"id": 1, "method": method, "params": params, "progress": on_progress is not None}
-        line = f"{to_json(request)}\n".encode()
+        line = f"{to_json({'id': 1, 'method': method, 'params': params})}\n".encode()
         self.in_flight += 1
         try:
             if method == "search" and params.get("keyword") is True:
                 return _result(await self._by_keyword(line))
             async with self._searches if method == "search" else self._room:
-                return _result(await self._by_agent(line, on_progress))
+                return _result(await self._by_agent(line))
         finally:
             self.in_flight -= 1
 
@@ -186,10 +179,10 @@ class Link:
         finally:
             self.reader.is_busy = False
 
-    async def _by_agent(self, line: bytes, on_progress: OnProgress | None = None) -> bytes:
+    async def _by_agent(self, line: bytes) -> bytes:
         connection = await self._connection()
         try:
-            reply = await _exchange(connection, line, on_progress)
+            reply = await _exchange(connection, line)
         except BaseException as error:
             connection.writer.close()
             if not isinstance(error, _BROKEN):
@@ -224,19 +217,15 @@ class Link:
             raise LinkError(client.NO_ANSWER, why) from error
 
 
-async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgress | None) -> bytes:
+async def _exchange(connection: _Connection, line: bytes) -> bytes:
     """The reply to a request. Raises one of _BROKEN without one in time."""
     async with asyncio.timeout(PATIENCE):
         connection.writer.write(line)
         await connection.writer.drain()
-        while True:
-            answer = await connection.reader.readline()
-            if not answer.endswith(b"\n"):
-                raise EOFError("the connection was closed early")
-            state = json.loads(answer).get("progress") if on_progress else None
-            if on_progress is None or not isinstance(state, dict):
-                return answer
-            on_progress(state)
+        answer = await connection.reader.readline()
+        if not answer.endswith(b"\n"):
+            raise EOFError("the connection was closed early")
+        return answer
 
 
 def _result(reply: bytes) -> bytes:
