@@ -171,8 +171,7 @@ def render_plist(name: str, command: list[str], environment: dict[str, str], out
     made = {
         "Label": name, "ProgramArguments": command, "EnvironmentVariables": environment, "WorkingDirectory": "/",
         "RunAtLoad": True, "KeepAlive": {"SuccessfulExit": False}, "ThrottleInterval": 10, "ExitTimeOut": 10,
-        "Nice": 10, "LowPriorityIO": True, "ProcessType": "Background", "Umask": 0o077, "StandardOutPath": out,
-        "StandardErrorPath": out,
+        "Nice": 10, "LowPriorityIO": True, "Umask": 0o077, "StandardOutPath": out, "StandardErrorPath": out,
     }  # fmt: skip
     try:
         return plistlib.dumps(made)
