@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from apscheduler.executors.base import BaseExecutor, MaxInstancesReachedError, run_job
-from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.interval import IntervalTrigger
 
 from vaultmem import now
 from vaultmem.errors import StateError
@@ -52,20 +52,6 @@ class Status(NamedTuple):
     next_run: float | None
     waiting_for: str | None
     running: bool
-
-
-class _Schedule(BaseTrigger):  # type: ignore[misc] # APScheduler has no types
-    """A job's schedule on vaultmem's clock, which tests and simulations set."""
-
-    def __init__(self, schedule: str, timing: Timing) -> None:
-        self._schedule, self._timing = schedule, timing
-
-    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
-        """The next run after one that APScheduler has just started."""
-        ours = self._timing.now()
-        last = ours if previous is None else ours + (previous - now).total_seconds()
-        due = next_time(self._schedule, last, ours, self._timing.timezone)
-        return None if due is None else now + timedelta(seconds=due - ours)
 
 
 class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no types
@@ -135,10 +121,10 @@ class Scheduler:
         """Plan all jobs; missed ones run soon, and once."""
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         self._runs.remember(self._schedules)
-        for name, schedule in self._schedules.items():
-            trigger = _Schedule(schedule, self._timing)
+        kept = IntervalTrigger(weeks=1)  # keeps a job until _end_turn() plans it again
+        for name in self._schedules:
             coming = self._schedule_at(name)
-            self._scheduler.add_job(self._turn, trigger, [name], id=name, next_run_time=coming)
+            self._scheduler.add_job(self._turn, kept, [name], id=name, next_run_time=coming)
         self._scheduler.start()
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
 
