@@ -110,6 +110,23 @@ def test_a_question_for_a_time_prefers_what_speaks_of_times(tmp_path: Path) -> N
     assert not any(searcher.parts(question, note)["date"] for note in TIMES)
 
 
+NAMING = {
+    1: "📅 2026-12-04 ⏫", 2: "On 4 December,", 3: "Dec 4th", 4: "12月4日", 5: "remind: 2026-12-04T18:00",
+    6: "<2026-12-04 Fri>",
+}  # fmt: skip
+NOT_NAMING = {7: "14 December", 8: "2026-12-14", 9: "4 apples in December", 10: "12月14日", 11: "2026-04-12"}
+DAYS = ("due on 4 December 2026?", "4 december", "2026-12-04", "Dec 4", "12月4日")
+
+
+@pytest.mark.parametrize("text", DAYS)
+def test_a_named_day_is_searched_in_every_spelling(tmp_path: Path, text: str) -> None:
+    write(tmp_path, {**NAMING, **NOT_NAMING})
+    searcher = KeywordSearcher(str(tmp_path))
+    question = Question(text, parse(text), None)
+    named = {note for note in NAMING | NOT_NAMING if searcher.parts(question, note)["date"]}
+    assert named == set(NAMING)
+
+
 def test_only_and_all_but(searcher: KeywordSearcher) -> None:
     def notes(only: list[int], *, all_but: bool) -> set[int]:
         hits = searcher.search(Question("桥", parse("桥"), only, all_but=all_but), 10)

@@ -106,6 +106,7 @@ _TIMES = TimeWords(
         ("[0-9]{1,2}|[一二三四五六七八九十]", "[月日号]"), ("[昨今明后]", "天"), ("[上下本这]", "周"),
         ("[去今明]", "年"), ("周", "[一二三四五六日]"), ("星", "期"),
     ),
+    tuple(" ".join(name for name in MONTHS if MONTHS[name] == number) for number in range(1, 13)),
 )  # fmt: skip
 
 

@@ -265,6 +265,7 @@ class TimeWords(NamedTuple):
 
     words: str
     patterns: tuple[tuple[str, ...], ...]
+    months: tuple[str, ...] = ()  # the names of each of the twelve
 
 
 CAP = 4000  # characters of a text that are searched for statements

@@ -19,6 +19,8 @@ from vaultmem.text.values import TYPE_CHECKING, value
 if TYPE_CHECKING:
     from typing import Any
 
+    from vaultmem.adapter import DaySpan
+
 MAX_PREFIX_TERMS = 50
 EVERYWHERE = 0.5  # stop words in more than this share of all blocks do not count beside others
 MOST = 8  # if the index has fewer blocks for each note searched, these are most of the notes
@@ -217,7 +219,19 @@ class KeywordSearcher:
             low, high = bounds
             inside = _T.range_query(self._schema, field, tantivy.FieldType.Unsigned, low, high)
             results.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
+            results += self._naming(span)
         return results
+
+    def _naming(self, span: DaySpan) -> list[tantivy.Query]:
+        """The query for text that names a day: 2026-12-04, 4 December, Dec 4th, 12月4日."""
+        names = language().time_words().months
+        if not (span.month and span.day and names):
+            return []
+        year, month = str(span.year or "[12][0-9]{3}"), f"0?{span.month}"
+        name, day = "|".join(tokenize(names[span.month - 1])), f"0?{span.day}(st|nd|rd|th|t[0-9]+)?"
+        forms = [year, month, day], [day, name], [name, day], [month, "月", day]
+        either = self._any([_T.regex_phrase_query(self._schema, "body", [*f]) for f in forms])
+        return [_T.const_score_query(either, rank.NAMED_WEIGHT)]
 
     def _when_clause(self, text: str) -> list[tantivy.Query]:
         if not language().asks_when(text):

@@ -37,6 +37,7 @@ NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside label
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
 DATE_WEIGHT = 8.0  # a note of the day, month or year named in the question
+NAMED_WEIGHT = 12.0  # text that names that day
 WHEN_WEIGHT = 2.0  # a block that mentions days, if the question asks for one
 COSINE_WEIGHT = 12.0
 JOINED_WEIGHT = 14.0  # cosine of the block joined with the blocks before and after
