@@ -114,7 +114,13 @@ NAMING = {
     1: "📅 2026-12-04 ⏫", 2: "On 4 December,", 3: "Dec 4th", 4: "12月4日", 5: "remind: 2026-12-04T18:00",
     6: "<2026-12-04 Fri>",
 }  # fmt: skip
-NOT_NAMING = {7: "14 December", 8: "2026-12-14", 9: "4 apples in December", 10: "12月14日", 11: "2026-04-12"}
+NOT_NAMING = {
+    7: "14 December",
+    8: "2026-12-14",
+    9: "4 apples in December",
+    10: "12月14日",
+    11: "2026-04-12",
+}
 DAYS = ("due on 4 December 2026?", "4 december", "2026-12-04", "Dec 4", "12月4日")
 
 
