@@ -2,6 +2,7 @@
 
 import os
 import plistlib
+import re
 import shutil
 import subprocess
 import sys
@@ -32,19 +33,36 @@ COMMAND = ["/usr/bin/python3", "-m", "vaultmem", "serve", "--vault"]
 words = st.text(st.characters(exclude_characters="\n\r\0", exclude_categories=["Cs"]), min_size=1)
 
 
+def read_back(line: str) -> list[str]:
+    """The words of an ExecStart= line, as systemd takes them."""
+    read = []
+    for inner in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
+        plain = inner.replace("%%", "%").replace("$$", "$").encode()
+        byte = rb'\\(?:x([0-9a-f]{2})|(["\\]))'
+        made = re.sub(byte, lambda m: bytes([int(m[1], 16)]) if m[1] else m[2], plain)
+        read.append(os.fsdecode(made))
+    return read[1:] if read[0] == "/usr/bin/env" else read
+
+
 @given(words, words)
 def test_any_word_is_read_back(program: str, word: str) -> None:
     line = service.exec_line([f"/{program}", "-m", word])
-    assert service.unquote_words(line) == [f"/{program}", "-m", word]
+    assert read_back(line) == [f"/{program}", "-m", word]
 
 
 @pytest.mark.parametrize(
     "program", ["/it's/python", "/a$b/python", "/back\\slash/python", '/"/python']
 )
-def test_a_program_that_systemd_would_refuse_goes_through_env(program: str) -> None:
+def test_a_program_that_systemd_would_refuse_goes_through_env(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = service.exec_line([program, "-m", "vaultmem"])
     assert line.startswith('"/usr/bin/env" ')
-    assert service.unquote_words(line)[0] == program
+    assert read_back(line)[0] == program
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", program)
+    service.write(installed := service.service_for("/n", "linux"))
+    assert service.interpreter(installed) == program
 
 
 @pytest.mark.parametrize("sign", ["\n", "\r"])

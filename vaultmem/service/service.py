@@ -9,6 +9,7 @@ import contextlib
 import os
 import plistlib
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -135,20 +136,6 @@ def _escape(c: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in os.fsencode(c))
 
 
-def unquote_words(line: str) -> list[str]:
-    """The words of an ExecStart= line that exec_line() wrote."""
-    words = []
-    for inner in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
-        plain = inner.replace("%%", "%").replace("$$", "$").encode("utf-8")
-        made = re.sub(rb'\\(?:x([0-9a-f]{2})|(["\\]))', _byte, plain)
-        words.append(os.fsdecode(made))
-    return words[1:] if words[:1] == ["/usr/bin/env"] else words
-
-
-def _byte(match: re.Match[bytes]) -> bytes:
-    return bytes([int(match[1], 16)]) if match[1] else match[2]
-
-
 # --- launchd
 
 
@@ -202,10 +189,10 @@ def interpreter(service: Service) -> str | None:
         if service.kind == "launchd":
             return str(plistlib.loads(content)["ProgramArguments"][0])
         line = re.search(r"^ExecStart=(.*)$", content.decode("utf-8"), re.MULTILINE)
-        words = unquote_words(line[1]) if line else []
+        words = shlex.split(line[1].replace("%%", "%").replace("$$", "$")) if line else []
     except (OSError, ValueError, KeyError, IndexError, plistlib.InvalidFileException):
         return None
-    return words[0] if words else None
+    return next((word for word in words if word != "/usr/bin/env"), None)
 
 
 def write(service: Service) -> None:
