@@ -18,7 +18,7 @@ from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.index.sync import sync
 from vaultmem.pending.open_store import open_store
-from vaultmem.progress import Progress
+from vaultmem.progress import current_progress
 
 
 class OpenVault(Vault):
@@ -58,9 +58,7 @@ class StandIn:
     def index_writes(self) -> bool:
         return True
 
-    def sync(
-        self, *, rebuild: bool, confirm_removals: bool, embed: bool, progress: Progress
-    ) -> dict[str, object]:
+    def sync(self, *, rebuild: bool, confirm_removals: bool, embed: bool) -> dict[str, object]:
         self.synced.append(
             {"rebuild": rebuild, "confirm_removals": confirm_removals, "embed": embed}
         )
@@ -68,6 +66,7 @@ class StandIn:
             raise self.fails
         if embed:
             return {"embedded": 7, "model": "a-model", "remark": None}
+        progress = current_progress()
         progress.stage("reading", 30)
         for _ in range(3):
             time.sleep(0.15)

@@ -21,7 +21,6 @@ from vaultmem.index import catalog_write as copies_module
 from vaultmem.index import indexer as indexer_module
 from vaultmem.index.indexer import BATCH_NOTES, Indexer
 from vaultmem.index.state import State
-from vaultmem.progress import Silent
 from vaultmem.vault import files as reading
 from vaultmem.vault import walk as walking
 
@@ -334,7 +333,7 @@ def test_only_an_index_that_is_searched_is_written_in_small_steps(
         return real(indexer, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Indexer, "apply", apply)
-    bench.reconciler.order(Silent(), rebuild=True, confirmed=False)
+    bench.reconciler.order(rebuild=True, confirmed=False)
     bench.reconciler._turn()
     bench.full()
     assert sizes == [BATCH_NOTES, FIRST_BATCH]

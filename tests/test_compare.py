@@ -10,9 +10,8 @@ from tests.conftest import fill
 from tests.index_dump import other_state, synced
 from vaultmem import Vault
 from vaultmem.errors import VaultGoneError
-from vaultmem.index.compare import Diff, Place, Work, check_vanished, missing
+from vaultmem.index.compare import Diff, Place, check_vanished, missing
 from vaultmem.index.sync import open_indexer
-from vaultmem.progress import Silent
 from vaultmem.vault.walk import Entry
 
 
@@ -79,11 +78,11 @@ def test_a_large_folder_whose_new_place_was_read_first_is_not_lost(vault: Path) 
             fill(vault, {f"New/and {at}.md": f"note {at}"})
             (vault / "Old" / f"{at}.md").unlink()
         new = indexer.differences(Place(folders=frozenset(["New"])))
-        indexer.apply(new, Work(confirmed=True, progress=Silent()))
+        indexer.apply(new)
         gone = indexer.differences(Place(folders=frozenset(["Old"])))
         assert len(gone.gone) == 25
         assert missing(gone) == []
-        indexer.apply(gone, Work(confirmed=True, progress=Silent()))
+        indexer.apply(gone)
         for at in range(25):
             (vault / "New" / f"and {at}.md").unlink()
         assert len(missing(indexer.differences())) == 25, "now they are nowhere"
@@ -97,5 +96,5 @@ def test_only_notes_read_soon_after_a_change_are_looked_at_again(vault: Path) ->
     (vault / "Fresh.md").write_text("new")
     opened = Vault(str(vault))
     with opened.state.lock(), closing(open_indexer(opened.state, opened.config)) as indexer:
-        indexer.run(Work(confirmed=False, progress=Silent()))
+        indexer.run(confirmed=False)
         assert indexer.fresh_paths == {"Fresh.md"}

@@ -18,6 +18,7 @@ from vaultmem.agent.events import StageProgress, Throttle
 from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
 from vaultmem.index.sync import rules_of
+from vaultmem.progress import report_to
 from vaultmem.search import semantic
 from vaultmem.search.semantic import Meaning
 
@@ -199,7 +200,8 @@ def test_who_waits_hears_how_far_the_round_is(
 
     model.between = wait_to_be_heard
     queue.start()
-    queue.wait_heard(heard, PATIENCE)
+    with report_to(heard):
+        queue.wait_heard(PATIENCE)
     assert queue.embedded == NOTES
 
 

@@ -19,7 +19,6 @@ from vaultmem import Vault
 from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.notes.dialects import open_rulebook
-from vaultmem.progress import Silent
 from vaultmem.search import model_vectors
 from vaultmem.search.query import Ask
 from vaultmem.search.semantic import Done, Meaning
@@ -269,7 +268,7 @@ def whole(dated: Vault, one_by_one: Meaning, **how: object) -> Done:
     rules = open_rulebook(store_vault.Root(dated.path), "auto")
     catalog = dated.searcher().catalog
     pending = one_by_one.pending(catalog, how.pop("notes", None))  # type: ignore[arg-type] # tests
-    return one_by_one.embed_pending(pending, rules, Silent(), **how)  # type: ignore[arg-type] # tests
+    return one_by_one.embed_pending(pending, rules, **how)  # type: ignore[arg-type] # tests
 
 
 def texts(one_by_one: Meaning) -> list[str]:

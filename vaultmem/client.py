@@ -84,7 +84,7 @@ def call(
     link = _connect(vault)
     if link is None:
         return NO_AGENT
-    request = {"id": 1, "method": method, "params": params, "progress": progress is not None}
+    request = {"id": 1, "method": method, "params": params, "progress": bool(progress)}
     try:
         lines = _lines(link)
         if not is_short and not _is_alive(link, lines):
@@ -201,7 +201,7 @@ def _result(lines: Iterator[str], progress: Progress | None) -> object:
         if not isinstance(reply, dict):
             break
         state, error = reply.get("progress"), reply.get("error")
-        if isinstance(state, dict) and progress is not None:
+        if isinstance(state, dict) and progress:
             stage, done = _follow(progress, state, stage, done)
         elif isinstance(error, dict):
             raise AgentError(_number(error, "code"), str(error.get("message")))

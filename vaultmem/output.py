@@ -296,7 +296,7 @@ def _write(stream: Stream, text: str) -> None:
 
 
 class Bar:
-    """A progress line on stderr that is overwritten; only on a terminal."""
+    """A progress line on stderr that is overwritten; only on a terminal, else false in a condition."""
 
     _marks = ((0.0, 0), (0.0, 0))  # seconds and items at the last two doublings of the time
 
@@ -310,6 +310,9 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __bool__(self) -> bool:
+        return self.visible
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage."""

@@ -1,4 +1,4 @@
-"""How a long job reports its progress, and where a problem is logged."""
+"""How a long job reports its progress, to those who asked for it with report_to(), and where a problem is logged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """Receives the progress of a long job."""
+    """Receives the progress of a long job. One that is false in a condition needs no news from the agent."""
 
     def stage(self, name: str, total: int) -> None:
         """Begin a stage; total is 0 if unknown."""
@@ -27,7 +27,10 @@ class Progress(Protocol):
 
 
 class Silent:
-    """A Progress that ignores everything."""
+    """A Progress that ignores everything; false in a condition."""
+
+    def __bool__(self) -> bool:
+        return False
 
     def stage(self, name: str, total: int) -> None:
         """Do nothing."""

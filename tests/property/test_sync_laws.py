@@ -21,10 +21,9 @@ from tests.index_dump import (
 )
 from tests.laws import examples
 from vaultmem.index import indexer as indexer_module
-from vaultmem.index.compare import Place, Work
+from vaultmem.index.compare import Place
 from vaultmem.index.indexer import Indexer
 from vaultmem.index.sync import rules_of
-from vaultmem.progress import Silent
 
 UUID = "6734b1a0-3f52-4c1e-9d27-0a5b8c11e204"
 NOTES = (
@@ -253,7 +252,7 @@ class VaultMachine(RuleBasedStateMachine):
             tops = {path.partition("/")[0] for path in known | there if "/" in path}
             files = frozenset(p for p in known | there if whole or "/" not in p or not folders)
             place = Place(files, frozenset(tops if folders else ()))
-            indexer.apply(indexer.differences(place), Work(confirmed=True, progress=Silent()))
+            indexer.apply(indexer.differences(place))
             indexer.settle()
         self._equals_rebuilt()
 
@@ -265,7 +264,7 @@ class VaultMachine(RuleBasedStateMachine):
         """An index that stays open: while no path appears or disappears, only pairs of changed notes are judged."""
         rules = rules_of(str(self.root), DEFAULTS)
         with Indexer(str(self.root), str(generation(self.root)), rules, DEFAULTS) as indexer:
-            indexer.run(Work(confirmed=True, progress=Silent()))
+            indexer.run(confirmed=True)
             self._put(self.root / "c" / "Came.md", str(self.clock.now))
             self._look(indexer, "c/Came.md")
             indexer.settle()
@@ -280,7 +279,7 @@ class VaultMachine(RuleBasedStateMachine):
 
     def _look(self, indexer: Indexer, path: str) -> None:
         diff = indexer.differences(Place(frozenset([path])))
-        indexer.apply(diff, Work(confirmed=True, progress=Silent()))
+        indexer.apply(diff)
 
     def _equals_rebuilt(self) -> None:
         with other_state(self.place / "scratch"):

@@ -29,7 +29,6 @@ from vaultmem.index.compare import Report
 from vaultmem.index.state import State
 from vaultmem.index.sync import rules_of
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.progress import Progress
 from vaultmem.text import times
 from vaultmem.text.values import plural
 
@@ -265,14 +264,12 @@ class Agent:
         """The environment variables on which the answers of the agent depend."""
         return self._environ
 
-    def sync(
-        self, *, rebuild: bool, confirm_removals: bool, embed: bool, progress: Progress
-    ) -> JsonObject:
+    def sync(self, *, rebuild: bool, confirm_removals: bool, embed: bool) -> JsonObject:
         """Compare the whole vault now, or only embed waiting blocks."""
         if embed:
-            done = self.embed_now(progress)
+            done = self.embed_now()
             return {"embedded": done.blocks, "model": done.model, "remark": done.remark}
-        report = self.sync_now(progress, rebuild=rebuild, confirmed=confirm_removals)
+        report = self.sync_now(rebuild=rebuild, confirmed=confirm_removals)
         return report._asdict()
 
     def memory(self, vault: Vault, verb: str, params: JsonObject) -> object:
@@ -342,15 +339,15 @@ class Agent:
         is_short = self.reconciler.stage.total <= FIRST_BATCH
         return self.reconciler.writes.wait(within if is_short else BUSY_WITHIN)
 
-    def sync_now(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Report:
+    def sync_now(self, *, rebuild: bool, confirmed: bool) -> Report:
         """Compare the whole vault now; raises what a sync raises."""
-        return self.reconciler.order(progress, rebuild=rebuild, confirmed=confirmed).result()
+        return self.reconciler.order(rebuild=rebuild, confirmed=confirmed).result()
 
-    def embed_now(self, progress: Progress) -> Embedded:
+    def embed_now(self) -> Embedded:
         """Wait until all waiting blocks are embedded."""
         before = self.embedding.embedded
         self.embedding.add_all()
-        self.embedding.wait_heard(progress, EMBED_WITHIN)
+        self.embedding.wait_heard(EMBED_WITHIN)
         opened = self._pool.shared.opened()
         trouble = self.embedding.trouble
         blocks = self.embedding.embedded - before

@@ -17,7 +17,7 @@ from vaultmem.index.catalog import Catalog, catalog_errors
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.notes.dialects import Rulebook
-from vaultmem.progress import Progress
+from vaultmem.progress import current_progress, report_to
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
@@ -127,9 +127,10 @@ class EmbeddingQueue(threading.Thread):
                 lambda: self.is_done() or self._stopping or self.trouble is not None, seconds
             )
 
-    def wait_heard(self, progress: Progress, seconds: float) -> None:
+    def wait_heard(self, seconds: float) -> None:
         """Like wait(), reporting progress: each round knows its total only when it begins."""
         ends, total, before = time.monotonic() + seconds, -1, 0
+        progress = current_progress()
         while not self.wait(_TELLS_EVERY) and time.monotonic() < ends:
             done = self.stage.done
             if total != self.stage.total or done < before:
@@ -234,9 +235,9 @@ class EmbeddingQueue(threading.Thread):
             catalog = self._opened(generation)
             if catalog is None:
                 return
-            with closing(catalog):
+            with closing(catalog), report_to(self.stage):
                 pending = left or meaning.pending(catalog, notes or None)
-                done = meaning.embed_pending(pending, self._rules(), self.stage, self._aside)
+                done = meaning.embed_pending(pending, self._rules(), self._aside)
                 is_shared = meaning.publish(catalog, notes)
                 is_behind = meaning.pending(catalog) if serving.successor else notes
                 is_complete = not (left or done.left or is_behind)

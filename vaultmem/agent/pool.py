@@ -15,7 +15,6 @@ from vaultmem.embedding.models import resolve_model
 from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.progress import Progress, Silent
 from vaultmem.search.query import Answer, Ask
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import NoteTexts
@@ -284,18 +283,15 @@ class AgentVault(Vault):
         self._agent.reconciler.wait_until_current(SETTLED_WITHIN)
         return self
 
-    def sync(
-        self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
-    ) -> Report:  # fmt: skip
+    def sync(self, *, rebuild: bool = False, confirm_removals: bool = False) -> Report:
         """Compare the whole vault now, or read all of it again."""
         self.release()
-        how = {"rebuild": rebuild, "confirmed": confirm_removals}
-        return self._agent.sync_now(progress or Silent(), **how)
+        return self._agent.sync_now(rebuild=rebuild, confirmed=confirm_removals)
 
-    def embed(self, *, progress: Progress | None = None) -> Embedded:
+    def embed(self) -> Embedded:
         """Wait until all waiting blocks are embedded."""
         self.release()
-        return self._agent.embed_now(progress or Silent())
+        return self._agent.embed_now()
 
     def answer(self, ask: Ask) -> Answer:
         """Search, and say if the index is behind. A search that leaves `semantic` open does not wait for the model."""

@@ -21,10 +21,10 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.index import sync
 from vaultmem.index.catalog import catalog_errors
-from vaultmem.index.compare import Diff, Place, Report, Work, without
+from vaultmem.index.compare import Diff, Place, Report, without
 from vaultmem.index.indexer import Indexer
 from vaultmem.index.state import State
-from vaultmem.progress import Progress
+from vaultmem.progress import current_progress, report_to
 from vaultmem.text.values import plural
 from vaultmem.vault import identity
 from vaultmem.vault.files import SETTLED_NS
@@ -102,9 +102,9 @@ class Reconciler(threading.Thread):
             self._full_due = due if self._full_due is None else min(self._full_due, due)
             self._something.notify()
 
-    def order(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Future[Report]:
+    def order(self, *, rebuild: bool, confirmed: bool) -> Future[Report]:
         """Compare the whole vault now, or read all of it again; returns the report when it is done."""
-        order = Order(Future(), progress, rebuild, confirmed)
+        order = Order(Future(), current_progress(), rebuild, confirmed)
         with self._something:
             self._orders.append(order)
             self._something.notify()
@@ -157,15 +157,16 @@ class Reconciler(threading.Thread):
     def _turn(self) -> None:
         order, touches, full = self._next()
         try:
-            if order:
-                work = Work(order.confirmed, Both(self.stage, order.progress))
-                order.obey(lambda: self._rebuild(work) if order.rebuild else self._whole(work))
-            elif full:
-                self._whole(Work(confirmed=False, progress=self.stage))
-            elif touches:
-                self._look(touches)
-            else:
-                self._tidy_up()
+            with report_to(Both(self.stage, order.progress) if order else self.stage):
+                if order:
+                    work = self._rebuild if order.rebuild else self._whole
+                    order.obey(lambda: work(confirmed=order.confirmed))
+                elif full:
+                    self._whole(confirmed=False)
+                elif touches:
+                    self._look(touches)
+                else:
+                    self._tidy_up()
         except VaultGoneError as error:
             self._guard.hold(str(error))
             self.look_at_all(GONE_RETRY)
@@ -211,39 +212,41 @@ class Reconciler(threading.Thread):
                     return None, touches, False
                 self._something.wait(None if self._wake_at is None else self._wake_at - now)
 
-    def _whole(self, work: Work) -> Report:
+    def _whole(self, *, confirmed: bool) -> Report:
         """Compare everything, by the current rules."""
         started = time.monotonic()
         self.stage.stage("comparing", 0)
         try:
             with catalog_errors():
                 indexer = self._opened()
-                report = sync.first_or_next(self._state, indexer, work)
+                report = sync.first_or_next(self._state, indexer, confirmed=confirmed)
         except DamagedError as error:
             log.error("%s; reading all notes again", error)
-            return self._rebuild(work)
-        self._after_look(started, work)
+            return self._rebuild(confirmed=confirmed)
+        self._after_look(started, confirmed=confirmed)
         report = report._replace(seconds=time.monotonic() - started)
         if report.added or report.changed or report.removed:
             log.info("%s", sync.describe_report(report))
         return report
 
-    def _rebuild(self, work: Work) -> Report:
+    def _rebuild(self, *, confirmed: bool) -> Report:
         started = time.monotonic()
         self._close()
         with catalog_errors():
-            indexer, report = sync.rebuilt(self._state, self._config, work, self._hook)
+            indexer, report = sync.rebuilt(
+                self._state, self._config, self._hook, confirmed=confirmed
+            )
         self._indexer = self._share_with_readers(indexer)
         self._listeners.replaced()
-        self._after_look(started, work)
+        self._after_look(started, confirmed=confirmed)
         report = report._replace(seconds=time.monotonic() - started)
         log.info("index rebuilt: %s", sync.describe_report(report))
         return report
 
-    def _after_look(self, started: float, work: Work) -> None:
+    def _after_look(self, started: float, *, confirmed: bool) -> None:
         """Record a successful comparison of everything."""
         self.has_looked, was_vanished = True, self.vanished is not None
-        self._guard.end(time.monotonic(), confirmed=work.confirmed)
+        self._guard.end(time.monotonic(), confirmed=confirmed)
         if was_vanished:  # even if no note has changed, what is pending has
             self._listeners.committed(())
         identity.remember(self._state.vault, self._config.text("memory_folder"))
@@ -305,7 +308,7 @@ class Reconciler(threading.Thread):
         place = debounce.place_of(touches)
         indexer = self._indexer
         if indexer is None or indexer.reread or not indexer.is_in_place() or "" in place.folders:
-            self._whole(Work(confirmed=False, progress=self.stage))
+            self._whole(confirmed=False)
             return
         if self._state.generation() != indexer.generation:
             self.look_at_all()  # the full comparison covers them
@@ -314,7 +317,7 @@ class Reconciler(threading.Thread):
                 self._take_over(indexer, place, touches)
         except DamagedError as error:
             log.error("%s; reading all notes again", error)
-            self._rebuild(Work(confirmed=False, progress=self.stage))
+            self._rebuild(confirmed=False)
 
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
         diff = indexer.differences(place)
@@ -324,7 +327,7 @@ class Reconciler(threading.Thread):
         if not (diff.put or diff.touched or diff.gone):
             return
         going = len(self._guard.missing(diff))
-        changed = indexer.apply(diff, Work(confirmed=True, progress=self.stage))
+        changed = indexer.apply(diff)
         now = time.monotonic()
         self._guard.count(going, now, diff)
         if changed or diff.gone:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from vaultmem.index.compare import Report as SyncReport
     from vaultmem.memories.reports import AnswerReport, PlanReport
     from vaultmem.memories.store import MemoryStore
-    from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning, Second
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
         by: str | None
         limit: int | None
         dry_run: bool
-        progress: Progress | None
 
 
 class MemoryVault(Methods):
@@ -136,9 +134,7 @@ class MemoryVault(Methods):
         with suppress(client.AgentError):  # an incomplete answer is better than none
             client.call(self.path, "index-writes", {})
 
-    def sync(
-        self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
-    ) -> SyncReport:  # fmt: skip
+    def sync(self, *, rebuild: bool = False, confirm_removals: bool = False) -> SyncReport:
         """Bring the index up to date with the notes, or rebuild it. Keyword search is ready afterwards. A running
         agent does the work, being the one writer.
 
@@ -146,16 +142,17 @@ class MemoryVault(Methods):
         """
         from vaultmem.index.compare import Report
         from vaultmem.index.sync import sync
+        from vaultmem.progress import current_progress
 
         self.close()
         how = {"rebuild": rebuild, "confirm_removals": confirm_removals}
         params = {**how, "embed": False}
-        done = client.ask(self.path, "sync", params, timeout=None, progress=progress)
+        done = client.ask(self.path, "sync", params, timeout=None, progress=current_progress())
         if done is not None:
             if self.state.generation() is None:  # what the agent writes cannot be read here
                 raise StateError(client.OTHER_VERSION)
             return Report(**{name: done[name] for name in Report._fields})
-        return sync(self.path, self.config, **how, progress=progress)
+        return sync(self.path, self.config, **how)
 
     def see_writes(self) -> None:
         """Let the next searcher see the latest writes; does nothing if they are indexed at once."""
@@ -185,7 +182,7 @@ class MemoryVault(Methods):
         from vaultmem.exchange.gathering import IngestOptions, ingest
 
         wish = IngestOptions(how.get("by"), how.get("limit"), how.get("dry_run", False))
-        return ingest(self, source, path, wish, how.get("progress"))
+        return ingest(self, source, path, wish)
 
     def dream(
         self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, by: str | None = None,
@@ -279,11 +276,9 @@ class MemoryVault(Methods):
 
         return write_lines(self, on_left_out, **which)
 
-    def import_lines(
-        self, source: BinaryIO, *, progress: Progress | None = None, **how: object
-    ) -> ImportReport:
+    def import_lines(self, source: BinaryIO, **how: object) -> ImportReport:
         """Import memories from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
         report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
         from vaultmem.exchange.export import import_file
 
-        return import_file(self, source, progress, **how)
+        return import_file(self, source, **how)

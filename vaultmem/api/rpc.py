@@ -21,7 +21,7 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
-from vaultmem.progress import Progress, Silent, current_progress, following_up, logger
+from vaultmem.progress import Progress, current_progress, following_up, logger
 from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault.batch_record import DOING, DONE
 
@@ -217,12 +217,10 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
     arguments = {key: argument for key, argument in params.items() if argument is not None}
     request = {"verb": name, "params": arguments, "door": declared.door.get()}
     declaration = verb(name)
-    heard = current_progress()
-    shown = None if isinstance(heard, Silent) else heard
     try:
         method = "memory.job" if declaration is not None and declaration.slow else "memory"
         timeout = client.BY_MEANING if only_reads(name) else None
-        return client.call(folder, method, request, timeout=timeout, progress=shown)
+        return client.call(folder, method, request, timeout=timeout, progress=current_progress())
     except client.AgentError as error:
         if error.code == BUSY or (error.code == client.NO_ANSWER and only_reads(name)):
             return client.NO_AGENT  # it did nothing, or what can be done here as well

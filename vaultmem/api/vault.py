@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from vaultmem.index.catalog import Catalog
     from vaultmem.index.compare import Report
     from vaultmem.notes.dialects import Rulebook
-    from vaultmem.progress import Progress
     from vaultmem.search.query import Answer, Ask, Filter, Hit
     from vaultmem.search.related import Mention, Related, Why
     from vaultmem.search.search import Searcher
@@ -95,16 +94,18 @@ class Vault(MemoryVault):
 
         return changes(self.path, self.config)
 
-    def embed(self, *, progress: Progress | None = None) -> Embedded:
+    def embed(self) -> Embedded:
         """Give every block without a vector one, for search by meaning. It may be interrupted at any time; the next
         call resumes. Without a usable model it does nothing and says why."""
+        from vaultmem.progress import current_progress
+
         params = {"rebuild": False, "confirm_removals": False, "embed": True}
-        done = client.ask(self.path, "sync", params, timeout=None, progress=progress)
+        done = client.ask(self.path, "sync", params, timeout=None, progress=current_progress())
         if done is not None:
             return Embedded(done["embedded"], done["model"], done["remark"])
         from vaultmem.search.semantic import embed
 
-        return Embedded(*embed(self.searcher(), progress))
+        return Embedded(*embed(self.searcher()))
 
     def search(
         self, text: str, *, limit: int = 10, semantic: bool | None = None, group: str = "note",

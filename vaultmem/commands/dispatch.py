@@ -66,7 +66,6 @@ class _Dispatcher:
             "run": self._run_words,
             "sync": lambda request: host.sync(
                 **in_json("sync").check(request.params),  # type: ignore[arg-type] # as declared
-                progress=request.progress,
             ),
             "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
             "agent": _plain(host.status),
@@ -84,7 +83,7 @@ class _Dispatcher:
 
     def answer(self, request: Request) -> object:
         """The result of a request."""
-        with at_door(JSON):
+        with at_door(JSON), report_to(request.progress):
             return self._method(request.method)(request)
 
     def _method(self, name: str) -> Answer:
@@ -116,7 +115,7 @@ class _Dispatcher:
         if not isinstance(params, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
         at = str(arguments.get("door", JSON))
-        with at_door(at), report_to(request.progress), self._host.vault() as vault:
+        with at_door(at), self._host.vault() as vault:
             return vault.ask(str(arguments["verb"]), **params)
 
     # --- tools

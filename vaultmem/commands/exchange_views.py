@@ -13,6 +13,7 @@ from vaultmem import paths
 from vaultmem.commands.rendering import (
     count_of,
     params_of,
+    progress_bar,
     show_report,
     text_or_stdin,
     vault_of,
@@ -50,8 +51,8 @@ def ingest(args: Namespace, output: Output) -> int:
         if getattr(args, name):
             option = name.replace("_", "-")
             raise UsageError(f"--{option} goes with --text; a source says it itself")
-    with vault_of(args, output) as vault, output.bar() as bar:
-        how = {"dry_run": args.dry_run, "limit": args.limit, "by": args.by, "progress": bar}
+    with vault_of(args, output) as vault, progress_bar(output):
+        how = {"dry_run": args.dry_run, "limit": args.limit, "by": args.by}
         report = vault.ingest(args.source, args.path, **how)
     output.answer(report)
     _show_ingested(report, output)
@@ -121,11 +122,9 @@ def import_lines(args: Namespace, output: Output) -> int:
     how = {**params_of("import", args), "shape": MEMORY_CLI if store else shape}
     with (
         vault_of(args, output) as vault,
-        output.bar() as bar,
+        progress_bar(output),
         io.BytesIO(store.lines) if store else _opened(places[0]) as file,
     ):
-        if bar.visible:
-            how["progress"] = bar
         report = vault.import_lines(file, **how)
     if store:  # name the file instead of the line
         for record in (*report["kept"], *report["failed"]):

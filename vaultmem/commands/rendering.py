@@ -136,22 +136,22 @@ def warn(vault: Vault, output: Output) -> None:
 @contextmanager
 def progress_bar(output: Output) -> Iterator[None]:
     """Show the progress of the block's work, on a terminal."""
-    from vaultmem.progress import Silent, report_to
+    from vaultmem.progress import report_to
 
-    with output.bar() as bar, report_to(bar if bar.visible else Silent()):
+    with output.bar() as bar, report_to(bar):
         yield
 
 
 def run_sync(vault: Vault, output: Output, **how: bool) -> Report:
     """Sync with a progress line."""
-    with output.bar() as bar:
-        return vault.sync(progress=bar if bar.visible else None, **how)
+    with progress_bar(output):
+        return vault.sync(**how)
 
 
 def run_embed(vault: Vault, output: Output) -> Embedded:
     """Embed with a progress line."""
-    with output.bar() as bar:
-        return vault.embed(progress=bar if bar.visible else None)
+    with progress_bar(output):
+        return vault.embed()
 
 
 def embed_first(vault: Vault, output: Output) -> None:

@@ -27,13 +27,11 @@ from vaultmem.memories.model import Memory
 from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.paths import make_private
-from vaultmem.progress import Silent, report_to
 from vaultmem.text.times import seconds
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
     from vaultmem.api.memory_vault import MemoryVault
-    from vaultmem.progress import Progress
 
 
 PAGE = 2_000_000  # characters in one answer, approximately
@@ -154,9 +152,7 @@ def write_lines(
             on_left_out(left_out)
 
 
-def import_file(
-    vault: MemoryVault, source: BinaryIO, progress: Progress | None = None, **how: object
-) -> ImportReport:
+def import_file(vault: MemoryVault, source: BinaryIO, **how: object) -> ImportReport:
     """Import the readable lines of a file of at most a gigabyte. It is copied to the state folder, where the agent
     finds it."""
     folder = make_private(vault.state.path(FOLDER))
@@ -168,9 +164,8 @@ def import_file(
                 file.writelines(_parts(source))
         except OSError as error:
             raise VaultmemError(f"{place} cannot be written: {error.strerror}") from error
-        with report_to(progress or Silent()):
-            report: ImportReport = vault.ask("import", file=os.path.basename(place), **how)
-            return report
+        report: ImportReport = vault.ask("import", file=os.path.basename(place), **how)
+        return report
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(place)

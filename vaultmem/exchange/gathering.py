@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from vaultmem.adapter import JsonObject, Value
 from vaultmem.exchange.source import Place, Skipped, SourceText, choose_places
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
-from vaultmem.progress import Progress, Silent
+from vaultmem.progress import Silent, current_progress, report_to
 from vaultmem.text import secrets
 from vaultmem.text.values import in_batches
 
@@ -96,17 +96,11 @@ def _properties(document: SourceText) -> dict[str, Value]:
     return chosen
 
 
-def ingest(
-    vault: MemoryVault,
-    source: str,
-    path: str | None,
-    wish: IngestOptions,
-    progress: Progress | None = None,
-) -> IngestReport:
+def ingest(vault: MemoryVault, source: str, path: str | None, wish: IngestOptions) -> IngestReport:
     """Ingest the texts of one source, or of all. Returns the report."""
     home = os.environ.get("HOME") or os.path.expanduser("~")
     selection = choose_places(source, path, vault.path, home, vault.config.text)
-    run = _Run(vault, wish, progress or Silent())
+    run = _Run(vault, wish)
     for place in selection.places:
         if not run.take_in(place):
             selection.remarks.append(
@@ -122,8 +116,8 @@ def ingest(
 class _Run:
     """One run, with the result of each file."""
 
-    def __init__(self, vault: MemoryVault, wish: IngestOptions, progress: Progress) -> None:
-        self._vault, self._wish, self._progress = vault, wish, progress
+    def __init__(self, vault: MemoryVault, wish: IngestOptions) -> None:
+        self._vault, self._wish = vault, wish
         self.files: list[FileReport] = []
         self.left: set[tuple[str, str]] = set()  # files skipped or not finished
         self._written = 0
@@ -131,18 +125,20 @@ class _Run:
     def take_in(self, place: Place) -> bool:
         """Ingest the texts of a place. Returns whether it has any."""
         name, before = place.source.name, len(self.files) + len(self.left)
-        self._progress.stage(f"ingesting from {name}", 0)
+        progress = current_progress()
+        progress.stage(f"ingesting from {name}", 0)
         for batch in in_batches(self._pieces(place), Piece.size, _MOST_ITEMS, _MOST_JSON):
             results: list[FileReport] = []
             if self._room() != 0:
-                results = self._vault.ask(
-                    "take-in", source=name, items=[item.record() for item in batch], by=self._wish.by,
-                    dry_run=self._wish.dry_run, limit=self._room(),
-                )["results"]  # fmt: skip
+                with report_to(Silent()):
+                    results = self._vault.ask(
+                        "take-in", source=name, items=[item.record() for item in batch], by=self._wish.by,
+                        dry_run=self._wish.dry_run, limit=self._room(),
+                    )["results"]  # fmt: skip
             for piece, result in zip(batch, results, strict=False):
                 self._add(name, piece, result)
             self.left |= {(name, piece.document.path) for piece in batch[len(results) :]}
-            self._progress.advance(len(batch))
+            progress.advance(len(batch))
         return len(self.files) + len(self.left) > before
 
     def _room(self) -> int | None:

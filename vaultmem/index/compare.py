@@ -9,7 +9,6 @@ from vaultmem.errors import VaultGoneError
 from vaultmem.index.catalog import Catalog, below
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.notes.dialects import Rulebook
-from vaultmem.progress import Progress
 from vaultmem.vault import identity
 from vaultmem.vault.walk import Entry, FileLookup, Trouble, is_utf8, nfc, walk
 
@@ -77,13 +76,6 @@ class Report(NamedTuple):
     troubles: int
     rebuilt: bool
     seconds: float
-
-
-class Work(NamedTuple):
-    """How to carry out a sync."""
-
-    confirmed: bool  # accept that most notes are gone
-    progress: Progress
 
 
 def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None = None) -> Diff:

@@ -22,13 +22,13 @@ from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_read import COUNT_UNREADABLE
 from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
-from vaultmem.index.compare import Diff, Manner, Place, Report, Work
+from vaultmem.index.compare import Diff, Manner, Place, Report
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.notes import blocks
 from vaultmem.notes.dialects import Rulebook, parse_note
 from vaultmem.notes.places import index_kind, page_path
 from vaultmem.plugins import language
-from vaultmem.progress import Progress
+from vaultmem.progress import current_progress
 from vaultmem.vault import files as vault
 from vaultmem.vault.walk import Entry as File
 from vaultmem.vault.walk import is_hidden
@@ -123,18 +123,18 @@ class Indexer:
         self.catalog.set_meta("reader", self.fingerprint)
         self._fresh = self.reread = False
 
-    def run(self, work: Work) -> Report:
-        """Bring everything up to date. Raises VaultGoneError if too much is gone, unless confirmed."""
+    def run(self, *, confirmed: bool) -> Report:
+        """Bring everything up to date. Raises VaultGoneError if too much is gone, unless that is confirmed."""
         if self._fresh:
             self.prepare()  # an empty vault has an index, too
         diff = compare.missed_twice(self.differences)
-        doubt = None if work.confirmed else self._doubt(diff)
+        doubt = None if confirmed else self._doubt(diff)
         doubted = set(compare.missing(diff)) if doubt else set()
         held = [file for file, path in diff.gone.items() if path in doubted]
         diff = compare.without(diff, doubted)
         added = sum(path not in diff.known for path in self.notes(diff.put))
         removed = sum(self.kind(path) == "note" for path in diff.gone.values())
-        changed_count = self.apply(diff, work)
+        changed_count = self.apply(diff)
         self._finish(diff, held)
         if doubt:
             raise doubt
@@ -153,7 +153,7 @@ class Indexer:
             return error
         return None
 
-    def apply(self, diff: Diff, work: Work) -> int:
+    def apply(self, diff: Diff) -> int:
         """Apply the differences, and resolve affected links. Returns the number of notes that really changed."""
         if self.reread:
             # Until _finish, some notes are read by the old rules and some by the new.
@@ -163,19 +163,19 @@ class Indexer:
             self.catalog.add_indexes()
         taken = {entry.path for entry in diff.put}
         self._remove({file: path for file, path in diff.gone.items() if path in taken})
-        work.progress.stage("reading notes", len(diff.put))
+        current_progress().stage("reading notes", len(diff.put))
         changed_count = 0
         changed = [entry for entry in diff.put if entry.path in diff.known] + diff.touched
         for batch in _batches(changed, min(self.batch_notes, KNOWN_NOTES)):
-            changed_count += self._apply(batch, diff.known, work.progress)
+            changed_count += self._apply(batch, diff.known)
         new = [entry for entry in diff.put if entry.path not in diff.known]
         for batch in _batches(new, self.batch_notes):
-            changed_count += self._apply(batch, {}, work.progress)
+            changed_count += self._apply(batch, {})
         # Last, so that a search meanwhile finds a moved note, even if briefly twice.
         self._remove({file: path for file, path in diff.gone.items() if path not in taken})
         if new or diff.gone:
             rows.find_moved(self.catalog)
-        work.progress.stage("resolving links", 0)
+        current_progress().stage("resolving links", 0)
         rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
         if self._is_first:
             self.catalog.add_indexes()
@@ -217,11 +217,11 @@ class Indexer:
         self._clear_dirty([*gone, *orphans])
         self.committed(gone)
 
-    def _apply(self, batch: list[File], file_ids: dict[str, int], progress: Progress) -> int:
+    def _apply(self, batch: list[File], file_ids: dict[str, int]) -> int:
         """Read a batch and write it to the index. Returns the number of notes that really changed."""
         replaced: list[int] = []
         for part in _batches(batch, len(batch) if file_ids else PART_NOTES):
-            read = self._write_down(part, file_ids, progress)
+            read = self._write_down(part, file_ids)
             for note, entries in read.items():
                 if file_ids or not self.keyword.was_empty:
                     self.keyword.remove(note)
@@ -234,12 +234,10 @@ class Indexer:
             self.committed(replaced)
         return len(replaced)
 
-    def _write_down(
-        self, part: list[File], file_ids: dict[str, int], progress: Progress
-    ) -> dict[int, Iterator[Entry]]:
+    def _write_down(self, part: list[File], file_ids: dict[str, int]) -> dict[int, Iterator[Entry]]:
         """Read files and put them into the catalog. Returns the blocks of each note that really changed."""
         replaced: dict[int, Iterator[Entry]] = {}
-        changed: set[str] = set()
+        changed, progress = set[str](), current_progress()
         with self.catalog.transaction() as db, vault.Inside(self.folder) as inside:
             for entry in part:
                 result = self._put(entry, file_ids.get(entry.path), inside)

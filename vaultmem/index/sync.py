@@ -13,18 +13,19 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError
 from vaultmem.index import catalog_write as rows
 from vaultmem.index.catalog import catalog_errors
-from vaultmem.index.compare import Place, Report, Work, check_rebuild
+from vaultmem.index.compare import Place, Report, check_rebuild
 from vaultmem.index.indexer import KNOWN_NOTES, Indexer
 from vaultmem.index.state import State
 from vaultmem.notes.dialects import Rulebook, open_rulebook
-from vaultmem.progress import Progress, Silent
+from vaultmem.progress import Silent, report_to
 from vaultmem.text.values import OnError
 from vaultmem.vault import files, identity
 from vaultmem.vault.walk import walk
 
 
-def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False,
-         progress: Progress | None = None) -> Report:  # fmt: skip
+def sync(
+    folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False
+) -> Report:
     """Bring the index of the vault in `folder` up to date, or rebuild it.
 
     Raises VaultGoneError if the vault is empty or most notes are gone (unless confirmed), StateError if another
@@ -32,12 +33,12 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
     """
     started = time.monotonic()
     state = State(folder)
-    work = Work(confirm_removals, progress or Silent())
+    how = {"confirmed": confirm_removals}
     with state.lock():
         try:
-            report = _sync_locked(state, config, work, rebuild=rebuild)
+            report = _sync_locked(state, config, rebuild=rebuild, **how)
         except DamagedError:
-            report = _sync_locked(state, config, work, rebuild=True)
+            report = _sync_locked(state, config, rebuild=True, **how)
     return report._replace(seconds=time.monotonic() - started)
 
 
@@ -62,14 +63,14 @@ def changes(folder: str, config: Config) -> Report:
 
 
 @catalog_errors()
-def _sync_locked(state: State, config: Config, work: Work, *, rebuild: bool) -> Report:
+def _sync_locked(state: State, config: Config, *, rebuild: bool, confirmed: bool) -> Report:
     if rebuild:
-        indexer, report = rebuilt(state, config, work)
+        indexer, report = rebuilt(state, config, confirmed=confirmed)
         indexer.close()
     else:
         state.sweep()
         with open_indexer(state, config) as indexer:
-            report = first_or_next(state, indexer, work)
+            report = first_or_next(state, indexer, confirmed=confirmed)
     identity.remember(state.vault, config.text("memory_folder"))
     return report
 
@@ -89,10 +90,10 @@ def open_indexer(state: State, config: Config) -> Indexer:
     return indexer
 
 
-def first_or_next(state: State, indexer: Indexer, work: Work) -> Report:
+def first_or_next(state: State, indexer: Indexer, *, confirmed: bool) -> Report:
     """Bring an open index up to date, and record when it is first complete."""
     first = not state.is_complete()
-    report = indexer.run(work)
+    report = indexer.run(confirmed=confirmed)
     if first:
         state.complete(report.added + report.changed + report.unchanged)
     return report._replace(rebuilt=first)
@@ -101,18 +102,19 @@ def first_or_next(state: State, indexer: Indexer, work: Work) -> Report:
 def rebuilt(
     state: State,
     config: Config,
-    work: Work,
     fitted: Callable[[Indexer], Indexer] = lambda indexer: indexer,
+    *,
+    confirmed: bool,
 ) -> tuple[Indexer, Report]:
     """A new index beside the one in force, which it replaces when complete. `fitted` may set the attributes that
     Indexer allows."""
     rulebook = rules_of(state.vault, config)
-    if not work.confirmed:
+    if not confirmed:
         check_rebuild(state.vault, rulebook, state.note_count())
     number, fresh = state.new_generation()
     indexer = fitted(Indexer(state.vault, fresh, rulebook, config))
     with OnError(indexer.close):
-        report = indexer.run(work._replace(confirmed=True))
+        report = indexer.run(confirmed=True)
         state.adopt(number, report.added)
     return indexer, report._replace(rebuilt=True)
 
@@ -141,7 +143,8 @@ def tidy_keyword(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
 
     indexer.breathe, indexer.batch_notes = breathe, KNOWN_NOTES
     try:
-        indexer.apply(diff._replace(gone={}), Work(True, Silent()))
+        with report_to(Silent()):
+            indexer.apply(diff._replace(gone={}))
     except _WantedError:
         indexer.batch = rows.Batch(indexer.catalog)
         with indexer.catalog.transaction() as db:

@@ -22,7 +22,7 @@ from vaultmem.memories.model import Memory, MemoryRecord, new_id
 from vaultmem.memories.records import Known
 from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.places import OUTLINE, file_name, is_recorded
-from vaultmem.progress import Silent, logger
+from vaultmem.progress import Silent, logger, report_to
 from vaultmem.vault import identity
 from vaultmem.vault.batch_record import DOING, PART, PlannedWrite
 from vaultmem.vault.files import Root, content
@@ -224,12 +224,15 @@ class MemoryStore:
             return
         from vaultmem.index import sync
         from vaultmem.index.catalog import catalog_errors
-        from vaultmem.index.compare import Place, Work
+        from vaultmem.index.compare import Place
 
         try:
-            with catalog_errors(), sync.open_indexer(self.state, self.config) as indexer:
-                diff = indexer.differences(Place(frozenset(paths)))
-                indexer.apply(diff, Work(confirmed=True, progress=Silent()))
+            with (
+                report_to(Silent()),
+                catalog_errors(),
+                sync.open_indexer(self.state, self.config) as indexer,
+            ):
+                indexer.apply(indexer.differences(Place(frozenset(paths))))
         except (VaultmemError, OSError) as error:
             self.state.fall_behind()
             why = str(error).partition(" (")[0]

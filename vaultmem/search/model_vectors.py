@@ -22,7 +22,7 @@ from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.notes.blocks import text_hash
 from vaultmem.notes.dialects import open_rulebook
-from vaultmem.progress import Progress
+from vaultmem.progress import current_progress
 from vaultmem.search import rank
 from vaultmem.search.publish import text_at
 from vaultmem.vault.files import Root
@@ -223,15 +223,13 @@ class ModelVectors:
         self.threshold, self.other = threshold, other
         self.live = LiveRows(self.store, other)
 
-    def embed(
-        self, texts: list[str], progress: Progress, goes_on: Callable[[], bool]
-    ) -> set[bytes]:
+    def embed(self, texts: list[str], goes_on: Callable[[], bool]) -> set[bytes]:
         """Embed texts. Returns the hashes of those embedded before it had to stop."""
         stored: list[tuple[bytes, Vectors]] = []
         try:
             for indices, vectors in self.embedder.batches(texts):
                 stored += zip((text_hash(texts[i]) for i in indices), vectors, strict=True)
-                progress.advance(len(indices))
+                current_progress().advance(len(indices))
                 if not goes_on():
                     break
         finally:

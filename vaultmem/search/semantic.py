@@ -19,7 +19,7 @@ from vaultmem.memories import access
 from vaultmem.notes import blocks as note_facts
 from vaultmem.notes.blocks import text_hash
 from vaultmem.notes.dialects import Rulebook, open_rulebook, read_note
-from vaultmem.progress import Progress, Silent
+from vaultmem.progress import current_progress
 from vaultmem.search import publish, rank
 from vaultmem.search.model_vectors import ModelVectors, Vectors, similarities
 from vaultmem.search.search import Searcher
@@ -213,14 +213,14 @@ class Meaning(ModelVectors):
         return {*self.store.missing(hashes[0]), *self.others.store.missing(hashes[1])}
 
     def embed_pending(
-        self, pending: list[Pending], rules: Rulebook, progress: Progress, aside: Callable[[], bool] | None = None
-    ) -> Done:  # fmt: skip
+        self, pending: list[Pending], rules: Rulebook, aside: Callable[[], bool] | None = None
+    ) -> Done:
         """Embed what these notes lack, in their order.
 
         After any interruption, the next call continues. `aside` is called between two pieces of work, so that others
         can go first; if it returns False, finished work is stored and no more is begun.
         """
-        progress.stage("embedding", sum(len(note.hashes) for note in pending))
+        current_progress().stage("embedding", sum(len(note.hashes) for note in pending))
         ended = False
 
         def goes_on() -> bool:
@@ -234,7 +234,7 @@ class Meaning(ModelVectors):
             for part in self.parts():
                 of_one = [text for text in texts if self.part_of(text) is part]
                 if not ended:
-                    stored |= part.embed(of_one, progress, goes_on)
+                    stored |= part.embed(of_one, goes_on)
             if ended:
                 break
         rest = ((note, note.hashes - stored) for note in pending if ended)
@@ -359,9 +359,7 @@ def open_meaning(state: State, config: Config, threads: int | None = None) -> Me
     return older
 
 
-def embed(
-    searcher: Searcher, progress: Progress | None = None
-) -> tuple[int, str | None, str | None]:
+def embed(searcher: Searcher) -> tuple[int, str | None, str | None]:
     """Embed what is missing. Returns the number of blocks, the model's name, and why there is none."""
     try:
         serving = searcher.meaning()
@@ -370,9 +368,7 @@ def embed(
     meaning = serving.successor or serving
     rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
     try:
-        done = meaning.embed_pending(
-            meaning.pending(searcher.catalog), rules, progress or Silent()
-        ).blocks
+        done = meaning.embed_pending(meaning.pending(searcher.catalog), rules).blocks
     except ModelError as error:
         return 0, meaning.model.name, str(error)
     meaning.serve()
