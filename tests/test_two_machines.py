@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.agent_run import Agent, agent_on, until
 from tests.index_dump import other_state, synced
-from tests.two_machines import IDS, Machine, Pair, pair, pass_time, store
+from tests.two_machines import HOUR, IDS, Machine, Pair, pair, pass_time, store
 from tests.vault_sync import (
     Syncing,
     git_merge_markers,
@@ -22,7 +22,7 @@ from tests.vault_sync import (
     icloud_rename,
     recreate,
 )
-from vaultmem import Vault
+from vaultmem import Vault, now
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import (
@@ -152,6 +152,35 @@ def test_a_memory_that_both_file_while_a_sync_program_moves_it_is_not_doubled(pa
     with pair.laptop.opened() as vault:
         assert [each["id"] for each in vault.memories()] == [memory["id"]]
         assert vault.memories()[0]["path"] == filed["target"]
+
+
+def test_what_one_machine_has_archived_is_not_brought_back_by_a_dream_elsewhere(
+    pair: Pair, pass_time: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is aware of the other: one file is moved to the archive, the other to a category."""
+    with pair.laptop.opened() as vault:
+        memory = vault.write("Anne prefers trains to planes", by="claude")["id"]
+        edited = vault.write("Bob prefers buses", by="claude")["id"]
+    pair.agree()
+    pass_time()
+    with pair.laptop.opened() as vault:
+        vault.delete(memory)
+        vault.delete(edited)
+    pass_time()
+    with pair.desktop.opened() as vault:
+        vault.dream(1)
+        vault.edit(edited, "Bob prefers trams")
+    monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + HOUR))
+    for _ in range(3):
+        pair.agree()
+        for machine in pair.machines:
+            with machine.opened() as vault:
+                vault.dream(2)
+    for machine in pair.machines:
+        with machine.opened() as vault:
+            assert [each["id"] for each in vault.memories()] == [edited]
+            assert memory in [each["id"] for each in vault.memories(deleted=True)]
+    assert not pair.syncing.run()
 
 
 def carry_out(machine: Machine) -> list[str]:

@@ -36,6 +36,7 @@ THRESHOLD = 30 * 86400.0  # of decay
 IMPORTANT = 0.8  # a memory at or above it does not decay
 QUIET = 120.0  # seconds without a change after which a person has probably finished with a file
 Step = Callable[[Draft], None]
+_ENDED = ("deleted_at", "by", "replaced_by", "until")  # properties of an archived memory
 
 
 class Options(NamedTuple):
@@ -60,6 +61,7 @@ DEFAULT = Options()
 def dream(draft: Draft, level: int, options: Options) -> None:
     """Level 1 adopts and files new memories; 2 also merges and links; 3 also sums up."""
     adopt(draft, options.seen)
+    archive_again(draft)
     steps: list[Step] = [file_inbox]
     if level >= MEDIUM:
         steps.append(partial(supersede, compared=options.compared))
@@ -199,6 +201,25 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
         # An empty file without an id may still be filled by a sync program.
         if memory.path not in at_work and (memory.adopted or memory.sketch):
             _follow(draft, memory, _left(memory, seen))
+
+
+def archive_again(draft: Draft) -> None:
+    """Archive memories that another machine has archived while this one filed, counted or linked them: a sync program
+    brings back both files. One that was edited later stays."""
+    quiet = draft.view.now.timestamp() - QUIET  # until then, the file may only be on its way
+    ended = {memory.id: memory for memory in sorted(draft.view.archived(), key=_deleted_at)}
+    for memory in draft.memories():
+        same = ended.get(memory.id)
+        if same is None or same.hash != memory.hash:
+            continue
+        if memory.updated < _deleted_at(same) < quiet and draft.may(memory):
+            why = "archived on another machine meanwhile"
+            draft.archive(memory, same.text("by"), why)
+            draft.set(memory, why, **{key: same.properties.get(key) for key in _ENDED})
+
+
+def _deleted_at(memory: Memory) -> float:
+    return seconds(memory.text("deleted_at")) or 0.0
 
 
 def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
