@@ -162,6 +162,7 @@ def test_conflict_copies_and_unreadable_notes(sight: Context, vault: Path, write
     write("a.md", "one")
     write("a.sync-conflict-20261122-101500-ABCDEFG.md", "two")
     write("vaultmem/pending.sync-conflict-20261122-101500-ABCDEFG.md", "ours")
+    write("vaultmem/pending 2.md", "---\ngenerated: vaultmem\n---\n")
     write("bad.md", "---\na: [\n---\n")
     write("template.md", "---\na: {{x}}\n---\n")  # intended, so nothing to do for anybody
     shown = look(sight, vault)
