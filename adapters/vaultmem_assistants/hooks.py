@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.text.json_text import Node, append_item, parse, remove_item
+from vaultmem.text.json_text import Part, append_item, find, parse, read_parts, remove_item
 from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault import write
 from vaultmem_assistants.programs import Harness
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _NOTHING = "\ufeff \t\r\n"
-# The path from the outermost value: each container with the index of its item.
-Way = list[tuple[Node, int]]
+Way = list[int]  # the path from the outermost value, by numbers of items
 
 
 def put(text: str, new: Mapping[str, object] | list[object], *names: str) -> str:
@@ -30,34 +29,39 @@ def put(text: str, new: Mapping[str, object] | list[object], *names: str) -> str
         return f"{json.dumps(new, ensure_ascii=False, indent=2)}\n"
     if isinstance(new, list):
         for item in new:
-            text = append_item(text, _at(text, names, "list"), item)
+            text = append_item(text, _container(text, names, list), item)
         return text
     for name, member in new.items():
-        node = _at(text, names, "object")
-        if node.get(name) is None:
-            text = append_item(text, node, member, name)
+        part = _container(text, names, dict)
+        if find(text, part, name)[0] is None:
+            text = append_item(text, part, member, name)
         elif isinstance(member, dict | list):
             text = put(text, member, *names, name)
     return text
 
 
-def _at(text: str, names: Sequence[str], kind: str) -> Node:
+def _container(text: str, names: Sequence[str], kind: type) -> Part:
     """The container at these names, which exist."""
-    node = parse(text)
-    for name in names:
-        node = node.items[node.names.index(name)]
-    if node.kind != kind:
+    part, _ = find(text, parse(text), *names)
+    if part is None or not isinstance(part.value, kind):
         what = repr(names[-1]) if names else "it"
-        raise ValueError(f"{what} is not a JSON {kind}")
-    return node
+        raise ValueError(f"{what} is not a JSON {'list' if kind is list else 'object'}")
+    return part
+
+
+def _at(text: str, way: Way) -> Part:
+    part = parse(text)
+    for number in way:
+        part = read_parts(text, part.start)[0][number]
+    return part
 
 
 def take(text: str, way: Way) -> str:
     """The JSON without the item at the end of the way, and without the containers that it was alone in; "" where that
     was all."""
-    while way and len(way[-1][0].items) == 1:
+    while way and len(read_parts(text, _at(text, way[:-1]).start)[0]) == 1:
         way = way[:-1]
-    return remove_item(text, *way[-1]) if way else ""
+    return remove_item(text, _at(text, way[:-1]), way[-1]) if way else ""
 
 
 def tag(harness: Harness) -> str:
@@ -73,9 +77,8 @@ def add_hook(text: str, harness: Harness, command: str) -> str:
         return put(text, {**harness.scaffold, "hooks": hooks})
     for _ in ways[1:]:
         text = _without_last(text, harness)
-    node, number = _ours(text, harness)[0][-1]
-    field = node.items[number].items[node.items[number].names.index(harness.command)]
-    if field.text == command:
+    field, _ = find(text, _at(text, _ours(text, harness)[0]), harness.command)
+    if field is None or field.value == command:
         return text
     return text[: field.start] + json.dumps(command, ensure_ascii=False) + text[field.end :]
 
@@ -86,12 +89,13 @@ def remove_hook(text: str, harness: Harness) -> str:
         return text
     while _ours(text, harness):
         text = _without_last(text, harness)
-    return text if text and set(parse(text).names) - harness.scaffold.keys() else ""
+    left = parse(text).value if text else {}
+    return text if isinstance(left, dict) and left.keys() - harness.scaffold.keys() else ""
 
 
 def _without_last(text: str, harness: Harness) -> str:
     way = _ours(text, harness)[-1]
-    if harness.grouped and len(way[-1][0].items) == 1:
+    if harness.grouped and len(read_parts(text, _at(text, way[:-1]).start)[0]) == 1:
         way = way[:-2]  # a group without hooks does nothing, whatever its matcher
     return take(text, way)
 
@@ -100,34 +104,29 @@ def _ours(text: str, harness: Harness) -> list[Way]:
     """The paths to all our hooks."""
     if not text.strip(_NOTHING):
         return []
-    root = parse(text)
-    hooks = root.get("hooks")
-    event = hooks and hooks.get(harness.event)
-    if hooks is None or event is None or event.kind != "list":
+    event, start = find(text, parse(text), "hooks", harness.event)
+    if event is None or not isinstance(event.value, list):
         return []
-    start = [(root, root.names.index("hooks")), (hooks, hooks.names.index(harness.event))]
     result: list[Way] = []
-    for number, entry in enumerate(event.items):
-        way = [*start, (event, number)]
+    for number, entry in enumerate(read_parts(text, event.start)[0]):
+        way = [*start, number]
         if not harness.grouped:
-            result += [way] if _is_ours(entry, harness) else []
+            result += [way] if _is_ours(entry.value, harness) else []
             continue
-        group = entry.get("hooks")
-        if group is None or group.kind != "list":
-            continue
-        inside = [*way, (entry, entry.names.index("hooks"))]
-        ours = (at for at, hook in enumerate(group.items) if _is_ours(hook, harness))
-        result += [[*inside, (group, at)] for at in ours]
+        group, inside = find(text, entry, "hooks")
+        hooks = group.value if group and isinstance(group.value, list) else []
+        ours = (at for at, hook in enumerate(hooks) if _is_ours(hook, harness))
+        result += [[*way, *inside, at] for at in ours]
     return result
 
 
-def _is_ours(hook: Node, harness: Harness) -> bool:
+def _is_ours(hook: object, harness: Harness) -> bool:
     """Whether a hook is ours: only ours runs vaultmem's hook for this harness."""
-    field = hook.get(harness.command)
-    if field is None or field.kind != "text":
+    command = hook.get(harness.command) if isinstance(hook, dict) else None
+    if not isinstance(command, str):
         return False
     try:
-        words = shlex.split(field.text)
+        words = shlex.split(command)
     except ValueError:
         return False
     places = [n for n in range(1, len(words)) if words[n : n + 4] == tag(harness).split()]

@@ -17,7 +17,7 @@ from vaultmem import paths
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.text import urls
-from vaultmem.text.json_text import parse
+from vaultmem.text.json_text import find, parse
 from vaultmem_assistants.hooks import put, take
 from vaultmem_assistants.programs import Harness, Json
 
@@ -117,19 +117,12 @@ def _is_ours(entry: Json, harness: Harness) -> bool:
 # --- JSON
 
 
-def _load_json(text: str) -> object:
-    parse(text)  # stricter, and limited in depth
-    return json.loads(text.removeprefix("\ufeff"))
-
-
 def _put_json(text: str, key: str, entry: Json) -> str:
     return put(text, {key: {NAME: entry}})
 
 
 def _take_json(text: str, key: str) -> str:
-    root = parse(text)
-    place = root.names.index(key)
-    return take(text, [(root, place), (root.items[place], root.items[place].names.index(NAME))])
+    return take(text, find(text, parse(text), key, NAME)[1])
 
 
 # --- TOML
@@ -201,7 +194,7 @@ def _table(text: str, key: str) -> tuple[int, int, list[str]]:
     return start, end, lines
 
 
-_JSON = _Form(_load_json, _put_json, _take_json)
+_JSON = _Form(lambda text: parse(text).value, _put_json, _take_json)
 _TOML = _Form(tomllib.loads, _put_toml, _take_toml)
 
 

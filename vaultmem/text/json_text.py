@@ -5,23 +5,19 @@ from __future__ import annotations
 
 import json
 import re
-from functools import partial
 
-from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
-from vaultmem.text.values import lazy, value
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from typing import NoReturn
 
 _BLANK = lazy(r"[ \t\r\n]*")
-_STRING = lazy(r'"(?>(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*)"')
-_PLAIN = lazy(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 DEEPEST = 200
-_DECODER = json.JSONDecoder()
 
 
 class Part(NamedTuple):
-    """One member of an object or one item of a list: its name, the offsets of its value, and the value."""
+    """One member of an object, one item of a list, or the whole: its name, the offsets of its value, and the value."""
 
     name: str
     start: int
@@ -30,32 +26,39 @@ class Part(NamedTuple):
     begin: int  # offset of its name, or of the value in a list
 
 
-@value
-class Node:
-    """One value: its kind, its offsets, and its contents."""
-
-    kind: str  # object, list, text, plain
-    start: int
-    end: int
-    text: str  # value of a text
-    items: list[Node]  # items of a list, or values of an object
-    names: list[str]  # names of an object
-    starts: list[int]  # where each item begins: its name, in an object
-
-    def get(self, name: str) -> Node | None:
-        """The value of a member of an object, or None. Raises ValueError if the name occurs twice."""
-        if self.names.count(name) > 1:
-            raise ValueError(f"{name!r} occurs twice")
-        return self.items[self.names.index(name)] if name in self.names else None
-
-
-def parse(text: str) -> Node:
+def parse(text: str) -> Part:
     """The value of the whole text. Raises ValueError unless it is strict JSON."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
-    node, end = _value(text, start, 0)
+    value, end = _decode(text, start)
     if _skip(text, end) != len(text):
         raise _wrong(text, end)
-    return node
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (
+            each.values() if isinstance(each, dict) else each
+            for each in level
+            if isinstance(each, (dict, list))
+        )
+        level = [value for values in inner for value in values]
+    if level:
+        raise ValueError("it is nested too deeply")
+    return Part("", start, end, value, start)
+
+
+def find(text: str, part: Part, *names: str) -> tuple[Part | None, list[int]]:
+    """The part of a part that is reached by the names of members, and the numbers of these; None without one. Raises
+    ValueError if a name occurs twice."""
+    way: list[int] = []
+    for name in names:
+        inside = read_parts(text, part.start)[0] if isinstance(part.value, dict) else []
+        places = [number for number, member in enumerate(inside) if member.name == name]
+        if len(places) > 1:
+            raise ValueError(f"{name!r} occurs twice")
+        if not places:
+            return None, []
+        way += places
+        part = inside[places[0]]
+    return part, way
 
 
 def _skip(text: str, at: int) -> int:
@@ -70,48 +73,10 @@ def _wrong(text: str, at: int) -> ValueError:
     )
 
 
-def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
-    """The value that begins at `at`, with everything in it, and the offset of its end."""
-    if depth > DEEPEST:
-        raise ValueError("it is nested too deeply")
-    opening, start, string = text[at : at + 1], at, ""
-    if opening in ("{", "["):
-        inner, at = _walk(text, at, partial(_value, depth=depth + 1))
-        kind, names = (
-            ("object", [member.name for member in inner]) if opening == "{" else ("list", [])
-        )
-        items, starts = (
-            [cast("Node", member.value) for member in inner],
-            [member.begin for member in inner],
-        )
-        return Node(kind, start, at, "", items, names, starts), at
-    if opening == '"':
-        string, at = _string(text, at)
-        return Node("text", start, at, string, [], [], []), at
-    match = _PLAIN.match(text, at)
-    if not match:
-        raise _wrong(text, at)
-    return Node("plain", start, match.end(), "", [], [], []), match.end()
-
-
-def _string(text: str, at: int) -> tuple[str, int]:
-    match = _STRING.match(text, at)
-    try:
-        return str(json.loads(match[0] if match else "")), at + len(match[0] if match else "")
-    except ValueError as error:
-        raise _wrong(text, at) from error
-
-
 def read_parts(text: str, at: int = 0) -> tuple[list[Part], int]:
     """The parts of the object or list that begins at `at`, and the offset of its end. Only this level gets positions;
     the parts are read by the decoder in C, which is far faster. Raises ValueError if the text is not JSON."""
-    return _walk(text, _skip(text, at), _decode)
-
-
-def _walk(
-    text: str, at: int, read: Callable[[str, int], tuple[object, int]]
-) -> tuple[list[Part], int]:
-    """The parts of the object or list that begins at `at`, each read by `read`, and the offset of its end."""
+    at = _skip(text, at)
     opening = text[at : at + 1]
     if opening not in ("{", "["):
         raise _wrong(text, at)
@@ -121,10 +86,12 @@ def _walk(
     while text[at : at + 1] != closing or result:
         begin, name = at, ""
         if opening == "{":
-            name, at = _string(text, at)
-            at = _past(text, at, ":")
+            if text[at : at + 1] != '"':
+                raise _wrong(text, at)
+            decoded, at = _decode(text, at)
+            name, at = str(decoded), _past(text, at, ":")
         start = at
-        inner, at = read(text, at)
+        inner, at = _decode(text, at)
         result.append(Part(name, start, at, inner, begin))
         at = _skip(text, at)
         if text[at : at + 1] == closing:
@@ -143,22 +110,31 @@ def _past(text: str, at: int, mark: str) -> int:
 def _decode(text: str, at: int) -> tuple[object, int]:
     try:
         return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _wrong(text, error.pos) from error
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def append_item(text: str, node: Node, entry: object, name: str = "") -> str:
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def append_item(text: str, part: Part, entry: object, name: str = "") -> str:
     """The text with one more item at the end of a list, or one more member of an object."""
     prefix = f"{json.dumps(name)}: " if name else ""
-    if node.items:
-        last, end = node.starts[-1], node.items[-1].end
+    if inside := read_parts(text, part.start)[0]:
+        last, end = inside[-1].begin, inside[-1].end
         blank = text[len(text[:last].rstrip(" \t\r\n")) : last]
         return text[:end] + "," + blank + prefix + _render_entry(text, entry, blank) + text[end:]
-    outer = _line_indent(text, node.start)
+    outer = _line_indent(text, part.start)
     newline = _newline(text)
     blank = newline + outer + _unit(text)
     closing = newline + outer  # remove_item() must know the original blanks
-    at = node.start + 1
+    at = part.start + 1
     return text[:at] + blank + prefix + _render_entry(text, entry, blank) + closing + text[at:]
 
 
@@ -187,13 +163,14 @@ def _line_indent(text: str, at: int) -> str:
     return match[0] if match else ""
 
 
-def remove_item(text: str, node: Node, number: int) -> str:
+def remove_item(text: str, part: Part, number: int) -> str:
     """The text without one item and its comma. After append_item(), this restores the original text."""
+    inside = read_parts(text, part.start)[0]
     if number:
-        return text[: node.items[number - 1].end] + text[node.items[number].end :]
-    if len(node.items) > 1:
-        return text[: node.starts[0]] + text[node.starts[1] :]
-    blank = text[node.items[0].end : node.end - 1]
-    closing = _newline(text) + _line_indent(text, node.start)
+        return text[: inside[number - 1].end] + text[inside[number].end :]
+    if len(inside) > 1:
+        return text[: inside[0].begin] + text[inside[1].begin :]
+    blank = text[inside[0].end : part.end - 1]
+    closing = _newline(text) + _line_indent(text, part.start)
     left = blank[len(closing) :] if blank.startswith(closing) else ""
-    return text[: node.start + 1] + left + text[node.end - 1 :]
+    return text[: part.start + 1] + left + text[part.end - 1 :]
