@@ -26,7 +26,8 @@ from vaultmem.search.query import (
 from vaultmem.text.times import day_number, day_range
 from vaultmem.text.values import normalize_text
 from vaultmem_languages import METHODS, language
-from vaultmem_languages.when_words import MONTHS, asks_when, day_spans
+from vaultmem_languages.when_words import MONTHS, asks_when
+from vaultmem_languages.when_words import days as days_in
 
 PARTS = st.sampled_from(
     ["a", "foo", '"', '""', '"a b"', "-", "-x", '-"a b"', "OR", "or", "x*", "*", "a*b", "tag:", "tag:x", "-tag:#x", "before:2026",
@@ -229,21 +230,21 @@ def test_what_is_no_day(text: str) -> None:
 
 
 SPANS = {
-    "what happened in March 2025": [(2025, 3, None)],
-    "2025-03-12": [(2025, 3, 12)],
-    "notes of 2025-03": [(2025, 3, None)],
-    "the 12th of March 2025": [(2025, 3, 12)],
-    "March 3rd, 2024 and April 4": [(2024, 3, 3), (None, 4, 4)],
-    "Sept 5": [(None, 9, 5)],
-    "三月十二日": [(None, 3, 12)],
-    "2025年3月12日": [(2025, 3, 12)],
-    "十一月二十一号": [(None, 11, 21)],
-    "2024年": [(2024, None, None)],
-    "in May": [(None, 5, None)],
+    "what happened in March 2025": [(20250301, 20250331)],
+    "2025-03-12": [(20250312, 20250312)],
+    "notes of 2025-03": [(20250301, 20250331)],
+    "the 12th of March 2025": [(20250312, 20250312)],
+    "March 3rd, 2024 and April 4": [(20240303, 20240303), (404, 404)],
+    "Sept 5": [(905, 905)],
+    "三月十二日": [(312, 312)],
+    "2025年3月12日": [(20250312, 20250312)],
+    "十一月二十一号": [(1121, 1121)],
+    "2024年": [(20240101, 20241231)],
+    "in May": [(501, 531)],
     "may I": [],
     "version 3.12": [],
     "2025-13-01": [],
-    "二〇二五年三月": [(2025, 3, None)],
+    "二〇二五年三月": [(20250301, 20250331)],
     "三个月": [],
     "三十三月": [],
 }
@@ -251,16 +252,36 @@ SPANS = {
 
 @pytest.mark.parametrize("text", SPANS)
 def test_spans(text: str) -> None:
-    assert [(span.year, span.month, span.day) for span in day_spans(text)] == SPANS[text]
+    assert days_in(text) == SPANS[text]
+
+
+RELATIVE = {
+    "what did I do yesterday?": [(20261127, 20261127)], "the day before yesterday": [(20261126, 20261126)],
+    "what did we decide last Tuesday": [(20261124, 20261124)], "three days ago": [(20261125, 20261125)],
+    "what happened last week": [(20261116, 20261122)], "in the last month": [(20261001, 20261031)],
+    "last year's plan": [(20250101, 20251231)], "due tomorrow": [(20261129, 20261129)],
+    "what did I eat on Monday": [(20261123, 20261123), (20261130, 20261130)],
+    "昨天我做了什么": [(20261127, 20261127)], "上周五的会议": [(20261120, 20261120)],
+    "was war gestern": [(20261127, 20261127)], "昨日の会議": [(20261127, 20261127)],
+    "yesterday, on 12 March 2025": [(20250312, 20250312)],
+    "the train at 8": [], "how to feed the cat": [], "on Sundays": [], "next steps": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", RELATIVE)
+def test_days_relative_to_today(text: str) -> None:
+    now = dt.datetime(2026, 11, 28, 12).astimezone()
+    assert days_in(text, now.timestamp()) == RELATIVE[text]
+    assert not days_in(text) or "2025" in text
 
 
 @given(st.dates(dt.date(1000, 1, 1)), st.sampled_from(sorted(MONTHS)))
 def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
     month = MONTHS[name]
     for text in (f"on {day.isoformat()}?", f"{day.year}年{day.month}月{day.day}日的事"):
-        assert DaySpan(day.year, day.month, day.day) in day_spans(text)
+        assert DaySpan(*2 * [day_number(day.isoformat())]) in days_in(text)
     for text in (f"{day.day} {name} {day.year}", f"{name.title()} {day.day}, {day.year}"):
-        assert day_spans(text)[0] == DaySpan(day.year, month, day.day)
+        assert days_in(text)[0] == DaySpan(*2 * [10_000 * day.year + 100 * month + day.day])
 
 
 def test_each_method_of_the_contract_has_its_function() -> None:
@@ -273,6 +294,6 @@ def test_each_method_of_the_contract_has_its_function() -> None:
 
 @given(st.text(max_size=200))
 def test_nothing_raises(text: str) -> None:
-    assert len(day_spans(text)) <= 8
+    assert len(days_in(text, 1.8e9)) <= 8
     asks_when(text)
     day_number(text)

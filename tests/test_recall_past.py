@@ -96,6 +96,36 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(past: Path) -> None:
         assert ("older answer" in block) == ("Bristol" not in told)
 
 
+FRIDAY, THURSDAY = {"Friday's run", "Parser"}, {"Thursday's run", "Lexer"}
+DAYS = {
+    "what did we decide yesterday?": FRIDAY, "what did I do yesterday": FRIDAY, "昨天我做了什么": FRIDAY,
+    "was haben wir gestern gemacht": FRIDAY, "what did I do on Thursday": THURSDAY,
+    "what happened last Thursday": THURSDAY, "what happened on 26 November": THURSDAY,
+    "what happened last week": {"Earlier"}, "what happens tomorrow": set(), "can you help me today?": set(),
+}  # fmt: skip
+
+
+def test_what_is_of_a_past_day_that_is_named_is_an_answer(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day, name in (
+        ("2026-11-27", "Friday's run"), ("2026-11-26", "Thursday's run"), ("2026-11-20", "Earlier"),
+    ):  # fmt: skip
+        write(f"Daily/{name}.md", f"---\ndate: {day}\n---\nRan along the river to the bridge\n")
+    remembered(vault, write, [
+        ("inbox/Parser.md", "created_at: 2026-11-27T12:00Z", "The parser is going to be tree-sitter"),
+        ("inbox/Lexer.md", "created_at: 2026-11-26T12:00Z", "The lexer is going to be handwritten"),
+        ("inbox/Printer.md", "created_at: 2026-11-28T08:00Z", "The printer is going to be laser"),
+    ])  # fmt: skip
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-28T12:00")
+    with Vault(str(vault)) as opened:
+        for query, wanted in DAYS.items():
+            answer = opened.recall(query, without=["meaning", "hop"])
+            assert {one["title"] for one in answer["memories"]} == wanted, query
+            found = [hit.title for hit in opened.search(query, semantic=False)]
+            assert {*found[: len(wanted)]} == wanted, query
+
+
 def test_a_replaced_memory_that_is_restored_holds_again(vault: Path) -> None:
     with Vault(str(vault)) as opened:
         old = opened.write("I live in Bristol")

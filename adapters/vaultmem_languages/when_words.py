@@ -4,6 +4,8 @@ numbers and names."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 
 from vaultmem.adapter import DaySpan, TimeWords
 from vaultmem.text import times
@@ -60,31 +62,68 @@ _SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
 _FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
 _HAN = rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年"
 _WHEN = r"\b(?:when|wann)\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
+_RELATIVE = (
+    r"\b(?:to(?:day|morrow|night)|yesterday|ago|(?:last|this|next|past) [a-z]|[a-z]+day|weekend|(?:vor)?gestern|heute"
+    r"|(?:über)?morgen|(?:letzt|nächst|dies|vorig)e|vor [a-zäöü0-9]+ (?:tag|woche|monat|jahr)|[a-z]+tag)"
+    r"|[昨今明前后後先来][天日年周週月]|[上下本这這]个?[周週月星礼]|[周週星礼][一二三四五六日天期拜]|曜日?|[天周週月年]前"
+)
 _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 
 
-def day_spans(question: str) -> list[DaySpan]:
-    """All days, months and years that a question names (at most eight)."""
+def days(question: str, now: float | None = None) -> list[DaySpan]:
+    """See vaultmem.adapter.Language; at most eight."""
     low = question.lower()
+    result = [_span(*parts) for parts in _named(low)]
+    if now is not None and re.search(_RELATIVE, low):
+        result += _relative_days(question, datetime.fromtimestamp(now).astimezone())
+    return [span for span in result if span is not None][:8]
+
+
+def _named(low: str) -> Iterator[tuple[int, int, int]]:
+    """Year, month and day of each; 0 for what is not named."""
     if not any(map(str.isdecimal, low)) and not any(sign in low for sign in _SIGNS_OF_DAYS):
-        return []
-    result = [DaySpan(int(y), int(m), int(d) if d else None) for y, m, d in re.findall(_ISO, low)]
-    result += [DaySpan(_year(y), MONTHS[m], int(d)) for d, m, y in re.findall(_DAY_MONTH, low)]
-    result += [DaySpan(_year(y), MONTHS[m], int(d)) for m, d, y in re.findall(_MONTH_DAY, low)]
-    if not result:
-        result += [
-            DaySpan(_year(y1 or y2), MONTHS[m1 or m2], None)
-            for m1, y1, m2, y2 in re.findall(_MONTH, low)
-        ]
+        return
+    wanted = re.findall(_ISO, low)
+    wanted += [(year, MONTHS[month], day) for day, month, year in re.findall(_DAY_MONTH, low)]
+    wanted += [(year, MONTHS[month], day) for month, day, year in re.findall(_MONTH_DAY, low)]
+    if not wanted:
+        for month, year, other, of_year in re.findall(_MONTH, low):
+            wanted.append((year or of_year, MONTHS[month or other], 0))
+    for year, month, day in wanted:
+        yield int(year or 0), int(month), int(day or 0)
     for year, month, day, alone in re.findall(_HAN, low):
-        numbers = (han_number(part) or None for part in (year or alone, month, day))
-        result.append(DaySpan(*numbers))
-    months, days = (None, *range(1, 13)), (None, *range(1, 32))
-    return [span for span in result if span.month in months and span.day in days][:8]
+        yield han_number(year or alone), han_number(month) if month else 0, han_number(day)
 
 
-def _year(text: str) -> int | None:
-    return int(text) if text else None
+def _span(year: int, month: int, day: int) -> DaySpan | None:
+    is_valid = month in range(13) and day in range(32) and (year or month)
+    start = 10_000 * year
+    first, last = start + 100 * (month or 1) + (day or 1), start + 100 * (month or 12) + (day or 31)
+    return DaySpan(first, last) if is_valid else None
+
+
+def _relative_days(question: str, now: datetime) -> Iterator[DaySpan]:
+    """Days relative to today; a weekday alone may be the last or the next one."""
+    from vaultmem_languages import when  # the grammar of times, which few questions need
+
+    for reading in when.readings(question, now):
+        sense, moment = reading.sense, when.moment_of(reading, now)
+        if moment is None or sense.weak or not moment.relative:
+            continue
+        day = moment.when.date()
+        if sense.day:
+            yield _of_grain(day, moment.grain)
+        elif sense.weekday is not None:
+            yield from (_of_grain(day - timedelta(days=back), "day") for back in (7, 0))
+
+
+def _of_grain(day: date, grain: str) -> DaySpan:
+    """The days of a week, month or year that begins on a day; or that day."""
+    if grain in ("month", "year"):
+        span = _span(day.year, day.month if grain == "month" else 0, 0)
+        return span or DaySpan(0, 0)
+    end = day + timedelta(days=6 if grain == "week" else 0)
+    return DaySpan(*(int(f"{one:%Y%m%d}") for one in (day, end)))
 
 
 def asks_when(question: str) -> bool:

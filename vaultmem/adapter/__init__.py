@@ -229,20 +229,23 @@ class Phrase(NamedTuple):
     task: str = ""  # what to do, without the time where it reads well without it
 
 
+YEARLESS = 9999  # days without a year are not greater
+
+
 class DaySpan(NamedTuple):
-    """A day, month or year named in a question; parts that are not named are None."""
+    """Days named in a question, from the first to the last, as numbers YYYYMMDD; MMDD if no year is named."""
 
-    year: int | None
-    month: int | None
-    day: int | None
+    first: int
+    last: int
 
-    def bounds(self) -> tuple[int, int] | None:
-        """The first and last day as numbers YYYYMMDD; None without a year."""
-        if self.year is None:
-            return None
-        start = self.year * 10000 + (self.month or 1) * 100 + (self.day or 1)
-        end = self.year * 10000 + (self.month or 12) * 100 + (self.day or 31)
-        return start, end
+    @property
+    def has_year(self) -> bool:
+        """Whether a year is named, or follows from today."""
+        return self.last > YEARLESS
+
+    def covers(self, day: int) -> bool:
+        """Whether a day, as a number YYYYMMDD, is one of them."""
+        return self.first <= (day if self.has_year else day % (YEARLESS + 1)) <= self.last
 
 
 class Statement(NamedTuple):
@@ -301,8 +304,9 @@ class Language(Protocol):
     def asks_when(self, question: str) -> bool:
         """Whether the answer to a question is probably a date."""
 
-    def days(self, question: str) -> list[DaySpan]:
-        """The days, months and years that a question names."""
+    def days(self, question: str, now: float | None = None) -> list[DaySpan]:
+        """The days, weeks, months and years that a question names; those relative to today only if `now` (seconds
+        since the epoch) is known."""
 
     # Intentions in notes
 

@@ -287,11 +287,11 @@ class Run:
         return [item for item in among if item.path in there]
 
     def _relevant(self, candidates: list[Candidate]) -> Result:
-        fit = recall_candidate.relevant(candidates, self.criteria.query)
+        fit = recall_candidate.relevant(candidates, self.criteria.query, self.look.now)
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         if left := len(candidates) - len(fit):
             self.left_out["of little relevance"] = left
-        did = f"left out: {left} without a content word of the question, and a cosine below {bar}"
+        did = f"left out: {left} without a content word of the question or its day, and a cosine below {bar}"
         return fit, did
 
     def _score(self, candidates: list[Candidate]) -> list[Candidate]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -10,6 +11,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, is_talk
 from vaultmem.memories.model import DEFAULT_SCOPE, recency
+from vaultmem.plugins import language
 from vaultmem.text import values
 
 BUDGET, TOP_K = 2000, 50
@@ -226,10 +228,14 @@ def only_in(other: Criteria, items: Iterable[Candidate], criteria: Criteria) -> 
     return [item for item in items if reason(item, criteria) and not reason(item, other)]
 
 
-def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
-    """Candidates that share a content word with the question or are close in meaning, and are, without extra points,
-    not much worse than the best that is not an echo. Something always ranks first; that alone is no answer."""
-    results = [item for item in candidates if item.shares or _is_near(item)]
+def relevant(
+    candidates: Iterable[Candidate], question: str = "", now: float | None = None
+) -> list[Candidate]:
+    """Candidates that share a content word with the question, are close in meaning or of a past day that it names, and
+    are, without extra points, not much worse than the best that is not an echo. Something always ranks first; that
+    alone is no answer."""
+    is_of_day = _of_past_days(question, now) if now else _never
+    results = [item for item in candidates if item.shares or _is_near(item) or is_of_day(item)]
     results = [result for result in results if not result.lacks] or results
     judged = [result for result in results if "similarity" in result.parts]
     fits = {id(item): item.score - item.extra for item in judged}
@@ -241,6 +247,27 @@ def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candid
 
 def _is_near(item: Candidate) -> bool:
     return item.parts.get("similarity", -1.0) >= (NEAR_OF_PAGES if item.is_page else NEAR)
+
+
+def _never(_: Candidate) -> bool:
+    return False
+
+
+def _of_past_days(question: str, now: float) -> Callable[[Candidate], bool]:
+    """The test for memories and entries of past days that a question names."""
+    spans = language().days(question, now)
+    if not spans:
+        return _never
+
+    def number(moment: float) -> int:
+        return int(time.strftime("%Y%m%d", time.localtime(moment)))
+
+    def is_of_day(item: Candidate) -> bool:
+        is_dated = not item.is_page or item.memory_type == "episodic"
+        day = number(item.created)
+        return is_dated and day < number(now) and any(span.covers(day) for span in spans)
+
+    return is_of_day
 
 
 # Similarity: candidates that repeat an earlier one come later.

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
+from vaultmem import now as clock
 from vaultmem.index import ORD_BITS
 from vaultmem.index.keyword import folded, keyword_errors, normal, open_to_read, tokenize
 from vaultmem.plugins import language
@@ -209,15 +210,9 @@ class KeywordSearcher:
 
     def _day_clauses(self, text: str) -> list[tantivy.Query]:
         results = []
-        for span in language().days(text):
-            bounds, field = span.bounds(), "day"
-            if not bounds and span.month is not None:
-                first = span.month * 100
-                bounds, field = (first + (span.day or 1), first + (span.day or 31)), "monthday"
-            if not bounds:
-                continue
-            low, high = bounds
-            inside = _T.range_query(self._schema, field, tantivy.FieldType.Unsigned, low, high)
+        for span in language().days(text, clock.seconds()):
+            field, kind = "day" if span.has_year else "monthday", tantivy.FieldType.Unsigned
+            inside = _T.range_query(self._schema, field, kind, span.first, span.last)
             results.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
             results += self._naming(span)
         return results
@@ -225,11 +220,17 @@ class KeywordSearcher:
     def _naming(self, span: DaySpan) -> list[tantivy.Query]:
         """The query for text that names a day: 2026-12-04, 4 December, Dec 4th, 12月4日."""
         names = language().time_words().months
-        if not (span.month and span.day and names):
+        if span.first != span.last or not names:
             return []
-        year, month = str(span.year or "[12][0-9]{3}"), f"0?{span.month}"
-        name, day = "|".join(tokenize(names[span.month - 1])), f"0?{span.day}(st|nd|rd|th|t[0-9]+)?"
-        forms = [year, month, day], [day, name], [name, day], [month, "月", day]
+        year, number = divmod(span.first, 10_000)
+        name = "|".join(tokenize(names[number // 100 - 1]))
+        month, day = f"0?{number // 100}", f"0?{number % 100}(st|nd|rd|th|t[0-9]+)?"
+        forms = (
+            [str(year or "[12][0-9]{3}"), month, day],
+            [day, name],
+            [name, day],
+            [month, "月", day],
+        )
         either = self._any([_T.regex_phrase_query(self._schema, "body", [*f]) for f in forms])
         return [_T.const_score_query(either, rank.NAMED_WEIGHT)]
 
