@@ -252,6 +252,30 @@ def test_of_done_on_one_machine_and_snoozed_on_another_the_later_counts(
     assert (pair.desktop.vault / archived).exists()
 
 
+def test_what_is_done_stays_done_though_another_machine_edited_its_file_meanwhile(
+    pair: Pair, pass_time: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sync program brings the edited file back; a person who brings it back reopens it."""
+    item = reminded(pair)
+    memory = "water the plants"
+    with pair.laptop.opened() as vault:
+        vault.done(item)
+    with pair.desktop.opened() as vault:
+        pass_time()
+        vault.tag(memory, "garden")
+    monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + HOUR))
+    for _ in range(3):
+        pair.agree()
+        assert [carry_out(machine) for machine in pair.machines] == [[], []]
+    for machine in pair.machines:
+        assert not (machine.vault / "vaultmem/reminders/water the plants.md").exists()
+    with pair.desktop.opened() as vault:
+        vault.reopen(item)
+    for _ in range(2):
+        pair.agree()
+        assert [carry_out(machine) for machine in pair.machines] == [[item], [item]]
+
+
 # --- What sync programs do to a page
 
 

@@ -225,15 +225,23 @@ class _Work:
             self._do(due, answer, plan)
 
     def _do(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
-        if is_carried_out(answer, carried_out_id(due.id), self._answers):
-            if not self._came_back(carried_out_id(due.id), due.path):
-                return
+        mark = carried_out_id(due.id)
+        is_over = is_carried_out(answer, mark, self._answers)
+        if is_over and not self._came_back(mark, due.path):
+            return
+        if is_over and not self._is_archived(due):
             ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
             self._reopen(due.id, ids, one_line(words_of(due)), due.path)
         elif self._dry_run:
             self.settled.add_changes(due.id, report_planned(self._session, plan))
         else:
             self._carry_out(due, answer, plan, next_at)
+
+    def _is_archived(self, due: Due) -> bool:
+        """Whether its reminder is in the archive, too: a sync program, and no person, has brought back a file that
+        another machine edited before it knew."""
+        archived = self._session.store.collection.archived()
+        return any(memory.id == due.memory for memory in archived)
 
     def _memory_of(self, due: Due) -> Memory | None:
         live = self._session.store.collection.live()
