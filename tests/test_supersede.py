@@ -156,6 +156,17 @@ def test_writing_puts_the_newer_in_place_until_an_undo(vault: Path, opened: Vaul
     assert [memory["id"] for memory in opened.memories()] == [old["id"]]
 
 
+def test_whom_an_assistant_does_not_name_is_the_user(opened: Vault) -> None:
+    """The person means somebody else."""
+    hers = opened.write("She manages her references in Zotero.", by="claude")
+    opened.write("I've switched from Zotero to Citavi.")
+    theirs = opened.write("She keeps her recipes in Paprika.")
+    opened.write("I've switched from Paprika to Mela.")
+    living = {memory["id"] for memory in opened.memories()}
+    assert hers["id"] not in living
+    assert theirs["id"] in living
+
+
 def test_an_archived_memory_can_be_replaced_too(vault: Path, opened: Vault) -> None:
     old = opened.write("The boiler is a Vaillant", category="knowledge")
     opened.delete(old["id"])

@@ -13,7 +13,7 @@ from vaultmem_languages.slots import Fact, fixed_fact, without_recency
 from vaultmem_languages.when_words import han_number
 
 _LONGEST = 240  # characters of a clause; longer ones are skipped
-_SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
+_SENTENCE = pattern("texts", "sentence", 0)
 _CUT = lazy(
     r"[，,](?!\d)|\s(?=(?:but|because|while|although|though|whereas|since|so|please)\s)|\s[-–—]{1,3}\s|(?=但是|因为|所以|不过(?!敏)|而且)"
 )

@@ -21,12 +21,14 @@ from vaultmem_languages.slots import (
     slot,
     split_version,
 )
+from vaultmem_languages.when_words import MONTH_NAME
 
 _LONGEST = 80  # most characters of a value or a subject
 _BESIDE = 12  # characters around a statement that are not context: "Note: ", a bullet
 _MOST_PRINTED = 80  # characters of a statement in a reason
 _OF_PEOPLE = ("lives in", "works at", "married to", "born in")
 _RELATION = lazy(r"(?i:my|our) [a-z-]+ (?=[A-Z][\w-]+$)")  # My sister Anne is Anne
+_PLACE = lazy(rf"(?:in|at|on|near)\s(?!(?i:{MONTH_NAME}))[^\W\d_a-z]")
 _HAVE_OPPOSITES = ("prefers", "is", "uses", "wants")
 _SETTINGS = ("mode", "theme", "answers", "replies", "模式", "主题", "界面", "回答", "回复")
 _SINGLE_VERBS = (
@@ -53,6 +55,8 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     if kind == "is" and (named := slot(fact.subject)):  # its last noun is a slot
         subject, kind, single = named.owner.replace("'s", ""), named.name, not fact.plural
     single = single or fact.property in _SINGLE_VERBS
+    if kind == "lives in" and _PLACE.match(fact.where):  # in Hill Road 2 in Leeds
+        fact = fact._replace(value=f"{fact.value} {fact.where}", where="")
     value = fold(fact.value)
     single = single or (
         fact.property == "uses" and not fact.plural and split_version(value) is not None

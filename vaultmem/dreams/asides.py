@@ -3,10 +3,11 @@ things."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.endings import denies_else, ends_other
+from vaultmem.dreams.endings import denies_else, ends_other, is_another
 from vaultmem.dreams.short_texts import (
     CAP,
     CUES,
@@ -24,7 +25,8 @@ from vaultmem.dreams.short_texts import (
 )
 from vaultmem.text.values import lazy
 
-_WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
+_SIGN = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_WORD, _UNIT, _SIGNS = lazy(r"\w+"), lazy(rf"{_SIGN}|\w+"), lazy(_SIGN)
 _EXCHANGED, _BELONGS, _USED = form("exchanged"), form("belongs"), form("used")
 
 
@@ -45,13 +47,14 @@ def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
         _is_about_the_value, _states_something_else, _is_about_another, _is_narrower,
         _is_of_another_thing, _has_another_beginning,
     )  # fmt: skip
-    if ends_other(new, old) or denies_else(old, new) or any(test(old, new) for test in tests):
+    is_other = ends_other(new, old) or denies_else(old, new) or is_another(old, new)
+    if is_other or any(test(old, new) for test in tests):
         return True
     return _counts_another(old, new, looks) or _is_one_more(old, new, looks)
 
 
 def _is_about_the_value(old: str, new: str) -> bool:
-    """Whether one text begins with what the other ends with: "… is called Marta", "Marta moved …"."""
+    """Whether one text begins with what the other states: "… is called Marta", "Marta moved …"."""
     return _goes_on(old, new) or _goes_on(new, old)
 
 
@@ -70,7 +73,7 @@ def shares_only_its_subject(old: str, new: str) -> bool:
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     mine, theirs = ([token.stem for token in tokens] for tokens in (a, b))
     head = paraphrase.difference(mine, theirs).head
-    is_headed = 0 < head < len(mine) and set(mine) & set(theirs) == set(mine[:head])
+    is_headed = 0 < head < len(mine) and _in_common(mine, theirs) <= {*mine[:head]}
     if not is_headed or _EXCHANGED.search(new):
         return False
     unit = _WORD if (old + new).isascii() else _UNIT
@@ -82,6 +85,13 @@ def shares_only_its_subject(old: str, new: str) -> bool:
         return False  # the subject is followed by a verb or a preposition
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
     return set.isdisjoint(*values)
+
+
+def _in_common(mine: Sequence[str], theirs: Sequence[str]) -> set[str]:
+    """The stems of both texts; a Chinese character only beside the same one or at the end: 养狗, 养老院 share none."""
+    pairs = {*pairwise([*mine, ""])} & {*pairwise([*theirs, ""])}
+    paired = {stem for pair in pairs for stem in pair}
+    return {stem for stem in {*mine} & {*theirs} if stem in paired or not _SIGNS.fullmatch(stem)}
 
 
 def _is_about_another(old: str, new: str) -> bool:

@@ -26,9 +26,11 @@ from vaultmem.text.values import remembers_last
 
 SWITCHED = form("switched")
 _ENDED, _OVER, _LISTED, _AGAIN = map(form, ("ended", "over", "listed", "back"))
+_HANDED, _NOT_HELD, _AMOUNT = form("handed"), form("not_held"), form("amount")
+_LITTLE = 2  # words
 _TAKEN_BACK = form("taken_back", "clauses")
 _ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
-_NOT_RUNNING, _PLANNED = form("not_running"), form("planned")
+_NOT_RUNNING, _PLANNED, _ANOTHER = form("not_running"), form("planned"), form("another")
 
 
 @remembers_last
@@ -54,7 +56,7 @@ def is_over(old: str, new: str) -> bool:
     """Whether the newer text says that something is over, sold or cancelled, and the older one states it of the same
     subject: "We cancelled the trip to Rome" after "We plan a trip to Rome"."""
     about, stated = subject(old[:CAP]), stems(old)
-    if has_preference(old) and not has_preference(new):
+    if is_another(old, new) or (has_preference(old) and not has_preference(new)):
         return False  # who no longer goes there may still like it
     for match in _OVER.finditer(new[:CAP]):
         who = subject(new[:CAP]) if match["what"] and not match["own"] else frozenset()
@@ -64,7 +66,40 @@ def is_over(old: str, new: str) -> bool:
             is_past = is_event(old) or DENIAL.search(old) or _says_over(old, ended)
             is_device = _NOT_RUNNING.search(match[0]) and not _PLANNED.search(old)
             return not (goes_on or is_past or is_device)
-    return _denies_stating(new, old) or _is_reversed(old, new)
+    is_other = _is_handed_over(old, new) or _is_other_amount(old, new)
+    return is_other or _denies_stating(new, old) or _is_reversed(old, new)
+
+
+def is_another(old: str, new: str) -> bool:
+    """Whether the older text is about another of the things that the newer one names: "another band"."""
+    other = None if _ANOTHER.search(new[:CAP]) else _ANOTHER.search(old[:CAP])
+    return other is not None and not stems(new).isdisjoint(stems_of(other[other.lastgroup or 0]))
+
+
+def _is_handed_over(old: str, new: str) -> bool:
+    """Whether somebody else has what the older text says little more about than whose it is: "Ann leads the choir",
+    "Ben has taken over the choir from Ann"."""
+    about, stated = subject(old[:CAP]), stems(old)
+    for match in _HANDED.finditer(new[:CAP]):
+        thing, who = (stems_of(part) for part in match.groups() if part)
+        thing, who = (who, thing) if match["giver"] or match["vor"] else (thing, who)
+        shared = (thing & stated) - about
+        if about and about == who & stated and 2 * len(shared) > len(thing - about):
+            is_more = len(stated - about - shared) > _LITTLE
+            return not (is_more or _NOT_HELD.search(old) or is_event(old))
+    return False
+
+
+def _is_other_amount(old: str, new: str) -> bool:
+    """Whether somebody or something brings to another amount what the older text states of the same: "I take 75 mg of
+    Zoloft", "Dr. Kern has raised my Zoloft to 100 mg"."""
+    mine, theirs = ([*_AMOUNT.finditer(text[:CAP])] for text in (old, new))
+    named, about = subject(old[:CAP]), subject(new[:CAP])
+    is_same = bool(about) and about <= stems(old) and named <= stems(new)
+    if not (is_same and len(mine) == len(theirs) == 1 and theirs[0]["to"]):
+        return False
+    units = [stems_of(amount["unit"]) for amount in (mine[0], theirs[0])]
+    return any(units) and units[0] == units[1] and mine[0]["number"] != theirs[0]["number"]
 
 
 def _says_over(old: str, ended: frozenset[str]) -> bool:
@@ -78,9 +113,8 @@ def _is_reversed(old: str, new: str) -> bool:
     coming"; "no fish", "I eat fish again"."""
     if is_event(old) or _THIS_TIME.search(new[:CAP]):
         return False
-    return _denies(new, old) or (
-        _AGAIN.search(new[:CAP]) is not None and _denies(old, new, least=1)
-    )
+    is_change = _AGAIN.search(new[:CAP]) or CUES.search(new[:CAP])
+    return _denies(new, old) or (is_change is not None and _denies(old, new, least=1))
 
 
 def may_update(old: str, new: str, among: Sequence[str]) -> bool:

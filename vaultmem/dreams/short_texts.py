@@ -20,8 +20,14 @@ NAME, NUMBER, WORD = "name", "number", "word"
 
 
 def form(name: str, table: str = "texts") -> re.Pattern[str]:
-    """A pattern of the language, compiled on first use."""
-    return lazy(lambda: str(language().table(table)[name]).replace("\n", ""))
+    """A pattern of the language, compiled on first use; `<abbreviated>` in it is the pattern of that name."""
+
+    def text() -> str:
+        texts = language().table(table)
+        whole = str(texts[name]).replace("<abbreviated>", texts.get("abbreviated", ""))
+        return whole.replace("\n", "")
+
+    return lazy(text)
 
 
 @cache
@@ -44,12 +50,12 @@ _YEAR = lazy(r"(?:19|20)\d\d")  # of a date, which day and month tell apart
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
 _SEVERAL = form("several")  # properties that can have several values at once
 _BY_USER, IS, GOVERNED = map(form, ("by_user", "is", "governed"))
-CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
+CLAUSE, _CHANGED = form("clause"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
-_ARTICLE = form("article")
+_ARTICLE, _CHANGES = form("article"), form("changed")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
-_DAY_PART = form("day_part")
+_DAY_PART, _UNNAMED = form("day_part"), form("unnamed")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -103,8 +109,9 @@ def is_by_user(text: str) -> bool:
 def subject(text: str) -> frozenset[str]:
     """The words that say what a statement is about: "My new dentist is …", "The blog of Anne runs on …"; empty if
     that is the user, or unclear."""
-    if is_by_user(text):
-        return frozenset()
+    is_user, changed = is_by_user(text), _changed(text)
+    if is_user or changed:
+        return frozenset() if is_user else changed
     clause = CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
     start = clause.partition(_CHANGED)[0]
     if _CAPITAL_NOUNS.search(text) and (end := _verb_after_nouns(clause)):
@@ -121,6 +128,15 @@ def subject(text: str) -> frozenset[str]:
                 nouns = before.rpartition(" ")[0] if before.isascii() else before[:-1]  # no verb
                 return stems_of(before if is_state or before.endswith(_CHANGED) else nouns)
     return frozenset() if clause.isascii() else stems_of(start)
+
+
+def _changed(text: str) -> frozenset[str]:
+    """The words for what somebody changed, and for who did if it is theirs: "Ann moved her blog to Fly"."""
+    for match in _CHANGES.finditer(text):
+        named, owner = match["what"] or match["was"], text[: match.start()]
+        if CUES.fullmatch(match["cue"] or match["partizip"]) and not IS.search(named):
+            return stems_of(f"{owner} {named}" if match["their"] or match["sein"] else named)
+    return frozenset()
 
 
 def stems_of(text: str) -> frozenset[str]:
@@ -161,6 +177,11 @@ def plain(text: str) -> str:
     """A text without outline markers, and without words that only introduce a correction: "Sorry, …"."""
     text = without_editor_lines(text)
     return _CORRECTS.sub("", text, count=1) or text
+
+
+def of_user(text: str) -> str:
+    """What an assistant has written, with the user for a person whom it does not name: "She prefers tea"."""
+    return _UNNAMED.sub(lambda match: "User" if match["who"] else "User's", text, count=1)
 
 
 def clauses(text: str) -> list[str]:

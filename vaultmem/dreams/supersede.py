@@ -88,17 +88,20 @@ def relations(
         parts = _relations(part, olds, [None] * len(olds))
         whole = [
             clauses
-            if clauses.is_replacement and (clauses.contradicts or _names(part, old))
+            if clauses.is_replacement and (clauses.contradicts or _names(part, old, new))
             else before
             for old, before, clauses in zip(olds, whole, parts, strict=True)
         ]
     return whole
 
 
-def _names(part: str, old: str) -> bool:
-    """Whether a part of a text names the subject of an older text."""
-    about = short_texts.subject(old[:CAP])
-    return bool(about) and about <= stems(part)
+def _names(part: str, old: str, new: str) -> bool:
+    """Whether a part of a new text names the subject of an older text; or the main word of it, and the rest of the new
+    text everything that it states: "Mona left; our new vet is Tom" after "Our cat's vet is Mona"."""
+    about, named = short_texts.subject(old[:CAP]), stems(part)
+    stated = stems(old) - about
+    is_main = bool(stated) and stated <= stems(new) and not about.isdisjoint(named)
+    return bool(about) and (about <= named or is_main)
 
 
 def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -> list[Relation]:
@@ -149,6 +152,11 @@ def _is_taken_back(old: str, new: str, rest: str) -> bool:
     is_switch = short_texts.is_by_user(new) and endings.SWITCHED.search(new)
     if not (ended and is_own and is_switch) or endings.is_part(ended, old):
         return False
+    is_plain = short_texts.is_by_user(old) and not (
+        is_event(old) or short_texts.has_preference(old)
+    )
+    if is_plain and ended == {token.stem for token in last}:
+        return True
     stated = [fact for fact in stated if len(stems(fact.subject)) == (fact.property == "is")]
     return ended in [stems(fact.value) for fact in stated]
 
@@ -322,17 +330,19 @@ def _compared(draft: Draft, before: float) -> Iterator[tuple[Memory, Memory, Rel
     """Each recent memory with older ones that may speak of the same."""
     done = {memory.text("replaced_by") for memory in draft.view.archived()}
     since = draft.view.now.timestamp() - RECENT
-    stated = [
+    memories = [
         memory for memory in draft.memories() if memory.category != REMINDERS and not is_own(memory)
     ]
-    texts = {memory.path: draft.content(memory)[:CAP] for memory in stated}
+    texts = {memory.path: stated(memory, draft.content(memory))[:CAP] for memory in memories}
     having: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in stated:
+    for memory in memories:
         text = texts[memory.path]
         # In another script, only the property may be common: "lives in" for 住在.
         for stem in stems(text) if text.isascii() else topics(text):
             having[stem].append(memory)
-    for new in track("comparing", sorted(stated, key=lambda memory: (memory.created, memory.path))):
+    for new in track(
+        "comparing", sorted(memories, key=lambda memory: (memory.created, memory.path))
+    ):
         # By the time of its file, too: what is imported may be old. After a restore, all files are new.
         is_recent = max(new.created, new.updated) >= since or new.mtime >= max(since, before)
         if new.id in done or not is_recent:
@@ -340,6 +350,11 @@ def _compared(draft: Draft, before: float) -> Iterator[tuple[Memory, Memory, Rel
         olds = _older(draft, new, [having[stem] for stem in topics(texts[new.path])])
         compared = _relate(draft, new, texts[new.path], [texts[old.path] for old in olds], olds)
         yield from ((old, new, relation) for old, relation in zip(olds, compared, strict=True))
+
+
+def stated(memory: Memory, text: str) -> str:
+    """The text of a memory, with the user named where an assistant means the user."""
+    return short_texts.of_user(text) if access.origin(memory.properties).writer else text
 
 
 def _relate(

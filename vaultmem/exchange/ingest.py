@@ -146,7 +146,7 @@ def judge(
 
 def whole_text(session: Session, params: Arguments, text: str) -> Part:
     """The result for a text short enough for one memory, whatever its importance: someone wrote it down."""
-    matches = look(session, text, params.scope() or DEFAULT_SCOPE, contradictions=False)
+    matches = look(session, text, params.scope() or DEFAULT_SCOPE)
     if same := _same(session, text, matches):
         return Part(text, known=same.id)
     return Part(text, new_memory(session, params, text, matches))

@@ -72,7 +72,7 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
     kinds = secrets.redact(content).kinds
     secret_kinds = {"redacted": [*params.redacted], "secrets": [*kinds]}
     scope = params.scope() or DEFAULT_SCOPE
-    existing = look(session, content, scope, times=times)
+    existing = look(session, content, scope, times=times, by=params.text("by"))
     if existing.same is not None:
         return {
             **_report(session, existing.same, existing), **secret_kinds,
@@ -228,9 +228,10 @@ def _leads(repeat: str, earlier: str, later: str) -> bool:
 
 
 def look(
-    session: Session, content: str, scope: str, *, contradictions: bool = True, times: Properties | None = None
+    session: Session, content: str, scope: str, *, times: Properties | None = None, by: str | None = None
 ) -> Existing:  # fmt: skip
-    """Related memories visible to the writer and its scope; for a reminder, those of the same `times`."""
+    """Related memories visible to the writer and its scope; for a reminder, those of the same `times`. Contradictions
+    are only looked for in what somebody writes: an assistant is `by`, the person ""."""
     same = find_same(session, content, scope)
     if times is not None:
         same = [memory for memory in same if _reminds_alike(memory, times)]
@@ -238,9 +239,13 @@ def look(
         return Existing(same[0], [], [])
     like = session.store.collection.like(similarity.sketch(content), ALIKE)
     near = [pair for pair in like if _is_seen(session, pair[0], scope)]
-    if not contradictions or len(content) > CAP:
+    if by is None or len(content) > CAP:
         return Existing(None, near[:MOST_SIMILAR], [])
-    against, alike = _against(session, content, [memory.path for memory, _ in near])
+    against, alike = _against(
+        session,
+        short_texts.of_user(content) if by else content,
+        [memory.path for memory, _ in near],
+    )
     against = [match for match in against if _is_seen(session, match.memory, scope)]
     alike = [] if times else [memory for memory in alike if _is_seen(session, memory, scope)]
     return Existing(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR], alike[:MOST_SIMILAR])
@@ -273,7 +278,7 @@ def _against(
         if memory is None or not _states_one_thing(memory):
             continue
         with contextlib.suppress(NoteNotFoundError):  # it is being moved or removed
-            text = collection.text(memory)
+            text = supersede.stated(memory, collection.text(memory))
             # Recent writes may not be indexed yet: add those that share a word.
             if path in indexed or not words.isdisjoint(supersede.topics(text)):
                 olds.append((memory, text))
