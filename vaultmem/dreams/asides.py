@@ -73,7 +73,7 @@ def shares_only_its_subject(old: str, new: str) -> bool:
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     mine, theirs = ([token.stem for token in tokens] for tokens in (a, b))
     head = paraphrase.difference(mine, theirs).head
-    is_headed = 0 < head < len(mine) and _in_common(mine, theirs) <= {*mine[:head]}
+    is_headed = 0 < head < len(mine) and _shared_stems(mine, theirs) <= {*mine[:head]}
     if not is_headed or _EXCHANGED.search(new):
         return False
     unit = _WORD if (old + new).isascii() else _UNIT
@@ -87,7 +87,7 @@ def shares_only_its_subject(old: str, new: str) -> bool:
     return set.isdisjoint(*values)
 
 
-def _in_common(mine: Sequence[str], theirs: Sequence[str]) -> set[str]:
+def _shared_stems(mine: Sequence[str], theirs: Sequence[str]) -> set[str]:
     """The stems of both texts; a Chinese character only beside the same one or at the end: 养狗, 养老院 share none."""
     pairs = {*pairwise([*mine, ""])} & {*pairwise([*theirs, ""])}
     paired = {stem for pair in pairs for stem in pair}

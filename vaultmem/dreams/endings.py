@@ -10,21 +10,24 @@ from vaultmem.dreams.short_texts import (
     CLAUSE,
     CUES,
     DENIAL,
+    facts,
     form,
     has_preference,
+    is_about_person,
     is_by_user,
     is_event,
     read,
     stems,
     stems_of,
     subject,
+    tokens_of,
     widespread,
     words_of,
 )
 from vaultmem.plugins import language
 from vaultmem.text.values import remembers_last
 
-SWITCHED = form("switched")
+_SWITCHED = form("switched")
 _ENDED, _OVER, _LISTED, _AGAIN = map(form, ("ended", "over", "listed", "back"))
 _HANDED, _NOT_HELD, _AMOUNT = form("handed"), form("not_held"), form("amount")
 _LITTLE = 2  # words
@@ -168,6 +171,27 @@ def _denies_stating(new: str, old: str) -> bool:
         return False
     denied, first = stems_of(new[lead.end() : CAP]), {word.stem for word in words_of(old)[:1]}
     return bool(denied) and denied <= stems(old) and (is_by_user(old) or first <= denied)
+
+
+def is_taken_back(old: str, new: str, rest: str) -> bool:
+    """Whether the older text is about what the rest of the newer one names, and ends with what that one ends; or that
+    is its value, or of something of the user, who switched: "My bank is KBC", "I switched from KBC to Argenta"."""
+    about, last = subject(old[:CAP]), read(old[:CAP]).tokens[-1:]
+    before, after = ({each.stem for each in tokens_of(text)} for text in (new, rest))
+    ended = frozenset(before - after)
+    stated = [fact for fact in facts(old[:CAP]) if fact.property in {"is", "uses"}]
+    if about and about <= stems(rest):
+        values = [stems(fact.value) for fact in stated if ended]
+        return ended in values or all(token.stem in ended for token in last)
+    is_own = is_by_user(old) or is_about_person(old)
+    is_switch = is_by_user(new) and _SWITCHED.search(new)
+    if not (ended and is_own and is_switch) or is_part(ended, old):
+        return False
+    is_plain = is_by_user(old) and not (is_event(old) or has_preference(old))
+    if is_plain and ended == {token.stem for token in last}:
+        return True
+    stated = [fact for fact in stated if len(stems(fact.subject)) == (fact.property == "is")]
+    return ended in [stems(fact.value) for fact in stated]
 
 
 def _is_one_of_many(old: str, new: str) -> bool:

@@ -118,7 +118,7 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
         looks["contradicts"] = looks["contradicts"] or endings.is_over(old, new)
         if (rest := endings.without_ended(new, old)) != new:
             other = features(old, rest, similarity, shared, is_nearest=is_nearest)
-            other["contradicts"] = other["contradicts"] or _is_taken_back(old, new, rest)
+            other["contradicts"] = other["contradicts"] or endings.is_taken_back(old, new, rest)
             looks = max(looks, other, key=lambda one: replacing(one, _REPLACES))
         pairs.append(Relation(old, new, similarity, looks))
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
@@ -136,29 +136,6 @@ def _relations(new: str, olds: Sequence[str], cosines: Sequence[float | None]) -
             or (pair.is_likelier and (pair.contradicts or paraphrase.is_same(old, replaced)))
         )
     return pairs
-
-
-def _is_taken_back(old: str, new: str, rest: str) -> bool:
-    """Whether the older text is about what the rest of the newer one names, and ends with what that one ends; or that
-    is its value, or of something of the user, who switched: "My bank is KBC", "I switched from KBC to Argenta"."""
-    about, last = short_texts.subject(old[:CAP]), read(old[:CAP]).tokens[-1:]
-    before, after = ({each.stem for each in short_texts.tokens_of(text)} for text in (new, rest))
-    ended = frozenset(before - after)
-    stated = [fact for fact in facts(old[:CAP]) if fact.property in {"is", "uses"}]
-    if about and about <= stems(rest):
-        values = [stems(fact.value) for fact in stated if ended]
-        return ended in values or all(token.stem in ended for token in last)
-    is_own = short_texts.is_by_user(old) or short_texts.is_about_person(old)
-    is_switch = short_texts.is_by_user(new) and endings.SWITCHED.search(new)
-    if not (ended and is_own and is_switch) or endings.is_part(ended, old):
-        return False
-    is_plain = short_texts.is_by_user(old) and not (
-        is_event(old) or short_texts.has_preference(old)
-    )
-    if is_plain and ended == {token.stem for token in last}:
-        return True
-    stated = [fact for fact in stated if len(stems(fact.subject)) == (fact.property == "is")]
-    return ended in [stems(fact.value) for fact in stated]
 
 
 def states_more(old: str, new: str) -> bool:
