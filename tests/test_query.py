@@ -26,7 +26,7 @@ from vaultmem.search.query import (
 from vaultmem.text.times import day_number, day_range
 from vaultmem.text.values import normalize_text
 from vaultmem_languages import METHODS, language
-from vaultmem_languages.when_words import MONTHS, asks_when
+from vaultmem_languages.when_words import MONTHS, asks_latest, asks_when
 from vaultmem_languages.when_words import days as days_in
 
 PARTS = st.sampled_from(
@@ -264,6 +264,9 @@ RELATIVE = {
     "昨天我做了什么": [(20261127, 20261127)], "上周五的会议": [(20261120, 20261120)],
     "was war gestern": [(20261127, 20261127)], "昨日の会議": [(20261127, 20261127)],
     "yesterday, on 12 March 2025": [(20250312, 20250312)],
+    "what have I done recently?": [(20261114, 20261128)], "what's new": [(20261114, 20261128)],
+    "我最近读了什么": [(20261114, 20261128)], "what changed since Monday": [(20261123, 20261128)],
+    "seit gestern": [(20261127, 20261128)], "since last month": [(20261001, 20261128)],
     "the train at 8": [], "how to feed the cat": [], "on Sundays": [], "next steps": [],
 }  # fmt: skip
 
@@ -282,6 +285,18 @@ def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
         assert DaySpan(*2 * [day_number(day.isoformat())]) in days_in(text)
     for text in (f"{day.day} {name} {day.year}", f"{name.title()} {day.day}, {day.year}"):
         assert days_in(text)[0] == DaySpan(*2 * [10_000 * day.year + 100 * month + day.day])
+
+
+def test_what_asks_for_the_latest_of_several() -> None:
+    for text in (
+        "when did I last see Ruth",
+        "the last time we met",
+        "wann war ich zuletzt dort",
+        "上次去北京",
+    ):
+        assert asks_latest(text), text
+    for text in ("her last name", "what lasts", "when does it start", "last week"):
+        assert not asks_latest(text), text
 
 
 def test_each_method_of_the_contract_has_its_function() -> None:

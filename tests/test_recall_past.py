@@ -101,7 +101,8 @@ DAYS = {
     "what did we decide yesterday?": FRIDAY, "what did I do yesterday": FRIDAY, "昨天我做了什么": FRIDAY,
     "was haben wir gestern gemacht": FRIDAY, "what did I do on Thursday": THURSDAY,
     "what happened last Thursday": THURSDAY, "what happened on 26 November": THURSDAY,
-    "what happened last week": {"Earlier"}, "what happens tomorrow": set(), "can you help me today?": set(),
+    "what happened last week": {"Earlier"}, "what did I do recently": FRIDAY | THURSDAY | {"Earlier", "Printer"},
+    "what happened since Friday": FRIDAY | {"Printer"}, "what happened this year": set(), "what happens tomorrow": set(), "can you help me today?": set(),
 }  # fmt: skip
 
 
@@ -124,6 +125,18 @@ def test_what_is_of_a_past_day_that_is_named_is_an_answer(
             assert {one["title"] for one in answer["memories"]} == wanted, query
             found = [hit.title for hit in opened.search(query, semantic=False)]
             assert {*found[: len(wanted)]} == wanted, query
+
+
+def test_the_last_time_is_the_latest_of_those_that_fit(vault: Path, write: Write) -> None:
+    write("Daily/2026-03-02.md", "At the dentist, nothing to do\n")
+    write("Daily/2026-09-12.md", "A crown at the dentist\n")
+    remembered(vault, write, [
+        ("inbox/Filling.md", "created_at: 2026-05-05T12:00Z", "The dentist made a filling; the dentist was late"),
+        ("inbox/Optician.md", "created_at: 2026-10-10T12:00Z", "Saw the optician"),
+    ])  # fmt: skip
+    asked = "when did I last see the dentist?"
+    assert titles(vault, asked)[:3] == ["2026-09-12", "Filling", "2026-03-02"]
+    assert titles(vault, "the dentist")[0] == "Filling"
 
 
 def test_a_replaced_memory_that_is_restored_holds_again(vault: Path) -> None:

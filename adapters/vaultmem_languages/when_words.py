@@ -67,6 +67,16 @@ _RELATIVE = (
     r"|(?:über)?morgen|(?:letzt|nächst|dies|vorig)e|vor [a-zäöü0-9]+ (?:tag|woche|monat|jahr)|[a-z]+tag)"
     r"|[昨今明前后後先来][天日年周週月]|[上下本这這]个?[周週月星礼]|[周週星礼][一二三四五六日天期拜]|曜日?|[天周週月年]前"
 )
+RECENT = timedelta(days=14)
+_RECENT = (
+    r"\b(?:recently|lately|of late|these days|what(?:['’]?s| is) new|neulich|kürzlich|in letzter zeit|gibt es neues)\b"
+    r"|最近(?!一次)|近来|近日|这几天"
+)
+_SINCE, _SINCE_THEN = r"\b(?:since|seit|ab)\s*$|自从?$", r"以[来後]|から"
+_LATEST = (
+    r"\b(?:when|where) did \w+ (?:\w+ )?last\b|\blast time\b|\bmost recent|\bthe latest\b|\bwann\b.*\bzuletzt\b"
+    r"|\bletzte[sn]? mal\b|上次|上一次|最近一次|最后一次"
+)
 _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 
 
@@ -74,7 +84,10 @@ def days(question: str, now: float | None = None) -> list[DaySpan]:
     """See vaultmem.adapter.Language; at most eight."""
     low = question.lower()
     result = [_span(*parts) for parts in _named(low)]
-    if now is not None and re.search(_RELATIVE, low):
+    if now is not None and re.search(_RECENT, low):
+        today = datetime.fromtimestamp(now).astimezone().date()
+        result.append(_from_to(today - RECENT, today))
+    elif now is not None and re.search(_RELATIVE, low):
         result += _relative_days(question, datetime.fromtimestamp(now).astimezone())
     return [span for span in result if span is not None][:8]
 
@@ -110,25 +123,30 @@ def _relative_days(question: str, now: datetime) -> Iterator[DaySpan]:
         sense, moment = reading.sense, when.moment_of(reading, now)
         if moment is None or sense.weak or not moment.relative:
             continue
-        day = moment.when.date()
-        if sense.day:
-            yield _of_grain(day, moment.grain)
+        day, is_since = moment.when.date(), re.search(_SINCE, question[: reading.start].lower())
+        if is_since or re.match(_SINCE_THEN, question[reading.end :]):
+            back = 7 if day > now.date() and sense.weekday is not None else 0
+            yield _from_to(day - timedelta(days=back), now.date())
+        elif sense.day and moment.grain in ("month", "year"):
+            yield _span(day.year, day.month if moment.grain == "month" else 0, 0) or DaySpan(0, 0)
+        elif sense.day:
+            yield _from_to(day, day + timedelta(days=6 if moment.grain == "week" else 0))
         elif sense.weekday is not None:
-            yield from (_of_grain(day - timedelta(days=back), "day") for back in (7, 0))
+            yield from (_from_to(one, one) for one in (day - timedelta(days=7), day))
 
 
-def _of_grain(day: date, grain: str) -> DaySpan:
-    """The days of a week, month or year that begins on a day; or that day."""
-    if grain in ("month", "year"):
-        span = _span(day.year, day.month if grain == "month" else 0, 0)
-        return span or DaySpan(0, 0)
-    end = day + timedelta(days=6 if grain == "week" else 0)
-    return DaySpan(*(int(f"{one:%Y%m%d}") for one in (day, end)))
+def _from_to(first: date, last: date) -> DaySpan:
+    return DaySpan(*(int(f"{day:%Y%m%d}") for day in (first, last)))
 
 
 def asks_when(question: str) -> bool:
     """Whether the answer to a question is probably a date."""
     return bool(re.search(_WHEN, question.lower()))
+
+
+def asks_latest(question: str) -> bool:
+    """Whether the answer to a question is the latest of several."""
+    return bool(re.search(_LATEST, question.lower()))
 
 
 # Words about days or dates, and patterns of adjacent words. A question about a time searches for them, so that blocks

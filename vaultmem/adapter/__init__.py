@@ -243,6 +243,12 @@ class DaySpan(NamedTuple):
         """Whether a year is named, or follows from today."""
         return self.last > YEARLESS
 
+    @property
+    def is_short(self) -> bool:
+        """Whether they are a month at most."""
+        first, last = (n // 10_000 * 372 + n // 100 % 100 * 31 + n % 100 for n in self)
+        return last - first <= 31
+
     def covers(self, day: int) -> bool:
         """Whether a day, as a number YYYYMMDD, is one of them."""
         return self.first <= (day if self.has_year else day % (YEARLESS + 1)) <= self.last
@@ -303,6 +309,9 @@ class Language(Protocol):
 
     def asks_when(self, question: str) -> bool:
         """Whether the answer to a question is probably a date."""
+
+    def asks_latest(self, question: str) -> bool:
+        """Whether the answer to a question is the latest of several: when somebody last did something."""
 
     def days(self, question: str, now: float | None = None) -> list[DaySpan]:
         """The days, weeks, months and years that a question names; those relative to today only if `now` (seconds

@@ -85,6 +85,8 @@ def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
         hit = _hit(searcher, ask, path, text, question.words)
         if hit is None or access.hidden(hit.properties, ask.viewer, memory=True):
             continue
+        if question.share(f"{hit.title}\n{hit.content}") < LEAST_SHARED:
+            continue  # only its properties have the words
         results.append((-share, path, hit))
     hits = [hit for _, _, hit in sorted(results, key=lambda result: result[:2])]
     fits = filter_notes(searcher.catalog, filters, hits) if filters else range(len(hits))

@@ -17,6 +17,7 @@ from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.store import MemoryStore
+from vaultmem.plugins import language
 from vaultmem.recall import hop, recall_candidate, recall_text
 from vaultmem.recall.recall_candidate import (
     NEAR,
@@ -72,13 +73,9 @@ def criteria_of(request: Arguments, config: Config, now: float) -> Criteria:
     """The parsed request. Raises UsageError."""
     threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
     return Criteria(
-        request.long_text("query")[:LONGEST], request.whole("budget"),
-        request.whole("top_k"),
-        request.tags("types"),
-        request.scopes(), request.flag("notes"), request.number("min_confidence"),
-        request.flag("include_compressed"), request.flag("untrusted"),
-        None if threshold < 0 else threshold,
-        frozenset(request.tags("without")),
+        request.long_text("query")[:LONGEST], request.whole("budget"), request.whole("top_k"), request.tags("types"),
+        request.scopes(), request.flag("notes"), request.number("min_confidence"), request.flag("include_compressed"),
+        request.flag("untrusted"), None if threshold < 0 else threshold, frozenset(request.tags("without")),
         request.text("by"), _as_of(request, now),
         request.number("recency_weight", config.share("recall.recency_weight")),
         request.number("mmr_lambda", config.share("recall.mmr_lambda")),
@@ -175,6 +172,9 @@ class Run:
         candidates = self._step("recency", self._recency, candidates)
         candidates = best_first(self._step("confidence", self._confidence, candidates))
         candidates = self._step("mmr", self._diversity, candidates)
+        if language().asks_latest(self.criteria.query):
+            candidates = recall_candidate.latest_first(candidates)
+            self._say("latest", "of what fits, the latest first", candidates)
         self._budget(self._with_archive(candidates))
 
     def _step(
@@ -291,8 +291,10 @@ class Run:
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         if left := len(candidates) - len(fit):
             self.left_out["of little relevance"] = left
-        did = f"left out: {left} without a content word of the question or its day, and a cosine below {bar}"
-        return fit, did
+        return (
+            fit,
+            f"left out: {left} without a content word of the question or its day, and a cosine below {bar}",
+        )
 
     def _score(self, candidates: list[Candidate]) -> list[Candidate]:
         logits = self._logits(candidates)
@@ -331,8 +333,8 @@ class Run:
         return recall_candidate.with_recency(candidates, self.look.now, weight), did
 
     def _confidence(self, candidates: list[Candidate]) -> Result:
-        did = f"score - {recall_candidate.CONFIDENCE_WEIGHT:g} (1 - confidence)"
-        return recall_candidate.with_confidence(candidates), did
+        share = recall_candidate.CONFIDENCE_WEIGHT
+        return recall_candidate.with_confidence(candidates), f"score - {share:g} (1 - confidence)"
 
     def _diversity(self, candidates: list[Candidate]) -> Result:
         similar, how = self._similarities(candidates)
@@ -379,10 +381,9 @@ class Run:
         return [short or best, *others]
 
     def _wants(self, step: str) -> bool:
-        if not self.criteria.has(step):
+        if not (is_wanted := self.criteria.has(step)):
             self.steps.append({"step": step, "did": "switched off"})
-            return False
-        return True
+        return is_wanted
 
     def _say(self, step: str, did: str, left: Sequence[Candidate]) -> None:
         self.steps.append({"step": step, "did": did, "left": len(left)})

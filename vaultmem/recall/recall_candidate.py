@@ -6,6 +6,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
@@ -73,6 +74,11 @@ class Candidate(NamedTuple):
         """Whether it is a block of a note and not a turn of a conversation."""
         return self.note and not self.turn
 
+    @property
+    def is_dated(self) -> bool:
+        """Whether it has a time of its own: a block of a page has none unless the page has a day."""
+        return not self.is_page or self.memory_type == "episodic"
+
     def echoes(self, words: frozenset[str]) -> bool:
         """Whether it resembles a question in these words but answers nothing: a question, a model's words, its own."""
         asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
@@ -90,6 +96,9 @@ class Candidate(NamedTuple):
 
 LAMBDA = 0.7
 RECENCY_WEIGHT = 0.2
+LATEST = (
+    0.5  # share of the best score that makes an item one of those of which the latest is wanted
+)
 CONFIDENCE_WEIGHT = 0.1  # with all of it, faded memories never came first
 
 
@@ -254,20 +263,21 @@ def _never(_: Candidate) -> bool:
 
 
 def _of_past_days(question: str, now: float) -> Callable[[Candidate], bool]:
-    """The test for memories and entries of past days that a question names."""
-    spans = language().days(question, now)
-    if not spans:
-        return _never
+    """The test for memories and entries of the past days that a question names, a month at most."""
 
     def number(moment: float) -> int:
         return int(time.strftime("%Y%m%d", time.localtime(moment)))
 
-    def is_of_day(item: Candidate) -> bool:
-        is_dated = not item.is_page or item.memory_type == "episodic"
-        day = number(item.created)
-        return is_dated and day < number(now) and any(span.covers(day) for span in spans)
+    today = number(now)
+    spans = [
+        span for span in language().days(question, now) if span.is_short and span.first < today
+    ]
 
-    return is_of_day
+    def is_of_day(item: Candidate) -> bool:
+        day = number(item.created)
+        return item.is_dated and day <= today and any(span.covers(day) for span in spans)
+
+    return is_of_day if spans else _never
 
 
 # Similarity: candidates that repeat an earlier one come later.
@@ -296,6 +306,15 @@ def diverse(
                 nearest[other] = likeness
                 marginal[other] = weight * candidates[other].score - (1 - weight) * likeness
     return results
+
+
+def latest_first(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """What fits at least half as well as the best by its time, in the places that these have."""
+    fits = [item.parts.get("search", 0.0) - item.extra for item in candidates]
+    least = LATEST * max(fits, default=0.0)
+    is_one = [one.is_dated and fit >= least for one, fit in zip(candidates, fits, strict=True)]
+    newest = iter(sorted(compress(candidates, is_one), key=lambda item: -item.created))
+    return [next(newest) if one else item for item, one in zip(candidates, is_one, strict=True)]
 
 
 def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similarities:
