@@ -121,11 +121,22 @@ NOT_NAMING = {
     10: "12月14日",
     11: "2026-04-12",
 }
-DAYS = ("due on 4 December 2026?", "4 december", "2026-12-04", "Dec 4", "12月4日")
+DAYS = (
+    "due on 4 December 2026?",
+    "4 december",
+    "2026-12-04",
+    "Dec 4",
+    "12月4日",
+    "due next week?",
+    "what's on Friday",
+)
 
 
 @pytest.mark.parametrize("text", DAYS)
-def test_a_named_day_is_searched_in_every_spelling(tmp_path: Path, text: str) -> None:
+def test_a_named_day_is_searched_in_every_spelling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-29T12:00")
     write(tmp_path, {**NAMING, **NOT_NAMING})
     searcher = KeywordSearcher(str(tmp_path))
     question = Question(text, parse(text), None)

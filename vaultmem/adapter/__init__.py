@@ -249,6 +249,18 @@ class DaySpan(NamedTuple):
         first, last = (n // 10_000 * 372 + n // 100 % 100 * 31 + n % 100 for n in self)
         return last - first <= 31
 
+    def each(self) -> list[int]:
+        """Each of the days of a week or less; empty for more."""
+        if self.first == self.last:
+            return [self.first]
+        if not (self.has_year and self.is_short):
+            return []
+        from datetime import date, timedelta  # only for days that were read with it
+
+        day = date(self.first // 10_000, self.first // 100 % 100, self.first % 100)
+        week = [int(f"{day + timedelta(days=step):%Y%m%d}") for step in range(8)]
+        return [one for one in week if one <= self.last] if week[-1] > self.last else []
+
     def covers(self, day: int) -> bool:
         """Whether a day, as a number YYYYMMDD, is one of them."""
         return self.first <= (day if self.has_year else day % (YEARLESS + 1)) <= self.last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
@@ -218,21 +219,22 @@ class KeywordSearcher:
         return results
 
     def _naming(self, span: DaySpan) -> list[tantivy.Query]:
-        """The query for text that names a day: 2026-12-04, 4 December, Dec 4th, 12月4日."""
-        names = language().time_words().months
-        if span.first != span.last or not names:
-            return []
-        year, number = divmod(span.first, 10_000)
-        name = "|".join(tokenize(names[number // 100 - 1]))
-        month, day = f"0?{number // 100}", f"0?{number % 100}(st|nd|rd|th|t[0-9]+)?"
-        forms = (
-            [str(year or "[12][0-9]{3}"), month, day],
-            [day, name],
-            [name, day],
-            [month, "月", day],
-        )
-        either = self._any([_T.regex_phrase_query(self._schema, "body", [*f]) for f in forms])
-        return [_T.const_score_query(either, rank.NAMED_WEIGHT)]
+        """The query for text that names one of a few days: 2026-12-04, 4 December, Dec 4th, 12月4日."""
+        names, months = language().time_words().months, defaultdict[int, list[str]](list)
+        for number in span.each() if names else ():
+            months[number // 100].append(f"{number % 100}")
+        forms = []
+        for number, days in months.items():
+            year, month, name = number // 100, f"0?{number % 100}", names[number % 100 - 1]
+            day, name = f"0?({'|'.join(days)})(st|nd|rd|th|t[0-9]+)?", "|".join(tokenize(name))
+            forms += [
+                [str(year or "[12][0-9]{3}"), month, day],
+                [day, name],
+                [name, day],
+                [month, "月", day],
+            ]
+        phrases = [_T.regex_phrase_query(self._schema, "body", [*form]) for form in forms]
+        return [_T.const_score_query(self._any(phrases), rank.NAMED_WEIGHT)] if phrases else []
 
     def _when_clause(self, text: str) -> list[tantivy.Query]:
         if not language().asks_when(text):
