@@ -2,6 +2,7 @@
 their path says, and a person's notes stay unchanged."""
 
 import os
+import shutil
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -18,6 +19,7 @@ from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.draft import Finding
 from vaultmem.memories.item_answers import finding_id
 from vaultmem.progress import report_to
+from vaultmem.service import doctor
 
 PLAIN = "We decided to use Postgres for billing instead of MySQL"
 
@@ -301,6 +303,24 @@ def test_merging_keeps_every_word_and_every_link(vault: Path, opened: Vault) -> 
     assert a["id"] in alive[c["id"]]["links"] or a["title"] in alive[c["id"]]["content"]
     assert {word for word in words if word.isalpha()} <= set(texts(vault).split())
     assert not opened.dream(2)["changes"]
+
+
+def test_a_memory_folder_that_was_deleted_by_mistake_comes_back(opened: Vault, vault: Path) -> None:
+    paths = [opened.write(words)["path"] for words in ("Anne prefers trains", "Bob plays go")]
+    before = {path: (vault / path).read_bytes() for path in paths}
+    opened.sync()
+    shutil.rmtree(vault / "vaultmem")
+    (gone,) = (each for each in doctor.examine(opened) if "with the memories is gone" in each.what)
+    assert "vaultmem undo" in gone.advice
+    with pytest.raises(VaultmemError, match="brings it back"):
+        opened.read("Anne prefers trains")
+    with pytest.raises(VaultmemError, match="nothing has the id, title or path"):
+        opened.edit("Anne prefers trains", "Anne prefers planes")
+    assert {each["path"] for each in opened.memories(deleted=True)} == {*paths}
+    removal = opened.history()[0]
+    assert removal["why"] == "removed outside vaultmem"
+    opened.undo(removal["commit"])
+    assert {path: (vault / path).read_bytes() for path in paths} == before
 
 
 def test_a_contradiction_waits_until_it_is_answered_or_edited(

@@ -118,11 +118,17 @@ def test_user_notes_are_in_it_only_as_far_as_they_were_changed(kept: Kept) -> No
     ]  # fmt: skip
 
 
-def test_a_folder_that_is_suddenly_empty_is_not_believed(kept: Kept) -> None:
-    kept.make("memories/a.md", b"a")
+def test_a_folder_that_a_person_removed_comes_back_with_one_undo(kept: Kept) -> None:
+    first = kept.make("memories/a.md", b"a")
     shutil.rmtree(kept.vault / "memories")
-    assert kept.take_in() == 0
-    assert "memories/a.md" in tree(kept)
+    assert kept.take_in() == 1
+    removal = kept.history.log()[0]
+    assert (removal.why, kept.bytes_at(first, "memories/a.md")) == (
+        "removed outside vaultmem",
+        b"a",
+    )
+    kept.undo(removal.commit)
+    assert kept.read("memories/a.md") == b"a"
 
 
 def test_paths_that_git_keeps_for_itself_do_no_harm(kept: Kept) -> None:

@@ -234,8 +234,8 @@ class Intake:
         return {path: data for path, data in held.items() if data is not None}
 
     def _lost(self, without: set[str]) -> set[str]:
-        """The paths of removed files; empty if the folder is suddenly empty, as after a drive was unmounted."""
-        lost = self.tree.keys() - self._blobs.keys() - without if self._blobs else set[str]()
+        """The paths of removed files."""
+        lost = self.tree.keys() - self._blobs.keys() - without
         return {path for path in lost if path.startswith(self._inside)}
 
     def _batch(self, batch: Batch) -> None:

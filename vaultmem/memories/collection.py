@@ -195,7 +195,7 @@ class Collection:
         removed = None if archived else self._named(text, away)
         if removed:
             raise deleted_error(removed)
-        if note := target(text):
+        if (note := target(text)) and files.on_disk(self.vault, note):
             raise NoteNotFoundError(
                 f"Memory not found: {note} is a note of yours, which you change in your editor"
             )

@@ -14,6 +14,7 @@ from vaultmem.index.catalog import NOTES_BELOW, below, catalog_errors
 from vaultmem.light import NamedTuple
 from vaultmem.notes.frontmatter import UNMERGED
 from vaultmem.notes.places import LINE
+from vaultmem.paths import read_json
 from vaultmem.text import scripts
 from vaultmem.text.values import plural
 from vaultmem.vault import identity
@@ -92,6 +93,13 @@ def _place(vault: Vault) -> Iterator[Finding]:
         yield Finding("error", str(error), "see above")
         return
     memory_folder = vault.config.text("memory_folder")
+    is_there = os.path.isdir(os.path.join(vault.path, memory_folder))
+    if not is_there and read_json(vault.state.path(identity.RECORD)).get("id"):
+        advice = (
+            "bring it back from the trash or a backup; or vaultmem undo the entry of vaultmem history that says "
+            "“removed outside vaultmem”, which writes all memories again"
+        )
+        yield Finding("warning", f"the folder {memory_folder} with the memories is gone", advice)
     for name in sorted(os.listdir(vault.path)):
         if name != memory_folder and os.path.isfile(
             os.path.join(vault.path, name, identity.MARKER)
