@@ -181,6 +181,8 @@ def test_what_one_machine_has_archived_is_not_brought_back_by_a_dream_elsewhere(
             assert [each["id"] for each in vault.memories()] == [edited]
             assert memory in [each["id"] for each in vault.memories(deleted=True)]
     assert not pair.syncing.run()
+    with pair.laptop.opened() as vault:
+        vault.restore(memory)  # though the archive has it twice
 
 
 def carry_out(machine: Machine) -> list[str]:

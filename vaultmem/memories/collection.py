@@ -35,10 +35,10 @@ def named(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
         f"{prefix}{name}{ending}" for prefix in ("", f"{fold(folder)}/") for ending in ("", ".md")
     }
     for matches in _ways(name, paths, pool):
-        if len(matches) > 1:
+        if len({memory.id for memory in matches}) > 1:
             raise _several(text, matches)
-        if matches:
-            return matches[0]
+        if matches:  # two machines may have archived one memory each
+            return max(matches, key=lambda memory: memory.text("deleted_at"))
     return None
 
 
@@ -83,12 +83,10 @@ def _short(text: str) -> str:
 
 
 def _several(text: str, matches: Sequence[Memory]) -> NoteNotFoundError:
-    by_path = len({memory.id for memory in matches}) < len(matches)
-    names = [match.path if by_path else f"{match.id[:8]} {match.title}" for match in matches]
+    names = [f"{match.id[:8]} {match.title}" for match in matches]
     names[_MOST_NAMED:] = ["…"] if names[_MOST_NAMED:] else []
-    advice = "name one by its path" if by_path else "give more of the id"
     return NoteNotFoundError(
-        f"{_short(text)!r} could mean {len(matches)} memories: {', '.join(names)}; {advice}"
+        f"{_short(text)!r} could mean {len(matches)} memories: {', '.join(names)}; give more of the id"
     )
 
 
