@@ -334,6 +334,10 @@ def test_what_a_speaker_says_comes_before_where_he_is_named(opened: Vault, write
     best = opened.search("What did Marek say about the ladder?", group="block")[0]
     assert (best.path, best.label, best.line) == ("said.md", "Marek", 1)
     assert "greeted.md" in [result.path for result in opened.search("Marek")]
+    write("People/Marek Nowak.md", "A slater from Gdańsk, who whistles.\n")
+    opened.sync()
+    for who in ("Marek", "who is Marek?"):
+        assert opened.search(who)[0].path == "People/Marek Nowak.md"
 
 
 def test_a_conflict_copy_comes_below_its_original(opened: Vault, write: Write) -> None:

@@ -157,7 +157,12 @@ class KeywordSearcher:
         extras: bool = True,
     ) -> tantivy.Query:
         query = question.query
-        clauses = [(_SHOULD, q) for term in strong for q in self._term(term, fields)]
+        content = [term for term in (*strong, *query.must) if not self.is_weak(term)]
+        label = {"label"}.intersection(fields) if len(content) == 1 and not query.groups else set()
+        others = [field for field in fields if field not in label]
+        clauses = [(_SHOULD, q) for term in strong for q in self._term(term, others)]
+        spoken = [q for term in strong for q in self._term(term, label)]
+        clauses += [(_SHOULD, _T.boost_query(q, rank.NAME_ALONE)) for q in spoken]
         required = [[term] for term in query.must] + query.groups
         for group in required:
             either = [q for term in group for q in self._term(term, fields, strict=extras)]
@@ -166,8 +171,8 @@ class KeywordSearcher:
             clauses += [(_SHOULD, q) for q in self._adjacent(query)]
             clauses = self._with_dates(question.text, clauses, bool(required))
         clauses += [(_SHOULD, q) for term in weak for q in self._term(term, fields)]
-        for term in query.excluded:
-            clauses.append((_NOT, self._any(self._term(term, _PHRASE_FIELDS, strict=True))))
+        unwanted = [self._term(term, _PHRASE_FIELDS, strict=True) for term in query.excluded]
+        clauses += [(_NOT, self._any(queries)) for queries in unwanted]
         return self._filter(clauses, question)
 
     def _adjacent(self, query: Query) -> list[tantivy.Query]:
@@ -359,11 +364,9 @@ class KeywordSearcher:
         for field in _PHRASE_FIELDS:
             if field in fields:
                 completions = self.vocabulary.starting(field, written, limit=MAX_PREFIX_TERMS)
-                names = sorted(completions.keys() | stems)
-                there = [name for name in names if self.vocabulary.count(field, name)]
-                queries += [
-                    self._by_bm25(field, [name], rank.PHRASE_WEIGHTS[field]) for name in there
-                ]
+                weight, count = rank.PHRASE_WEIGHTS[field], self.vocabulary.count
+                there = [name for name in sorted(completions.keys() | stems) if count(field, name)]
+                queries += [self._by_bm25(field, [name], weight) for name in there]
         return queries
 
     @keyword_errors()

@@ -33,6 +33,9 @@ ADJACENT_WEIGHT = 1.3  # points per unit of rarity() for all words of a query si
 LONGEST_ADJACENT = 6  # words of such a query; longer ones are sentences
 CHARACTER_WEIGHT = 0.3  # a single CJK character, in addition to its pairs
 FIELDS = tuple(PHRASE_WEIGHTS)
+NAME_ALONE = (
+    0.1  # share of a label's points if a query is only a name: who it is, not what they say
+)
 NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
