@@ -90,9 +90,30 @@ def test_the_state_follows_a_vault_that_was_renamed(mounted: Path, tmp_path: Pat
     copy = shutil.copytree(mounted, tmp_path / "copy")
     assert "write" not in done(copy, "history").out
     new = mounted.rename(tmp_path / "renamed")
+    stub = Path(state_folder(str(new)), "ledger.db")  # as by an agent that ran there before
+    stub.parent.mkdir()
+    stub.touch()
     assert done(new, "history").out == history
     assert not Path(state_folder(str(mounted))).exists()
+    assert list(stub.parent.glob(f"*/{stub.name}"))
     done(new, "undo", "--last")
+
+
+def test_the_state_is_copied_for_a_vault_that_was_moved_to_another_disk(
+    mounted: Path, tmp_path: Path
+) -> None:
+    """It may also be the copy of a vault on a drive, which comes back."""
+    history = done(mounted, "history").out
+    new = shutil.copytree(mounted, tmp_path / "another disk")
+    away = mounted.rename(tmp_path / "drive")
+    mounted.mkdir()
+    assert "write" not in done(new, "history").out, "its place is still there"
+    shutil.rmtree(state_folder(str(new)))
+    mounted.rmdir()
+    assert done(new, "history").out == history
+    done(new, "undo", "--last")
+    away.rename(mounted)
+    assert done(mounted, "history").out == history
 
 
 def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted: Path) -> None:

@@ -29,7 +29,7 @@ class State:
     def __init__(self, vault: str) -> None:
         self.vault = vault
         self.folder = state_folder(vault)
-        if not os.path.isdir(self.folder):
+        if not os.path.exists(self.path("root.json")):
             from vaultmem.vault.identity import follow  # new only once
 
             follow(vault)

@@ -56,19 +56,38 @@ def check(vault: str) -> None:
 
 def follow(vault: str) -> None:
     """Move the state along when a vault's folder was renamed: it has no state at its new path and is gone from the
-    old one; a folder reachable by two paths has two states."""
+    old one. Copy the state when the folder was copied to another place and is gone from the old one, which may be a
+    drive that comes back. A folder reachable by two paths has two states."""
     state_path, now = state_folder(vault), identity(vault)
-    if now is None or os.path.isdir(state_path):
+    root, moved = os.path.dirname(state_path), list[str]()
+    if now is None or os.path.exists(f"{state_path}/{RECORD}"):
         return
     with contextlib.suppress(OSError):
-        for name in os.listdir(os.path.dirname(state_path)):
-            state = os.path.join(os.path.dirname(state_path), name)
-            record = _read_record(state)
-            if record is None or (record.device, record.inode) != now:
+        names = (name for name in os.listdir(root) if not name.startswith("."))  # a copy cut off
+        for state in (os.path.join(root, name) for name in names):
+            record, path = _read_record(state), _path_of(state)
+            if record is None or not is_same(record.id, id_in(vault, record.marker)):
                 continue
-            if is_same(record.id, id_in(vault, record.marker)) and identity(_path_of(state)) != now:
-                os.rename(state, state_path)
+            if (record.device, record.inode) == now and identity(path) != now:
+                _put(state, state_path)
                 return
+            if path and not os.path.exists(path):
+                moved.append(state)
+        if moved:
+            from shutil import copytree  # only then
+
+            newest = max(moved, key=lambda state: os.stat(f"{state}/{RECORD}").st_mtime)
+            _put(
+                copytree(newest, f"{root}/.{os.path.basename(state_path)}.{os.getpid()}"),
+                state_path,
+            )
+
+
+def _put(state: str, state_path: str) -> None:
+    """Rename a state; what an agent that still ran wrote to the new path is kept inside."""
+    if os.path.isdir(state_path):
+        os.rename(state_path, f"{state}/{os.path.basename(state_path)}")
+    os.rename(state, state_path)
 
 
 def _path_of(state: str) -> str:
