@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.agent_run import Agent, agent_on, until
 from tests.index_dump import other_state, synced
-from tests.two_machines import HOUR, IDS, Machine, Pair, pair, pass_time, store
+from tests.two_machines import IDS, Machine, Pair, carry_out, pair, pass_time, reminded, store
 from tests.vault_sync import (
     Syncing,
     git_merge_markers,
@@ -22,8 +22,7 @@ from tests.vault_sync import (
     icloud_rename,
     recreate,
 )
-from vaultmem import Vault, now
-from vaultmem.errors import VaultmemError
+from vaultmem import Vault
 from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import (
     DONE,
@@ -96,114 +95,6 @@ def test_what_was_approved_rejected_and_reinforced_on_one_is_so_on_the_other(pai
         assert [row.id for row in rows] == [*PROPOSAL]
 
 
-def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pair) -> None:
-    with pair.laptop.opened() as vault:
-        memory = vault.write("Anne prefers trains to planes", by="claude")
-    pair.agree()
-    with pair.desktop.opened() as vault:
-        (beginning,) = vault.history()
-        with pytest.raises(VaultmemError, match="nothing to undo"):
-            vault.undo(last=True)
-        with pytest.raises(VaultmemError, match="nothing is known before it"):
-            vault.undo(beginning["commit"])
-        assert [each["id"] for each in vault.memories()] == [memory["id"]]
-    with pair.laptop.opened() as vault:
-        name = vault.tag(memory["id"], "rail", by="codex") and pair.laptop.page.stem
-        vault.history()
-    path = f"{pair.laptop.vault}/{memory['path']}"
-    changed = Path(path).read_bytes()
-    pair.agree()
-    (pair.desktop.vault / "vaultmem/people").mkdir()
-    own = pair.desktop.vault / "vaultmem/people/By hand.md"
-    own.write_text("A person wrote this here meanwhile\n")
-    with pair.desktop.opened() as vault:
-        latest = vault.history()[0]
-        assert (latest["machine"], latest["by"]) == (name, "you")  # and something by hand
-        [undone] = vault.undo(last=True)["undone"]
-        assert undone["machine"] == name
-    here = pair.desktop.vault / memory["path"]
-    assert b"rail" in changed
-    assert b"rail" not in here.read_bytes()
-    assert own.exists()
-    pair.agree()
-    assert b"rail" not in Path(path).read_bytes()
-    with pair.laptop.opened() as vault:
-        assert vault.history()[0]["machine"] == pair.desktop.page.stem
-        vault.undo(last=True)
-    assert b"rail" in Path(path).read_bytes()
-    with pair.laptop.opened() as vault:
-        assert "machine" in vault.undo(last=True)["undone"][0]
-    assert b"rail" not in Path(path).read_bytes()
-
-
-def test_a_memory_that_both_file_while_a_sync_program_moves_it_is_not_doubled(pair: Pair) -> None:
-    """A new file comes before the old one goes, and a dream comes in between."""
-    with pair.laptop.opened() as vault:
-        memory = vault.write("Anne prefers trains to planes", by="claude")
-    pair.agree()
-    with pair.desktop.opened() as vault:
-        [filed] = vault.dream(1)["changes"]
-    new = (pair.desktop.vault / filed["target"]).read_bytes()
-    pair.syncing.put(pair.laptop.vault / filed["target"], new)
-    with pair.laptop.opened() as vault:
-        report = vault.dream(2)
-        assert (report["changes"], report["aside"]) == ([], 2)
-    pair.agree()
-    with pair.laptop.opened() as vault:
-        assert [each["id"] for each in vault.memories()] == [memory["id"]]
-        assert vault.memories()[0]["path"] == filed["target"]
-
-
-def test_what_one_machine_has_archived_is_not_brought_back_by_a_dream_elsewhere(
-    pair: Pair, pass_time: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither is aware of the other: one file is moved to the archive, the other to a category."""
-    with pair.laptop.opened() as vault:
-        memory = vault.write("Anne prefers trains to planes", by="claude")["id"]
-        edited = vault.write("Bob prefers buses", by="claude")["id"]
-    pair.agree()
-    pass_time()
-    with pair.laptop.opened() as vault:
-        vault.delete(memory)
-        vault.delete(edited)
-    pass_time()
-    with pair.desktop.opened() as vault:
-        vault.dream(1)
-        vault.edit(edited, "Bob prefers trams")
-    monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + HOUR))
-    for _ in range(3):
-        pair.agree()
-        for machine in pair.machines:
-            with machine.opened() as vault:
-                vault.dream(2)
-    for machine in pair.machines:
-        with machine.opened() as vault:
-            assert [each["id"] for each in vault.memories()] == [edited]
-            assert memory in [each["id"] for each in vault.memories(deleted=True)]
-    assert not pair.syncing.run()
-    with pair.laptop.opened() as vault:
-        vault.restore(memory)  # though the archive has it twice
-
-
-def carry_out(machine: Machine) -> list[str]:
-    """As the agent does on a change; returns the open items."""
-    with machine.opened() as vault:
-        vault.sync()
-        vault.notify()
-        vault.settle()
-        return [item["id"] for item in vault.pending()]
-
-
-def reminded(pair: Pair) -> str:
-    """The id of a reminder that both know."""
-    with pair.laptop.opened() as vault:
-        vault.remind("water the plants", at="tomorrow at 9")
-    pair.agree()
-    ids = [carry_out(machine) for machine in pair.machines]
-    assert ids[0] == ids[1]
-    return ids[0][0]
-
-
 def test_what_one_machine_has_archived_is_done_though_its_note_arrives_later(
     pair: Pair, pass_time: Callable[[], None]
 ) -> None:
@@ -252,30 +143,6 @@ def test_of_done_on_one_machine_and_snoozed_on_another_the_later_counts(
     pair.agree()
     assert carry_out(pair.desktop) == []
     assert (pair.desktop.vault / archived).exists()
-
-
-def test_what_is_done_stays_done_though_another_machine_edited_its_file_meanwhile(
-    pair: Pair, pass_time: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A sync program brings the edited file back; a person who brings it back reopens it."""
-    item = reminded(pair)
-    memory = "water the plants"
-    with pair.laptop.opened() as vault:
-        vault.done(item)
-    with pair.desktop.opened() as vault:
-        pass_time()
-        vault.tag(memory, "garden")
-    monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + HOUR))
-    for _ in range(3):
-        pair.agree()
-        assert [carry_out(machine) for machine in pair.machines] == [[], []]
-    for machine in pair.machines:
-        assert not (machine.vault / "vaultmem/reminders/water the plants.md").exists()
-    with pair.desktop.opened() as vault:
-        vault.reopen(item)
-    for _ in range(2):
-        pair.agree()
-        assert [carry_out(machine) for machine in pair.machines] == [[item], [item]]
 
 
 # --- What sync programs do to a page

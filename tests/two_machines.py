@@ -98,3 +98,22 @@ def pair(tmp_path: Path) -> Pair:
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Let two seconds pass: answers have the second in which they were given."""
     return lambda: monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + 2))
+
+
+def carry_out(machine: Machine) -> list[str]:
+    """As the agent does on a change; returns the open items."""
+    with machine.opened() as vault:
+        vault.sync()
+        vault.notify()
+        vault.settle()
+        return [item["id"] for item in vault.pending()]
+
+
+def reminded(pair: Pair) -> str:
+    """The id of a reminder that both know."""
+    with pair.laptop.opened() as vault:
+        vault.remind("water the plants", at="tomorrow at 9")
+    pair.agree()
+    ids = [carry_out(machine) for machine in pair.machines]
+    assert ids[0] == ids[1]
+    return ids[0][0]

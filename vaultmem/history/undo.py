@@ -33,6 +33,8 @@ class Means(NamedTuple):
     same: Callable[[bytes, bytes], bool] = lambda _, __: True  # whether both are the same memory
     # where an archived entry of a conversation goes, in the memory folder; "" for other files
     put_away: Callable[[str], str] = lambda _: ""
+    # the path of the living memory that has the id in these bytes; "" for none
+    alive: Callable[[bytes], str] = lambda _: ""
 
 
 class _File:
@@ -175,6 +177,8 @@ class _Undo:
             return
         if there is not None:
             raise NoteChangedError(f"another file is at {difference.path}")
+        if place := self._means.alive(difference.old or b""):
+            raise NoteChangedError(f"{difference.path} is {place} now")
         file = _File(None, difference.old or b"")
         file.place = difference.path
         self._files[difference.path] = file

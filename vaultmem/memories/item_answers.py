@@ -160,6 +160,14 @@ def leaving_id(finding: Finding) -> str:
     return item_id(finding["ids"][0], f"leaving\0{finding['leaves']}")
 
 
+UNDONE = "undone: "  # how the words of such answers begin
+
+
+def undone_id(id_: str, path: str, hash_: str) -> str:
+    """The id by which machines know that a memory is as an undo left it, so that no job repeats what was undone."""
+    return item_id(id_, f"undone\0{path}\0{hash_}")
+
+
 # --- What may be trusted
 
 

@@ -30,6 +30,7 @@ from vaultmem.notes import pages
 from vaultmem.notes.places import ARCHIVE
 from vaultmem.operations.reading import find_removed
 from vaultmem.progress import following_up, logger
+from vaultmem.settings import SETTINGS
 from vaultmem.text.times import stamp
 from vaultmem.vault.batch_record import AnswerChange, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
@@ -122,9 +123,11 @@ def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
         undoing.Undone(past.files(commit), each)
         for commit, each in zip(commits, moved, strict=True)
     ]
+    live = {memory.id: memory.path for memory in session.store.collection.live()}
     means = undoing.Means(
         session.store.folder, session.store.bytes_of, past.merged, _archiver(session, by),
         lambda one, other: _id(session, one) == _id(session, other), put_away,
+        lambda data: live.get(_id(session, data), ""),
     )  # fmt: skip
     plan = undoing.plan(undone, means)
     refused: list[Skipped] = [{"path": path, "reason": reason} for path, reason in plan.refused]
@@ -151,7 +154,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking) -> Outcome:
         item_answers.keep_answers(session, who._replace(answers=taking.answers))
         with following_up(log):
             session.store.remember()
-            if any(commit.kind == "job" for commit in taking.commits):
+            if any(_is_of_job(session, commit) for commit in taking.commits):
                 _keep_undone(session, outcome)
             _refresh_pages(session)
     return outcome
@@ -185,15 +188,29 @@ def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
     return archived
 
 
+def _is_of_job(session: Session, commit: Commit) -> bool:
+    """Whether a job made the change, here or on another machine, whose jobs have the same names."""
+    elsewhere = session.store.pending.record.written_elsewhere()
+    return commit.kind == "job" or f"jobs.{_commit_to_json(commit, elsewhere)['by']}" in SETTINGS
+
+
 def _keep_undone(session: Session, outcome: Outcome) -> None:
-    """Keep jobs from repeating what a person just undid."""
-    results = [session.store.collection.at(step.target) for step in outcome.done]
-    rows = [
-        (result.id, result.path, result.hash)
-        for result in results
-        if result and not result.archived
-    ]
+    """Keep jobs from repeating what a person just undid, on all machines."""
+    memories = [session.store.collection.at(step.target) for step in outcome.done]
+    left = [memory for memory in memories if memory and not memory.archived]
+    rows = [(memory.id, memory.path, memory.hash) for memory in left]
     reads.leave_undone(session.store.ledger, rows, session.now)
+    at = stamp(session.now)
+    marks = [
+        item_answers.Answer(
+            item_answers.undone_id(*row),
+            item_answers.DROPPED,
+            at,
+            text=f"{item_answers.UNDONE}{memory.title}",
+        )
+        for row, memory in zip(rows, left, strict=True)
+    ]
+    session.store.pending.record.add(marks, [], session.now)
 
 
 def _preview(session: Session, write: PlannedWrite) -> ChangeReport:

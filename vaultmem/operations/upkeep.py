@@ -21,6 +21,7 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import TOKENS
 from vaultmem.memories.draft import CONTRADICTION, HALTED, TO_ARCHIVE, Draft, Finding, Plan, noticed
+from vaultmem.memories.item_answers import UNDONE, undone_id
 from vaultmem.memories.reports import (
     NOTHING,
     PlanReport,
@@ -211,8 +212,12 @@ def _draft(session: Session, draft: Draft, options: Options) -> Draft:
     """The draft without files that a person is typing in, and without memories that the undo of a job restored."""
     leave_unquiet(draft, options.seen)
     undone = reads.undone(session.store.ledger)
+    marks = {
+        answer.id for answer in session.store.answers().values() if answer.text.startswith(UNDONE)
+    }
     for memory in session.view.memories():
-        if undone.get(memory.id) == (memory.path, memory.hash):
+        row = memory.path, memory.hash
+        if undone.get(memory.id) == row or (marks and undone_id(memory.id, *row) in marks):
             draft.leave(memory)
     return draft
 
