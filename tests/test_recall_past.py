@@ -13,11 +13,13 @@ from tests.cli_run import on, ran
 from tests.conftest import Write
 from tests.recalled import WORDS, titles
 from vaultmem import Vault
+from vaultmem import now as clock
 from vaultmem.api.params import of_verb
 from vaultmem.config import Config
 from vaultmem.memories.access import viewer
 from vaultmem.recall import recall
 from vaultmem.search.query import Ask, Filter, Hit
+from vaultmem.text.times import stamp
 
 NOW = 1_800_000_000.0
 
@@ -96,6 +98,11 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(past: Path) -> None:
         assert ("older answer" in block) == ("Bristol" not in told)
 
 
+def here(day: int, hour: int) -> str:
+    """The stamp in UTC of an hour in November here."""
+    return stamp(datetime(2026, 11, day, hour).astimezone().timestamp())
+
+
 FRIDAY, THURSDAY = {"Friday's run", "Parser"}, {"Thursday's run", "Lexer"}
 DAYS = {
     "what did we decide yesterday?": FRIDAY, "what did I do yesterday": FRIDAY, "昨天我做了什么": FRIDAY,
@@ -106,19 +113,21 @@ DAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles", "Asia/Tokyo"])
 def test_what_is_of_a_past_day_that_is_named_is_an_answer(
-    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, zone: str
 ) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-28T12:00")
+    clock.use_zone(zone)
     for day, name in (
         ("2026-11-27", "Friday's run"), ("2026-11-26", "Thursday's run"), ("2026-11-20", "Earlier"),
     ):  # fmt: skip
         write(f"Daily/{name}.md", f"---\ndate: {day}\n---\nRan along the river to the bridge\n")
     remembered(vault, write, [
-        ("inbox/Parser.md", "created_at: 2026-11-27T12:00Z", "The parser is going to be tree-sitter"),
-        ("inbox/Lexer.md", "created_at: 2026-11-26T12:00Z", "The lexer is going to be handwritten"),
-        ("inbox/Printer.md", "created_at: 2026-11-28T08:00Z", "The printer is going to be laser"),
+        ("inbox/Parser.md", f"created_at: {here(27, 23)}", "The parser is going to be tree-sitter"),
+        ("inbox/Lexer.md", f"created_at: {here(26, 1)}", "The lexer is going to be handwritten"),
+        ("inbox/Printer.md", f"created_at: {here(28, 8)}", "The printer is going to be laser"),
     ])  # fmt: skip
-    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-28T12:00")
     with Vault(str(vault)) as opened:
         for query, wanted in DAYS.items():
             answer = opened.recall(query, without=["meaning", "hop"])

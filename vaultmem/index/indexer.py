@@ -36,7 +36,7 @@ from vaultmem.vault.walk import is_hidden
 if TYPE_CHECKING:
     from vaultmem.index.keyword import KeywordWriter
 
-READER = f"{__version__}/17"  # raise the number when notes are read differently: all are read again
+READER = f"{__version__}/18"  # raise the number when notes are read differently: all are read again
 BATCH_NOTES = 20_000  # new notes per commit: bounds what a kill costs
 KNOWN_NOTES = 5000  # changed notes replaced at once: bounds memory, about 40 MB
 PART_NOTES = 250  # new notes per transaction

@@ -16,6 +16,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.notes.places import CATEGORIES, category_of
 from vaultmem.notes.speakers import with_speakers
 from vaultmem.paths import blake2b
+from vaultmem.text.times import local_day
 from vaultmem.text.values import lazy
 
 MIN_TOKENS = 50
@@ -327,7 +328,7 @@ def note_day(path: str, properties: Properties, journal: str | None) -> str | No
     for key in _DATE_KEYS:
         value = folded.get(key)
         if isinstance(value, str) and (match := _ISO_DAY.match(value.strip())):
-            return match[0]
+            return local_day(value) if len(value) > len(match[0]) else match[0]
     match = _NAME_DAY.search(path.rpartition("/")[2])
     if match and "1900" <= match[1] <= "2199":
         return "-".join(match.groups())

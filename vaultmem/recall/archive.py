@@ -17,6 +17,7 @@ from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.cache import filter_notes
 from vaultmem.search.query import Ask, Hit
+from vaultmem.text.times import local_day
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
     query_tokens = {token for word in words for token in tokenize(word.text)}
     excerpt = snippet.Marker(query_tokens, tokenize).snippet(content)
     return Hit(
-        path, None, title, line, line + content.count("\n"), [], None, str(fields.get("created_at") or "")[:10] or None,
+        path, None, title, line, line + content.count("\n"), [], None, local_day(fields.get("created_at")) or None,
         category_of(path.partition("/")[2], fields.get("category")), dict(fields), None, sure, 0.0, None, {},
         searcher.cache().uri(rules.at(path).dialect, path, title), content, excerpt.text, excerpt.marks, archived=mark,
     )  # fmt: skip
@@ -152,7 +153,7 @@ def _mark(fields: Properties) -> str:
     if newer := fields.get("replaced_by"):
         return f"replaced by {str(newer)[:8]}"
     if fields.get("by") in model.FORGETTING:
-        return f"archived {str(fields.get('deleted_at') or '')[:10]}".rstrip()
+        return f"archived {local_day(fields.get('deleted_at'))}".rstrip()
     return ""
 
 

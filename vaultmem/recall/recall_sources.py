@@ -41,7 +41,7 @@ from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import content_words
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines
-from vaultmem.text.times import seconds
+from vaultmem.text.times import day_start, seconds
 from vaultmem.text.values import lazy, without_editor_lines
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ class Sources:
 
     def _block(self, look: Look, place: Hit, text: str) -> Candidate:
         fields = with_our_keys(place.properties)
-        day = seconds(place.day) if place.day else None
+        day = day_start(place.day) if place.day else None
         now = access.marks(text)  # perhaps only since the last sync
         origin = access.origin(fields)
         rest = {key: value for key, value in fields.items() if key not in ("agent", "source")}

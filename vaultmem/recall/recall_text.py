@@ -9,7 +9,7 @@ from functools import reduce
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 from vaultmem.memories.model import TYPES
-from vaultmem.text.times import reminds_on
+from vaultmem.text.times import local_day, reminds_on
 from vaultmem.text.values import lazy, plural
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ def entry(memory: Recalled) -> tuple[str, str]:
     if memory.get("kind") == "note":
         marks = f"({notes[0]}) " if notes else ""
         return memory["memory_type"], f"{place(memory)}: {marks}{content}"
-    notes = [memory["created_at"][:10], *notes]
+    notes = [local_day(memory["created_at"]), *notes]
     if until := memory.get("until"):
-        notes.append(f"until {until[:10]}")
+        notes.append(f"until {local_day(until)}")
     elif memory.get("archived"):
         notes.append("from the archive")
     if when := reminds_on(memory):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
@@ -48,6 +49,26 @@ def seconds(stamp: object, zone: tzinfo | None = None) -> float | None:
     except (ValueError, OverflowError, OSError):
         return None
     return result if _FIRST <= result <= _LAST else None
+
+
+_ZONED = lazy(r"\d[Tt ]\d\d.*(?:[Zz]|[+-]\d\d:?\d\d)\s*$")
+
+
+def local_day(stamp: object) -> str:
+    """The ISO day of a stamp: the day here if it has a time and a zone; "" if it is no text."""
+    if not isinstance(stamp, str):
+        return ""
+    at = seconds(stamp) if _ZONED.search(stamp) else None
+    return stamp.strip()[:10] if at is None else time.strftime("%Y-%m-%d", time.localtime(at))
+
+
+def day_start(day: str) -> float | None:
+    """When an ISO day begins here, in seconds since the epoch. None for anything else."""
+    try:
+        year, month, number = map(int, day.split("-"))
+        return time.mktime((year, month, number, 0, 0, 0, 0, 0, -1))
+    except (ValueError, OverflowError):
+        return None
 
 
 def moment(text: str, now: datetime, *, ahead: bool) -> float | None:
