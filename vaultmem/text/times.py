@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
@@ -59,14 +58,19 @@ def local_day(stamp: object) -> str:
     if not isinstance(stamp, str):
         return ""
     at = seconds(stamp) if _ZONED.search(stamp) else None
-    return stamp.strip()[:10] if at is None else time.strftime("%Y-%m-%d", time.localtime(at))
+    if at is None:
+        return stamp.strip()[:10]
+    from datetime import UTC, datetime
+
+    return f"{datetime.fromtimestamp(at, UTC).astimezone():%Y-%m-%d}"
 
 
 def day_start(day: str) -> float | None:
     """When an ISO day begins here, in seconds since the epoch. None for anything else."""
+    from datetime import datetime
+
     try:
-        year, month, number = map(int, day.split("-"))
-        return time.mktime((year, month, number, 0, 0, 0, 0, 0, -1))
+        return datetime.fromisoformat(day).astimezone().timestamp()
     except (ValueError, OverflowError):
         return None
 
