@@ -52,9 +52,12 @@ def until(happened: Callable[[], bool], state: Callable[[], object] = lambda: ""
 
 
 def begin(watcher: Watcher) -> None:
-    """Start it, and wait until it watches all folders."""
+    """Start it, and wait until it watches all folders, and has what was changed before looked at."""
+    heard = watcher._listener
+    assert isinstance(heard, Heard)
     watcher.start()
-    until(lambda: watcher.as_dict()["whole"])
+    heard.wait(("at once",))
+    heard.calls.remove(("at once",))
     assert watcher.as_dict() == {"alive": True, "whole": True, "trouble": None}
 
 

@@ -80,6 +80,7 @@ class Watcher(threading.Thread):
         """Watch until stop()."""
         self._open()
         log.info("watching %s", self._folder)
+        self._listener.look_at_all()  # changes may be older than the watch
         while self._rest():
             self._check()
         self._close()
