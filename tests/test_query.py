@@ -122,12 +122,31 @@ CASES = {
         ("Who is the user's dentist?", "Who is dentist?"),
         ("What car do we have?", "What car do have?"),
         ("the US office, I/O, my-repo", "the US office, I/O, my-repo"),
-        ("who am I", "who am"),
+        ("who have we", "who have"),
         ("we", "we"),
     ],
 )
 def test_words_for_the_person_are_not_what_a_question_is_about(question: str, words: str) -> None:
     assert " ".join(plain(question).split()) == words
+
+
+def test_a_question_about_the_person_as_such_is_asked_in_the_words_of_its_answers() -> None:
+    for question in (
+        "what do you know about me?",
+        "who am I",
+        "the user's profile",
+        "你知道我什么",
+        "wer bin ich?",
+    ):
+        assert "allergic" in plain(question), question
+    for question in (
+        "what did I do",
+        "what do I have to do",
+        "who is Ruth",
+        "what do you know",
+        "remember me to Ben",
+    ):
+        assert "allergic" not in plain(question), question
 
 
 @pytest.mark.parametrize("text", CASES)

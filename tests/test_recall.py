@@ -32,6 +32,20 @@ def test_a_reminder_is_recalled_with_its_time(vault: Path) -> None:
         assert "reminds on" not in gone
 
 
+ABOUT_ME = ("what do you know about me?", "user profile", "Wer bin ich?", "我的情况")
+
+
+@pytest.mark.parametrize("query", ABOUT_ME)
+def test_a_question_about_the_person_as_such_finds_what_is_about_them(
+    vault: Path, query: str
+) -> None:
+    with Vault(str(vault)) as opened:
+        for text in ("Allergic to penicillin", "I live in Porto", "The deploy script is ship.sh"):
+            opened.write(text, title=text)
+        opened.sync()
+    assert {*titles(vault, query)} == {"Allergic to penicillin", "I live in Porto"}
+
+
 def test_a_line_that_is_split_into_blocks_is_recalled_once(vault: Path, write: Write) -> None:
     long = " ".join(f"The boiler hums in way {number}." for number in range(120))
     write("Hums.md", f"# Boiler\n\nIt hums.\n\n{long}\n")

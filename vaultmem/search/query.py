@@ -263,6 +263,20 @@ _ASKER = lazy(
     re.IGNORECASE,
 )
 _OR = lazy(r"(?<!\S)OR(?!\S)")
+# A question about the person as such, "what do you know about me?", has no word of its answers. They have these.
+_PROFILE = "user I my name lives works prefers likes allergic birthday family speaks"
+_IN_GENERAL = lazy(
+    r"\W*(?:(?:what|who|do|does|you|can|could|please|know|remember|recall|learn(?:ed|t)?|tell|give|everything|anything|all"
+    r"|facts?|info(?:rmation)?|profile|background|summary|about|of|on|for|that|is|are|am|have|so far|the|an?|me|my"
+    r"|myself|I|us|users?|s|was|weißt|du|über|mich|mir|wer|bin|ich|alles|erzähl)\b\W*)+"
+    r"|[你知道关于我的什么情况吗了解告诉介绍一下用户是谁呢自己还有哪些？?\s]+",
+    re.IGNORECASE,
+)
+_ABOUT = lazy(
+    r"\b(?:about|know|remember|learn\w*|profile|who|background|über|weißt|wer)\b|知道|关于|了解|介绍|谁|情况",
+    re.IGNORECASE,
+)
+_SELF = lazy(r"\b(?:me|my|myself|I|us|users?|mich|mir|ich)\b|我|用户|自己", re.IGNORECASE)
 
 
 def plain(question: str) -> str:
@@ -270,4 +284,6 @@ def plain(question: str) -> str:
     of the query language."""
     text = _FIELD.sub(r"\1 ", question.replace('"', " "))
     text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
+    if _IN_GENERAL.fullmatch(text) and _ABOUT.search(text) and _SELF.search(text):
+        return _PROFILE
     return _ASKER.sub(" ", text).strip() or text
