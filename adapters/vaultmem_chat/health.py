@@ -55,8 +55,8 @@ def _entries(vault: Vault) -> Iterator[Finding]:
         return
     try:
         troubles: list[list[str]] = vault.ask("conversations")["troubles"]
-    except VaultmemError as error:  # an agent of another version, reported by another finding
-        troubles = [["conversations", str(error)]]
+    except VaultmemError:  # an agent of another version, which another finding names
+        return
     if troubles:
         places = [f"{path}: {reason}" for path, reason in troubles]
         what = f"{plural(len(places), 'file')} in the folders of conversations skipped"

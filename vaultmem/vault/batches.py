@@ -98,7 +98,8 @@ class Batches:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             replace_private(record, pack_batch(batch, own_temps()), sync=True)
         except OSError as error:
-            raise StateError(f"{record} cannot be written: {error.strerror}") from error
+            advice = "free some space, or see that you may write there"
+            raise StateError(f"{record} cannot be written ({error.strerror}): {advice}") from error
 
     def close(self, number: int, steps: int, left: set[int]) -> None:
         """Mark a batch as done, without the steps left out; delete its record if nothing was done."""
