@@ -60,12 +60,22 @@ class Door:
     def ask(self, verb: str, token: str = "claude", **params: object) -> Answer:
         return self.send("POST", f"/api/v1/{verb}", {"vault": "home", **params}, token)
 
-    def mcp(self, message: object, token: str = "claude", **headers: str) -> Answer:
-        own = {
-            "Content_Type": "application/json", "Accept": "application/json, text/event-stream",
-            "Mcp_Protocol_Version": PROTOCOL,
-        }  # fmt: skip
-        return self.send("POST", "/mcp/home", message, token, **{**own, **headers})
+    def mcp(
+        self, message: object, token: str = "claude", session: str = "", **headers: str
+    ) -> Answer:
+        own = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
+        extra = {"Mcp_Session_Id": session} if session else {}
+        return self.send("POST", "/mcp/home", message, token, **{**own, **extra, **headers})
+
+    def session(self, token: str = "claude") -> str:
+        hello = {
+            "protocolVersion": PROTOCOL,
+            "capabilities": {},
+            "clientInfo": {"name": "somebody", "version": "1"},
+        }
+        answer = self.mcp(request("initialize", 1, **hello), token)
+        assert answer.data["result"]["protocolVersion"] == PROTOCOL
+        return answer.headers["mcp-session-id"]
 
 
 def request(method: str, id_: object = 1, **params: object) -> dict[str, object]:

@@ -13,11 +13,12 @@ import pytest
 
 from tests.agent_run import until
 from tests.cli_run import ran
-from tests.http_run import PROTOCOL, Answer, Door, door, request
+from tests.http_run import Answer, Door, door, request
 from tests.lazy import Lazy
 from tests.tables import each_case
 from vaultmem.api.verbs import JSON, every
 from vaultmem_server import rest
+from vaultmem_server.streamable import MOST_OF_TOKEN
 from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
 __all__ = ["door"]  # fixtures
@@ -128,17 +129,22 @@ def test_every_write_leaves_a_line(door: Door) -> None:
     door.ask("write", content="The tortoise is called Ada.")
     door.ask("search", query="tortoise")
     assert door.ask("write", content="x", agent="me").status == 400
+    hello = {"capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+    greeting = request("initialize", 1, protocolVersion="2025-03-26", **hello)
     calls = [
         request("tools/call", id_, name="memory_write", arguments={"content": text})
         for id_, text in ((7, "The tortoise likes dandelions."), (8, ""))
     ]
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    old = {"Mcp_Protocol_Version": "2025-03-26"}
     for token, calls_made in (("claude", calls), ("reader", calls[:1])):
-        assert all(door.mcp(call, token).status == 200 for call in calls_made)
-        alone = [door.mcp(call, token, **old).data for call in calls_made]
-        assert door.mcp([*calls_made, note], token, **old).data == alone
-    assert door.mcp(calls, "claude").status == 400, "later versions have no batches"
+        session = door.mcp(greeting, token).headers["mcp-session-id"]
+        assert [door.mcp(call, token, session).status for call in calls_made] == [200] * len(
+            calls_made
+        )
+        alone = [door.mcp(call, token, session).data for call in calls_made]
+        assert door.mcp([*calls_made, note], token, session).data == alone
+    newer = door.mcp(calls, "claude", door.session())
+    assert newer.status == 400, "later versions have no batches"
     lines = [json.loads(line) for line in trail.read_text().splitlines()[before:]]
     assert [(line["token"], line["client"], line["what"], line["status"]) for line in lines] == [
         ("claude-laptop", "claude", "write", "200"),
@@ -189,7 +195,7 @@ def test_the_text_of_a_memory_is_the_same_by_every_door(door: Door) -> None:
     content = "The cistern's valves:\u2028left,\x85right."
     arguments = {"content": content, "category": "knowledge"}
     message = request("tools/call", 7, name="memory_write", arguments=arguments)
-    assert door.mcp(message).status == 200
+    assert door.mcp(message, session=door.session()).status == 200
     found = door.ask("list", "me", words="valves").data["memories"]
     assert [one["content"].strip() for one in found] == [content]
 
@@ -214,30 +220,31 @@ def test_the_official_client_gets_along(door: Door, mode: str) -> None:
 
 
 def test_a_reader_has_no_tool_that_writes(door: Door) -> None:
-    tools = door.mcp(request("tools/list"), "reader").data["result"]["tools"]
+    session = door.session("reader")
+    tools = door.mcp(request("tools/list"), "reader", session).data["result"]["tools"]
     assert {tool["name"] for tool in tools}.isdisjoint({"memory_write", "memory_delete"})
     call = request("tools/call", 2, name="memory_write", arguments={"content": "x"})
-    assert door.mcp(call, "reader").data["result"]["isError"]
+    assert door.mcp(call, "reader", session).data["result"]["isError"]
 
 
-def test_a_conversation_begins_with_what_both_know(door: Door) -> None:
-    """A client of each version, in its own process or after a restart of the door: no session is needed."""
-    hello = {"capabilities": {}, "clientInfo": {"name": "somebody", "version": "1"}}
-    begun = door.mcp(request("initialize", 1, protocolVersion=PROTOCOL, **hello))
-    assert begun.data["result"]["protocolVersion"] == PROTOCOL
-    assert "mcp-session-id" not in begun.headers
-    assert door.mcp(request("ping"), "codex", Mcp_Session_Id="of another door").status == 200
-    for method in ("GET", "DELETE"):
-        assert door.send(method, "/mcp/home", None, "claude").status == 405
+def test_a_session_is_its_holder_s(door: Door) -> None:
+    session = door.session()
+    assert door.mcp(request("ping"), "claude", session).status == 200
+    assert door.mcp(request("ping"), "codex", session).status == 404
+    assert door.mcp(request("ping"), "claude", "made-up").status == 404
+    assert door.mcp(request("ping"), "claude").status == 400
+    assert door.send("DELETE", "/mcp/home", token="claude", Mcp_Session_Id=session).status == 204
+    assert door.mcp(request("ping"), "claude", session).status == 404
 
 
 def test_what_is_no_request_gets_no_answer(door: Door) -> None:
+    session = door.session()
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    assert door.mcp(note, "claude")[0::2] == (202, b"")
-    assert door.mcp(b"{nonsense", "claude").status == 400
-    assert door.mcp(request("ping"), "claude", Content_Type="text/plain").status == 415
+    assert door.mcp(note, "claude", session)[0::2] == (202, b"")
+    assert door.mcp(b"{nonsense", "claude", session).status == 400
+    assert door.mcp(request("ping"), "claude", session, Content_Type="text/plain").status == 415
     old = {"Mcp_Protocol_Version": "1999-01-01"}
-    assert door.mcp(request("ping"), "claude", **old).status == 400
+    assert door.mcp(request("ping"), "claude", session, **old).status == 400
 
 
 def test_an_assistant_is_connected_with_a_door(
@@ -280,6 +287,13 @@ def test_what_a_web_page_or_a_flood_would_send_is_refused(door: Door) -> None:
         assert "\n" not in answer.data["error"]
     for nowhere in NOWHERE:
         assert door.send("POST", nowhere, {}, "me").status in (404, 405), nowhere
+
+
+def test_an_event_id_that_was_never_sent_opens_no_stream(door: Door) -> None:
+    session = door.session()
+    for last in ("9" * 5_000 + "-1", "1-" + "9" * 5_000, "\xb2-1", "-", "1-"):
+        again = {"Last_Event_ID": last, "Mcp_Session_Id": session}
+        assert door.send("GET", "/mcp/home", None, "claude", **again).status == 405, last[:9]
 
 
 def raw(door: Door, *parts: bytes) -> bytes:
@@ -327,12 +341,28 @@ def test_more_than_fits_is_refused_however_it_is_sent(door: Door) -> None:
     assert door.ask("search", query="boiler").status == 200
 
 
-def test_a_revoked_token_cannot_be_used_again(door: Door) -> None:
+def test_what_was_seen_on_the_way_cannot_be_used_again(door: Door) -> None:
+    """Neither an ended session, nor another token's session or stream, nor a token that was revoked since the session
+    began."""
     token = TokenStore().add("passing", READ)
-    assert door.mcp(request("ping"), token).status == 200
+    session = door.session(token)
+    assert door.mcp(request("ping"), token, session).status == 200
+    again = {"Accept": "text/event-stream", "Last_Event_ID": "1-0", "Mcp_Session_Id": session}
+    assert door.send("GET", "/mcp/home", None, "codex", **again).status == 404
     TokenStore().revoke("passing")
-    assert door.mcp(request("ping"), token).status == 401
-    assert door.send("GET", "/mcp/home", None, token).status == 401
+    assert door.mcp(request("ping"), token, session).status == 401
+    assert door.send("GET", "/mcp/home", None, token, **again).status == 401
+    renewed = TokenStore().add("passing", READ)
+    assert door.mcp(request("ping"), renewed, session).status == 404
+    TokenStore().revoke("passing")
+
+
+def test_a_token_that_begins_many_sessions_ends_its_own_oldest(door: Door) -> None:
+    theirs, first = door.session("codex"), door.session("reader")
+    last = [door.session("reader") for _ in range(MOST_OF_TOKEN)][-1]
+    assert door.mcp(request("ping"), "codex", theirs).status == 200
+    assert door.mcp(request("ping"), "reader", last).status == 200
+    assert door.mcp(request("ping"), "reader", first).status == 404
 
 
 def test_a_slow_client_holds_nobody_up(door: Door) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP door apart from its requests: tokens, results of several vaults, and how it listens."""
+"""The HTTP door apart from its requests: tokens, streams, results of several vaults, and how it listens."""
 
 import asyncio
 import json
@@ -24,6 +24,7 @@ from vaultmem.errors import UsageError
 from vaultmem.text.values import TOOL_RESULTS
 from vaultmem_server import link, rest
 from vaultmem_server.link import JsonObject, LinkError
+from vaultmem_server.streamable import Session, Stream
 from vaultmem_server.tokens import ADMIN, READ, SCOPES, WRITE, Caller, Token, TokenStore
 
 httpx2 = Lazy("httpx2")
@@ -77,6 +78,27 @@ def test_scopes_grow() -> None:
     for number, scope in enumerate(SCOPES, start=1):
         caller = Caller(Token("t", "k", "", scope, "", (), 0.0, None), "")
         assert [one for one in SCOPES if caller.may(one)] == [*SCOPES[:number]]
+
+
+@given(st.lists(st.text("abc\n", min_size=1, max_size=5), max_size=6), st.integers(0, 6))
+@settings(max_examples=examples(50))
+def test_a_stream_is_taken_up_where_it_broke_off(messages: list[str], seen: int) -> None:
+    async def read(start: int) -> list[bytes]:
+        stream = Session("s", "t", "v").stream(1)
+        reading = asyncio.create_task(rest_of(stream, start))
+        for message in messages:
+            stream.send(json.dumps(message))
+            await asyncio.sleep(0)  # what goes on is waited for
+        stream.end()
+        return await reading
+
+    async def rest_of(stream: Stream, start: int) -> list[bytes]:
+        return [piece async for piece in stream.after(start)]
+
+    whole = asyncio.run(read(0))
+    assert len(whole) == len(messages)
+    assert asyncio.run(read(min(seen, len(whole)))) == whole[seen:]
+    assert all(piece.count(b"\n\n") == 1 for piece in whole), "no message ends an event early"
 
 
 # --- Several vaults

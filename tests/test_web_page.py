@@ -345,7 +345,7 @@ def test_the_preview_is_what_is_told_and_what_is_held_back_is_read_first(me: Bro
     shown = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)[0]
     asked = {"query": "who services the pump"}
     call = http_run.request("tools/call", 2, name="memory_recall", arguments=asked)
-    answer = me.door.mcp(call, "codex").data
+    answer = me.door.mcp(call, "codex", me.door.session("codex")).data
     told = answer["result"]["content"][0]["text"]
     assert "Ines Marquez" in shown
     for line in told.splitlines():

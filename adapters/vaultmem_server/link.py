@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from vaultmem import client, paths
@@ -36,6 +37,7 @@ _RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # the text around a result in a
 _FIRST = b'{"id": 1, "params": {"query": "note", "keyword": true}}\n'  # opens what a search needs
 
 JsonObject = dict[str, object]
+OnProgress = Callable[[JsonObject], None]
 
 
 def of_memories(verb: str, params: JsonObject) -> JsonObject:
@@ -103,7 +105,7 @@ class Reader:
         assert process.stdin
         assert process.stdout
         try:
-            reply = await _exchange(_Connection(process.stdout, process.stdin), line)
+            reply = await _exchange(_Connection(process.stdout, process.stdin), line, None)
         except BaseException:  # the next request would get the rest of the reply
             process.stdin.close()
             raise
@@ -132,19 +134,24 @@ class Link:
         self.reader = Reader(vault)
         self.in_flight = 0
 
-    async def call(self, method: str, params: JsonObject) -> object:
+    async def call(
+        self, method: str, params: JsonObject, on_progress: OnProgress | None = None
+    ) -> object:
         """The result of a method. Raises LinkError."""
-        return json.loads(await self.answer(method, params))
+        return json.loads(await self.answer(method, params, on_progress))
 
-    async def answer(self, method: str, params: JsonObject) -> bytes:
+    async def answer(
+        self, method: str, params: JsonObject, on_progress: OnProgress | None = None
+    ) -> bytes:
         """The JSON of a result, as the agent wrote it. Raises LinkError; a request is never sent twice."""
-        line = f"{to_json({'id': 1, 'method': method, 'params': params})}\n".encode()
+        request = {"id": 1, "method": method, "params": params, "progress": on_progress is not None}
+        line = f"{to_json(request)}\n".encode()
         self.in_flight += 1
         try:
             if method == "search" and params.get("keyword") is True:
                 return _result(await self._by_keyword(line))
             async with self._searches if method == "search" else self._room:
-                return _result(await self._by_agent(line))
+                return _result(await self._by_agent(line, on_progress))
         finally:
             self.in_flight -= 1
 
@@ -179,10 +186,10 @@ class Link:
         finally:
             self.reader.is_busy = False
 
-    async def _by_agent(self, line: bytes) -> bytes:
+    async def _by_agent(self, line: bytes, on_progress: OnProgress | None = None) -> bytes:
         connection = await self._connection()
         try:
-            reply = await _exchange(connection, line)
+            reply = await _exchange(connection, line, on_progress)
         except BaseException as error:
             connection.writer.close()
             if not isinstance(error, _BROKEN):
@@ -217,15 +224,19 @@ class Link:
             raise LinkError(client.NO_ANSWER, why) from error
 
 
-async def _exchange(connection: _Connection, line: bytes) -> bytes:
+async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgress | None) -> bytes:
     """The reply to a request. Raises one of _BROKEN without one in time."""
     async with asyncio.timeout(PATIENCE):
         connection.writer.write(line)
         await connection.writer.drain()
-        answer = await connection.reader.readline()
-        if not answer.endswith(b"\n"):
-            raise EOFError("the connection was closed early")
-        return answer
+        while True:
+            answer = await connection.reader.readline()
+            if not answer.endswith(b"\n"):
+                raise EOFError("the connection was closed early")
+            state = json.loads(answer).get("progress") if on_progress else None
+            if on_progress is None or not isinstance(state, dict):
+                return answer
+            on_progress(state)
 
 
 def _result(reply: bytes) -> bytes:
