@@ -121,7 +121,7 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     about = {"category": request.text("category"), "by": request.text("by") or None}
     arguments = Arguments({"content": fact.content, **about})
     content = arguments.content()
-    result = look(session, content, DEFAULT_SCOPE)
+    result = look(session, content, DEFAULT_SCOPE, by="")
     draft = session.draft()
     if result.same and fact.is_private and not is_private(result.same.properties):
         raise VaultmemError(
