@@ -73,6 +73,32 @@ def test_no_machine_repeats_what_was_undone_on_another(
             assert [each["path"] for each in vault.memories()] == [path]
 
 
+def test_an_undo_that_restores_what_another_machine_wrote_is_no_change_of_that_machine(
+    pair: Pair, pass_time: Callable[[], None]
+) -> None:
+    """Else the next undo would undo it, instead of the change before that."""
+    with pair.laptop.opened() as vault:
+        path = vault.write("Anne prefers trains to planes", by="claude")["path"]
+        memory = vault.memories()[0]["id"]
+        vault.history()
+    pair.agree()
+    with pair.desktop.opened() as vault:
+        vault.tag(memory, "rail", by="codex")
+        vault.history()
+    pair.agree()
+    with pair.laptop.opened() as vault:
+        vault.history()
+        for word in ("red", "blue"):
+            pass_time()
+            vault.tag(memory, word)
+        pass_time()
+        words = [vault.undo(last=True)["undone"][0]["why"] for _ in range(3)]
+        assert words[:2] == ["tag Anne prefers trains to planes"] * 2
+        assert words[2].startswith("edited")
+        assert not vault.read(memory)["tags"]
+    assert b"rail" not in (pair.laptop.vault / path).read_bytes()
+
+
 def test_undoing_a_removal_makes_no_second_file_of_a_memory_that_moved(pair: Pair) -> None:
     """Here the move comes from another machine before the history knows of the file."""
     with pair.laptop.opened() as vault:

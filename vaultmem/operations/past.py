@@ -312,7 +312,7 @@ def _last_elsewhere(
     marks = [
         (elsewhere[id_], one)
         for one in seen
-        if not one.is_beginning  # the previous content is unknown
+        if not (one.is_ours or one.is_beginning)  # the previous content of that is unknown
         for id_ in one.contents
         if id_ in elsewhere and id_ not in taken_back
     ]
