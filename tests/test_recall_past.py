@@ -239,6 +239,22 @@ def test_a_change_is_told_before_what_it_may_change(vault: Path, write: Write) -
     assert found.index("C") > found.index("A")
 
 
+@pytest.mark.parametrize(("question", "old", "new"), [
+    ("When does Nebula play at the Harbour Hall?", "Nebula plays at the Harbour Hall on 16 January",
+     "The concert in the Harbour Hall has been postponed until spring"),
+    ("Wann ist die Klavierstunde im Januar?", "Die Klavierstunde ist am 22. Januar um 9 Uhr",
+     "Klavier ist im Haus wie alles andere auf den 29. Januar verschoben"),
+])  # fmt: skip
+def test_a_change_comes_first_however_little_it_has_of_the_question(
+    vault: Path, write: Write, question: str, old: str, new: str
+) -> None:
+    remembered(vault, write, [
+        ("people/A.md", "created_at: 2026-03-01", old), ("people/B.md", "created_at: 2026-03-02", new),
+    ])  # fmt: skip
+    found = titles(vault, question)
+    assert found.index("B") < found.index("A")
+
+
 KEPT, NOTE, FADED, OLD = "Kept", "Saffron", "Saffron faded", "Saffron is dear"
 
 

@@ -251,14 +251,14 @@ def test_a_preference_far_from_the_question_is_not_first(parts: dict[str, float]
     for score, order in ((0.2, [fact, wish]), (0.6, [wish, fact])):
         pair = [fact, wish._replace(score=score)]
         chosen = recall_text.within(pair, 4, 1_000, counted)
-        told = recall_text.arrange(chosen, lambda _old, _new: False).items
+        told = recall_text.arrange(chosen, lambda _old, _new, _far: False).items
         assert [one.path for one, _ in told] == [one.path for one in order]
 
 
 @given(ranked)
 def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
     chosen = recall_text.within(found, 9, 200, counted)
-    for clash in (lambda _old, _new: False, lambda _old, _new: True):
+    for clash in (lambda *_: False, lambda *_: True):
         told = recall_text.arrange(chosen, clash)
         assert sorted(told.items, key=lambda each: each[0].path) == sorted(
             chosen.items, key=lambda each: each[0].path
@@ -273,7 +273,7 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     turn = found[0]._replace(path="turn.md", created=9, turn=True)
     asked: list[tuple[str, str]] = []
 
-    def clash(old: str, new: str) -> bool:
+    def clash(old: str, new: str, _far: bool) -> bool:
         asked.append((old, new))
         return old.startswith("port") and new.startswith("port")
 

@@ -31,6 +31,8 @@ _SWITCHED = form("switched")
 _ENDED, _OVER, _LISTED, _AGAIN = map(form, ("ended", "over", "listed", "back"))
 _HANDED, _NOT_HELD, _AMOUNT = form("handed"), form("not_held"), form("amount")
 _LITTLE = 2  # words
+_BEGINNING = 6  # letters
+_MOST = 0.5  # of the texts of an answer, which share the words of its question
 _TAKEN_BACK = form("taken_back", "clauses")
 _ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
 _NOT_RUNNING, _PLANNED, _ANOTHER = form("not_running"), form("planned"), form("another")
@@ -126,8 +128,18 @@ def may_update(old: str, new: str, among: Sequence[str]) -> bool:
     old, new = old[:CAP], new[:CAP]
     if not (CUES.search(new) or _OVER.search(new)):
         return False
-    shared = (stems_of(old) & stems_of(new)) - widespread(among)
+    shared = (stems_of(old) & stems_of(new)) - widespread(among, _MOST) | _parts(
+        stems_of(new), stems_of(old)
+    )
     return len(shared) > 1 or not shared.isdisjoint(read(old).names | read(new).names)
+
+
+def _parts(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+    """The words that begin one of the others: "Statistik" of "Statistikprüfung"."""
+    longer = [word for word in words if len(word) >= _BEGINNING]
+    return frozenset(
+        word for word in longer if any(other.startswith(word) for other in others - words)
+    )
 
 
 def _denies(denying: str, stating: str, least: int = 2) -> bool:

@@ -165,12 +165,13 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(token.stem for token in words_of(text[:CAP]))
 
 
-def widespread(texts: Sequence[str]) -> frozenset[str]:
-    """Words that many of the texts have: the name of their common subject no longer distinguishes them."""
+def widespread(texts: Sequence[str], share: float = _SPREAD) -> frozenset[str]:
+    """Words that more than this share of many texts have: the name of their common subject no longer distinguishes
+    them."""
     if len(texts) < _MANY:
         return frozenset()
     counted = Counter(stem for text in texts for stem in stems(text))
-    return frozenset(stem for stem, count in counted.items() if count > _SPREAD * len(texts))
+    return frozenset(stem for stem, count in counted.items() if count > share * len(texts))
 
 
 def plain(text: str) -> str:

@@ -389,11 +389,13 @@ class Run:
         self.steps.append({"step": step, "did": did, "left": len(left)})
 
 
-def _may_contradict(older: str, newer: str, texts: Sequence[str]) -> bool:
-    """Whether one of these texts may say otherwise than an older one."""
+def _may_contradict(older: str, newer: str, is_far: bool, texts: Sequence[str]) -> bool:
+    """Whether one of these texts may say otherwise than an older one; if it answers far worse, only if it speaks of a
+    change of what that one names."""
     from vaultmem.dreams import endings, supersede  # only if two memories answer
 
-    return supersede.may_contradict(older, newer) or endings.may_update(older, newer, texts)
+    is_change = endings.may_update(older, newer, texts)
+    return is_change or (not is_far and supersede.may_contradict(older, newer))
 
 
 def _count(item: Candidate) -> int:

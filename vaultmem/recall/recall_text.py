@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Count = Callable[[Candidate], int]
 
+# Whether a newer text, which may answer far worse, may say otherwise than an older one.
+Clash = Callable[[str, str, bool], bool]
 PINNED = 0.5  # share of a better score above which a preference or a newer text comes first
 MOST_NAMED = 3  # commands that approve or include
 OPEN, CLOSE = "<memory>", "</memory>"
@@ -229,10 +231,9 @@ def without_lines(item: Candidate, other: Candidate) -> Candidate:
     return item._replace(line=line, end_line=line + len(rest) - 1, content="\n".join(rest))
 
 
-def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
+def arrange(chosen: Chosen, clash: Clash) -> Chosen:
     """The same with preferences first, unless there is a far better answer, and with possible contradictions side by
-    side, newest first, unless the older one answers far better: `clash` of an older and a newer text. Notes and turns
-    of conversations keep their places: only memories state what holds."""
+    side, newest first. Notes and turns of conversations keep their places: only memories state what holds."""
     least = PINNED * max((item.score for item, _ in chosen.items), default=0.0)
     first = sorted(
         chosen.items, key=lambda pair: not (pair[0].is_preference and pair[0].score >= least)
@@ -253,8 +254,8 @@ def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
     return chosen._replace(items=results)
 
 
-def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) -> bool:
+def _clash(one: Candidate, other: Candidate, clash: Clash) -> bool:
     old, new = sorted((one, other), key=lambda item: item.created)
     before, after = (item.parts.get("search", item.score) - item.extra for item in (old, new))
-    is_apart = any(item.note or item.turn for item in (old, new)) or after < PINNED * before
-    return not is_apart and clash(old.content, new.content)
+    is_apart = any(item.note or item.turn for item in (old, new))
+    return not is_apart and clash(old.content, new.content, after < PINNED * before)
