@@ -375,9 +375,8 @@ class Run:
         short = next((excerpt for excerpt in excerpts if _count(excerpt) <= room), None)
         how = "is cut to" if short else "does not fit into"
         place, length = f"{best.path}:{best.line}", plural(size, "token")
-        self.look.remarks.append(
-            f"what fits best, {place}, has {length} and {how} a budget of {room:,}"
-        )
+        text = f"what fits best, {place}, has {length} and {how} a budget of {room:,}"
+        self.look.remarks.append(text)
         return [short or best, *others]
 
     def _wants(self, step: str) -> bool:
@@ -390,12 +389,11 @@ class Run:
 
 
 def _may_contradict(older: str, newer: str, is_far: bool, texts: Sequence[str]) -> bool:
-    """Whether one of these texts may say otherwise than an older one; if it answers far worse, only if it speaks of a
-    change of what that one names."""
+    """Whether one of these texts may say otherwise than an older one; if it answers far worse, only as a change."""
     from vaultmem.dreams import endings, supersede  # only if two memories answer
 
-    is_change = endings.may_update(older, newer, texts)
-    return is_change or (not is_far and supersede.may_contradict(older, newer))
+    may = not is_far and supersede.may_contradict(older, newer)
+    return may or endings.may_update(older, newer, texts)
 
 
 def _count(item: Candidate) -> int:
