@@ -75,6 +75,7 @@ _TAG = pattern("sentences", "tag")
 _TAIL = pattern("sentences", "tail")
 _STATES = pattern("english_sentences", "states")
 _AND_STATES = pattern("english_sentences", "and_states")
+_VERB = pattern("texts", "states")
 _WITHOUT_ICH = pattern("german_sentences", "without_ich")
 _NEXT = lazy(r",?\s+(?:and|but)\s+(?=(?:i|we|my|our)\b)|[，,；;]\s*(?=我)", re.IGNORECASE)
 
@@ -160,10 +161,20 @@ def _split(sentence: str) -> list[str]:
     """The statements of a sentence, separately, so that one can be replaced without the other: "I live in Rome and
     work at Fiat" has two."""
     parts: list[str] = []
-    for part in _NEXT.split(sentence):
+    for part in _independent(sentence):
         first, *others = _AND_STATES.split(part) if _STATES.match(part) else [part]
         parts += [first, *(f"I {other}" for other in others)]
     return parts
+
+
+def _independent(sentence: str) -> Iterator[str]:
+    """The parts of a sentence that have a subject each; "Ben and I live in Rome" is one."""
+    start = 0
+    for joint in _NEXT.finditer(sentence):
+        if _HAN.search(joint.string) or _VERB.match(sentence[start : joint.start()]):
+            yield sentence[start : joint.start()]
+            start = joint.end()
+    yield sentence[start:]
 
 
 def _clauses(text: str, rules: _Rules) -> Iterator[tuple[int, int, bool]]:
