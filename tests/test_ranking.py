@@ -340,6 +340,18 @@ def test_what_a_speaker_says_comes_before_where_he_is_named(opened: Vault, write
         assert opened.search(who)[0].path == "People/Marek Nowak.md"
 
 
+def test_yesterday_is_a_day_and_not_a_word(
+    opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-28T09:00")
+    write("Daily/2026-11-27.md", "Ran along the river.\n")
+    write("Plot.md", "Garlic in, on 27 November. Yesterday the hoe broke.\n")
+    write("Sayings.md", "Is yesterday still there? Yesterday, yesterday, what did yesterday do?\n")
+    opened.sync()
+    found = [hit.path for hit in opened.search("what did I do yesterday")]
+    assert found[:2] == ["Daily/2026-11-27.md", "Plot.md"]
+
+
 def test_a_conflict_copy_comes_below_its_original(opened: Vault, write: Write) -> None:
     write("Roof.md", "Copper gutter on the north side.")
     write(

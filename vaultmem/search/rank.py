@@ -39,7 +39,7 @@ NAME_ALONE = (
 NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
-DATE_WEIGHT = 8.0  # a note of the day, month or year named in the question
+DATE_WEIGHT = 16.0  # a note of the day, month or year named in the question
 NAMED_WEIGHT = 12.0  # text that names that day
 WHEN_WEIGHT = 2.0  # a block that mentions days, if the question asks for one
 COSINE_WEIGHT = 12.0
@@ -75,7 +75,7 @@ STOP_WORDS = frozenset(
     her here herself him himself his how if in into is isn it itself just let ll more most no nor not now of off on onc
     onli or other out over own re s same she should shouldn so some such t than that the their them themselv then there
     these they this those through to too under until up ve veri wa was wasn were weren what when where which while who
-    whom whi will with won would wouldn you your yourself""".split()
+    whom whi will with won would wouldn you your yourself today tomorrow tonight yesterday""".split()
 )  # without first-person words (I, my, we, our), which carry meaning in one's own notes
 _HAN_FUNCTION = frozenset(
     "的了是在有和就不都这那什么怎吗呢吧哪个与及或被把从到对于以之其而也很还没为所"
