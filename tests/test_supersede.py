@@ -16,7 +16,8 @@ from tests.cli_run import ran
 from tests.stand_in_view import NOW, StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.short_texts import is_event, is_working_note
+from vaultmem.dreams.endings import may_update
+from vaultmem.dreams.short_texts import is_event, is_working_note, read
 from vaultmem.dreams.supersede import (
     REPLACES,
     SAME,
@@ -120,6 +121,20 @@ def test_any_texts_compare_and_repetition_replaces_nothing(olds: list[str], new:
     assert len(relations(new, olds)) == len(olds)
     again = relations(new, [*olds, new])
     assert again[-1].kind in (SAME, "apart")
+
+
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("on 3 May 2027", {"3", "may"}), ("am 3. Mai 2027", {"3"}), ("2027年3月5日", {"3", "5"}), ("in 2026", {"2026"}),
+    ("the 3 rooms cost 1950 francs", {"3", "1950"}), ("die Miete der 3 Zimmer ist 2049 Franken", {"3", "2049"}),
+])  # fmt: skip
+def test_only_a_date_has_a_year_beside_other_numbers(text: str, numbers: set[str]) -> None:
+    assert read(text).numbers == numbers
+
+
+def test_a_name_that_begins_both_texts_shows_in_another() -> None:
+    pair = "Lea isn't speaking to us any more", "Lea called, all is well again"
+    assert may_update(*pair, ["My best friend is Lea"])
+    assert not may_update(*pair, ["We leased a car"])
 
 
 def test_kinds() -> None:

@@ -131,7 +131,9 @@ def may_update(old: str, new: str, among: Sequence[str]) -> bool:
     shared = (stems_of(old) & stems_of(new)) - widespread(among, _MOST) | _parts(
         stems_of(new), stems_of(old)
     )
-    return len(shared) > 1 or not shared.isdisjoint(read(old).names | read(new).names)
+    # A name that begins both stands within the sentence in another text.
+    names = frozenset[str]().union(*(read(text[:CAP]).names for text in (old, new, *among)))
+    return len(shared) > 1 or not shared.isdisjoint(names)
 
 
 def _parts(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:

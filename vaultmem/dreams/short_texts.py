@@ -46,7 +46,6 @@ _ASCII_TOKEN = lazy(
 _TOKEN = lazy(  # the same with wide characters, which take 4 ms to compile
     rf"{_HAN_NAME}|\d+(?:[.,:/-]\d+)*(?:(?:st|nd|rd|th)\b)?|[^\W\d_{HAN}](?:[^\W{HAN}]|['’](?=\w)|[.](?=[^\W\d_{HAN}]))*|[{HAN}]"
 )
-_YEAR = lazy(r"(?:19|20)\d\d")  # of a date, which day and month tell apart
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
 _SEVERAL = form("several")  # properties that can have several values at once
 _BY_USER, IS, GOVERNED = map(form, ("by_user", "is", "governed"))
@@ -55,7 +54,7 @@ _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _ARTICLE, _CHANGES = form("article"), form("changed")
 _CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, which capitalizes every noun
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
-_DAY_PART, _UNNAMED = form("day_part"), form("unnamed")
+_DAY_PART, _UNNAMED, _YEAR = form("day_part"), form("unnamed"), form("year")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
 
@@ -84,11 +83,12 @@ class Reading(NamedTuple):
 def read(text: str) -> Reading:
     """Parse a text."""
     tokens = words_of(text)
+    years = {match[match.lastgroup or 0] for match in _YEAR.finditer(text)}
     numbers = frozenset(token.stem for token in tokens if token.kind == NUMBER)
     return Reading(
         tokens, frozenset(token.stem for token in tokens),
         frozenset(token.stem for token in tokens if token.kind == NAME),
-        frozenset(each for each in numbers if not _YEAR.fullmatch(each)) or numbers, CUES.search(text) is not None,
+        numbers - years or numbers, CUES.search(text) is not None,
         DENIAL.search(text) is not None, _SEVERAL.search(text) is not None, is_event(text),
         _OTHER_TIME.search(text) is not None,
     )  # fmt: skip
