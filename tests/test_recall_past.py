@@ -17,7 +17,7 @@ from vaultmem import now as clock
 from vaultmem.api.params import of_verb
 from vaultmem.config import Config
 from vaultmem.memories.access import viewer
-from vaultmem.recall import recall
+from vaultmem.recall import criteria
 from vaultmem.search.query import Ask, Filter, Hit
 from vaultmem.text.times import stamp
 
@@ -96,6 +96,22 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(past: Path) -> None:
         block = ran("recall", query, *words).out
         assert (line in block) == ("Bristol" in told)
         assert ("older answer" in block) == ("Bristol" not in told)
+
+
+def test_a_question_about_the_past_is_answered_with_what_held_then(past: Path) -> None:
+    for query in (
+        "where did the user live in February 2026", "where did the user live before?", "where did the user live previously",
+    ):  # fmt: skip
+        assert titles(past, query)[:2] == ["Bristol", "Porto"], query
+    for query in (
+        "where does the user live",
+        "where did the user live in May 2026",
+        "where did the user live in 2024",
+    ):
+        assert "Bristol" not in titles(past, query), query
+    with Vault(str(past)) as opened:
+        (then, *_) = opened.recall("where did the user live in February 2026", **WORDS)["memories"]  # type: ignore[misc]
+    assert then["until"].startswith("2026-03-01")
 
 
 def here(day: int, hour: int) -> str:
@@ -204,8 +220,8 @@ def test_what_replaced_as_good_an_answer_as_any_is_near_first(vault: Path, write
 
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
-        return recall.criteria_of(
-            recall.Arguments(of_verb("recall").check({"query": "x", "as_of": given})),
+        return criteria.criteria_of(
+            criteria.Arguments(of_verb("recall").check({"query": "x", "as_of": given})),
             Config({}),
             NOW,
         ).as_of

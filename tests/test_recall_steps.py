@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from vaultmem.memories.model import TYPES, Aging
 from vaultmem.recall import recall_candidate, recall_text
-from vaultmem.recall.recall_candidate import STEPS, Candidate, Criteria
+from vaultmem.recall.criteria import STEPS, Criteria
+from vaultmem.recall.recall_candidate import Candidate
 from vaultmem.search.cache import CatalogCache
 
 NOW = 1_800_000_000.0

@@ -57,6 +57,10 @@ _MONTH = (
     rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?"
     rf"|\b({_NAMES}) (\d{{4}})\b"
 )
+_YEAR = (
+    r"\b(?:in|of|during|im jahre?|(?:early|late|mid|spring|summer|autumn|fall|winter|frühling|sommer|herbst)(?: of)?) "
+    r"((?:19|20)\d\d)\b(?!-)"
+)
 _HAN_DIGITS = "〇一二三四五六七八九"
 _SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
 _FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
@@ -76,6 +80,11 @@ _SINCE, _SINCE_THEN = r"\b(?:since|seit|ab)\s*$|自从?$", r"以[来後]|から"
 _LATEST = (
     r"\b(?:when|where) did \w+ (?:\w+ )?last\b|\blast time\b|\bmost recent|\bthe latest\b|\bwann\b.*\bzuletzt\b"
     r"|\bletzte[sn]? mal\b|上次|上一次|最近一次|最后一次"
+)
+_FORMER = (
+    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|back then|at that time|in the past|früher\w*|ehemalig\w*|damals"
+    r"|(?:my|our|his|her|their|user['’]?s?) (?:old|last|ex)|(?:mein|unser)\w* (?:alte|vorherig)\w*)\b"
+    r"|\b(?:did|was|were|had)\b.*\bbefore\b|以前|之前|原来|从前|前任|曾经|当时|那时|上一[份个任]"
 )
 _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 
@@ -102,6 +111,8 @@ def _named(low: str) -> Iterator[tuple[int, int, int]]:
     if not wanted:
         for month, year, other, of_year in re.findall(_MONTH, low):
             wanted.append((year or of_year, MONTHS[month or other], 0))
+    if not wanted:
+        wanted += [(year, 0, 0) for year in re.findall(_YEAR, low)]
     for year, month, day in wanted:
         yield int(year or 0), int(month), int(day or 0)
     for year, month, day, alone in re.findall(_HAN, low):
@@ -147,6 +158,11 @@ def asks_when(question: str) -> bool:
 def asks_latest(question: str) -> bool:
     """Whether the answer to a question is the latest of several."""
     return bool(re.search(_LATEST, question.lower()))
+
+
+def asks_before(question: str) -> bool:
+    """Whether a question is about what was so before."""
+    return bool(re.search(_FORMER, question.lower()))
 
 
 # Words about days or dates, and patterns of adjacent words. A question about a time searches for them, so that blocks

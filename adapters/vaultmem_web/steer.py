@@ -9,7 +9,7 @@ import htpy as h
 
 from vaultmem import plugins
 from vaultmem.errors import VaultmemError
-from vaultmem.recall.recall_candidate import LAMBDA, RECENCY_WEIGHT
+from vaultmem.recall.criteria import LAMBDA, RECENCY_WEIGHT
 from vaultmem.recall.recall_text import block, entry, held_back_line
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit

@@ -23,7 +23,7 @@ import measure
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.pending.open_store import open_store
-from vaultmem.recall.recall_candidate import STEPS
+from vaultmem.recall.criteria import STEPS
 from vaultmem.search.query import Ask
 
 HERE = Path(__file__).parent

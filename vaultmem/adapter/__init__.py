@@ -325,6 +325,9 @@ class Language(Protocol):
     def asks_latest(self, question: str) -> bool:
         """Whether the answer to a question is the latest of several: when somebody last did something."""
 
+    def asks_before(self, question: str) -> bool:
+        """Whether a question is about what was so before: "my previous dentist", "where did I live before Porto"."""
+
     def days(self, question: str, now: float | None = None) -> list[DaySpan]:
         """The days, weeks, months and years that a question names; those relative to today only if `now` (seconds
         since the epoch) is known."""

@@ -9,7 +9,7 @@ from vaultmem.api.verbs import (
 
 WHICH = "its id or the beginning of it, title, path, or the id of its pending item"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
-_VALUES, _STEPS = "text.values:", "recall.recall_candidate:STEPS"
+_VALUES, _STEPS = "text.values:", "recall.criteria:STEPS"
 _TYPED = "commands.completion:"  # what a shell completes of what is there
 
 

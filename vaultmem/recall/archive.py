@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from vaultmem import now as clock
+from vaultmem import plugins
 from vaultmem.index.keyword import tokenize
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access, model
@@ -16,7 +17,7 @@ from vaultmem.notes.places import category_of, file_name
 from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.cache import filter_notes
-from vaultmem.search.query import Ask, Hit
+from vaultmem.search.query import Ask, Hit, Query
 from vaultmem.text.times import local_day
 from vaultmem.vault import files
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import Properties
     from vaultmem.notes.dialects import Rulebook
-    from vaultmem.search.query import Query, Term
+    from vaultmem.search.query import Term
     from vaultmem.search.search import Searcher
 
 MOST = 300  # newest files examined
@@ -73,6 +74,17 @@ class Question:
         for path, text in texts.items():
             if (share := self.share(text)) >= LEAST_SHARED:
                 yield share, path, text
+
+
+def timeless(query: Query) -> Query:
+    """The query without the words that only say which time it is about: May, 2025."""
+    times = {*tokenize(plugins.language().time_words().words)}
+    words = [
+        word
+        for word in query.words
+        if not (word.text.isdigit() or times.issuperset(tokenize(word.text)))
+    ]
+    return Query(words or query.words, query.must, query.excluded, query.groups, query.filters)
 
 
 def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:

@@ -14,7 +14,8 @@ from itertools import islice
 from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
 from vaultmem.recall import recall_candidate
-from vaultmem.recall.recall_candidate import Candidate, Criteria
+from vaultmem.recall.criteria import LEAST_CANDIDATES, Criteria
+from vaultmem.recall.recall_candidate import Candidate
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import plain
@@ -58,7 +59,7 @@ def followed(
     step = _step(plain(criteria.query), candidates, look.searcher.keyword)
     if step is None:
         return list(candidates), "no name to follow"
-    most = recall_candidate.LEAST_CANDIDATES
+    most = LEAST_CANDIDATES
     results = sources.search(look, criteria._replace(query=step.query), most)
     reached = _reached(step, recall_candidate.filter_allowed(results, criteria)[0])
     names = ", ".join(bridge.name for bridge in step.bridges)

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, time, timedelta
 from functools import lru_cache, partial
 from weakref import WeakKeyDictionary
 
-from vaultmem.config import Config
 from vaultmem.embedding import wordpieces
 from vaultmem.errors import ModelError, StateError
 from vaultmem.ledger import reads
@@ -19,11 +17,11 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.store import MemoryStore
 from vaultmem.plugins import language
 from vaultmem.recall import hop, recall_candidate, recall_text
+from vaultmem.recall.criteria import Criteria, criteria_of
 from vaultmem.recall.recall_candidate import (
     NEAR,
     NEAR_OF_PAGES,
     Candidate,
-    Criteria,
     best_first,
 )
 from vaultmem.recall.recall_sources import Look, Sources
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from vaultmem.recall.recall_candidate import Similarities
     from vaultmem.recall.recall_text import RecallReport
 
-LONGEST = 20_000  # characters of a question
 Result = tuple[list[Candidate], str]  # the candidates, and what a step did
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 UNFINISHED = "the first indexing is not finished; more will be found soon"
@@ -67,28 +64,6 @@ def recall(store: MemoryStore, reader: Reader, request: Arguments) -> RecallRepo
     if request.flag("explain"):
         report["explain"] = run.steps
     return report
-
-
-def criteria_of(request: Arguments, config: Config, now: float) -> Criteria:
-    """The parsed request. Raises UsageError."""
-    threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
-    return Criteria(
-        request.long_text("query")[:LONGEST], request.whole("budget"), request.whole("top_k"), request.tags("types"),
-        request.scopes(), request.flag("notes"), request.number("min_confidence"), request.flag("include_compressed"),
-        request.flag("untrusted"), None if threshold < 0 else threshold, frozenset(request.tags("without")),
-        request.text("by"), _as_of(request, now),
-        request.number("recency_weight", config.share("recall.recency_weight")),
-        request.number("mmr_lambda", config.share("recall.mmr_lambda")),
-    )  # fmt: skip
-
-
-def _as_of(request: Arguments, now: float) -> float | None:
-    """The end of the named day, or the moment."""
-    if not request.text("as_of"):
-        return None
-    at = request.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
-    local = datetime.fromtimestamp(at)  # noqa: DTZ006 - a day may have 25 hours
-    return (local + timedelta(days=1)).timestamp() if local.time() == time.min else at
 
 
 def recaller(store: MemoryStore) -> Recaller:
@@ -196,10 +171,12 @@ class Run:
         answers = self._replacements(candidates, archived)
         first, others = candidates[:1], candidates[1:]
         held = [item for item in allowed if item.until is not None and item.parts["lead"] >= 0]
+        is_early = bool(first) and self.criteria.is_before(first[0])
+        before = [item for item in held if is_early or item.parts["lead"] > 0]
         return [
-            *(item for item in held if item.parts["lead"] > 0),
+            *before,
             *first,
-            *(item for item in held if item.parts["lead"] == 0),
+            *(item for item in held if item not in before),
             *(item for id_, item in answers.items() if id_ not in {best.id for best in first}),
             *(item for item in others if item.id not in answers),
             *(item for item in allowed if item not in held),

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 
 from vaultmem.light import NamedTuple
-from vaultmem.memories import access
-from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, is_talk
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER
 from vaultmem.memories.model import DEFAULT_SCOPE, recency
 from vaultmem.plugins import language
+from vaultmem.recall.criteria import LAMBDA, RECENCY_WEIGHT, Criteria, day_number
 from vaultmem.text import values
-
-BUDGET, TOP_K = 2000, 50
-LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
-TIMES_K = 4  # candidates per result
-STEPS = tuple("meaning filters hop fit rerank recency confidence mmr preferences budget".split())
 
 
 class Candidate(NamedTuple):
@@ -94,73 +88,8 @@ class Candidate(NamedTuple):
         return self._replace(score=score, parts={**self.parts, **parts})
 
 
-LAMBDA = 0.7
-RECENCY_WEIGHT = 0.2
-LATEST = (
-    0.5  # share of the best score that makes an item one of those of which the latest is wanted
-)
+LATEST = 0.5  # share of the best score with which an item may be the latest that is wanted
 CONFIDENCE_WEIGHT = 0.1  # with all of it, faded memories never came first
-
-
-class Criteria(NamedTuple):
-    """A parsed request for a recall."""
-
-    query: str
-    budget: int = BUDGET
-    top_k: int = TOP_K
-    types: tuple[str, ...] = ()  # () for all
-    scopes: tuple[str, ...] = ()  # beside global
-    notes: bool = True
-    min_confidence: float = 0.0  # age lowers the rank but hides nothing
-    include_compressed: bool = False
-    untrusted: bool = False
-    score_threshold: float | None = None
-    without: frozenset[str] = frozenset()  # names from STEPS
-    by: str = ""  # the assistant that asks; "" for the person
-    as_of: float | None = None  # what was known before this time
-    recency_weight: float = RECENCY_WEIGHT
-    mmr_lambda: float = LAMBDA
-
-    def has(self, step: str) -> bool:
-        """Whether a step is enabled."""
-        return step not in self.without
-
-    @property
-    def room(self) -> int:
-        """The budget in tokens."""
-        return self.budget if self.has("budget") else values.TOKENS
-
-    @property
-    def most(self) -> int:
-        """How many candidates are considered."""
-        return max(LEAST_CANDIDATES, min(TIMES_K * self.top_k, MOST_CANDIDATES), self.top_k)
-
-    @property
-    def viewer(self) -> access.Viewer:
-        """The viewer."""
-        return access.viewer(self.by, self.scopes)
-
-    @property
-    def known_scopes(self) -> tuple[str, ...]:
-        """The named scopes that are searched."""
-        named = self.viewer.also if self.by else self.scopes
-        return tuple(dict.fromkeys((DEFAULT_SCOPE, self.viewer.scope, *sorted(named))))
-
-    def looks_into(self, scope: str) -> bool:
-        """Whether to search memories of this scope: those that the viewer may see. The person may see everything, but
-        gets what is visible to all and the scopes they name, since a recall is given to an assistant."""
-        if self.by:
-            return self.viewer.sees(scope)
-        return scope in (DEFAULT_SCOPE, *self.scopes)
-
-    def finds(self, scope: str) -> bool:
-        """Whether to search it at all, if only to report what was left out: everything except conversations, which
-        are long."""
-        return self.looks_into(scope) or not (self.by or is_talk(scope))
-
-    def may_know(self, item: Candidate) -> bool:
-        """Whether the viewer may know that it exists. The person may."""
-        return not self.by or (not item.private and self.viewer.sees(item.scope))
 
 
 # Which candidates may be recalled, and why the others may not.
@@ -179,14 +108,9 @@ Test = Callable[[Candidate, Criteria], bool]
 
 # Filters that cannot be switched off: authorship and visibility.
 _GUARDS: dict[str, Test] = {
-    # Memories archived only for age may be recalled, and for a past time those that held then.
+    # Memories archived only for age may be recalled, and those that held at the time of the question.
     "archived": lambda item, criteria: (
-        item.archived
-        and not (
-            item.forgotten
-            if item.until is None
-            else criteria.as_of is not None and criteria.as_of <= item.until
-        )
+        item.archived and not (item.forgotten if item.until is None else criteria.is_about(item))
     ),
     "not known then": lambda one, criteria: (
         criteria.as_of is not None and not one.note and one.created >= criteria.as_of
@@ -264,17 +188,13 @@ def _never(_: Candidate) -> bool:
 
 def _of_past_days(question: str, now: float) -> Callable[[Candidate], bool]:
     """The test for memories and entries of the past days that a question names, a month at most."""
-
-    def number(moment: float) -> int:
-        return int(time.strftime("%Y%m%d", time.localtime(moment)))
-
-    today = number(now)
+    today = day_number(now)
     spans = [
         span for span in language().days(question, now) if span.is_short and span.first < today
     ]
 
     def is_of_day(item: Candidate) -> bool:
-        day = number(item.created)
+        day = day_number(item.created)
         return item.is_dated and day <= today and any(span.covers(day) for span in spans)
 
     return is_of_day if spans else _never

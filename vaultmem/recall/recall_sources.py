@@ -35,7 +35,8 @@ from vaultmem.notes.places import (
     with_our_keys,
 )
 from vaultmem.recall import archive
-from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Criteria
+from vaultmem.recall.criteria import Criteria
+from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate
 from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import content_words
@@ -124,7 +125,7 @@ class Sources:
         query = parse(plain(criteria.query))
         if all(look.searcher.keyword.is_weak(word) for word in query.words):
             return []
-        question = archive.Question(look.searcher, query)
+        question = archive.Question(look.searcher, archive.timeless(query))
         texts = look.searcher.texts.read(archive.newest(look.searcher))
         results: list[Candidate] = []
         least = question.share(best)
@@ -210,17 +211,9 @@ class Sources:
         notes = (notes - added if criteria.notes else notes | added) if added else notes
         sure = criteria.min_confidence if criteria.has("filters") else 0.0
         group = "block" if criteria.notes else "note"
-        return Ask(
-            plain(criteria.query),
-            most,
-            look.semantic,
-            group,
-            (),
-            sure,
-            notes,
-            all_but=criteria.notes,
-            viewer=access.PERSON if added else look.viewer,  # such facts are hidden, but counted
-        )
+        viewer = access.PERSON if added else look.viewer  # such facts are hidden, but counted
+        shape = most, look.semantic, group, (), sure, notes
+        return Ask(plain(criteria.query), *shape, all_but=criteria.notes, viewer=viewer)
 
     def excerpts(self, criteria: Criteria, candidate: Candidate) -> Iterator[Candidate]:
         """Copies with less and less of its text around the words of the question, down to a few words."""

@@ -257,5 +257,5 @@ def arrange(chosen: Chosen, clash: Clash) -> Chosen:
 def _clash(one: Candidate, other: Candidate, clash: Clash) -> bool:
     old, new = sorted((one, other), key=lambda item: item.created)
     before, after = (item.parts.get("search", item.score) - item.extra for item in (old, new))
-    is_apart = any(item.note or item.turn for item in (old, new))
+    is_apart = any(item.note or item.turn or item.until is not None for item in (old, new))
     return not is_apart and clash(old.content, new.content, after < PINNED * before)
