@@ -120,7 +120,7 @@ def test_what_the_agent_answers_is_asked_with_next_to_nothing(
 
 @pytest.mark.parametrize(
     ("words", "most"),
-    [(("list",), 110), (("recall", "knee"), 145), (("write", "--dry-run", "milk"), 173)],
+    [(("list",), 110), (("recall", "knee"), 146), (("write", "--dry-run", "milk"), 173)],
 )
 def test_without_an_agent_memories_import_what_they_need(
     remembering: Path, indexed: Path, words: tuple[str, ...], most: int, monkeypatch: pytest.MonkeyPatch
