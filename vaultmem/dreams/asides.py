@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.endings import denies_else, ends_other, is_another
+from vaultmem.dreams.endings import denies_else, ends_other, is_another, parts
 from vaultmem.dreams.short_texts import (
     CAP,
     CUES,
@@ -27,7 +27,7 @@ from vaultmem.text.values import lazy
 
 _SIGN = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _WORD, _UNIT, _SIGNS = lazy(r"\w+"), lazy(rf"{_SIGN}|\w+"), lazy(_SIGN)
-_EXCHANGED, _BELONGS, _USED = form("exchanged"), form("belongs"), form("used")
+_EXCHANGED, _BELONGS, _OWNED, _USED = map(form, ("exchanged", "belongs", "owned", "used"))
 
 
 def is_aside(old: str, new: str, looks: Mapping[str, float]) -> bool:
@@ -103,13 +103,15 @@ def _is_about_another(old: str, new: str) -> bool:
 
 
 def _is_narrower(old: str, new: str) -> bool:
-    """Whether the newer text is about one kind of what the older one is about: "My phone", "My work phone"."""
+    """Whether the newer text is about one kind of what the older one is about, or something of it: "My phone", "My work
+    phone"; "Anna", "Anna's sister"."""
     about, narrower = subject(old[:CAP]), subject(new[:CAP])
     if not about or not about < narrower or not narrower.isdisjoint(stems(old) - about):
         return False
     order = [token.stem for token in read(new[:CAP]).tokens]
     is_compound = order.index(min(about, key=order.index)) < min(map(order.index, narrower - about))
-    return not is_compound or _BELONGS.search(new) is not None
+    is_owned = _OWNED.search(new) and not parts(stems(old), narrower)  # bed, bedtime
+    return not is_compound or bool(_BELONGS.search(new) or is_owned)
 
 
 def _is_of_another_thing(old: str, new: str) -> bool:
@@ -168,4 +170,7 @@ def _states_something_else(old: str, new: str) -> bool:
 
 
 def _are_apart(one: str, other: str) -> bool:
+    owner, owned = sorted((one, other), key=len)
+    if owned.startswith((f"{owner}'s ", f"{owner}的")):
+        return True
     return bool(stems(one) and stems(other)) and stems(one).isdisjoint(stems(other))

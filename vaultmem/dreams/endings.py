@@ -29,6 +29,7 @@ from vaultmem.text.values import remembers_last
 
 _SWITCHED = form("switched")
 _ENDED, _OVER, _LISTED, _AGAIN = map(form, ("ended", "over", "listed", "back"))
+_PURPOSE = form("purpose")
 _HANDED, _NOT_HELD, _AMOUNT = form("handed"), form("not_held"), form("amount")
 _LITTLE = 2  # words
 _BEGINNING = 6  # letters
@@ -128,17 +129,17 @@ def may_update(old: str, new: str, among: Sequence[str]) -> bool:
     old, new = old[:CAP], new[:CAP]
     if not (CUES.search(new) or _OVER.search(new)):
         return False
-    shared = (stems_of(old) & stems_of(new)) - widespread(among, _MOST) | _parts(
-        stems_of(new), stems_of(old)
+    shared = (stems_of(old) & stems_of(new)) - widespread(among, _MOST) | parts(
+        stems_of(new), stems_of(old), _BEGINNING
     )
     # A name that begins both stands within the sentence in another text.
     names = frozenset[str]().union(*(read(text[:CAP]).names for text in (old, new, *among)))
     return len(shared) > 1 or not shared.isdisjoint(names)
 
 
-def _parts(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
-    """The words that begin one of the others: "Statistik" of "Statistikprüfung"."""
-    longer = [word for word in words if len(word) >= _BEGINNING]
+def parts(words: frozenset[str], others: frozenset[str], least: int = 3) -> frozenset[str]:
+    """The words of at least so many letters that begin one of the others: "bed" of "bedtime"."""
+    longer = [word for word in words if len(word) >= least]
     return frozenset(
         word for word in longer if any(other.startswith(word) for other in others - words)
     )
@@ -201,8 +202,8 @@ def is_taken_back(old: str, new: str, rest: str) -> bool:
     is_switch = is_by_user(new) and _SWITCHED.search(new)
     if not (ended and is_own and is_switch) or is_part(ended, old):
         return False
-    is_plain = is_by_user(old) and not (is_event(old) or has_preference(old))
-    if is_plain and ended == {token.stem for token in last}:
+    is_all = is_by_user(old) and not (is_event(old) or has_preference(old) or _PURPOSE.search(rest))
+    if is_all and ended == {token.stem for token in last}:
         return True
     stated = [fact for fact in stated if len(stems(fact.subject)) == (fact.property == "is")]
     return ended in [stems(fact.value) for fact in stated]

@@ -202,7 +202,8 @@ def facts(text: str) -> tuple[Statement, ...]:
     plain = _WHEN.sub("", text)
     stated = language().statements(plain)
     if plain:
-        stated = [*stated, *language().statements(f"I {plain[0].lower()}{plain[1:]}")]
+        noted = language().statements(f"I {plain[0].lower()}{plain[1:]}")
+        stated = [*stated, *(fact for fact in noted if fact.subject == "user")]
     return tuple(fact._replace(subject="user") if fact.subject == "we" else fact for fact in stated)
 
 
