@@ -26,7 +26,7 @@ from vaultmem.search.query import (
 from vaultmem.text.times import day_number, day_range
 from vaultmem.text.values import normalize_text
 from vaultmem_languages import METHODS, language
-from vaultmem_languages.when_words import MONTHS, asks_latest, asks_when
+from vaultmem_languages.when_words import MONTHS, asks_before, asks_latest, asks_when
 from vaultmem_languages.when_words import days as days_in
 
 PARTS = st.sampled_from(
@@ -304,6 +304,18 @@ def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
         assert DaySpan(*2 * [day_number(day.isoformat())]) in days_in(text)
     for text in (f"{day.day} {name} {day.year}", f"{name.title()} {day.day}, {day.year}"):
         assert days_in(text)[0] == DaySpan(*2 * [10_000 * day.year + 100 * month + day.day])
+
+
+def test_a_long_text_asks_for_no_time() -> None:
+    now = dt.datetime(2026, 11, 28, 12).astimezone().timestamp()
+    text = "did we meet yesterday, and when did I last see him before? "
+    assert days_in(text, now)
+    assert asks_latest(text)
+    assert asks_before(text)
+    long = text + "Here is the whole story of it. " * 20
+    assert not days_in(long, now)
+    assert not asks_latest(long)
+    assert not asks_before(long)
 
 
 def test_what_asks_for_the_latest_of_several() -> None:

@@ -4,12 +4,14 @@ numbers and names."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import date, datetime, timedelta
 
 from vaultmem.adapter import DaySpan, TimeWords
 from vaultmem.text import times
-from vaultmem.text.values import lazy
+from vaultmem.text.values import TYPE_CHECKING, lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import date
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
 
@@ -71,7 +73,7 @@ _RELATIVE = (
     r"|(?:über)?morgen|(?:letzt|nächst|dies|vorig)e|vor [a-zäöü0-9]+ (?:tag|woche|monat|jahr)|[a-z]+tag)"
     r"|[昨今明前后後先来][天日年周週月]|[上下本这這]个?[周週月星礼]|[周週星礼][一二三四五六日天期拜]|曜日?|[天周週月年]前"
 )
-RECENT = timedelta(days=14)
+ASKED = 300  # characters of a question; a longer text mentions times, but does not ask for them
 _RECENT = (
     r"\b(?:recently|lately|of late|these days|what(?:['’]?s| is) new|neulich|kürzlich|in letzter zeit|gibt es neues)\b"
     r"|最近(?!一次)|近来|近日|这几天"
@@ -93,11 +95,8 @@ def days(question: str, now: float | None = None) -> list[DaySpan]:
     """See vaultmem.adapter.Language; at most eight."""
     low = question.lower()
     result = [_span(*parts) for parts in _named(low)]
-    if now is not None and re.search(_RECENT, low):
-        today = datetime.fromtimestamp(now).astimezone().date()
-        result.append(_from_to(today - RECENT, today))
-    elif now is not None and re.search(_RELATIVE, low):
-        result += _relative_days(question, datetime.fromtimestamp(now).astimezone())
+    if now is not None and len(question) <= ASKED and re.search(f"{_RECENT}|{_RELATIVE}", low):
+        result += _relative_days(question, now)
     return [span for span in result if span is not None][:8]
 
 
@@ -126,24 +125,31 @@ def _span(year: int, month: int, day: int) -> DaySpan | None:
     return DaySpan(first, last) if is_valid else None
 
 
-def _relative_days(question: str, now: datetime) -> Iterator[DaySpan]:
+def _relative_days(question: str, now: float) -> Iterator[DaySpan]:
     """Days relative to today; a weekday alone may be the last or the next one."""
-    from vaultmem_languages import when  # the grammar of times, which few questions need
+    from datetime import datetime, timedelta  # few questions need these, or the grammar of times
 
-    for reading in when.readings(question, now):
-        sense, moment = reading.sense, when.moment_of(reading, now)
+    from vaultmem_languages import when
+
+    here = datetime.fromtimestamp(now).astimezone()
+    today, week = here.date(), timedelta(days=7)
+    if re.search(_RECENT, question.lower()):
+        yield _from_to(today - 2 * week, today)
+        return
+    for reading in when.readings(question, here):
+        sense, moment = reading.sense, when.moment_of(reading, here)
         if moment is None or sense.weak or not moment.relative:
             continue
         day, is_since = moment.when.date(), re.search(_SINCE, question[: reading.start].lower())
         if is_since or re.match(_SINCE_THEN, question[reading.end :]):
-            back = 7 if day > now.date() and sense.weekday is not None else 0
-            yield _from_to(day - timedelta(days=back), now.date())
+            is_ahead = day > today and sense.weekday is not None
+            yield _from_to(day - week if is_ahead else day, today)
         elif sense.day and moment.grain in ("month", "year"):
             yield _span(day.year, day.month if moment.grain == "month" else 0, 0) or DaySpan(0, 0)
         elif sense.day:
             yield _from_to(day, day + timedelta(days=6 if moment.grain == "week" else 0))
         elif sense.weekday is not None:
-            yield from (_from_to(one, one) for one in (day - timedelta(days=7), day))
+            yield from (_from_to(one, one) for one in (day - week, day))
 
 
 def _from_to(first: date, last: date) -> DaySpan:
@@ -157,12 +163,12 @@ def asks_when(question: str) -> bool:
 
 def asks_latest(question: str) -> bool:
     """Whether the answer to a question is the latest of several."""
-    return bool(re.search(_LATEST, question.lower()))
+    return len(question) <= ASKED and bool(re.search(_LATEST, question.lower()))
 
 
 def asks_before(question: str) -> bool:
     """Whether a question is about what was so before."""
-    return bool(re.search(_FORMER, question.lower()))
+    return len(question) <= ASKED and bool(re.search(_FORMER, question.lower()))
 
 
 # Words about days or dates, and patterns of adjacent words. A question about a time searches for them, so that blocks
