@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Write
+from tests.conftest import Write, fill
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.memories.model import link_targets
@@ -198,16 +198,21 @@ def test_what_was_taken_back_elsewhere_is_put_away_here(
 def test_two_machines_that_went_on_alone_end_with_one_page(
     vault: Path, opened: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened.ask("converse", conversation="garden", new=TALK[:2])
-    opened.ask("pages")
-    page = on_another_machine(vault, tmp_path / "other")
+    """That of the earlier day, though what was first is private and stays on its machine."""
+    first = {**TALK[4], "created_at": "2026-11-20T08:00:00Z"}
     later = {**entry(6, "user", "And on."), "created_at": "2026-11-23T08:00:00Z"}
-    with Vault(str(tmp_path / "other")) as other:
+    with Vault(str(fill(tmp_path / "other", {".obsidian/app.json": "{}"}))) as other:
+        other.sync()
         other.ask("converse", conversation="garden", new=[later])
         other.ask("pages")
-        assert len([*page.parent.glob("Chat *.md")]) == 2
-        monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + 2 * 3600))
-        other.write("Femi bakes on Sundays.")
-        other.ask("pages")
-        assert [one["id"] for one in other.entries("garden")] == ["e1", "e2", "e6"]
-    assert "And on." in page_of(tmp_path / "other").read_text("utf-8")
+        opened.ask("converse", conversation="garden", new=[first, *TALK[:2]])
+        opened.ask("pages")
+        folder, page = page_of(tmp_path / "other").parent, page_of(vault)
+        for hours in (2, 4):
+            monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + hours * 3600))
+            shutil.copy(page, folder)  # as if a conflict had cost what the other one wrote
+            other.write(f"Femi bakes on {hours} Sundays.")
+            other.ask("pages")
+            assert [one["id"] for one in other.entries("garden")] == ["e1", "e2", "e6"]
+            assert page_of(tmp_path / "other").name == page.name
+            assert "And on." in (folder / page.name).read_text("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
@@ -56,9 +56,9 @@ def of_others(store: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, 
             yield file.path, page.content, max(file.mtime_ns, file.ctime_ns) / 1e9
 
 
-def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
-    """Write pages where there is nothing, or over generated ones, if this machine has something new to say or a merge
-    left both versions of one. Returns how many."""
+def keep(store: MemoryStore, texts: Mapping[str, str], lacking: Collection[str] = ()) -> int:
+    """Write pages where there is nothing, or over generated ones, if this machine has something new to say, a merge
+    left both versions of one, or a sync program left a version that is `lacking` something. Returns how many."""
     last = read_json(store.state.path(_STATE_FILE))
     before, written = dict(last), 0
     try:
@@ -66,7 +66,7 @@ def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
             data = text.encode("utf-8", "replace")
             is_merged = b"\n<<<<<<< " in (store.bytes_of(path, _LONGEST_COPY) or b"")
             is_whole = os.path.lexists(f"{store.vault}/{path}") and not is_merged
-            if last.get(path) != files.digest(data) or not is_whole:
+            if last.get(path) != files.digest(data) or not is_whole or path in lacking:
                 written += write.put(store.vault, path, _replace_generated(path, data))
                 last[path] = files.digest(data)
     finally:

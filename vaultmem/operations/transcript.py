@@ -7,8 +7,10 @@ so that records can be recreated from the page if a sync program carries only th
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -36,6 +38,7 @@ PRIVATE = "(private)"
 _NAMES = {USER: "You", ASSISTANT: "Assistant"}
 _NO_NAME = lazy(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that means nothing to a person
 _SHORT = 8  # characters of such an id
+_DAY = slice(len(f"{CHAT} 2026-11-22"), None)  # what follows the day in the name of a page
 _MARKS = lazy(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
 _KEYS = ("id", "role", "created_at", "hash")  # of each line
 _HASH = 12  # digits that identify a line's words
@@ -60,15 +63,17 @@ class Row(NamedTuple):
 def keep(session: Session) -> int:
     """Read pages of other machines, write changed ones, archive pages of other names. Returns how many were written."""
     store = session.store
-    but, talks = take_in(session, store.talks.talks())
+    but, listed, talks = take_in(session, store.talks.talks())
     titles = {memory.id: memory.title for memory in store.collection.live()}
-    texts = {}
+    texts, lacking = dict[str, str](), set[str]()
     for conversation in talks:
         if conversation.entries:
             path = page_path(session, conversation.entries)
             sets: dict[str, Value] = {"generated": generated.BY, "TP_ignore_this_file": True}
             if path not in but:
                 body = render(conversation.entries, titles)
+                if path in listed and not {row.id for row in read(body)[1]} <= listed[path]:
+                    lacking.add(path)
                 texts[path] = pages.compose(store.rules.page_style(path), sets, body).decode()
             others = (
                 page.path
@@ -76,7 +81,7 @@ def keep(session: Session) -> int:
                 if page.path != path and page.path not in but
             )
             generated.put_away(store, others)
-    return generated.keep(store, texts)
+    return generated.keep(store, texts, lacking)
 
 
 def links_to(session: Session, conversation: str) -> list[Value]:
@@ -88,11 +93,17 @@ def links_to(session: Session, conversation: str) -> list[Value]:
 
 
 def page_path(session: Session, entries: Sequence[Entry]) -> str:
-    """The path of the page for these entries. It never changes, and has no words that may be removed later."""
+    """The path of the page for these entries. It has no words that may be removed later, and never changes, unless
+    another machine has written the page under an earlier day: the first entries may be on that machine alone."""
     day = _day(min((entry.created for entry in entries), default=0.0))
     folder = talk.folder_of(entries[0].conversation) if entries else ""
-    name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
-    return f"{session.store.talks.place}/{folder}/{CHAT} {day:%Y-%m-%d} {name}.md"
+    title = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
+    name, place = f"{CHAT} {day:%Y-%m-%d} {title}.md", f"{session.store.talks.place}/{folder}"
+    with suppress(OSError):
+        names = os.listdir(f"{session.store.vault}/{place}")
+        same = (one for one in names if one[_DAY] == name[_DAY] and len(one) == len(name))
+        name = min([name, *same])
+    return f"{place}/{name}"
 
 
 def _day(at: float) -> datetime:
@@ -219,16 +230,20 @@ PATIENCE = 3600.0  # seconds that records may take to arrive
 _ELSEWHERE = "from its page, which another machine wrote"
 
 
-def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
-    """Make records from pages of other machines. Returns the pages to leave unchanged, and all conversations
-    afterwards."""
+def take_in(
+    session: Session, talks: list[Talk]
+) -> tuple[set[str], dict[str, set[str]], list[Talk]]:
+    """Make records from pages of other machines. Returns the pages to leave unchanged, the ids on all of them, and all
+    conversations afterwards."""
     store, alone, is_changed = session.store, set[str](), False
+    listed: dict[str, set[str]] = {}
     every = (page for each in talks for page in each.pages)
     for path, text, changed in generated.of_others(store, every):
         tail, rows = read(text)
         conversation = talk.in_folder(path.split("/")[-2], tail.get("conversation"))
         if not conversation:
             continue
+        listed[path] = {row.id for row in rows}
         entries = store.talks.entries(conversation)
         new = _new_records(session, conversation, entries, rows)
         changes = [*new, *_taken_back(session, entries, tail.get("away"))]
@@ -239,9 +254,9 @@ def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
             _carry_out(session, conversation, changes)
             entries, is_changed = store.talks.entries(conversation), True
         ours = {entry.id for entry in entries if is_on_page(entry)}
-        if ours == {row.id for row in rows} and path == page_path(session, entries):
+        if ours == listed[path] and path == page_path(session, entries):
             alone.add(path)
-    return alone, store.talks.talks() if is_changed else talks
+    return alone, listed, store.talks.talks() if is_changed else talks
 
 
 def _new_records(
