@@ -286,6 +286,7 @@ RELATIVE = {
     "what have I done recently?": [(20261114, 20261128)], "what's new": [(20261114, 20261128)],
     "我最近读了什么": [(20261114, 20261128)], "what changed since Monday": [(20261123, 20261128)],
     "seit gestern": [(20261127, 20261128)], "since last month": [(20261001, 20261128)],
+    "Yesterday I bought a bike": [], "昨天我买了车": [], "I met Ben last week, remember?": [(20261116, 20261122)],
     "the train at 8": [], "how to feed the cat": [], "on Sundays": [], "next steps": [],
 }  # fmt: skip
 

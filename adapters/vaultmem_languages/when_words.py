@@ -78,6 +78,9 @@ _RECENT = (
     r"\b(?:recently|lately|of late|these days|what(?:['’]?s| is) new|neulich|kürzlich|in letzter zeit|gibt es neues)\b"
     r"|最近(?!一次)|近来|近日|这几天"
 )
+# A message in a chat that tells what its writer did: "Yesterday I bought a bike".
+_TELLS = r"\W*(?:(?:to|yester)day|last \w+|on \w+|this \w+|heute|gestern|[今昨]天)?[\s,，]*(?:(?:i|we|ich|wir)\b|我们?)"
+_ASKS = r"[?？]|什么|哪|谁|几|怎|吗|多少"
 _SINCE, _SINCE_THEN = r"\b(?:since|seit|ab)\s*$|自从?$", r"以[来後]|から"
 _LATEST = (
     r"\b(?:when|where) did \w+ (?:\w+ )?last\b|\blast time\b|\bmost recent|\bthe latest\b|\bwann\b.*\bzuletzt\b"
@@ -95,9 +98,15 @@ def days(question: str, now: float | None = None) -> list[DaySpan]:
     """See vaultmem.adapter.Language; at most eight."""
     low = question.lower()
     result = [_span(*parts) for parts in _named(low)]
-    if now is not None and len(question) <= ASKED and re.search(f"{_RECENT}|{_RELATIVE}", low):
+    if now is not None and _may_ask(low) and re.search(f"{_RECENT}|{_RELATIVE}", low):
         result += _relative_days(question, now)
     return [span for span in result if span is not None][:8]
+
+
+def _may_ask(low: str) -> bool:
+    """Whether a text may ask for a time: it is short, and does not tell what its writer did."""
+    tells = re.match(_TELLS, low) and not re.search(_ASKS, low)
+    return len(low) <= ASKED and not tells
 
 
 def _named(low: str) -> Iterator[tuple[int, int, int]]:
@@ -163,12 +172,14 @@ def asks_when(question: str) -> bool:
 
 def asks_latest(question: str) -> bool:
     """Whether the answer to a question is the latest of several."""
-    return len(question) <= ASKED and bool(re.search(_LATEST, question.lower()))
+    low = question.lower()
+    return _may_ask(low) and bool(re.search(_LATEST, low))
 
 
 def asks_before(question: str) -> bool:
     """Whether a question is about what was so before."""
-    return len(question) <= ASKED and bool(re.search(_FORMER, question.lower()))
+    low = question.lower()
+    return _may_ask(low) and bool(re.search(_FORMER, low))
 
 
 # Words about days or dates, and patterns of adjacent words. A question about a time searches for them, so that blocks
