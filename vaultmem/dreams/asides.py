@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.endings import denies_else, ends_other, is_another, parts
+from vaultmem.dreams.endings import (
+    EACH_TIME,
+    denies_else,
+    ends_only_else,
+    ends_other,
+    is_another,
+    parts,
+)
 from vaultmem.dreams.short_texts import (
     CAP,
     CUES,
@@ -27,6 +34,7 @@ from vaultmem.text.values import lazy
 
 _SIGN = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _WORD, _UNIT, _SIGNS = lazy(r"\w+"), lazy(rf"{_SIGN}|\w+"), lazy(_SIGN)
+_FORMER = form("former")
 _EXCHANGED, _BELONGS, _OWNED, _USED = map(form, ("exchanged", "belongs", "owned", "used"))
 
 
@@ -44,13 +52,17 @@ def may_be_ended(old: str, new: str, looks: Mapping[str, float]) -> bool:
 
 def _is_else(old: str, new: str, looks: Mapping[str, float]) -> bool:
     tests = (
-        _is_about_the_value, _states_something_else, _is_about_another, _is_narrower,
-        _is_of_another_thing, _has_another_beginning,
+        denies_else, ends_only_else, is_another, _is_past, _is_about_the_value, _states_something_else,
+        _is_about_another, _is_narrower, _is_of_another_thing, _has_another_beginning,
     )  # fmt: skip
-    is_other = ends_other(new, old) or denies_else(old, new) or is_another(old, new)
-    if is_other or any(test(old, new) for test in tests):
+    if ends_other(new, old) or any(test(old, new) for test in tests):
         return True
     return _counts_another(old, new, looks) or _is_one_more(old, new, looks)
+
+
+def _is_past(old: str, new: str) -> bool:
+    """Whether only one is about what somebody had before: "the old flat", "the new flat"."""
+    return bool(_FORMER.match(old)) != bool(_FORMER.match(new))
 
 
 def _is_about_the_value(old: str, new: str) -> bool:
@@ -118,11 +130,12 @@ def _is_of_another_thing(old: str, new: str) -> bool:
     """Whether the user does it with another thing at another place or time: "buy bread at Aldi", "buy meat at Lidl"."""
     if not (is_by_user(old) and is_by_user(new)):
         return False
-    at, there = GOVERNED.search(old), GOVERNED.search(new)
+    at, there = (GOVERNED.search(text) or EACH_TIME.search(text) for text in (old, new))
     if not (at and there and at[0].lower() == there[0].lower()):
         return False
     halves = (old[: at.start()], new[: there.start()]), (old[at.end() :], new[there.end() :])
-    return not any(stems(a) <= stems(b) or stems(b) <= stems(a) for a, b in halves)
+    (act, other_act), (place, other_place) = (tuple(map(stems, half)) for half in halves)
+    return not (act <= other_act or other_act <= act or place == other_place)
 
 
 def _has_another_beginning(old: str, new: str) -> bool:

@@ -29,13 +29,13 @@ from vaultmem.text.values import remembers_last
 
 _SWITCHED = form("switched")
 _ENDED, _OVER, _LISTED, _AGAIN = map(form, ("ended", "over", "listed", "back"))
-_PURPOSE = form("purpose")
+_PURPOSE, _OWNED = form("purpose"), form("owned")
 _HANDED, _NOT_HELD, _AMOUNT = form("handed"), form("not_held"), form("amount")
 _LITTLE = 2  # words
 _BEGINNING = 6  # letters
 _MOST = 0.5  # of the texts of an answer, which share the words of its question
 _TAKEN_BACK = form("taken_back", "clauses")
-_ONE_TIME, _THIS_TIME, _EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
+_ONE_TIME, _THIS_TIME, EACH_TIME = map(form, ("one_time", "this_time", "each_time"))
 _NOT_RUNNING, _PLANNED, _ANOTHER = form("not_running"), form("planned"), form("another")
 
 
@@ -180,6 +180,21 @@ def denies_else(old: str, new: str) -> bool:
     return bool(denials) and not DENIAL.search(new[:CAP]) and stems(new).isdisjoint(denials)
 
 
+def ends_only_else(old: str, new: str) -> bool:
+    """Whether all that the newer text does is deny the same of something else: "I train with Ben", "I no longer train
+    with Tom"."""
+    clauses = [clause for clause in CLAUSE.split(new[:CAP]) if stems(clause)]
+    if not all(map(DENIAL.search, clauses)):
+        return False
+    is_owned = _OWNED.search(new) is not None and not _OWNED.search(old)  # Ann's shift, not mine
+    stated = stems(old)
+    denials = [(who, frozenset(denied) - {"了"}) for who, denied in _denials(new)]
+    return any(
+        denied & stated and denied - stated and (is_owned or stated - denied - who)
+        for who, denied in denials
+    )
+
+
 def _denies_stating(new: str, old: str) -> bool:
     """Whether the newer text denies that its writer stated the older one: "I never said that I like tea"."""
     if not (lead := _TAKEN_BACK.match(new)):
@@ -212,7 +227,7 @@ def is_taken_back(old: str, new: str, rest: str) -> bool:
 def _is_one_of_many(old: str, new: str) -> bool:
     """Whether what is cancelled is one time of what the older text says of many: "Yoga is cancelled tonight"."""
     is_now = _THIS_TIME.search(new[:CAP]) is not None and not language().days(old[:CAP])
-    return is_now or _EACH_TIME.search(old[:CAP]) is not None
+    return is_now or EACH_TIME.search(old[:CAP]) is not None
 
 
 def is_part(ended: frozenset[str], old: str) -> bool:

@@ -86,9 +86,12 @@ def relations(
     whole = _relations(new, olds, cosines)
     for part in short_texts.changes(new):  # "Katrin left; my new editor is Tom"
         parts = _relations(part, olds, [None] * len(olds))
+        is_own = any(map(short_texts.is_by_user, (new, part)))
+        is_theirs = not (is_own or short_texts.subject(part))  # "my sister moved, works at …"
         whole = [
             clauses
-            if clauses.is_replacement and (clauses.contradicts or _names(part, old, new))
+            if clauses.is_replacement
+            and (_names(part, old, new) or (clauses.contradicts and not is_theirs))
             else before
             for old, before, clauses in zip(olds, whole, parts, strict=True)
         ]
