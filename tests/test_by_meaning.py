@@ -131,3 +131,25 @@ def test_an_agent_gives_every_door_meaning(projects: Path, monkeypatch: pytest.M
         assert "alone" not in agent.call("memory_search", query="bicycle")["text"]
         why = agent.call("why", query="two-wheeler", note="Home.md")
         assert why["rank"] is not None
+
+
+def test_a_question_about_the_person_is_compared_as_memories_speak_of_them(
+    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day, text in (
+        ("2025-03-01", "The user works at Acme"), ("2026-03-01", "The user works at Globex now"),
+        ("2026-03-02", "The deploy script is ship.sh"),
+    ):  # fmt: skip
+        monkeypatch.setenv("VAULTMEM_NOW", f"{day}T10:00")
+        opened.write(text, title=text)
+    opened.sync()
+    opened.embed()
+
+    def answers(query: str) -> list[str]:
+        return [one["title"] for one in opened.recall(query)["memories"]]
+
+    assert answers("what is my job?") == ["The user works at Globex now"]
+    assert answers("what was my previous job?") == [
+        "The user works at Acme",
+        "The user works at Globex now",
+    ]

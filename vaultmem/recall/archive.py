@@ -22,7 +22,7 @@ from vaultmem.text.times import local_day
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from vaultmem.adapter import Properties
     from vaultmem.notes.dialects import Rulebook
@@ -69,10 +69,12 @@ class Question:
             return float(bool(self._needed))
         return sum(map(has, self.words)) / len(self.words)
 
-    def answers(self, texts: Mapping[str, str]) -> Iterator[tuple[float, str, str]]:
-        """The texts that answer, by path, with their shares."""
+    def answers(
+        self, texts: Mapping[str, str], ids: Collection[str] = ()
+    ) -> Iterator[tuple[float, str, str]]:
+        """The texts that answer, or name one of these ids, by path, with their shares."""
         for path, text in texts.items():
-            if (share := self.share(text)) >= LEAST_SHARED:
+            if (share := self.share(text)) >= LEAST_SHARED or any(id_ in text for id_ in ids):
                 yield share, path, text
 
 

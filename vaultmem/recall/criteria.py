@@ -43,6 +43,7 @@ class Criteria(NamedTuple):
     without: frozenset[str] = frozenset()  # names from STEPS
     by: str = ""  # the assistant that asks; "" for the person
     as_of: float | None = None  # what was known before this time
+    meaning: str = ""  # the question as it is compared by meaning, if not as it is
     past: tuple[int, int] | None = None  # the days (YYYYMMDD) in the past that are asked about
     recency_weight: float = RECENCY_WEIGHT
     mmr_lambda: float = LAMBDA
@@ -112,7 +113,7 @@ def criteria_of(request: Arguments, config: Config, now: float) -> Criteria:
         query, request.whole("budget"), request.whole("top_k"), request.tags("types"),
         request.scopes(), request.flag("notes"), request.number("min_confidence"), request.flag("include_compressed"),
         request.flag("untrusted"), None if threshold < 0 else threshold, frozenset(request.tags("without")),
-        request.text("by"), _as_of(request, now), _past(query, now),
+        request.text("by"), _as_of(request, now), "", _past(query, now),
         request.number("recency_weight", config.share("recall.recency_weight")),
         request.number("mmr_lambda", config.share("recall.mmr_lambda")),
     )  # fmt: skip

@@ -26,7 +26,7 @@ from vaultmem.recall.recall_candidate import (
 )
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.recall.recall_text import Chosen, held_back_json, to_json
-from vaultmem.search.query import plain
+from vaultmem.search.query import of_user, plain
 from vaultmem.search.search import Searcher
 from vaultmem.text.values import plural
 
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from vaultmem.recall.recall_candidate import Similarities
     from vaultmem.recall.recall_text import RecallReport
 
+AS_USER = (
+    3  # answers to a question about the person that has no other: most facts about them are near
+)
 Result = tuple[list[Candidate], str]  # the candidates, and what a step did
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 UNFINISHED = "the first indexing is not finished; more will be found soon"
@@ -165,14 +168,15 @@ class Run:
     def _with_archive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Add memories of the archive: first those that held at a past time and answer as well as the best, then the
         replacements of those that would answer as well, then those archived only for age."""
-        best = candidates[0].content if candidates else ""
-        archived = self._sources.archived(self.look, self.criteria, best)
+        archived = self._sources.archived(self.look, self.criteria, candidates)
         allowed, _ = recall_candidate.filter_allowed(archived, self.criteria)
         answers = self._replacements(candidates, archived)
         first, others = candidates[:1], candidates[1:]
         held = [item for item in allowed if item.until is not None and item.parts["lead"] >= 0]
         is_early = bool(first) and self.criteria.is_before(first[0])
         before = [item for item in held if is_early or item.parts["lead"] > 0]
+        places = {item.id: place for place, item in enumerate(candidates)}
+        before.sort(key=lambda item: (-item.parts["lead"], places.get(item.successor, len(places))))
         return [
             *before,
             *first,
@@ -249,6 +253,11 @@ class Run:
             self.criteria = self.criteria._replace(query=rest)
             candidates = hop.merged(candidates, self._candidates())
             self._say("name", f"also searched without the person's own name: {rest}", candidates)
+        is_left = recall_candidate.relevant(candidates, self.criteria.query, self.look.now)
+        if self.look.semantic and not is_left and (asked := of_user(self.criteria.query)):
+            self.criteria = self.criteria._replace(meaning=asked)
+            candidates = best_first(self._candidates())[:AS_USER]
+            self._say("user", f"nothing fits; compared with: {asked}", candidates)
         return hop.followed(self.look, self._sources, self.criteria, candidates)
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:

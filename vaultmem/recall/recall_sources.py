@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from vaultmem.adapter import Properties
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 2_000  # cached
 MOST_REPLACED = 20  # length of a chain of replacements
+FOLLOWED = 3  # best answers of which a question about the past finds what they replaced
 FEW_WORDS = 24  # characters
 AROUND = 4  # lines on either side of a turn: two other turns
 _BY_ID = f"SELECT f.path {NOTES_BELOW} AND instr(n.properties, ?)"
@@ -107,35 +108,35 @@ class Sources:
             candidate = (
                 self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
             )
-            if (
-                candidate is not None
-                and _says_something(candidate.content)
-                and candidate.key not in result
-            ):
-                is_near = hit.similarity is not None and hit.similarity >= near
-                is_near = is_near or "words around it" in hit.parts
-                shares = is_near or _shares(answer.forms, hit, text)
-                scored, lacks = _score(candidate, hit, is_memory), near > NEAR and not shares
-                result[candidate.key] = scored._replace(shares=shares, lacks=lacks)
+            if candidate is None or candidate.key in result or _is_empty(candidate.content):
+                continue
+            is_near = hit.similarity is not None and hit.similarity >= near
+            is_near = is_near or "words around it" in hit.parts
+            shares = is_near or _shares(answer.forms, hit, text)
+            scored, lacks = _score(candidate, hit, is_memory), near > NEAR and not shares
+            result[candidate.key] = scored._replace(shares=shares, lacks=lacks)
         return list(result.values())[:most]
 
-    def archived(self, look: Look, criteria: Criteria, best: str = "") -> list[Candidate]:
-        """Memories of the archive, which are not indexed, that share most words with the question, best first. The
-        part "lead" is how many more words each shares than the best answer."""
+    def archived(
+        self, look: Look, criteria: Criteria, best: Sequence[Candidate]
+    ) -> list[Candidate]:
+        """Memories of the archive, which are not indexed, that share most words with the question, best first, or that
+        one of the `best` replaced. The part "lead" is how many more words each shares than the best answer."""
         query = parse(plain(criteria.query))
         if all(look.searcher.keyword.is_weak(word) for word in query.words):
             return []
         question = archive.Question(look.searcher, archive.timeless(query))
         texts = look.searcher.texts.read(archive.newest(look.searcher))
         results: list[Candidate] = []
-        least = question.share(best)
-        for _, path, text in question.answers(texts):
-            candidate = self._memory(look, path, text)
-            if (
-                candidate is not None
-                and (shared := question.share(candidate.content)) >= archive.LEAST_SHARED
-            ):
-                results.append(candidate.scored(shared, shared=shared, lead=shared - least))
+        least = question.share(best[0].content if best else "")
+        newer = {item.id for item in best[:FOLLOWED] if item.id and criteria.past}
+        for _, path, text in question.answers(texts, newer):
+            if (candidate := self._memory(look, path, text)) is None:
+                continue
+            shared, is_former = question.share(candidate.content), candidate.successor in newer
+            if shared >= archive.LEAST_SHARED or is_former:
+                lead = max(0.0, shared - least) if is_former else shared - least
+                results.append(candidate.scored(shared, shared=shared, lead=lead))
         return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
 
     def successor(self, look: Look, replaced: Candidate) -> Candidate | None:
@@ -213,7 +214,13 @@ class Sources:
         group = "block" if criteria.notes else "note"
         viewer = access.PERSON if added else look.viewer  # such facts are hidden, but counted
         shape = most, look.semantic, group, (), sure, notes
-        return Ask(plain(criteria.query), *shape, all_but=criteria.notes, viewer=viewer)
+        return Ask(
+            plain(criteria.query),
+            *shape,
+            all_but=criteria.notes,
+            viewer=viewer,
+            meaning=criteria.meaning,
+        )
 
     def excerpts(self, criteria: Criteria, candidate: Candidate) -> Iterator[Candidate]:
         """Copies with less and less of its text around the words of the question, down to a few words."""
@@ -342,10 +349,10 @@ def _with_trust(look: Look, candidate: Candidate) -> Candidate:
     return candidate._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
 
 
-def _says_something(content: str) -> bool:
-    """Whether a block has words of its own besides embeds and their headings; a lone heading counts."""
+def _is_empty(content: str) -> bool:
+    """Whether a block has no words of its own besides embeds and their headings; a lone heading counts as words."""
     text = _FROM_ELSEWHERE.sub("", content) if "![" in content else content
-    return bool(text.strip(" \n\r\t-*+>"))
+    return not text.strip(" \n\r\t-*+>")
 
 
 def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:

@@ -279,6 +279,17 @@ _ABOUT = lazy(
 _SELF = lazy(r"\b(?:me|my|myself|I|us|users?|mich|mir|ich)\b|我|用户|自己", re.IGNORECASE)
 
 
+_MINE = lazy(r"(?<![\w-])(?:my|our)(?![\w'’/-])", re.IGNORECASE)
+_ME = lazy(r"(?<![\w-])(?:we|I|me|us)(?![\w'’/-])")
+
+
+def of_user(question: str) -> str:
+    """The question as somebody else asks it, as memories by assistants are about "the user"; "" if it is not about the
+    person."""
+    text = _ME.sub("the user", _MINE.sub("the user's", question))
+    return "" if text == question else text
+
+
 def plain(question: str) -> str:
     """A question as plain words: an assistant's question may contain quotes, dashes and colons, which are operators
     of the query language."""
