@@ -134,7 +134,7 @@ def test_an_agent_gives_every_door_meaning(projects: Path, monkeypatch: pytest.M
 
 
 def test_a_question_about_the_person_is_compared_as_memories_speak_of_them(
-    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for day, text in (
         ("2025-03-01", "The user works at Acme"), ("2026-03-01", "The user works at Globex now"),
