@@ -267,6 +267,17 @@ def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
         assert told._replace(items=[]) == chosen._replace(items=[])
 
 
+def test_what_two_newer_ones_may_contradict_stands_below_both() -> None:
+    days = {"new": 3, "cat": 1, "old": 2, "newest": 4}
+    found = [
+        Candidate(text, 1, 1, text, created=days[text]) for text in ("new", "cat", "newest", "old")
+    ]
+    pairs = {("old", "new"), ("old", "newest")}
+    chosen = recall_text.within(found, 9, 1_000, counted)
+    told = recall_text.arrange(chosen, lambda old, new, _far: (old, new) in pairs).items
+    assert [one.content for one, _ in told] == ["new", "cat", "newest", "old"]
+
+
 def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     texts = [("port 8000", 1), ("a cat", 9), ("port 9000", 3), ("a dog", 2), ("port 7000", 2)]
     found = [Candidate(f"{n}.md", 1, 1, text, created=day) for n, (text, day) in enumerate(texts)]

@@ -240,17 +240,10 @@ def arrange(chosen: Chosen, clash: Clash) -> Chosen:
     )
     results: list[tuple[Candidate, int]] = []
     for item, tokens in first:
-        at = next((at for at, (other, _) in enumerate(results) if _clash(other, item, clash)), None)
-        if at is None:
-            results.append((item, tokens))
-            continue
-        while (
-            at < len(results)
-            and results[at][0].created >= item.created
-            and _clash(results[at][0], item, clash)
-        ):
-            at += 1
-        results.insert(at, (item, tokens))
+        beside = [at for at, (other, _) in enumerate(results) if _clash(other, item, clash)]
+        older = [at for at in beside if results[at][0].created < item.created]
+        last = beside[-1] + 1 if beside else len(results)
+        results.insert(older[0] if older else last, (item, tokens))
     return chosen._replace(items=results)
 
 
