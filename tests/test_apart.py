@@ -134,6 +134,40 @@ def test_a_memory_that_both_file_while_a_sync_program_moves_it_is_not_doubled(pa
         assert vault.memories()[0]["path"] == filed["target"]
 
 
+def test_a_memory_that_one_machine_filed_and_another_edited_is_one_memory(
+    pair: Pair, pass_time: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sync program brings both files, as each machine made one and removed none that the other has."""
+    with pair.laptop.opened() as vault:
+        anne = vault.write("Anne lives in Bristol", by="claude")["id"]
+        bob = vault.write("Bob prefers trains to planes", by="claude")["id"]
+    pair.agree()
+    with pair.desktop.opened() as vault:
+        assert vault.dream(1)["counts"] == {"move": 2}
+        vault.history()
+    pass_time()
+    with pair.laptop.opened() as vault:
+        vault.edit(anne, "Anne lives in Porto")
+        vault.tag(bob, "rail")
+        vault.history()
+    pair.agree()
+    for _ in range(3):
+        monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + HOUR))
+        for machine in pair.machines:
+            with machine.opened() as vault:
+                vault.dream(2)
+        pair.agree()
+    for machine in pair.machines:
+        with machine.opened() as vault:
+            live = {one["id"]: one for one in vault.memories()}
+            assert live.keys() == {anne, bob}
+            assert (live[anne]["content"], live[bob]["tags"]) == ("Anne lives in Porto", ["rail"])
+            assert {one["category"] for one in live.values()} == {"people", "preferences"}
+            assert "Anne lives in Bristol" in [
+                one["content"] for one in vault.memories(deleted=True)
+            ]
+
+
 def test_what_one_machine_has_archived_is_not_brought_back_by_a_dream_elsewhere(
     pair: Pair, pass_time: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@ expire, decay, upgrade and merge."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -50,6 +51,8 @@ class Options(NamedTuple):
     trust: str = CONNECTED  # whose words assistants are given
     sessions: Means | None = None  # how old sessions are summed up; None: they are not
     compared: float = 0.0  # when all files were last compared
+    # By path, the content of files that vaultmem wrote so on some machine.
+    written: Mapping[str, str] = {}
 
 
 DEFAULT = Options()
@@ -60,6 +63,7 @@ DEFAULT = Options()
 
 def dream(draft: Draft, level: int, options: Options) -> None:
     """Level 1 adopts and files new memories; 2 also merges and links; 3 also sums up."""
+    reunite(draft, options)
     adopt(draft, options.seen)
     archive_again(draft)
     steps: list[Step] = [file_inbox]
@@ -191,7 +195,7 @@ def _archive(draft: Draft, memory: Memory, job: str, why: str) -> None:
 def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
     """Give people's files their properties and follow their changes; `seen` has the state in which vaultmem left each
     memory."""
-    at_work = leave_unquiet(draft, seen)
+    leave_unquiet(draft, seen)
     memories = sorted(draft.view.memories(), key=lambda each: each.path)
     known = {each.id for each in (*memories, *draft.view.archived()) if each.adopted}
     # A memory whose file was rewritten without its properties keeps its id.
@@ -199,8 +203,33 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
     for each in memories:
         memory = each if each.adopted else each._replace(id=lost.get(each.path, each.id))
         # An empty file without an id may still be filled by a sync program.
-        if memory.path not in at_work and (memory.adopted or memory.sketch):
+        if memory.path not in draft.at_work and (memory.adopted or memory.sketch):
             _follow(draft, memory, _left(memory, seen))
+
+
+def reunite(draft: Draft, options: Options) -> None:
+    """Of two files of one memory, one filed and one edited on another machine, archive the one that was edited earlier;
+    the other is left to the next dream, when it alone has the id. A copy that a person made has the same content as
+    the original, or one that vaultmem did not write."""
+    files: defaultdict[str, dict[str, Memory]] = defaultdict(dict)
+    for memory in draft.view.memories():
+        id_, path = memory.text("id"), memory.path
+        left = options.seen.get(id_)
+        is_left = left is not None and (left.path, left.hash) == (path, memory.hash)
+        if id_ and (is_left or path in options.written):
+            files[id_][options.written.get(path, path)] = memory
+    for id_, each in files.items():
+        newest, *older = sorted(
+            each.values(), key=lambda one: (-one.updated, one.phase == INBOX, one.path)
+        )
+        paths = {memory.path for memory in each.values()}
+        if not older or not paths.isdisjoint(draft.at_work) or not draft.may(*older):
+            continue
+        draft.leave(newest)
+        draft.at_work |= paths
+        for memory in older:
+            draft.archive(memory, "dream", f"{newest.path} is newer", id_)
+            draft.set(memory, "older", deleted_at=stamp(newest.updated))
 
 
 def archive_again(draft: Draft) -> None:

@@ -16,6 +16,7 @@ from vaultmem.dreams.classify import UNSURE
 from vaultmem.dreams.dream import DEEP, LIGHT, Options, leave_unquiet
 from vaultmem.embedding import wordpieces
 from vaultmem.errors import LlmError, StateError, UnconfirmedError, VaultmemError
+from vaultmem.history.objects import SHORT
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
@@ -167,12 +168,13 @@ def _means(session: Session, params: Arguments) -> summing.Means:
 
 
 def _options(session: Session, params: Arguments) -> Options:
-    config = session.store.config
+    config, elsewhere = session.store.config, session.store.pending.record.written_elsewhere()
+    blobs = session.store.collection.blobs() if elsewhere else {}
     return Options(
         session.store.seen(), config.seconds("memories.inbox_ttl"),
         config.seconds("memories.decay_after"), config.number("memories.upgrade_reads"),
         config.text("memories.forget") == "all", config.text("recall.trust"), _means(session, params),
-        session.store.compared,
+        session.store.compared, {path: blob for path, blob in blobs.items() if blob[:SHORT] in elsewhere},
     )  # fmt: skip
 
 
