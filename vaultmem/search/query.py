@@ -287,7 +287,7 @@ def of_user(question: str) -> str:
     """The question as somebody else asks it, as memories by assistants are about "the user"; "" if it is not about the
     person."""
     text = _ME.sub("the user", _MINE.sub("the user's", question))
-    return "" if text == question else text
+    return text if _ASKER.search(question) else ""
 
 
 def plain(question: str) -> str:
