@@ -219,7 +219,7 @@ class KeywordSearcher:
         for span in language().days(text, clock.seconds()):
             field, kind = "day" if span.has_year else "monthday", tantivy.FieldType.Unsigned
             inside = _T.range_query(self._schema, field, kind, span.first, span.last)
-            results.append(_T.const_score_query(inside, rank.DATE_WEIGHT))
+            results.append(_T.const_score_query(inside, rank.DATE_WEIGHTS[span.is_short]))
             results += self._naming(span)
         return results
 

@@ -39,7 +39,7 @@ NAME_ALONE = (
 NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
-DATE_WEIGHT = 16.0  # a note of the day, month or year named in the question
+DATE_WEIGHTS = 2.0, 16.0  # a note of the year named in the question; of the month, week or day
 NAMED_WEIGHT = 12.0  # text that names that day
 WHEN_WEIGHT = 2.0  # a block that mentions days, if the question asks for one
 COSINE_WEIGHT = 12.0
