@@ -1,4 +1,4 @@
-"""What is asked of a recall: the parsed request. Times are seconds since the epoch."""
+"""The parsed request of a recall. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ class Criteria(NamedTuple):
     by: str = ""  # the assistant that asks; "" for the person
     as_of: float | None = None  # what was known before this time
     meaning: str = ""  # the question as it is compared by meaning, if not as it is
-    past: tuple[int, int] | None = None  # the days (YYYYMMDD) in the past that are asked about
+    past: tuple[int, int] | None = (
+        None  # the first and last day (YYYYMMDD) of a past time that is meant
+    )
     recency_weight: float = RECENCY_WEIGHT
     mmr_lambda: float = LAMBDA
 
@@ -96,7 +98,7 @@ class Criteria(NamedTuple):
         return self.past[0] == 0 or self.past[1] < day_number(best.created)
 
     def is_about(self, replaced: Candidate) -> bool:
-        """Whether a replaced memory held at the time that is asked about."""
+        """Whether a replaced memory held at the time that the question is about."""
         until = replaced.until or 0.0
         if self.as_of is not None:
             return self.as_of <= until

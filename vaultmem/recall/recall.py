@@ -26,7 +26,7 @@ from vaultmem.recall.recall_candidate import (
 )
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.recall.recall_text import Chosen, held_back_json, to_json
-from vaultmem.search.query import of_user, plain
+from vaultmem.search.query import in_third_person, plain
 from vaultmem.search.search import Searcher
 from vaultmem.text.values import plural
 
@@ -254,10 +254,10 @@ class Run:
             candidates = hop.merged(candidates, self._candidates())
             self._say("name", f"also searched without the person's own name: {rest}", candidates)
         is_left = recall_candidate.relevant(candidates, self.criteria.query, self.look.now)
-        if self.look.semantic and not is_left and (asked := of_user(self.criteria.query)):
-            self.criteria = self.criteria._replace(meaning=asked)
+        if self.look.semantic and not is_left and (form := in_third_person(self.criteria.query)):
+            self.criteria = self.criteria._replace(meaning=form)
             candidates = best_first(self._candidates())[:AS_USER]
-            self._say("user", f"nothing fits; compared with: {asked}", candidates)
+            self._say("user", f"nothing fits; compared with: {form}", candidates)
         return hop.followed(self.look, self._sources, self.criteria, candidates)
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:

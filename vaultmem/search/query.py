@@ -277,13 +277,11 @@ _ABOUT = lazy(
     re.IGNORECASE,
 )
 _SELF = lazy(r"\b(?:me|my|myself|I|us|users?|mich|mir|ich)\b|我|用户|自己", re.IGNORECASE)
-
-
 _MINE = lazy(r"(?<![\w-])(?:my|our)(?![\w'’/-])", re.IGNORECASE)
 _ME = lazy(r"(?<![\w-])(?:we|I|me|us)(?![\w'’/-])")
 
 
-def of_user(question: str) -> str:
+def in_third_person(question: str) -> str:
     """The question as somebody else asks it, as memories by assistants are about "the user"; "" if it is not about the
     person."""
     text = _ME.sub("the user", _MINE.sub("the user's", question))
