@@ -152,6 +152,18 @@ def test_what_is_of_a_past_day_that_is_named_is_an_answer(
             assert {*found[: len(wanted)]} == wanted, query
 
 
+def test_a_text_that_names_one_of_the_days_is_an_answer(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-24T12:00")
+    write("Lamp.md", "- [ ] Mend the lamp 📅 2026-11-27\n")
+    write("Oven.md", "- [ ] Sweep the oven 📅 2026-12-27\n")
+    write("Week.md", "This week last year was long\n")
+    remembered(vault, write, [])
+    for query in ("what do I have to do this week?", "am 27. November?", "what's on Friday"):
+        assert titles(vault, query) == ["Lamp"], query
+
+
 def test_the_last_time_is_the_latest_of_those_that_fit(vault: Path, write: Write) -> None:
     write("Daily/2026-03-02.md", "At the dentist, nothing to do\n")
     write("Daily/2026-09-12.md", "A crown at the dentist\n")

@@ -133,9 +133,10 @@ _FROM = frozenset({"from", "since", "starting", "beginning"})
 
 
 def _period(match: re.Match[str], now: datetime) -> Sense | None:
-    """Next week, this weekend, last month, the week after next."""
+    """Next week, this weekend, last month, the week after next, the week before last."""
     unit: str = match["unit"] or match["skipped"] or "weekend"
-    step = 2 if match["skipped"] else _STEPS.get(match["which"] or "", 0)
+    far = -2 if match[0].endswith("last") else 2
+    step = far if match["skipped"] else _STEPS.get(match["which"] or "", 0)
     today = now.date()
     if unit == "weekend":
         start = monday(today, step)
@@ -241,7 +242,7 @@ _RULES = rules(
      rf"(?:\s(?P<after>from\s(?:now|today){END}|ago{END}))?"), _delta),
     (rf"(?:the\s)?(?:day\safter\stomorrow|day\sbefore\syesterday){END}", _near_day),
     ((rf"(?:(?:the|(?P<n>{NUMBER}))\s)?(?P<unit>day|week|fortnight)s?(?:\s(?P<which>from|after|before|on){END}"
-     rf"(?=\s)(?!\snext)|(?(n)(?=\s(?:today|tomorrow|{DAY_NAME}){END})|(?!)))"), _shift),
+     rf"(?=\s)(?!\s(?:next|last))|(?(n)(?=\s(?:today|tomorrow|{DAY_NAME}){END})|(?!)))"), _shift),
     (rf"(?:today|tonight|tomorrow|tmrw|tmr|yesterday|last\snight|this\s(?:morning|afternoon|evening))(?:'s)?{END}",
      _near_day),
     ((rf"(?:the\s)?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s"
@@ -253,7 +254,7 @@ _RULES = rules(
     ((rf"(?P<in>in\s)?(?P<of>{MONTH_NAME})(?:\s(?:of\s)?(?P<which>this|next|last|coming)\syear{END}|{YEAR})"
      r"(?!\s?\d)"), _month),
     ((rf"(?P<which>this|next|last|coming)\s(?P<unit>weekend|week|month|year)(?:'s)?{END}"
-     rf"|(?:the\s)?(?P<skipped>week|month|year)\safter\snext{END}"
+     rf"|(?:the\s)?(?P<skipped>weekend|week|month|year)\s(?:after\snext|before\slast){END}"
      rf"|(?<=the\s)(?P<the>weekend){END}"), _period),
     ((r"(?:the\s)?(?:(?P<edge>end|last\sday|beginning|start|middle)\sof\s|(?P<part>mid|early|late)(?:[\s-]|\sin\s)?)"
      rf"(?P<the>the\s)?(?:(?:(?P<which>this|next|last)\s)?(?P<unit>day|week|month|year){END}"

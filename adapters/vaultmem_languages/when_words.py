@@ -11,7 +11,10 @@ from vaultmem.text.values import TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import date
+    from datetime import date, datetime
+
+    from vaultmem.adapter import Moment
+    from vaultmem_languages.when_parts import Reading
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
 
@@ -59,19 +62,19 @@ _MONTH = (
     rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?"
     rf"|\b({_NAMES}) (\d{{4}})\b"
 )
-_YEAR = (
-    r"\b(?:in|of|during|im jahre?|(?:early|late|mid|spring|summer|autumn|fall|winter|frühling|sommer|herbst)(?: of)?) "
-    r"((?:19|20)\d\d)\b(?!-)"
-)
+_YEAR = r"\b(?:in|of|during|im jahre?|(?:early|late|mid)(?: of)?) ((?:19|20)\d\d)\b(?!-)"
 _HAN_DIGITS = "〇一二三四五六七八九"
 _SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
 _FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
 _HAN = rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年"
 _WHEN = r"\b(?:when|wann)\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
+# The grammar of times is only loaded for a question with one of these.
 _RELATIVE = (
-    r"\b(?:to(?:day|morrow|night)|yesterday|ago|(?:last|this|next|past) [a-z]|[a-z]+day|weekend|(?:vor)?gestern|heute"
-    r"|(?:über)?morgen|(?:letzt|nächst|dies|vorig)e|vor [a-zäöü0-9]+ (?:tag|woche|monat|jahr)|[a-z]+tag)"
-    r"|[昨今明前后後先来][天日年周週月]|[上下本这這]个?[周週月星礼]|[周週星礼][一二三四五六日天期拜]|曜日?|[天周週月年]前"
+    r"\b(?:to(?:day|morrow|night)|yesterday|ago|(?:last|this|next|past|previous) [a-z]|[a-z]+day|weekend|before last"
+    r"|(?:vor)?gestern|heute|(?:über)?morgen|(?:vor)?(?:letzt|nächst|dies|vorig|vergangen)e|[a-z]+tag"
+    r"|vor [a-zäöü0-9]+ (?:tag|woche|monat|jahr)|\d+(?:st|nd|rd|th)\b|\d+[./]\d+[./]\d\d|\d+\. ?[\da-zä]|weihnacht"
+    r"|christmas|new year|heiligabend|silvester|neujahr|(?:jän|jan|feb|mär|mai|jun|jul|okt|dez)[a-zä])"
+    r"|[昨今明前后後先来][天日年周週月]|[上下本这這]个?[周週月星礼]|[周週星礼][一二三四五六日天期拜]|曜日?|[天周週月年]前|圣诞|元旦|除夕"
 )
 ASKED = 300  # characters of a question; a longer text mentions times, but does not ask for them
 _RECENT = (
@@ -82,6 +85,28 @@ _RECENT = (
 _TELLS = r"\W*(?:(?:to|yester)day|last \w+|on \w+|this \w+|heute|gestern|[今昨]天)?[\s,，]*(?:(?:i|we|ich|wir)\b|我们?)"
 _ASKS = r"[?？]|什么|哪|谁|几|怎|吗|多少"
 _SINCE, _SINCE_THEN = r"\b(?:since|seit|ab)\s*$|自从?$", r"以[来後]|から"
+_OVER = r"\b(?:over|during|around|über|um)\s*(?:the )?$"
+# "The last ten days" are those since ten days ago.
+_LAST_FEW = (
+    r"\b(?:(?:last|past|previous) (\w+ (?:day|week|month|year)s)"
+    r"|(?:letzten|vergangenen) (\w+ (?:tage|woche|monate|jahre)n))\b"
+)
+# A weekend has two days, and a week or more ago is roughly then.
+_WEEKEND, _ROUGHLY = (
+    "weekend|wochenende|[周週]末",
+    (("week|woche|[周週]", 3), ("month|monat|月", 10)),
+)
+_SEASONS = (
+    "spring|frühling|frühjahr|春天",
+    "summer|sommer|夏天",
+    "autumn|fall|herbst|秋天",
+    "winter|冬天",
+)
+_SEASON = (
+    r"(?:\b(?:(last|next|letzten|nächsten)|in|this|during|over|im|diesen) (?:the |den )?"
+    r"|(去年|明年)|(?=[春夏秋冬]|\b\w+ (?:of )?\d{4}))"
+    rf"({'|'.join(_SEASONS)})(?![a-z])(?: (?:of )?(\d{{4}}))?"
+)
 _LATEST = (
     r"\b(?:when|where) did \w+ (?:\w+ )?last\b|\blast time\b|\bmost recent|\bthe latest\b|\bwann\b.*\bzuletzt\b"
     r"|\bletzte[sn]? mal\b|上次|上一次|最近一次|最后一次"
@@ -97,10 +122,15 @@ _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 def days(question: str, now: float | None = None) -> list[DaySpan]:
     """See vaultmem.adapter.Language; at most eight."""
     low = question.lower()
-    result = [_span(*parts) for parts in _named(low)]
-    if now is not None and _may_ask(low) and re.search(f"{_RECENT}|{_RELATIVE}", low):
-        result += _relative_days(question, now)
-    return [span for span in result if span is not None][:8]
+    result = [*_named(low)]
+    if now is not None and _may_ask(low):
+        from datetime import datetime  # few questions need it
+
+        here = datetime.fromtimestamp(now).astimezone()
+        result += [_season(match, here) for match in re.finditer(_SEASON, low)]
+        if re.search(f"{_RECENT}|{_RELATIVE}", low):
+            result += _relative_days(question, here)
+    return list({span[:2]: span for span in reversed(result)}.values())[:-9:-1]
 
 
 def _may_ask(low: str) -> bool:
@@ -109,60 +139,104 @@ def _may_ask(low: str) -> bool:
     return len(low) <= ASKED and not tells
 
 
-def _named(low: str) -> Iterator[tuple[int, int, int]]:
-    """Year, month and day of each; 0 for what is not named."""
+def _named(low: str) -> Iterator[DaySpan]:
+    """Days, months and years with their names or as figures."""
     if not any(map(str.isdecimal, low)) and not any(sign in low for sign in _SIGNS_OF_DAYS):
         return
-    wanted = re.findall(_ISO, low)
-    wanted += [(year, MONTHS[month], day) for day, month, year in re.findall(_DAY_MONTH, low)]
-    wanted += [(year, MONTHS[month], day) for month, day, year in re.findall(_MONTH_DAY, low)]
+    wanted = [(*match.groups(), match) for match in re.finditer(_ISO, low)]
+    wanted += [(m[3], MONTHS[m[2]], m[1], m) for m in re.finditer(_DAY_MONTH, low)]
+    wanted += [(m[3], MONTHS[m[1]], m[2], m) for m in re.finditer(_MONTH_DAY, low)]
     if not wanted:
-        for month, year, other, of_year in re.findall(_MONTH, low):
-            wanted.append((year or of_year, MONTHS[month or other], 0))
+        wanted += [(m[2] or m[4], MONTHS[m[1] or m[3]], 0, m) for m in re.finditer(_MONTH, low)]
     if not wanted:
-        wanted += [(year, 0, 0) for year in re.findall(_YEAR, low)]
-    for year, month, day in wanted:
-        yield int(year or 0), int(month), int(day or 0)
-    for year, month, day, alone in re.findall(_HAN, low):
-        yield han_number(year or alone), han_number(month) if month else 0, han_number(day)
+        wanted += [(m[1], 0, 0, m) for m in re.finditer(_YEAR, low)]
+    wanted += [(*map(han_number, (m[1] or m[4], m[2], m[3])), m) for m in re.finditer(_HAN, low)]
+    for *parts, match in wanted:
+        year, month, day = (int(str(part or 0)) for part in parts)
+        if month in range(13) and day in range(32) and (year or month):
+            first, last = 100 * (month or 1) + (day or 1), 100 * (month or 12) + (day or 31)
+            start = 10_000 * year
+            yield DaySpan(start + first, start + last, match[0].rstrip(",.") if day else "")
 
 
-def _span(year: int, month: int, day: int) -> DaySpan | None:
-    is_valid = month in range(13) and day in range(32) and (year or month)
-    start = 10_000 * year
-    first, last = start + 100 * (month or 1) + (day or 1), start + 100 * (month or 12) + (day or 31)
-    return DaySpan(first, last) if is_valid else None
+def _season(match: re.Match[str], today: date) -> DaySpan:
+    """A season of a year; without one, the latest that has begun, or the next."""
+    month = 3 * next(n for n, names in enumerate(_SEASONS, 1) if match[3] in names)
+    year = int(match[4] or today.year - (today.month < month))
+    if match[2]:
+        year = today.year + (1 if match[2] == "明年" else -1)
+    start = 10_000 * (year + (match[1] in ("next", "nächsten")))
+    last = 10_000 + 231 if month == 12 else 100 * month + 231
+    return DaySpan(start + 100 * month + 1, start + last, match[0])
 
 
-def _relative_days(question: str, now: float) -> Iterator[DaySpan]:
-    """Days relative to today; a weekday alone may be the last or the next one."""
-    from datetime import datetime, timedelta  # few questions need these, or the grammar of times
+def _relative_days(question: str, now: datetime) -> Iterator[DaySpan]:
+    """Days that the grammar of times reads, mostly relative to today."""
+    from datetime import timedelta
 
-    from vaultmem_languages import when
+    from vaultmem_languages import when  # which few questions need
 
-    here = datetime.fromtimestamp(now).astimezone()
-    today, week = here.date(), timedelta(days=7)
-    if re.search(_RECENT, question.lower()):
-        yield _from_to(today - 2 * week, today)
+    if recent := re.search(_RECENT, question.lower()):
+        yield _from_to(now - timedelta(days=14), now, recent[0])
         return
-    for reading in when.readings(question, here):
-        sense, moment = reading.sense, when.moment_of(reading, here)
-        if moment is None or sense.weak or not moment.relative:
-            continue
-        day, is_since = moment.when.date(), re.search(_SINCE, question[: reading.start].lower())
-        if is_since or re.match(_SINCE_THEN, question[reading.end :]):
-            is_ahead = day > today and sense.weekday is not None
-            yield _from_to(day - week if is_ahead else day, today)
-        elif sense.day and moment.grain in ("month", "year"):
-            yield _span(day.year, day.month if moment.grain == "month" else 0, 0) or DaySpan(0, 0)
-        elif sense.day:
-            yield _from_to(day, day + timedelta(days=6 if moment.grain == "week" else 0))
-        elif sense.weekday is not None:
-            yield from (_from_to(one, one) for one in (day - week, day))
+    few = re.search(_LAST_FEW, question, re.IGNORECASE)
+    if few:
+        since = f"since {few[1]} ago" if few[1] else f"seit vor {few[2]}"
+        question = question.replace(few[0], since)
+    for reading in when.readings(question, now):
+        sense, moment = reading.sense, when.moment_of(reading, now)
+        is_date = sense.month is not None and sense.number is not None
+        if moment and sense.dated and not sense.repeat and (is_date or not sense.weak):
+            for span in _meant(question, reading, moment, now):
+                yield span._replace(words=few[0]) if few and span.words else span
 
 
-def _from_to(first: date, last: date) -> DaySpan:
-    return DaySpan(*(int(f"{day:%Y%m%d}") for day in (first, last)))
+def _meant(question: str, reading: Reading, moment: Moment, now: datetime) -> Iterator[DaySpan]:
+    """A weekday, a holiday and a day of the month may be the last one or the next."""
+    from datetime import timedelta
+
+    from vaultmem_languages.when_parts import shift_date
+
+    words, before = question[reading.start : reading.end], question[: reading.start].lower()
+    sense, after, day = reading.sense, question[reading.end :], moment.when.date()
+    is_holiday = sense.month is not None and not re.search(r"\d", words)
+    unit = "week" if sense.weekday is not None else "year" if sense.month is not None else "month"
+    if re.search(_SINCE, before) or re.match(_SINCE_THEN, after):
+        first = day if day <= now.date() else shift_date(day, -1, unit) or day
+        yield _from_to(first, now, words if sense.day else "")
+    elif moment.grain in ("month", "year"):
+        start = 10_000 * day.year if sense.day else 0
+        begin, end = (day.month, day.month) if moment.grain == "month" else (1, 12)
+        said = words if sense.relative else ""
+        yield DaySpan(start + 100 * begin + 1, start + 100 * end + 31, said)
+    elif sense.day:
+        yield from _near(day, moment.grain, words)
+    elif is_holiday and (year := re.match(r",? (\d{4})\b", after)):
+        yield _from_to(one := day.replace(year=int(year[1])), one)
+    elif is_holiday or sense.month is None:
+        slack = timedelta(days=1 if re.search(_OVER, before) else 0)
+        for one in filter(None, (shift_date(day, -1, unit), day)):
+            yield _from_to(one - slack, one + slack)
+    else:
+        number = 100 * day.month + day.day
+        yield DaySpan(number, number, words)
+
+
+def _near(day: date, grain: str, words: str) -> Iterator[DaySpan]:
+    """A day, a weekend or a week, and the days around it that may be meant as well."""
+    from datetime import timedelta
+
+    low = words.lower()
+    is_weekend = re.search(_WEEKEND, low)
+    more = 6 - day.weekday() if is_weekend else 6 if grain == "week" else 0
+    yield _from_to(day, day + timedelta(days=more), words)
+    if not more and re.search("ago|vor|前", low):
+        for slack in (timedelta(days=most) for unit, most in _ROUGHLY if re.search(unit, low)):
+            yield _from_to(day - slack, day + slack, words)
+
+
+def _from_to(first: date, last: date, words: str = "") -> DaySpan:
+    return DaySpan(int(f"{first:%Y%m%d}"), int(f"{last:%Y%m%d}"), words)
 
 
 def asks_when(question: str) -> bool:

@@ -237,6 +237,9 @@ class DaySpan(NamedTuple):
 
     first: int
     last: int
+    words: str = (
+        ""  # that say so and nothing else: "last week", "5 May", but not "on Sunday" or "in March"
+    )
 
     @property
     def has_year(self) -> bool:
@@ -245,9 +248,9 @@ class DaySpan(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Whether they are a month at most."""
-        first, last = (n // 10_000 * 372 + n // 100 % 100 * 31 + n % 100 for n in self)
-        return last - first <= 31
+        """Whether they are a season at most."""
+        first, last = (n // 10_000 * 372 + n // 100 % 100 * 31 + n % 100 for n in self[:2])
+        return last - first <= 93
 
     def each(self) -> list[int]:
         """Each of the days of a week or less; empty for more."""
@@ -261,9 +264,17 @@ class DaySpan(NamedTuple):
         week = [int(f"{day + timedelta(days=step):%Y%m%d}") for step in range(8)]
         return [one for one in week if one <= self.last] if week[-1] > self.last else []
 
+    @property
+    def is_relative(self) -> bool:
+        """Whether the words name a day, a week or more before or after today."""
+        return bool(self.words) and self.has_year and str(self.first)[:4] not in self.words
+
     def covers(self, day: int) -> bool:
-        """Whether a day, as a number YYYYMMDD, is one of them."""
-        return self.first <= (day if self.has_year else day % (YEARLESS + 1)) <= self.last
+        """Whether a day, as a number YYYYMMDD, or MMDD of any year, is one of them."""
+        if not self.has_year:
+            return self.first <= day % 10_000 <= self.last
+        years = {self.first // 10_000, self.last // 10_000} if day <= YEARLESS else {0}
+        return any(self.first <= day + 10_000 * year <= self.last for year in years)
 
 
 class Statement(NamedTuple):

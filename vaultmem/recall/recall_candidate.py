@@ -164,10 +164,10 @@ def only_in(other: Criteria, items: Iterable[Candidate], criteria: Criteria) -> 
 def relevant(
     candidates: Iterable[Candidate], question: str = "", now: float | None = None
 ) -> list[Candidate]:
-    """Candidates that share a content word with the question, are close in meaning or of a past day that it names, and
-    are, without extra points, not much worse than the best that is not an echo. Something always ranks first; that
-    alone is no answer."""
-    is_of_day = _of_past_days(question, now) if now else _never
+    """Candidates that share a content word with the question, are close in meaning or of a day that it names, and are,
+    without extra points, not much worse than the best that is not an echo. Something always ranks first; that alone is
+    no answer."""
+    is_of_day = _of_days(question, now) if now else _never
     results = [item for item in candidates if item.shares or _is_near(item) or is_of_day(item)]
     results = [result for result in results if not result.lacks] or results
     judged = [result for result in results if "similarity" in result.parts]
@@ -186,16 +186,21 @@ def _never(_: Candidate) -> bool:
     return False
 
 
-def _of_past_days(question: str, now: float) -> Callable[[Candidate], bool]:
-    """The test for memories and entries of the past days that a question names, a month at most."""
+def _of_days(question: str, now: float) -> Callable[[Candidate], bool]:
+    """The test for memories and entries of the past days that a question names, a season at most, and for texts that
+    name one of its days."""
     today = day_number(now)
-    spans = [
-        span for span in language().days(question, now) if span.is_short and span.first < today
-    ]
+    spans = [span for span in language().days(question, now) if span.is_short]
+    past = [span for span in spans if span.first < today]
 
     def is_of_day(item: Candidate) -> bool:
         day = day_number(item.created)
-        return item.is_dated and day <= today and any(span.covers(day) for span in spans)
+        if item.is_dated and day <= today and any(span.covers(day) for span in past):
+            return True
+        named = [
+            named.first for named in language().days(item.content) if named.first == named.last
+        ]
+        return any(span.covers(day) for span in spans for day in named)
 
     return is_of_day if spans else _never
 

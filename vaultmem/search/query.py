@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 
+from vaultmem import now as clock
 from vaultmem.errors import UsageError
 from vaultmem.light import NamedTuple, cast
 from vaultmem.memories.access import PERSON, Viewer
+from vaultmem.plugins import language
 from vaultmem.text.times import day_range
 from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, lazy, normalize_text, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vaultmem.adapter import JsonObject, Value
+    from vaultmem.adapter import DaySpan, JsonObject, Value
 
 MAX_CHARS = 1000
 MAX_TERMS = 64
@@ -159,6 +161,20 @@ def parse(text: str) -> Query:
             last = term
         either = False
     return query
+
+
+def parse_question(text: str) -> tuple[Query, list[DaySpan]]:
+    """A parsed query and the days that it names. Words such as "last week", which mean other days in a note, are left
+    out, unless it has no others or only looks up two words."""
+    query, days = parse(text), language().days(text, clock.seconds())
+    typed = rest = " ".join(term.text for term in query.words)
+    for span in days:
+        if span.is_relative and (len(query.words) > 2 or not typed.isascii()):
+            rest = re.sub(re.escape(span.words), " ", rest, flags=re.IGNORECASE)
+    if rest != typed and rest.strip() and all(term.kind == "word" for term in query.words):
+        words = [Term("word", word) for word in rest.split()]
+        query = Query(words, query.must, query.excluded, query.groups, query.filters)
+    return query, days
 
 
 def _tokens(text: str) -> list[re.Match[str]]:

@@ -14,7 +14,7 @@ from vaultmem.notes.dialects import open_rulebook, parse_note
 from vaultmem.search import rank
 from vaultmem.search.cache import filter_notes
 from vaultmem.search.keyword_search import Question
-from vaultmem.search.query import Ask, Hit, Query, Term, parse
+from vaultmem.search.query import Ask, Hit, Query, Term, parse, parse_question
 from vaultmem.search.search import Searcher
 from vaultmem.text.values import TYPE_CHECKING, lazy, value
 from vaultmem.vault import files
@@ -280,7 +280,7 @@ def _second_model(searcher: Searcher, note: int, result: Hit) -> str | None:
 
 
 def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dict[str, float]:
-    parts = searcher.keyword.parts(Question(text, parse(text), None), note)
+    parts = searcher.keyword.parts(Question(text, parse_question(text)[0], None), note)
     places = catalog_read.note_blocks(searcher.catalog, note)
     note_blocks = {p.block for p in places if result is None or p.line == result.line}
     best = {

@@ -13,9 +13,10 @@ from vaultmem.index.keyword import tokenize
 from vaultmem.index.state import State
 from vaultmem.memories import access, model
 from vaultmem.search import cache, rank, snippet
+from vaultmem.search import query as queries
 from vaultmem.search.cache import CatalogCache
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
-from vaultmem.search.query import Answer, Ask, Hit, Query, Term, misread_days, parse, wanted_text
+from vaultmem.search.query import Answer, Ask, Hit, Query, Term, parse_question, wanted_text
 from vaultmem.search.snippet import NoteTexts, cut_lines
 from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
 
@@ -121,7 +122,7 @@ class Searcher:
             hits = self._read(result, hits, ask.viewer)
         words, forms = frozenset(result.words), frozenset(result.forms)
         answer = Answer([hit for _, hit in hits], result.remarks, words, forms)
-        answer.remarks += misread_days(ask.text)
+        answer.remarks += queries.misread_days(ask.text)
         for typed, near in result.corrected.items():
             searched = snippet.written(near, answer.results, tokenize)
             if ask.viewer.name and not searched:
@@ -149,17 +150,19 @@ class Searcher:
             return False
 
     def _blocks(self, ask: Ask) -> _Blocks:
-        query = parse(ask.text)
+        query, days = parse_question(ask.text)
         cached = self.cache()
         corrected: dict[str, list[str]] = {}
         if ask.is_typed:
             query = self._correct_spelling(query, corrected)
         question = self._question(ask, query, cached)
         if query.words or query.must or query.groups:
-            result = _Blocks(cached, self._content_words(query), corrected)
+            result = _Blocks(cached, self._content_words(query, bool(days)), corrected)
             for word in query.words:
                 result.forms |= self.keyword.vocabulary.inflected(word.text).keys()
-            self._best(ask, question, result)
+            result.forms.difference_update(*(tokenize(span.words) for span in days))
+            # A question that only names days is not near to anything in meaning.
+            self._best(ask if result.forms else ask.but(semantic=False), question, result)
         else:
             result = _Blocks(cached, set(), corrected)
             result.blocks = self._newest(ask, question)
@@ -359,13 +362,12 @@ class Searcher:
             return text
         return snippet.with_referenced_texts(self, text, viewer)
 
-    def _content_words(self, query: Query) -> set[str]:
-        """The content tokens of the query, without stop words."""
-        terms = query.sought()
-        words = {
-            token for term in terms for token in self.keyword.vocabulary.content_words(term.text)
-        }
-        return words or {token for term in terms for token in tokenize(term.text)}
+    def _content_words(self, query: Query, has_days: bool) -> set[str]:
+        """The content tokens of the query; all tokens if it has neither these nor days."""
+        texts = [term.text for term in query.sought()]
+        words = {word for text in texts for word in self.keyword.vocabulary.content_words(text)}
+        is_all = not words and not has_days
+        return {token for text in texts for token in tokenize(text)} if is_all else words
 
 
 def _candidates(ask: Ask) -> int:
