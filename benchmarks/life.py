@@ -1,6 +1,7 @@
 """Sixty days of one person and three assistants, played with vaultmem itself: what is still known, and what is stale.
 
-The days are in `life/days.txt`, the questions in `life/questions.txt`; the clock is VAULTMEM_NOW, so the same memories
+The days are in `life/days.txt`, the questions in `life/questions.txt`, and those of another person in `life/nurse`
+(`--story nurse`); the clock is VAULTMEM_NOW, so the same memories
 age, are filed, merged and put away as they would in two months. All jobs run when their calendar says. Then each
 question is asked as an assistant asks it, and what it is told is compared with what is true by then.
 """
@@ -27,6 +28,7 @@ HERE = Path(__file__).parent / "life"
 FIRST_DAY = datetime(2026, 11, 22)  # noqa: DTZ001 - the clock on the wall
 DAYS = 60
 ASSISTANTS = ("claude", "codex", "gemini")
+VERDICTS = ("right", "both", "stale first", "stale", "nothing")
 NIGHTLY = ("expire", "upgrade", "decay", "consolidate", "dream")
 _WORD = re.compile(r"[^\W_]+")
 _PLAIN = frozenset(
@@ -54,20 +56,20 @@ class Question(NamedTuple):
     stale: list[str]
 
 
-def entries() -> list[Entry]:
+def entries(story: Path = HERE) -> list[Entry]:
     """Everything that is written, in order."""
     found = []
-    for line in _lines("days.txt"):
+    for line in _lines(story / "days.txt"):
         head, _, text = line.partition(": ")
         day, who, *options = head.split()
         found.append(Entry(int(day), who, text, dict(option.split("=", 1) for option in options)))
     return sorted(found, key=lambda entry: entry.day)
 
 
-def questions() -> list[Question]:
+def questions(story: Path = HERE) -> list[Question]:
     """The questions at the end."""
     found = []
-    for line in _lines("questions.txt"):
+    for line in _lines(story / "questions.txt"):
         who, text, right, stale = (part.strip() for part in line.split("|"))
         words = [
             [word.strip() for word in part.split(", ") if word.strip()] for part in (right, stale)
@@ -76,8 +78,8 @@ def questions() -> list[Question]:
     return found
 
 
-def _lines(name: str) -> Iterator[str]:
-    for line in (HERE / name).read_text(encoding="utf-8").splitlines():
+def _lines(path: Path) -> Iterator[str]:
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             yield line
 
@@ -93,8 +95,8 @@ class AtNight(Vault):
 class Life:
     """One life in one vault, and what was noticed about it."""
 
-    def __init__(self, vault: Path) -> None:
-        self.vault = vault
+    def __init__(self, vault: Path, story: Path = HERE) -> None:
+        self.vault, self.story = vault, story
         self.ids: dict[str, str] = {}  # ids of facts, by their names in the story
         self.ended: set[str] = set()  # facts that are no longer true
         self.true: set[str] = set()
@@ -105,7 +107,7 @@ class Life:
 
     def play(self, days: int = DAYS, nights: int = 1) -> None:
         """Play the days. The jobs run every so many nights, as on a computer that is off in the others."""
-        story = entries()
+        story = entries(self.story)
         self._at(0, 7)
         with Vault(str(self.vault)) as opened:
             opened.sync()
@@ -150,10 +152,10 @@ class Life:
             self.ids[name] = str(said["id"])
             if options.get("kind", "fact") in ("fact", "preference") and "at" not in options:
                 self.true.add(name)
-        if old := options.get("changes"):
-            against = {str(each["id"]) for each in said["contradicts"]} | {
-                *said.get("replaced", ())
-            }
+        against = {str(each["id"]) for each in said.get("contradicts", ())} | {
+            *said.get("replaced", ())
+        }
+        for old in filter(None, options.get("changes", "").split(",")):
             (self.noticed if self.ids[old] in against else self.unnoticed).append(old)
             self.true.discard(old)
             self.ended.add(old)
@@ -164,7 +166,7 @@ class Life:
         page = self.vault / "vaultmem" / "pending.md"
         today = (FIRST_DAY + timedelta(days=day - 1)).date().isoformat()
         for words, when in TICKS:
-            if when != today:
+            if when != today or self.story != HERE:
                 continue
             text = page.read_text("utf-8") if page.exists() else ""
             line = next(
@@ -187,18 +189,23 @@ class Life:
         with Vault(str(self.vault)) as opened:
             told = opened.recall(question.text, by=question.who, budget=1000)["memories"]
         lines = [str(one["content"]) for one in told]
-        right = any(all(_has(line, word) for word in question.right[:1]) for line in lines)
-        stale = any(_has(line, word) for line in lines for word in question.stale)
-        verdict = {(True, False): "right", (True, True): "both", (False, True): "stale"}.get(
-            (right, stale), "nothing"
-        )
-        return verdict, lines
+        is_right = [all(_has(line, word) for word in question.right[:1]) for line in lines]
+        is_stale = [
+            not right and any(_has(line, word) for word in question.stale)
+            for line, right in zip(lines, is_right, strict=True)
+        ]
+        if True not in is_right:
+            return "stale" if True in is_stale else "nothing", lines
+        if True not in is_stale:
+            return "right", lines
+        is_above = is_stale.index(True) < is_right.index(True)
+        return "stale first" if is_above else "both", lines
 
     def report(self) -> dict[str, Any]:
         """All figures."""
         verdicts: Counter[str] = Counter()
         misses, off, lines = [], 0, 0
-        for question in questions():
+        for question in questions(self.story):
             verdict, told = self.ask(question)
             verdicts[verdict] += 1
             unrelated = [line for line in told if not _is_about(line, question)]
@@ -216,8 +223,8 @@ class Life:
         )
         items = [line for line in page.splitlines() if line.lstrip().startswith("- [")]
         return {
-            "questions": len(questions()),
-            **{name: verdicts[name] for name in ("right", "both", "stale", "nothing")},
+            "questions": len(questions(self.story)),
+            **{name: verdicts[name] for name in VERDICTS},
             "true facts": len(self.true),
             "true facts lost": lost,
             "changes": len(self.noticed) + len(self.unnoticed),
@@ -242,7 +249,7 @@ class Life:
 
     def _leaks(self, opened: Vault) -> int:
         leaks = 0
-        for entry in entries():
+        for entry in entries(self.story):
             scope = entry.options.get("scope", "")
             for reader in ASSISTANTS:
                 if scope and scope != f"agent:{reader}":
@@ -283,6 +290,7 @@ def main() -> None:
     parser.add_argument(
         "--nights", type=int, default=1, help="run the jobs in every so many nights"
     )
+    parser.add_argument("--story", default=".", help="a folder of life/ (default: life itself)")
     parser.add_argument("--folder", type=Path, help="where the vault is kept for a look at it")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
@@ -294,7 +302,7 @@ def main() -> None:
         }  # fmt: skip
         vault = folder / "vault"
         (vault / ".obsidian").mkdir(parents=True)
-        life = Life(vault)
+        life = Life(vault, HERE / args.story)
         life.play(args.days, args.nights)
         found = life.report()
     if args.json:
