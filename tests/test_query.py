@@ -297,7 +297,7 @@ RELATIVE = {
     "am 5. September": [(905, 905)], "am 5.9.2026": [(20260905, 20260905)], "im Oktober": [(1001, 1031)],
     "in summer": [(20260601, 20260831)], "last winter": [(20251201, 20260231)], "next spring": [(20270301, 20270531)],
     "in summer 2024": [(20240601, 20240831)], "fall of 2025": [(20250101, 20251231), (20250901, 20251131)], "去年夏天": [(20250601, 20250831)], "夏天": [(20260601, 20260831)],
-    "spring cleaning": [], "fall back": [], "every Monday": [], "Python 3.11": [], "the last minute": [],
+    "Sunday roast recipe": [], "due by Friday noon": [(20261127, 20261127), (20261204, 20261204)], "spring cleaning": [], "fall back": [], "every Monday": [], "Python 3.11": [], "the last minute": [],
     "the train at 8": [], "how to feed the cat": [], "on Sundays": [], "next steps": [],
 }  # fmt: skip
 

@@ -85,6 +85,7 @@ _RECENT = (
 _TELLS = r"\W*(?:(?:to|yester)day|last \w+|on \w+|this \w+|heute|gestern|[今昨]天)?[\s,，]*(?:(?:i|we|ich|wir)\b|我们?)"
 _ASKS = r"[?？]|什么|哪|谁|几|怎|吗|多少"
 _SINCE, _SINCE_THEN = r"\b(?:since|seit|ab)\s*$|自从?$", r"以[来後]|から"
+_ON = r"\b(?:on|for|by|before|after|until|till|am|bis|vor|nach|an|of)\s*(?:the )?$"
 _OVER = r"\b(?:over|during|around|über|um)\s*(?:the )?$"
 # "The last ten days" are those since ten days ago.
 _LAST_FEW = (
@@ -213,6 +214,8 @@ def _meant(question: str, reading: Reading, moment: Moment, now: datetime) -> It
         yield from _near(day, moment.grain, words)
     elif is_holiday and (year := re.match(r",? (\d{4})\b", after)):
         yield _from_to(one := day.replace(year=int(year[1])), one)
+    elif sense.weekday is not None and not re.search(_ON, before) and re.match(r" \w", after):
+        return  # Sunday roast
     elif is_holiday or sense.month is None:
         slack = timedelta(days=1 if re.search(_OVER, before) else 0)
         for one in filter(None, (shift_date(day, -1, unit), day)):
