@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import compress
 
 from vaultmem.light import NamedTuple
@@ -192,17 +193,23 @@ def _of_days(question: str, now: float) -> Callable[[Candidate], bool]:
     today = day_number(now)
     spans = [span for span in language().days(question, now) if span.is_short]
     past = [span for span in spans if span.first < today]
+    numbers = {str(day % 100) for span in spans for day in span.each()}  # few texts have one
 
     def is_of_day(item: Candidate) -> bool:
         day = day_number(item.created)
         if item.is_dated and day <= today and any(span.covers(day) for span in past):
             return True
-        named = [
-            named.first for named in language().days(item.content) if named.first == named.last
-        ]
+        may_name = any(number in item.content for number in numbers)
+        named = _days_in(item.content) if may_name else ()
         return any(span.covers(day) for span in spans for day in named)
 
     return is_of_day if spans else _never
+
+
+@lru_cache(1024)
+def _days_in(content: str) -> tuple[int, ...]:
+    """The single days that a text names."""
+    return tuple(day.first for day in language().days(content) if day.first == day.last)
 
 
 # Similarity: candidates that repeat an earlier one come later.
