@@ -9,6 +9,7 @@ from vaultmem.recall import recall_candidate, recall_text
 from vaultmem.recall.criteria import STEPS, Criteria
 from vaultmem.recall.recall_candidate import Candidate
 from vaultmem.search.cache import CatalogCache
+from vaultmem.text.times import local_day, stamp
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -52,6 +53,7 @@ wishes = st.builds(
     untrusted=st.booleans(),
     without=st.frozensets(st.sampled_from(STEPS)),
     as_of=st.none() | st.floats(0, NOW),
+    past=st.none() | st.just((20000101, 20241231)) | st.just((0, 20990101)),
 )
 
 
@@ -75,8 +77,10 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Criteria) -> N
         assert one.scope in ("global", *wanted.scopes)
         assert not one.private
         if one.archived and one.until is not None:  # returned only for the time when it held
-            assert wanted.as_of is not None
-            assert wanted.as_of <= one.until
+            first = wanted.past[0] if wanted.past and wanted.as_of is None else None
+            assert first is not None or wanted.as_of is not None
+            assert wanted.as_of is None or wanted.as_of <= one.until
+            assert first is None or first <= int(local_day(stamp(one.until)).replace("-", ""))
         elif one.archived:
             assert one.forgotten
         assert wanted.as_of is None or one.note or one.created < wanted.as_of
