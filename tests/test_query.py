@@ -287,6 +287,8 @@ RELATIVE = {
     "我最近读了什么": [(20261114, 20261128)], "what changed since Monday": [(20261123, 20261128)],
     "seit gestern": [(20261127, 20261128)], "since last month": [(20261001, 20261128)],
     "Yesterday I bought a bike": [], "昨天我买了车": [], "I met Ben last week, remember?": [(20261116, 20261122)],
+    "what changed since July": [(20260701, 20261128)], "since 12 December": [(20251212, 20261128)],
+    "since 2025-03-12": [(20250312, 20261128)],
     "the week before last": [(20261109, 20261115)], "vorletzte Woche": [(20261109, 20261115)],
     "last weekend": [(20261121, 20261122)], "letztes Wochenende": [(20261121, 20261122)],
     "two weeks ago": [(20261114, 20261114), (20261111, 20261117)],

@@ -164,6 +164,26 @@ def test_a_text_that_names_one_of_the_days_is_an_answer(
         assert titles(vault, query) == ["Lamp"], query
 
 
+def test_what_was_beside_an_event_is_found_by_its_day(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-24T12:00")
+    for day, text in (
+        ("03-29", "Ironed"), ("04-09", "Packed"), ("04-10", "The trip to Oslo began"), ("04-13", "Unpacked"), ("04-17", "Rested"),
+        ("06-01", "Swam"), ("06-02", "The parade of 2026-02-30"),
+    ):  # fmt: skip
+        write(f"Daily/2026-{day}.md", f"{text}\n")
+    remembered(vault, write, [])
+    for query, wanted in {
+        "what did I do after the trip to Oslo?": ["04-13", "04-17", "04-10"],
+        "what happened the week before the Oslo trip": ["04-09", "04-10"],
+        "what have I done since the trip to Oslo": ["04-10", "04-13", "04-17", "06-01", "06-02"],
+        "where is the ticket after the trip": ["04-10"],
+        "what did I do after the parade": ["06-02"],
+    }.items():
+        assert titles(vault, query) == [f"2026-{day}" for day in wanted], query
+
+
 def test_the_last_time_is_the_latest_of_those_that_fit(vault: Path, write: Write) -> None:
     write("Daily/2026-03-02.md", "At the dentist, nothing to do\n")
     write("Daily/2026-09-12.md", "A crown at the dentist\n")

@@ -45,6 +45,7 @@ METHODS = {
     "phrase": "reminder_phrase.read", "time_alone": "reminder_phrase.alone",
     "time_words": "when_words.time_words", "asks_when": "when_words.asks_when", "days": "when_words.days",
     "asks_latest": "when_words.asks_latest", "asks_before": "when_words.asks_before",
+    "beside": "when_words.beside",
     "prose": "intentions.prose", "sentences": "intentions.sentences", "intention": "intentions.moment",
     "task_time": "intentions.task_moment", "facts": "facts.facts_in", "statements": "statements.statements",
     "contradicts": "statements.contradicts", "contradiction": "statements.contradiction", "fold": "slots.fold",

@@ -16,37 +16,6 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Moment
     from vaultmem_languages.when_parts import Reading
 
-# Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
-
-_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇かとや夕間间明")
-_DAYS = dict(zip("月火水木金土日", "一二三四五六日", strict=True))
-_DAY = "[月火水木金土日]"
-_WORDS = {
-    "再来周": "下下周", "再来月": "下下月", "来周": "下周", "来月": "下月", "今周": "本周", "今月": "本月",
-    "先周": "上周", "先月": "上月", "明后日": "后天\u3000", "あさって": "后天\u3000\u3000",
-    "あした": "明天\u3000", "きょう": "今天\u3000",
-    "今夜": "今晚", "の朝": "早上", "の夜": "晚上", "の晩": "晚上", "夕方": "傍晚", "ヶ月": "个月", "か月": "个月",
-    "毎朝": "每早", "来年": "明年", "毎": "每", "の": "的", "晩": "晚",
-}  # fmt: skip
-_PHRASE = lazy(
-    rf"(?P<days>(?<=毎周){_DAY}(?:[・、,]?{_DAY})*(?!曜))"
-    rf"|(?P<day>{_DAY})曜(?!石)(?P<long>日?)"
-    r"|(?P<and>(?<=[日曜])と(?=[月火水木金土日]曜))|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=半?后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
-    r"|の朝(?![着向阳])|(?<![未本原后以将近年首领优率])(?:再?来|今|先)[周月](?![边岁])"
-    r"|来年|明后日|あさって|あした|きょう|今夜|の[夜晩]|夕方|[ヶか]月|毎朝|[毎の晩]"
-)
-
-
-def _word(match: re.Match[str]) -> str:
-    if match["days"]:
-        return "".join(_DAYS.get(character, "、") for character in match["days"])
-    if match["day"]:
-        return ("星期" if match["long"] else "周") + _DAYS[match["day"]]
-    if match["hours"] or match["weeks"]:
-        return "小时" if match["hours"] else "个周"
-    return "和" if match["and"] else _WORDS[match[0]]
-
-
 # Days in questions: "in March 2025", "2025-03-12", "12 March", 三月十二日 as ranges of days.
 
 MONTHS = {
@@ -85,6 +54,14 @@ _RECENT = (
 _TELLS = r"\W*(?:(?:to|yester)day|last \w+|on \w+|this \w+|heute|gestern|[今昨]天)?[\s,，]*(?:(?:i|we|ich|wir)\b|我们?)"
 _ASKS = r"[?？]|什么|哪|谁|几|怎|吗|多少"
 _SINCE, _SINCE_THEN = r"\b(?:since|seit|ab)\s*$|自从?$", r"以[来後]|から"
+_SINCE_DATE = rf"\b(?:since|seit) (?:the )?(?:\d{{4}}|(?:\d{{1,2}}\w*\.? (?:of )?)?(?:{_NAMES}))\b"
+# "After the trip to Oslo", "the week before my birthday": how far, on which side, and of what.
+_BESIDE = (
+    r"\b(?:(?:the |am |in der )?(day|week|tag|woche) )?(after|since|before|nach|seit|vor) (?!that\b|then\b)"
+    r"(.*?)(?: gemacht| passiert)?[?.!\s]*$"
+)
+_FAR = {"day": 1, "tag": 1, "week": 7, "woche": 7}
+_SIDES = {"before": -1, "vor": -1, "since": 0, "seit": 0}
 _ON = r"\b(?:on|for|by|before|after|until|till|am|bis|vor|nach|an|of)\s*(?:the )?$"
 _OVER = r"\b(?:over|during|around|über|um)\s*(?:the )?$"
 # "The last ten days" are those since ten days ago.
@@ -93,15 +70,9 @@ _LAST_FEW = (
     r"|(?:letzten|vergangenen) (\w+ (?:tage|woche|monate|jahre)n))\b"
 )
 # A weekend has two days, and a week or more ago is roughly then.
-_WEEKEND, _ROUGHLY = (
-    "weekend|wochenende|[周週]末",
-    (("week|woche|[周週]", 3), ("month|monat|月", 10)),
-)
+_WEEKEND, _ROUGHLY = "weekend|wochenende|[周週]末", {"week|woche|[周週]": 3, "month|monat|月": 10}
 _SEASONS = (
-    "spring|frühling|frühjahr|春天",
-    "summer|sommer|夏天",
-    "autumn|fall|herbst|秋天",
-    "winter|冬天",
+    "spring|frühling|frühjahr|春天 summer|sommer|夏天 autumn|fall|herbst|秋天 winter|冬天".split()
 )
 _SEASON = (
     r"(?:\b(?:(last|next|letzten|nächsten)|in|this|during|over|im|diesen) (?:the |den )?"
@@ -128,6 +99,8 @@ def days(question: str, now: float | None = None) -> list[DaySpan]:
         from datetime import datetime  # few questions need it
 
         here = datetime.fromtimestamp(now).astimezone()
+        if result and re.search(_SINCE_DATE, low):
+            result[0] = _since(result[0], here)
         result += [_season(match, here) for match in re.finditer(_SEASON, low)]
         if re.search(f"{_RECENT}|{_RELATIVE}", low):
             result += _relative_days(question, here)
@@ -158,6 +131,13 @@ def _named(low: str) -> Iterator[DaySpan]:
             first, last = 100 * (month or 1) + (day or 1), 100 * (month or 12) + (day or 31)
             start = 10_000 * year
             yield DaySpan(start + first, start + last, match[0].rstrip(",.") if day else "")
+
+
+def _since(span: DaySpan, now: datetime) -> DaySpan:
+    """The days from a named one to today; without a year, from the last of that name."""
+    today = int(f"{now:%Y%m%d}")
+    first = span.first if span.has_year else today // 10_000 * 10_000 + span.first
+    return DaySpan(first if first <= today else first - 10_000, today, span.words)
 
 
 def _season(match: re.Match[str], today: date) -> DaySpan:
@@ -234,7 +214,9 @@ def _near(day: date, grain: str, words: str) -> Iterator[DaySpan]:
     more = 6 - day.weekday() if is_weekend else 6 if grain == "week" else 0
     yield _from_to(day, day + timedelta(days=more), words)
     if not more and re.search("ago|vor|前", low):
-        for slack in (timedelta(days=most) for unit, most in _ROUGHLY if re.search(unit, low)):
+        for slack in (
+            timedelta(days=most) for unit, most in _ROUGHLY.items() if re.search(unit, low)
+        ):
             yield _from_to(day - slack, day + slack, words)
 
 
@@ -251,6 +233,15 @@ def asks_latest(question: str) -> bool:
     """Whether the answer to a question is the latest of several."""
     low = question.lower()
     return _may_ask(low) and bool(re.search(_LATEST, low))
+
+
+def beside(question: str) -> tuple[str, str, int] | None:
+    """See vaultmem.adapter.Language."""
+    match = re.search(_BESIDE, question, re.IGNORECASE) if _may_ask(question.lower()) else None
+    if not match:
+        return None
+    far = _FAR.get((match[1] or "").lower(), 8)
+    return question[: match.start()], match[3], far * _SIDES.get(match[2].lower(), 1)
 
 
 def asks_before(question: str) -> bool:
@@ -332,12 +323,18 @@ _WEEKDAYS = [name[:3].lower() for name in times.WEEKDAYS]
 _LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
 
 
+_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇かとや夕間间明")
+
+
 def normalize(text: str) -> str:
     """The same text, character for character: half width, lower case, simplified Chinese, and Japanese time words in
     the Chinese ones of the same length."""
     text = text.translate(_TABLE)
-    is_chinese = text.isascii() or _JAPANESE.isdisjoint(text)
-    return text if is_chinese else _PHRASE.sub(_word, text)
+    if text.isascii() or _JAPANESE.isdisjoint(text):
+        return text
+    from vaultmem_languages import when_translated  # which a search does not need
+
+    return when_translated.in_chinese(text)
 
 
 def han_number(text: str | None) -> int:

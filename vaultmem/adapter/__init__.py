@@ -339,6 +339,10 @@ class Language(Protocol):
     def asks_before(self, question: str) -> bool:
         """Whether a question is about what was so before: "my previous dentist", "where did I live before Porto"."""
 
+    def beside(self, question: str) -> tuple[str, str, int] | None:
+        """What a question asks of the time beside an event, the event, and how many days before (negative) or after
+        it; 0 until today: "what did I do after the trip to Oslo"."""
+
     def days(self, question: str, now: float | None = None) -> list[DaySpan]:
         """The days, weeks, months and years that a question names; those relative to today only if `now` (seconds
         since the epoch) is known."""

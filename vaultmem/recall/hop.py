@@ -13,14 +13,19 @@ from itertools import islice
 
 from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
+from vaultmem.plugins import language
 from vaultmem.recall import recall_candidate
-from vaultmem.recall.criteria import LEAST_CANDIDATES, Criteria
+from vaultmem.recall.criteria import LEAST_CANDIDATES, Criteria, day_number
 from vaultmem.recall.recall_candidate import Candidate
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.query import plain
 from vaultmem.search.rank import content_words
-from vaultmem.text.values import lazy, plural
+from vaultmem.text.times import calendar_day
+from vaultmem.text.values import TYPE_CHECKING, lazy, plural
+
+if TYPE_CHECKING:
+    from datetime import date
 
 BRIDGES = 5  # candidates whose names may be followed
 MOST_NAMED = 3  # names per candidate
@@ -65,6 +70,45 @@ def followed(
     names = ", ".join(bridge.name for bridge in step.bridges)
     did = f"followed {names}: {plural(len(reached), 'line')}"
     return merged(candidates, reached), did
+
+
+def beside_event(
+    look: Look, sources: Sources, criteria: Criteria, candidates: Sequence[Candidate]
+) -> list[Candidate]:
+    """The candidates, after those of the days before or after an event if the question asks for nothing else: "what did
+    I do after the trip to Oslo". The best match of the event says when it was."""
+    rest, event, days = language().beside(criteria.query) or ("", "", 0)
+    words = look.searcher.keyword.vocabulary.content_words
+    is_all = bool(words(event)) and not words(plain(rest)) - _SELF
+    if not is_all or language().days(criteria.query, look.now):
+        return list(candidates)
+
+    def found(query: str) -> list[Candidate]:
+        results = sources.search(look, criteria._replace(query=query), LEAST_CANDIDATES)
+        return recall_candidate.filter_allowed(results, criteria)[0]
+
+    from datetime import timedelta  # few questions are of that kind
+
+    start = next(filter(None, map(_day_of, found(event)[:BRIDGES])), None)
+    if start is None:
+        return list(candidates)
+    step = timedelta(days=-1 if days < 0 else 1)
+    each = " ".join(f"{start + number * step}" for number in range(1, abs(days) + 1))
+    spans = language().days(each or f"since {start}", look.now)
+    there = [item for item in found(each or f"since {start}") if item.is_dated]
+    there = [one for one in there if any(span.covers(day_number(one.created)) for span in spans)]
+    there.sort(key=lambda item: item.created * step.days)
+    best = max((item.score for item in candidates), default=1.0)
+    points = (best * (2 - place / 100) for place in range(len(there)))
+    beside = [item._replace(shares=True).scored(p) for item, p in zip(there, points, strict=True)]
+    return merged(candidates, beside)
+
+
+def _day_of(item: Candidate) -> date | None:
+    """The day that a text names, or that of an entry: a memory may be written long after an event."""
+    named = [day for day in recall_candidate.days_in(item.content) if 1000 <= day // 10_000 < 9000]
+    number = named[0] if named else day_number(item.created) if item.note and item.is_dated else 0
+    return calendar_day(number // 10_000, number // 100 % 100, number % 100) if number else None
 
 
 def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:

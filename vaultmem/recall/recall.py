@@ -258,6 +258,7 @@ class Run:
             self.criteria = self.criteria._replace(meaning=form)
             candidates = best_first(self._candidates())[:AS_USER]
             self._say("user", f"nothing fits; compared with: {form}", candidates)
+        candidates = hop.beside_event(self.look, self._sources, self.criteria, candidates)
         return hop.followed(self.look, self._sources, self.criteria, candidates)
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:

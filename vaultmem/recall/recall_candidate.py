@@ -200,14 +200,14 @@ def _of_days(question: str, now: float) -> Callable[[Candidate], bool]:
         if item.is_dated and day <= today and any(span.covers(day) for span in past):
             return True
         may_name = any(number in item.content for number in numbers)
-        named = _days_in(item.content) if may_name else ()
+        named = days_in(item.content) if may_name else ()
         return any(span.covers(day) for span in spans for day in named)
 
     return is_of_day if spans else _never
 
 
 @lru_cache(1024)
-def _days_in(content: str) -> tuple[int, ...]:
+def days_in(content: str) -> tuple[int, ...]:
     """The single days that a text names."""
     return tuple(day.first for day in language().days(content) if day.first == day.last)
 

@@ -75,7 +75,7 @@ STOP_WORDS = frozenset(
     her here herself him himself his how if in into is isn it itself just let ll more most no nor not now of off on onc
     onli or other out over own re s same she should shouldn so some such t than that the their them themselv then there
     these they this those through to too under until up ve veri wa was wasn were weren what when where which while who
-    whom whi will with won would wouldn you your yourself today tomorrow tonight yesterday happen""".split()
+    whom whi will with won would wouldn you your yourself today tomorrow tonight yesterday happen done""".split()
 )  # without first-person words (I, my, we, our), which carry meaning in one's own notes
 _HAN_FUNCTION = frozenset(
     "的了是在有和就不都这那什么怎吗呢吧哪个与及或被把从到对于以之其而也很还没为所"
