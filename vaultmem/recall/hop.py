@@ -89,7 +89,8 @@ def beside_event(
 
     from datetime import timedelta  # few questions are of that kind
 
-    start = next(filter(None, map(_day_of, found(event)[:BRIDGES])), None)
+    best = recall_candidate.relevant(found(event))[:BRIDGES]
+    start = next(filter(None, map(_day_of, best)), None)
     if start is None:
         return list(candidates)
     step = timedelta(days=-1 if days < 0 else 1)
@@ -98,8 +99,8 @@ def beside_event(
     there = [item for item in found(each or f"since {start}") if item.is_dated]
     there = [one for one in there if any(span.covers(day_number(one.created)) for span in spans)]
     there.sort(key=lambda item: item.created * step.days)
-    best = max((item.score for item in candidates), default=1.0)
-    points = (best * (2 - place / 100) for place in range(len(there)))
+    most = max((item.score for item in candidates), default=1.0)
+    points = (most * (2 - place / 100) for place in range(len(there)))
     beside = [item._replace(shares=True).scored(p) for item, p in zip(there, points, strict=True)]
     return merged(candidates, beside)
 
