@@ -312,6 +312,28 @@ def test_days_relative_to_today(text: str) -> None:
     assert all(span.words.lower() in text.lower() for span in spans)
 
 
+@pytest.mark.parametrize(
+    ("month", "first"),
+    [
+        (
+            "2026-07",
+            {"last summer": 2025, "this summer": 2026, "next summer": 2027, "in winter": 2025},
+        ),
+        (
+            "2026-04",
+            {"last summer": 2025, "this summer": 2026, "next summer": 2026, "last winter": 2025},
+        ),
+        (
+            "2027-01",
+            {"last summer": 2026, "this winter": 2026, "last winter": 2025, "next spring": 2027},
+        ),
+    ],
+)
+def test_seasons_of_a_year(month: str, first: dict[str, int]) -> None:
+    now = dt.datetime.fromisoformat(f"{month}-10T12:00").astimezone().timestamp()
+    assert {text: days_in(text, now)[0].first // 10_000 for text in first} == first
+
+
 @given(st.dates(dt.date(1000, 1, 1)), st.sampled_from(sorted(MONTHS)))
 def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
     month = MONTHS[name]

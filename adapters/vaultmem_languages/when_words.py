@@ -75,7 +75,7 @@ _SEASONS = (
     "spring|frühling|frühjahr|春天 summer|sommer|夏天 autumn|fall|herbst|秋天 winter|冬天".split()
 )
 _SEASON = (
-    r"(?:\b(?:(last|next|letzten|nächsten)|in|this|during|over|im|diesen) (?:the |den )?"
+    r"(?:\b(?:(last|next|this|letzten|nächsten|diesen)|in|during|over|im) (?:the |den )?"
     r"|(去年|明年)|(?=[春夏秋冬]|\b\w+ (?:of )?\d{4}))"
     rf"({'|'.join(_SEASONS)})(?![a-z])(?: (?:of )?(\d{{4}}))?"
 )
@@ -141,12 +141,16 @@ def _since(span: DaySpan, now: datetime) -> DaySpan:
 
 
 def _season(match: re.Match[str], today: date) -> DaySpan:
-    """A season of a year; without one, the latest that has begun, or the next."""
+    """A season of a year; without one, the latest that has begun. "Last" is one that has ended."""
     month = 3 * next(n for n, names in enumerate(_SEASONS, 1) if match[3] in names)
     year = int(match[4] or today.year - (today.month < month))
-    if match[2]:
+    is_on = (today.month - month) % 12 < 3
+    if match[1] and not match[4]:
+        is_last, is_next = match[1] in ("last", "letzten"), match[1] in ("next", "nächsten")
+        year += -is_on if is_last else is_next or (today.month < month and not is_on)
+    elif match[2]:
         year = today.year + (1 if match[2] == "明年" else -1)
-    start = 10_000 * (year + (match[1] in ("next", "nächsten")))
+    start = 10_000 * year
     last = 10_000 + 231 if month == 12 else 100 * month + 231
     return DaySpan(start + 100 * month + 1, start + last, match[0])
 
