@@ -124,6 +124,8 @@ CASES = {
         ("the US office, I/O, my-repo", "the US office, I/O, my-repo"),
         ("who have we", "who have"),
         ("we", "we"),
+        ("List all my visits", "all visits"),
+        ("list comprehension", "list comprehension"),
     ],
 )
 def test_words_for_the_person_are_not_what_a_question_is_about(question: str, words: str) -> None:

@@ -278,6 +278,9 @@ _ASKER = lazy(
     r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?|(?<![\w-])(?:my|our|we|(?-i:I|me|us))(?![\w'’/-])",
     re.IGNORECASE,
 )
+_REQUEST = lazy(
+    r"\A\s*(?:please )?(?:list|show|give|tell)(?= (?:me|us|all|every|my|our|the)\b)", re.IGNORECASE
+)
 _OR = lazy(r"(?<!\S)OR(?!\S)")
 # A question about the person as such, "what do you know about me?", has no word of its answers. They have these.
 _PROFILE = "user I my name lives works prefers likes allergic birthday family speaks"
@@ -311,4 +314,4 @@ def plain(question: str) -> str:
     text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
     if _IN_GENERAL.fullmatch(text) and _ABOUT.search(text) and _SELF.search(text):
         return _PROFILE
-    return _ASKER.sub(" ", text).strip() or text
+    return _ASKER.sub(" ", _REQUEST.sub("", text)).strip() or text
