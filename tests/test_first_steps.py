@@ -83,6 +83,21 @@ def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
     assert "nothing that could be undone" in process("setup", "--undo").err
 
 
+def test_a_service_that_cannot_start_leaves_the_agent_running(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text("#!/bin/sh\nexit 1\n")
+    systemctl.chmod(0o700)
+    try:
+        for _ in range(2):
+            assert "the service could not be started" in process("setup", "--yes").err
+        assert process("setup", "--undo", "--dry-run").out.count("start the agent") == 1
+    finally:
+        process("setup", "--undo")
+
+
 def test_setup_undo_keeps_a_record_of_what_it_cannot_undo(home: Path) -> None:
     config = Path(paths.config_file())
     config.parent.mkdir(parents=True, exist_ok=True)

@@ -150,7 +150,7 @@ class _Guide:
                 *(result for result in results if result != os.path.realpath(default)),
             ]
         if not results:
-            what = "this folder is no vault, and neither Obsidian nor Logseq lists one"
+            what = "this folder is not a vault, and neither Obsidian nor Logseq lists one"
             raise VaultNotFoundError(f"{what}; name yours: vaultmem setup FOLDER")
         self._say("vaults", bold=True)
         for number, candidate in enumerate(results, 1):
@@ -297,10 +297,12 @@ def _can_serve() -> bool:
 def _serve_at_login(vault: str) -> Done:
     service = services.service_for(vault)
     paths.make_private(os.path.join(paths.state_folder(vault), "log"))
-    life.stop(vault)
+    was_running = life.stop(vault).status != "none"
     services.write(service)
     if failed := services.run(service.start):
         services.remove(service)
+        if was_running:
+            life.start(vault)
         raise VaultmemError(
             f"the service could not be started: {failed}; vaultmem service install prepares it for the next login"
         )
