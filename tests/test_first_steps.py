@@ -93,6 +93,7 @@ def test_a_service_that_cannot_start_leaves_the_agent_running(
     try:
         for _ in range(2):
             assert "the service could not be started" in process("setup", "--yes").err
+        assert life.ping(str(home / "Notes"))
         assert process("setup", "--undo", "--dry-run").out.count("start the agent") == 1
     finally:
         process("setup", "--undo")

@@ -166,7 +166,7 @@ def test_a_memory_is_meant_by_id_title_or_path(vault: Path) -> None:
     for command in ("read", "get", "delete", "restore", "reinforce"):
         assert "ID is missing" in refused(vault, command, code=2)
         assert "ID is empty" in refused(vault, command, " ", code=2)
-    assert "the content is empty; give some text" in refused(vault, "edit", ONE)
+    assert "the content is empty; give some text" in refused(vault, "edit", ONE, code=2)
     for name in ("ffff-unknown", "../../etc/passwd", "x" * 5000, "a\x1b[31m\x00b"):
         assert "Memory not found" in refused(vault, "read", name)
     assert "not deleted" in refused(vault, "restore", ONE)

@@ -143,7 +143,7 @@ class Arguments:
         """A non-empty text of any number of lines without control characters."""
         text = self._string(name).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         if not text.strip():
-            raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
+            raise UsageError("the content is empty; give some text, or - to read it from stdin")
         if match := find_control(text):
             raise VaultmemError(
                 f"the content holds a control character (U+{ord(match[0]):04X} at character "
