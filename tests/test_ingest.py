@@ -212,6 +212,10 @@ def test_text_from_stdin_and_all_from_home(
     fact = b"Anne Miller prefers green tea to coffee since 2019.\ntoken: 8fA2-kd93-Lq01-zz7Y-p4\n"
     said = on(vault, "ingest", "--source", "text", "--format", "json", stdin=fact).data
     assert said["redacted"] == ["token"]
+    letter = ("--text", "Bob Miller lives in Porto since 2021.", "--source", "my letter")
+    err = command(vault, *letter).err
+    assert "until you approve them: vaultmem approve --source 'my letter'" in err
+    assert "1 part" not in err
     home = tmp_path / "home"
     fill(home, {".claude/CLAUDE.md": "Always run the tests before a commit.\n"})
     monkeypatch.setenv("HOME", str(home))

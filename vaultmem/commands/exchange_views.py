@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -82,12 +83,18 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
     head = "dry run, nothing was done" if report["dry_run"] else "ingest"
     output.note(f"{head}: {', '.join(totals)}")
     for name in sorted({file["source"] for file in report["files"] if file["result"] == "new"}):
-        output.note(f"held back until you approve them: vaultmem approve --source {name}")
+        _show_held_back(name, output)
     if report["left"]:
         begun = sum(file["rest"] > 0 for file in report["files"])
         more = f", {begun:,} of them begun" if begun else ""
         left = f"{plural(report['left'], 'file')} left{more}"
         output.note(f"--limit was reached; {left}: run the same command again to continue")
+
+
+def _show_held_back(source: str, output: Output) -> None:
+    output.note(
+        f"held back until you approve them: vaultmem approve --source {shlex.quote(source)}"
+    )
 
 
 def _ingest_text(args: Namespace, output: Output) -> int:
@@ -102,7 +109,10 @@ def _ingest_text(args: Namespace, output: Output) -> int:
             reason = part.get("reason") or f"it is there already ({part['id'][:8]})"
             output.line(f"left out: {part['text'][:60]} ({reason})")
     new = sum(part["result"] == "new" for part in report["parts"])
-    output.note(f"{count_of(new)} of {plural(len(report['parts']), 'part')}")
+    if new < len(report["parts"]):
+        output.note(f"{count_of(new)} of {plural(len(report['parts']), 'part')}")
+    if new and args.source:
+        _show_held_back(args.source, output)
     if report["redacted"]:
         many = plural(len(report["redacted"]), "secret")
         output.note(f"{many} taken out: {', '.join(report['redacted'])}")
