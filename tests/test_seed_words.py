@@ -159,6 +159,8 @@ def test_settings_of_a_store_are_named_in_a_line_each(vault: Path, tmp_path: Pat
     config.unlink()
     os.mkfifo(config)
     assert ran(*words).code == 0
+    none = ran("import", "--from", f"{store}/none", "--format", "text", "--vault", str(vault))
+    assert f"{store}/none does not exist" in none.err
 
 
 def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_path: Path) -> None:

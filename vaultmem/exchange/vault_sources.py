@@ -198,6 +198,8 @@ def read_store(folder: str) -> Store:
     if not os.path.isdir(f"{root}/categories") and isinstance(elsewhere, str):
         root = os.path.expanduser(elsewhere)
     if not os.path.isdir(f"{root}/categories"):
+        if not os.path.isdir(root):
+            raise VaultmemError(f"{root} does not exist; check the path")
         advice = "; copy its folder entries, of agent-cli, into the memory folder of your vault"
         raise VaultmemError(
             f"{folder} is not a store of memory-cli: it has no folder categories"
