@@ -106,7 +106,7 @@ def test_what_got_lost_is_pending_until_it_is_found_again(notes: Path) -> None:
     boiler = next(notes.rglob("Boiler.md"))
     boiler.write_text("# Boiler\n\nIt is warm.\n", "utf-8")
     assert run_job(notes) == "0 of 1 expectation met"
-    lost = [f"{QUESTION} does not find {ANSWER}"]
+    lost = [f"“{QUESTION}” does not find “{ANSWER}”"]
     assert pending(notes) == lost
     with Vault(str(notes)) as vault:
         id_ = next(one["id"] for one in vault.pending() if one["text"] in lost)
@@ -174,4 +174,4 @@ def test_a_loss_is_no_longer_listed_once_nothing_expects_it(notes: Path) -> None
         vault.expect(QUESTION, "Mrs Lal", remove=True, dry_run=True)
         assert len(pending(notes)) == 2
         vault.expect(QUESTION, "Mrs Lal", remove=True)
-        assert pending(notes) == [f"{QUESTION} does not find Mr Bhatt"]
+        assert pending(notes) == [f"“{QUESTION}” does not find “Mr Bhatt”"]

@@ -49,7 +49,7 @@ class Expectation(NamedTuple):
 
     def as_problem(self) -> str:
         """What pending.md says where it is not met."""
-        return f"{quote_text(self.question)} does not find {quote_text(self.answer)}"
+        return f"“{quote_text(self.question)}” does not find “{quote_text(self.answer)}”"
 
 
 def _fold(text: str) -> str:
