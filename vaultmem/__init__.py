@@ -1,4 +1,4 @@
-"""The memory that people and their AI agents keep for life, in their own notes."""
+"""The memory that you and your AI assistants share, in your own notes."""
 
 from __future__ import annotations
 

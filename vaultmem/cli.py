@@ -42,7 +42,7 @@ def usage(*, everything: bool) -> str:
     """The text of `vaultmem --help`: the most important commands, or all of them, in groups."""
     lines = [
         "usage: vaultmem COMMAND [...]", "",
-        "The memory that people and their AI agents keep for life, in their own notes.",
+        "The memory that you and your AI assistants share, in your own notes.",
     ]  # fmt: skip
     listed = [
         (name, declared)

@@ -134,7 +134,7 @@ def sync(args: Namespace, output: Output) -> int:
 _MODELS = {
     models.DEFAULT: ("all-MiniLM-L6-v2", "English", "comes with vaultmem"),
     models.MULTILINGUAL: ("multilingual-e5-small", "100 languages, English a little worse",
-                          "90 MB to fetch, 93 MB on the disk"),
+                          "90 MB to download, 93 MB on disk"),
 }  # fmt: skip
 _TIMES = 32
 _SAMPLE = "The tenancy of the flat in Lisbon ends in March; the keys are to be back until then. "
@@ -215,7 +215,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     long = f"; about {format_duration(total / pace)} for {plural(total, 'block')}" if total else ""
     output.result(
         {**facts, "settings": source},
-        f"{resolved.name}: {_MODELS[args.name][1]}, {size / 1e6:,.0f} MB on the disk",
+        f"{resolved.name}: {_MODELS[args.name][1]}, {size / 1e6:,.0f} MB on disk",
         f"{pace:,.0f} short texts a second{long}; set in {source}",
     )
     how = "the agent embeds in the background, vaultmem sync at once"

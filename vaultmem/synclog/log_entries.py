@@ -218,8 +218,8 @@ _FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
 # --- The page of a machine: one line per entry, so that all sync programs and merges can combine two copies
 
 EXPLAINED = (
-    "What this machine tells your other machines that share this vault: answers to the items of pending.md, what the "
-    "desktop has told of, how often memories were read. vaultmem writes this page; to take an answer back: "
+    "What this machine tells your other machines that share this vault: answers to the items of pending.md, which "
+    "notifications it sent, how often memories were read. vaultmem writes this page; to take an answer back: "
     "vaultmem done ID --undo"
 )
 TITLE = "Sync log"
