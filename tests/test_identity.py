@@ -14,7 +14,7 @@ from tests.index_dump import other_state
 from tests.mounting import mounts, runs_with_mounts
 from tests.vault_sync import git_merge_markers
 from vaultmem.paths import state_folder, vault_id
-from vaultmem.vault.identity import MARKER, RECORD, shared_name
+from vaultmem.vault.identity import MARKER, RECORD, follow, shared_name
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -114,6 +114,26 @@ def test_the_state_is_copied_for_a_vault_that_was_moved_to_another_disk(
     done(new, "undo", "--last")
     away.rename(mounted)
     assert done(mounted, "history").out == history
+
+
+def test_two_processes_that_copy_a_state_at_once_leave_one(
+    mounted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(mounted, "history")
+    new = shutil.copytree(mounted, tmp_path / "another disk")
+    mounted.rename(tmp_path / "drive")
+    copytree, state = shutil.copytree, Path(state_folder(str(new)))
+
+    def overtaken(old: str, copy: str) -> str:
+        monkeypatch.setattr(shutil, "copytree", copytree)
+        copytree(old, state)
+        (state / "newer").touch()
+        return str(copytree(old, copy))
+
+    monkeypatch.setattr(shutil, "copytree", overtaken)
+    follow(str(new))
+    assert (state / "newer").exists()
+    assert not list(state.parent.glob(".*")), "no copy is left"
 
 
 def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted: Path) -> None:

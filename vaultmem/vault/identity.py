@@ -74,13 +74,21 @@ def follow(vault: str) -> None:
             if path and not os.path.exists(path):
                 moved.append(state)
         if moved:
-            from shutil import copytree  # only then
-
             newest = max(moved, key=lambda state: os.stat(f"{state}/{RECORD}").st_mtime)
-            _put(
-                copytree(newest, f"{root}/.{os.path.basename(state_path)}.{os.getpid()}"),
-                state_path,
-            )
+            _copy(newest, state_path)
+
+
+def _copy(state: str, state_path: str) -> None:
+    """Copy a state, unless another process has done so meanwhile."""
+    from shutil import copytree, rmtree  # few ever need it
+
+    copy = f"{os.path.dirname(state_path)}/.{os.path.basename(state_path)}.{os.getpid()}"
+    try:
+        copytree(state, copy)
+        if not os.path.exists(f"{state_path}/{RECORD}"):
+            _put(copy, state_path)
+    finally:
+        rmtree(copy, ignore_errors=True)
 
 
 def _put(state: str, state_path: str) -> None:
