@@ -3,6 +3,7 @@ returns it."""
 
 import json
 import os
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,7 @@ def test_what_is_of_a_past_day_that_is_named_is_an_answer(
     vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, zone: str
 ) -> None:
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-28T12:00")
+    monkeypatch.setenv("VAULTMEM_NOTIFY_TIMEZONE", zone)
     clock.use_zone(zone)
     for day, name in (
         ("2026-11-27", "Friday's run"), ("2026-11-26", "Thursday's run"), ("2026-11-20", "Earlier"),
@@ -150,6 +152,10 @@ def test_what_is_of_a_past_day_that_is_named_is_an_answer(
             assert {one["title"] for one in answer["memories"]} == wanted, query
             found = [hit.title for hit in opened.search(query, semantic=False)]
             assert {*found[: len(wanted)]} == wanted, query
+    listed = ran("list", "--format", "text", "--vault", str(vault)).out
+    assert re.findall(r"2026-11-(\d\d)  inbox  (\w+)", listed) == [
+        ("28", "Printer"), ("27", "Parser"), ("26", "Lexer"),
+    ]  # fmt: skip
 
 
 def test_a_text_that_names_one_of_the_days_is_an_answer(

@@ -20,7 +20,7 @@ from vaultmem.commands.rendering import (
 from vaultmem.errors import UsageError
 from vaultmem.output import Output, json_text, table
 from vaultmem.text.sanitize import one_line
-from vaultmem.text.times import reminds_on
+from vaultmem.text.times import local_day, reminds_on
 from vaultmem.text.titles import safe_title, title_of
 from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, plural
 
@@ -113,7 +113,7 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
     more = f"; --offset {listed} lists more" if memories and listed < total else ""
     output.remark(f"{part}{count_of(total)}{' in the archive' if args.deleted else ''}{more}")
     for full in table(
-        (short(memory["id"]), memory["created_at"][:10], memory["category"], _title(memory))
+        (short(memory["id"]), local_day(memory["created_at"]), memory["category"], _title(memory))
         for memory in memories
     ):
         row = screen.cut(full, output.columns) if output.columns else full

@@ -13,6 +13,7 @@ from vaultmem.memories.model import Memory
 from vaultmem.memories.snapshot import Names, Snapshot
 from vaultmem.notes import pages
 from vaultmem.text.similarity import resemblance, resembling
+from vaultmem.text.times import local_day
 from vaultmem.text.values import SHORTEST_ID, lazy
 from vaultmem.vault import files
 from vaultmem.vault.files import Inside
@@ -66,7 +67,7 @@ def unknown(text: str, pool: Iterable[Memory], *, archived: bool = False) -> Not
 
 def deleted_error(memory: Memory) -> NoteNotFoundError:
     """The error for a memory that is in the archive."""
-    day = memory.text("deleted_at")[:10]
+    day = local_day(memory.text("deleted_at"))
     when = f" on {day}" if day else ""
     return NoteNotFoundError(
         f"Memory not found: {memory.title!r} was deleted{when}; vaultmem restore {memory.id[:8]} brings it back"
