@@ -3,6 +3,7 @@ found in questions."""
 
 import datetime as dt
 import inspect
+import time
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from vaultmem.search.query import (
     day_filter,
     misread_days,
     parse,
+    parse_question,
     plain,
 )
 from vaultmem.text.times import day_number, day_range
@@ -301,6 +303,7 @@ RELATIVE = {
     "am 5. September": [(905, 905)], "am 5.9.2026": [(20260905, 20260905)], "im Oktober": [(1001, 1031)],
     "in summer": [(20260601, 20260831)], "last winter": [(20251201, 20260231)], "next spring": [(20270301, 20270531)],
     "in summer 2024": [(20240601, 20240831)], "fall of 2025": [(20250101, 20251231), (20250901, 20251131)], "去年夏天": [(20250601, 20250831)], "夏天": [(20260601, 20260831)],
+    "Christmas 0000": [(20251225, 20251225), (20261225, 20261225)], "winter 0000": [],
     "Sunday roast recipe": [], "due by Friday noon": [(20261127, 20261127), (20261204, 20261204)], "spring cleaning": [], "fall back": [], "every Monday": [], "Python 3.11": [], "the last minute": [],
     "the train at 8": [], "how to feed the cat": [], "on Sundays": [], "next steps": [],
 }  # fmt: skip
@@ -345,6 +348,11 @@ def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
         assert days_in(text)[0][:2] == (10_000 * day.year + 100 * month + day.day,) * 2
 
 
+def test_only_whole_words_for_days_are_left_out() -> None:
+    words = parse_question("what did today's plan for Todaylist say yesterday")[0].words
+    assert [word.text for word in words] == "what did plan for Todaylist say".split()
+
+
 def test_a_long_text_asks_for_no_time() -> None:
     now = dt.datetime(2026, 11, 28, 12).astimezone().timestamp()
     text = "did we meet yesterday, and when did I last see him before? "
@@ -355,6 +363,9 @@ def test_a_long_text_asks_for_no_time() -> None:
     assert not days_in(long, now)
     assert not asks_latest(long)
     assert not asks_before(long)
+    started = time.monotonic()
+    assert not asks_before(" " * 20_000)
+    assert time.monotonic() - started < 1, "it is not even looked at"
 
 
 def test_what_asks_for_the_latest_of_several() -> None:

@@ -76,8 +76,8 @@ _SEASONS = (
 )
 _SEASON = (
     r"(?:\b(?:(last|next|this|letzten|nächsten|diesen)|in|during|over|im) (?:the |den )?"
-    r"|(去年|明年)|(?=[春夏秋冬]|\b\w+ (?:of )?\d{4}))"
-    rf"({'|'.join(_SEASONS)})(?![a-z])(?: (?:of )?(\d{{4}}))?"
+    r"|(去年|明年)|(?=[春夏秋冬]|\b\w+ (?:of )?[1-9]\d{3}))"
+    rf"({'|'.join(_SEASONS)})(?![a-z])(?: (?:of )?([1-9]\d{{3}}))?"
 )
 _LATEST = (
     r"\b(?:when|where) did \w+ (?:\w+ )?last\b|\blast time\b|\bmost recent|\bthe latest\b|\bwann\b.*\bzuletzt\b"
@@ -109,8 +109,7 @@ def days(question: str, now: float | None = None) -> list[DaySpan]:
 
 def _may_ask(low: str) -> bool:
     """Whether a text may ask for a time: it is short, and does not tell what its writer did."""
-    tells = re.match(_TELLS, low) and not re.search(_ASKS, low)
-    return len(low) <= ASKED and not tells
+    return len(low) <= ASKED and not (re.match(_TELLS, low) and not re.search(_ASKS, low))
 
 
 def _named(low: str) -> Iterator[DaySpan]:
@@ -196,7 +195,7 @@ def _meant(question: str, reading: Reading, moment: Moment, now: datetime) -> It
         yield DaySpan(start + 100 * begin + 1, start + 100 * end + 31, said)
     elif sense.day:
         yield from _near(day, moment.grain, words)
-    elif is_holiday and (year := re.match(r",? (\d{4})\b", after)):
+    elif is_holiday and (year := re.match(r",? ([1-9]\d{3})\b", after)):
         yield _from_to(one := day.replace(year=int(year[1])), one)
     elif sense.weekday is not None and not re.search(_ON, before) and re.match(r" \w", after):
         return  # Sunday roast

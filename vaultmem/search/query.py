@@ -170,7 +170,8 @@ def parse_question(text: str) -> tuple[Query, list[DaySpan]]:
     typed = rest = " ".join(term.text for term in query.words)
     for span in days:
         if span.is_relative and (len(query.words) > 2 or not typed.isascii()):
-            rest = re.sub(re.escape(span.words), " ", rest, flags=re.IGNORECASE)
+            whole = rf"(?<![a-z]){re.escape(span.words)}(?![a-z])"  # today, but not Todaylist
+            rest = re.sub(whole, " ", rest, flags=re.IGNORECASE)
     if rest != typed and rest.strip() and all(term.kind == "word" for term in query.words):
         words = [Term("word", word) for word in rest.split()]
         query = Query(words, query.must, query.excluded, query.groups, query.filters)
