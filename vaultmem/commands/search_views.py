@@ -277,8 +277,9 @@ def _batch(answer: Callable[[JsonObject], JsonObject], output: Output) -> int:
     for number, text in enumerate(sys.stdin, start=1):
         if not text.strip():
             continue
-        line = _line_of_batch(text, number)
+        line: JsonObject = {}
         try:
+            line = _line_of_batch(text, number)
             with at_door(JSON):
                 reply = answer(line)
         except StateError:  # no index, so no line can be answered
@@ -290,16 +291,16 @@ def _batch(answer: Callable[[JsonObject], JsonObject], output: Output) -> int:
 
 
 def _line_of_batch(text: str, number: int) -> JsonObject:
-    """One line of a batch, plain text or JSON; without a query if it is neither."""
+    """One line of a batch: plain text, or JSON if it begins like an object."""
     if not text.lstrip().startswith("{"):
         return {"id": number, "query": text.strip()}
     from vaultmem.api.rpc import parse
 
     try:
         line = parse(text)
-    except ValueError:
-        line = None
-    return line if isinstance(line, dict) else {"id": number}
+    except ValueError as error:
+        raise VaultmemError(f"not valid JSON: {error}") from error
+    return line if isinstance(line, dict) else {}
 
 
 def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
