@@ -133,6 +133,8 @@ def test_unknown_names_get_a_suggestion(indexed: Path) -> None:
         ended = on(indexed, command, "Lisbon 2025", "--format", "text")
         assert ended.code == 1
         assert "did you mean Travel/Lisbon 2026.md" in one_line(ended)
+        begun = on(indexed, command, "Calibrate a", "--format", "text")
+        assert "did you mean Work/Howto/Calibrate a pressure transducer.md?" in one_line(begun)
         nothing = on(indexed, command, "zzzzqqqq", "--format", "json")
         assert nothing.code == 1
         assert "vaultmem search" in json.loads(nothing.err)["error"]
@@ -247,6 +249,8 @@ def test_batch(indexed: Path) -> None:
     replies = answers([line for line, _, _ in BATCH], 1)
     told = [(reply["id"], "error" in reply) for reply in replies]
     assert told == [(id_, fails) for _, id_, fails in BATCH if id_ is not None]
+    no_json = [reply["id"] for reply in replies if "not valid JSON" in reply.get("error", "")]
+    assert no_json == [7, 14]
     assert replies[0]["results"][0]["path"] == "Health/Knee.md"
     assert len(replies[1]["results"]) == 2
     assert replies[0]["results"] == done(indexed, "search knee stairs --group block")["results"]

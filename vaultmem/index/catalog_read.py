@@ -151,7 +151,7 @@ def _stem(path: str) -> str:
 
 
 def similar_titles(catalog: Catalog, name: str, but: frozenset[str]) -> list[str]:
-    """Note paths whose title resembles a name that matches nothing."""
+    """Note paths whose title begins with a name that matches nothing, or resembles it."""
     from difflib import get_close_matches
 
     by_title = {
@@ -161,7 +161,10 @@ def similar_titles(catalog: Catalog, name: str, but: frozenset[str]) -> list[str
         )
         if path not in but
     }
-    return [by_title[title] for title in get_close_matches(name.lower(), by_title, 3, 0.6)]
+    lowered = name.lower()
+    longer = sorted((title for title in by_title if title.startswith(lowered)), key=len)
+    near = dict.fromkeys((*longer, *get_close_matches(lowered, by_title, 3, 0.6)))
+    return [by_title[title] for title in near][:3]
 
 
 def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:
