@@ -348,6 +348,11 @@ def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
         assert days_in(text)[0][:2] == (10_000 * day.year + 100 * month + day.day,) * 2
 
 
+def test_a_day_that_no_calendar_has_is_none_of_a_few() -> None:
+    (span,) = days_in("since 31 November", dt.datetime(2026, 12, 3, 12).astimezone().timestamp())
+    assert span.each() == []
+
+
 def test_only_whole_words_for_days_are_left_out() -> None:
     words = parse_question("what did today's plan for Todaylist say yesterday")[0].words
     assert [word.text for word in words] == "what did plan for Todaylist say".split()

@@ -260,8 +260,11 @@ class DaySpan(NamedTuple):
             return []
         from datetime import date, timedelta  # only for days that were read with it
 
-        day = date(self.first // 10_000, self.first // 100 % 100, self.first % 100)
-        week = [int(f"{day + timedelta(days=step):%Y%m%d}") for step in range(8)]
+        try:
+            day = date(self.first // 10_000, self.first // 100 % 100, self.first % 100)
+            week = [int(f"{day + timedelta(days=step):%Y%m%d}") for step in range(8)]
+        except (ValueError, OverflowError):  # since 31 November
+            return []
         return [one for one in week if one <= self.last] if week[-1] > self.last else []
 
     @property
