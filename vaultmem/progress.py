@@ -1,4 +1,4 @@
-"""How a long job reports its progress, to those who asked for it with report_to(), and where a problem is logged."""
+"""How a long job reports its progress, to receivers registered with report_to(), and where a problem is logged."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _RELATIVE = (
     r"|christmas|new year|heiligabend|silvester|neujahr|(?:jän|jan|feb|mär|mai|jun|jul|okt|dez)[a-zä])"
     r"|[昨今明前后後先来][天日年周週月]|[上下本这這]个?[周週月星礼]|[周週星礼][一二三四五六日天期拜]|曜日?|[天周週月年]前|圣诞|元旦|除夕"
 )
-ASKED = 300  # characters of a question; a longer text mentions times, but does not ask for them
+LONGEST = 300  # characters of a question; a longer text mentions times, but does not ask for them
 _RECENT = (
     r"\b(?:recently|lately|of late|these days|what(?:['’]?s| is) new|neulich|kürzlich|in letzter zeit|gibt es neues)\b"
     r"|最近(?!一次)|近来|近日|这几天"
@@ -109,7 +109,7 @@ def days(question: str, now: float | None = None) -> list[DaySpan]:
 
 def _may_ask(low: str) -> bool:
     """Whether a text may ask for a time: it is short, and does not tell what its writer did."""
-    return len(low) <= ASKED and not (re.match(_TELLS, low) and not re.search(_ASKS, low))
+    return len(low) <= LONGEST and not (re.match(_TELLS, low) and not re.search(_ASKS, low))
 
 
 def _named(low: str) -> Iterator[DaySpan]:
@@ -191,8 +191,8 @@ def _meant(question: str, reading: Reading, moment: Moment, now: datetime) -> It
     elif moment.grain in ("month", "year"):
         start = 10_000 * day.year if sense.day else 0
         begin, end = (day.month, day.month) if moment.grain == "month" else (1, 12)
-        said = words if sense.relative else ""
-        yield DaySpan(start + 100 * begin + 1, start + 100 * end + 31, said)
+        named = words if sense.relative else ""
+        yield DaySpan(start + 100 * begin + 1, start + 100 * end + 31, named)
     elif sense.day:
         yield from _near(day, moment.grain, words)
     elif is_holiday and (year := re.match(r",? ([1-9]\d{3})\b", after)):

@@ -121,10 +121,10 @@ class Scheduler:
         """Plan all jobs; missed ones run soon, and once."""
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         self._runs.remember(self._schedules)
-        kept = IntervalTrigger(weeks=1)  # keeps a job until _end_turn() plans it again
+        weekly = IntervalTrigger(weeks=1)  # keeps a job until _end_turn() plans it again
         for name in self._schedules:
             coming = self._schedule_at(name)
-            self._scheduler.add_job(self._turn, kept, [name], id=name, next_run_time=coming)
+            self._scheduler.add_job(self._turn, weekly, [name], id=name, next_run_time=coming)
         self._scheduler.start()
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
 

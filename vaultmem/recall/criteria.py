@@ -77,7 +77,7 @@ class Criteria(NamedTuple):
 
     def looks_into(self, scope: str) -> bool:
         """Whether to search memories of this scope: those that the viewer may see. The person may see everything, but
-        gets what is visible to all and the scopes they name, since a recall is given to an assistant."""
+        gets what is visible to all and the scopes they name, since a recall goes to an assistant."""
         if self.by:
             return self.viewer.sees(scope)
         return scope in (DEFAULT_SCOPE, *self.scopes)

@@ -92,7 +92,7 @@ def _copy(state: str, state_path: str) -> None:
 
 
 def _put(state: str, state_path: str) -> None:
-    """Rename a state; what an agent that still ran wrote to the new path is kept inside."""
+    """Rename a state; what an agent that still ran wrote to the new path moves inside."""
     if os.path.isdir(state_path):
         os.rename(state_path, f"{state}/{os.path.basename(state_path)}")
     os.rename(state, state_path)
