@@ -85,8 +85,10 @@ _LATEST = (
 )
 _FORMER = (
     r"\b(?:previous(?:ly)?|former(?:ly)?|used to|back then|at that time|in the past|früher\w*|ehemalig\w*|damals"
-    r"|(?:my|our|his|her|their|user['’]?s?) (?:old|last|ex)|(?:mein|unser)\w* (?:alte|vorherig)\w*)\b"
-    r"|\b(?:did|was|were|had)\b.*\bbefore\b|以前|之前|原来|从前|前任|曾经|当时|那时|上一[份个任]"
+    r"|(?:my|our|his|her|their|user['’]?s?) (?:old|ex)|(?:mein|unser)\w* (?:alte|vorherig)\w*)\b"
+    r"|\b(?:did|was|were|had)\b.{0,100}\b(?:before(?=\W*$| (?:that|then)\b| (?-i:[A-Z]))"
+    r"|(?:my|our|his|her|their|['’]s) last\b)"
+    r"|^(?:我们?|[他她])?(?:以前|之前|从前)|(?:以前|之前)的|前任|曾经|当时|那时|上一[份个任]"
 )
 _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 
@@ -249,8 +251,7 @@ def beside(question: str) -> tuple[str, str, int] | None:
 
 def asks_before(question: str) -> bool:
     """Whether a question is about what was so before."""
-    low = question.lower()
-    return _may_ask(low) and bool(re.search(_FORMER, low))
+    return _may_ask(question.lower()) and bool(re.search(_FORMER, question, re.IGNORECASE))
 
 
 # Words about days or dates, and patterns of adjacent words. A question about a time searches for them, so that blocks
