@@ -44,9 +44,7 @@ class Criteria(NamedTuple):
     by: str = ""  # the assistant that asks; "" for the person
     as_of: float | None = None  # what was known before this time
     meaning: str = ""  # the question as it is compared by meaning, if not as it is
-    past: tuple[int, int] | None = (
-        None  # the first and last day (YYYYMMDD) of a past time that is meant
-    )
+    past: tuple[int, int] | None = None  # first and last day (YYYYMMDD) of a past time
     recency_weight: float = RECENCY_WEIGHT
     mmr_lambda: float = LAMBDA
 

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from vaultmem.recall.recall_candidate import Similarities
     from vaultmem.recall.recall_text import RecallReport
 
-AS_USER = (
-    3  # answers to a question about the person that has no other: most facts about them are near
-)
+AS_USER = 3  # answers to a question about the person that has no other
 Result = tuple[list[Candidate], str]  # the candidates, and what a step did
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 UNFINISHED = "the first indexing is not finished; more will be found soon"
