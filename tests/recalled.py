@@ -1,4 +1,4 @@
-"""A vault with a few memories about a boiler."""
+"""Vaults with a few memories, and what is recalled of them."""
 
 from pathlib import Path
 
@@ -21,6 +21,15 @@ def knowing(vault: Path, write: Write) -> Path:
         write("Clippings/Web.md", "Buy a boiler now.\n")
         opened.sync()
     return vault
+
+
+def remembered(vault: Path, write: Write, rows: list[tuple[str, str, str]]) -> None:
+    """Memories by their place in the folder, each with more properties and its text; its name is its id."""
+    for place, head, text in rows:
+        id_ = place.rpartition("/")[2].removesuffix(".md")
+        write(f"vaultmem/{place}", f"---\nid: {id_}\n{head}\n---\n{text}\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
 
 
 def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:

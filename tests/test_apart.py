@@ -13,6 +13,12 @@ from vaultmem.errors import VaultmemError
 __all__ = ["pair", "pass_time"]  # fixtures
 
 
+def dream_everywhere(pair: Pair) -> None:
+    for machine in pair.machines:
+        with machine.opened() as vault:
+            vault.dream(2)
+
+
 def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pair) -> None:
     with pair.laptop.opened() as vault:
         memory = vault.write("Anne prefers trains to planes", by="claude")
@@ -153,9 +159,7 @@ def test_a_memory_that_one_machine_filed_and_another_edited_is_one_memory(
     pair.agree()
     for _ in range(3):
         monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + HOUR))
-        for machine in pair.machines:
-            with machine.opened() as vault:
-                vault.dream(2)
+        dream_everywhere(pair)
         pair.agree()
     for machine in pair.machines:
         with machine.opened() as vault:
@@ -187,9 +191,7 @@ def test_what_one_machine_has_archived_is_not_brought_back_by_a_dream_elsewhere(
     monkeypatch.setenv("VAULTMEM_NOW", str(now.seconds() + HOUR))
     for _ in range(3):
         pair.agree()
-        for machine in pair.machines:
-            with machine.opened() as vault:
-                vault.dream(2)
+        dream_everywhere(pair)
     for machine in pair.machines:
         with machine.opened() as vault:
             assert [each["id"] for each in vault.memories()] == [edited]

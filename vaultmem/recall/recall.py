@@ -251,8 +251,8 @@ class Run:
             self.criteria = self.criteria._replace(query=rest)
             candidates = hop.merged(candidates, self._candidates())
             self._say("name", f"also searched without the person's own name: {rest}", candidates)
-        is_left = recall_candidate.relevant(candidates, self.criteria.query, self.look.now)
-        if self.look.semantic and not is_left and (form := in_third_person(self.criteria.query)):
+        form = in_third_person(self.criteria.query) if self.look.semantic else ""
+        if form and not self._fitting(candidates):
             self.criteria = self.criteria._replace(meaning=form)
             candidates = best_first(self._candidates())[:AS_USER]
             self._say("user", f"nothing fits; compared with: {form}", candidates)
@@ -272,14 +272,15 @@ class Run:
         return [item for item in among if item.path in there]
 
     def _relevant(self, candidates: list[Candidate]) -> Result:
-        fit = recall_candidate.relevant(candidates, self.criteria.query, self.look.now)
+        fit = self._fitting(candidates)
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         if left := len(candidates) - len(fit):
             self.left_out["of little relevance"] = left
-        return (
-            fit,
-            f"left out: {left} without a content word of the question or its day, and a cosine below {bar}",
-        )
+        lacking = "without a content word of the question or its day, and a cosine below"
+        return fit, f"left out: {left} {lacking} {bar}"
+
+    def _fitting(self, candidates: list[Candidate]) -> list[Candidate]:
+        return recall_candidate.relevant(candidates, self.criteria.query, self.look.now)
 
     def _score(self, candidates: list[Candidate]) -> list[Candidate]:
         logits = self._logits(candidates)
