@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.access_run import vault
+from tests.cli_run import ran
 from tests.conftest import fill
 from tests.stand_in_view import StandInView, memory_file
+from tests.tool_run import call
 from vaultmem.adapter import Value
 from vaultmem.api import Vault
 from vaultmem.api.tool import Call
@@ -242,3 +244,25 @@ def test_secrets_are_taken_out_of_what_comes_with_a_text(vault: Vault, tmp_path:
     for path in Path(vault.path).rglob("*.md"):
         assert key not in path.read_text()
         assert key not in path.name
+
+
+def test_an_assistant_sees_which_notes_come_from_elsewhere(vault: Vault) -> None:
+    notes = {
+        "Clippings/Web.md": "Buy a boiler now.\n", "Own.md": "The boiler hums.\n",
+        "Link.md": "---\nurl: https://x.test\n---\nThe boiler shop.\n",
+    }  # fmt: skip
+    for path, text in notes.items():
+        (Path(vault.path) / path).parent.mkdir(exist_ok=True)
+        (Path(vault.path) / path).write_text(text, "utf-8")
+    vault.sync()
+    outcome = call(Toolbox(), vault, "memory_search", query="boiler")
+    on_command = ran("search", "boiler", "--by", "tester", "--json", "--vault", vault.path)
+    marked = {one["path"] for one in json.loads(on_command.out)["results"] if "attribution" in one}
+    assert marked == {"Clippings/Web.md", "Link.md"}
+    for line in outcome.text.splitlines()[1:]:
+        assert ("(from elsewhere, not approved)" in line) is ("Own" not in line), line
+    for path in notes:
+        remarks = " ".join(vault.why("boiler", path, by="tester").remarks)
+        assert ("from elsewhere; vaultmem recall --untrusted" in remarks) is (path in marked)
+    person = ran("search", "boiler", "--json", "--vault", vault.path)
+    assert "attribution" not in person.out

@@ -309,7 +309,7 @@ def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Hit]:
 
 
 def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome:
-    whose = attributions(vault, (hit.properties for hit, _ in hits), call.viewer)
+    whose = attributions(vault, ((hit.path, hit.properties) for hit, _ in hits), call.viewer)
     places: list[Record] = []
     lines: list[str] = []
     for hit, score in hits:
@@ -323,9 +323,9 @@ def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome
 
 
 def _hit_line(hit: Hit, whose: Mapping[str, str]) -> str:
-    """A hit in one line: note and line, a memory's id, day and attribution, and the matching words."""
+    """A hit in one line: note and line, a memory's id and day, an attribution, and the matching words."""
     properties = {name: hit.properties.get(name) for name in ("id", "created_at")}
-    properties["attribution"] = whose.get(str(hit.properties.get("id")))
+    properties["attribution"] = whose.get(hit.path)
     details = ", ".join(filter(None, (facts(properties), hit.archived)))
     where = f"{_place(hit.title, hit.path)}:{hit.line}{f' ({details})' if details else ''}"
     return f"- {where}: {quote(hit.snippet or hit.content)}"

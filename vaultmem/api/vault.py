@@ -19,7 +19,7 @@ from vaultmem.errors import ModelError, NoteNotFoundError, StateError
 from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import below, like
 from vaultmem.index.catalog_read import LinkView
-from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
+from vaultmem.memories.access import Viewer, hidden, is_trusted, viewer
 from vaultmem.notes.places import with_our_keys
 from vaultmem.settings import OFF
 from vaultmem.text.values import SHORTEST_ID, TYPE_CHECKING, value
@@ -161,17 +161,21 @@ class Vault(MemoryVault):
         return answer
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
-        """Why recall leaves out a visible memory, if the person still has to approve it."""
-        properties = with_our_keys(self.note(path).properties)
-        trust = self.config.text("recall.trust")
-        if is_trusted(origin(properties), to, trust) or hidden(properties, to, memory=True):
-            return []
+        """Why recall leaves out a visible memory or note by someone else, if it does."""
+        from vaultmem.memories.item_answers import memory_id, origin_at
         from vaultmem.pending.approving import attributions
 
-        id_ = str(properties.get("id") or "")
-        if not attributions(self, [properties], to):
+        properties = with_our_keys(self.note(path).properties)
+        trust, folder = self.config.text("recall.trust"), self.config.text("memory_folder")
+        origin = origin_at(path, properties, folder)
+        if is_trusted(origin, to, trust) or hidden(properties, to, memory=True):
             return []
-        return [f"a recall holds it back: nobody has approved it; vaultmem approve {id_[:8]}"]
+        if not attributions(self, [(path, properties)], to):
+            return []
+        if id_ := memory_id(path, properties, folder):
+            return [f"a recall holds it back: nobody has approved it; vaultmem approve {id_[:8]}"]
+        advice = "vaultmem recall --untrusted includes it"
+        return [f"a recall holds it back: it is from elsewhere; {advice}"]
 
     def related(self, note: str, *, limit: int = 10) -> list[Related]:
         """Notes related to a note: by distinctive words, by meaning, by links."""

@@ -103,20 +103,14 @@ def _by_meaning(args: Namespace) -> bool | None:
 
 
 def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
-    """The authors of unapproved memories among the results, by id."""
-    inside = vault.config.text("memory_folder") + "/"
-    properties_of_memories = [
-        result.properties for result in answer.results if result.path.startswith(inside)
-    ]
-    if not any(
-        properties.get(key)
-        for properties in properties_of_memories
-        for key in ("agent", "source", "url")
-    ):
+    """The authors of unapproved results, by path."""
+    notes = [(result.path, result.properties) for result in answer.results]
+    keys = ("agent", "source", "url")
+    if not to.name and not any(properties.get(key) for _, properties in notes for key in keys):
         return {}
     from vaultmem.pending.approving import attributions
 
-    return attributions(vault, properties_of_memories, to)
+    return attributions(vault, notes, to)
 
 
 def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
@@ -126,7 +120,7 @@ def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
     fields = {
         "title": result.title, "path": result.path, "line": result.line, "end_line": result.end_line,
         **_words(result), "id": id_, **{name: properties.get(name) for name in _OWN},
-        "decay_policy": policy(properties.get("decay_policy")) if id_ else None, "attribution": whose.get(str(id_)),
+        "decay_policy": policy(properties.get("decay_policy")) if id_ else None, "attribution": whose.get(result.path),
         "archived": result.archived, "confidence": result.confidence if id_ else None,
         "heading": " > ".join(result.headings), "label": result.label, "day": result.day, "category": result.category,
         "score": round(result.score, 2), "similarity": result.similarity,
@@ -160,7 +154,7 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
         details = [
             result.day,
             result.score and f"score {result.score:.1f}",
-            whose.get(str(result.properties.get("id"))),
+            whose.get(result.path),
             result.archived and f"({result.archived})",
             result.original and "sync conflict copy",
             result.more and "also lines " + ", ".join(f"{a}-{b}" for a, b in result.more),

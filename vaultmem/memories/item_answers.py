@@ -203,6 +203,16 @@ def origin_of(properties: Properties) -> access.Origin:
     return access.origin({key_of(key).lower(): value for key, value in properties.items() if value})
 
 
+def origin_at(path: str, properties: Properties, folder: str) -> access.Origin:
+    """The origin of a memory or another note. A source that is an assistant's name is its writer."""
+    fields = with_our_keys(properties)
+    origin = access.origin(fields)
+    if memory_id(path, fields, folder):
+        return origin
+    rest = {key: value for key, value in fields.items() if key not in ("agent", "source")}
+    return access.Origin(origin.writer, origin.outside or is_foreign(path, rest, folder))
+
+
 def memory_id(path: str, properties: Properties, folder: str) -> str:
     """The id of a memory; "" for any other note."""
     id_ = properties.get("id")

@@ -23,6 +23,8 @@ from vaultmem.memories.item_answers import (
     is_approved,
     is_asleep,
     is_closed,
+    memory_id,
+    origin_at,
 )
 from vaultmem.memories.model import Memory
 from vaultmem.memories.records import has_values
@@ -130,14 +132,22 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
 # The authors of search results that are neither the viewer's own words nor approved by the person.
 
 
-def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
-    """The attributions of memories with these properties, by id. Most need none, and then nothing is read."""
-    texts = {str(item["id"]): attribution(origin(item), to) for item in items if item.get("id")}
-    attributed = {id_: one_line(text) for id_, text in texts.items() if text}
-    if not attributed:
-        return {}
-    approved = vault.ask("approved", ids=sorted(attributed))["approved"]
-    return {id_: text for id_, text in attributed.items() if id_ not in approved}
+def attributions(
+    vault: MemoryVault, notes: Iterable[tuple[str, Properties]], to: Viewer
+) -> dict[str, str]:
+    """The attributions of memories and, for an assistant, of other notes, by path, given paths and properties. Most
+    need none, and then nothing is read."""
+    folder = vault.config.text("memory_folder")
+    texts: dict[str, str] = {}
+    ids: dict[str, str] = {}
+    for path, properties in notes:
+        id_ = memory_id(path, properties, folder)
+        text = attribution(origin_at(path, properties, folder), to) if id_ or to.name else ""
+        if text:
+            texts[path], ids[path] = one_line(text), id_
+    named = sorted(filter(None, ids.values()))
+    approved = vault.ask("approved", ids=named)["approved"] if named else ()
+    return {path: text for path, text in texts.items() if ids[path] not in approved}
 
 
 # The number of memories, and their state.

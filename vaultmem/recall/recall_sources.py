@@ -22,7 +22,7 @@ from vaultmem.memories.conversation import (
     is_talk,
     scope_of,
 )
-from vaultmem.memories.item_answers import is_approved, is_foreign
+from vaultmem.memories.item_answers import is_approved, origin_at
 from vaultmem.memories.model import TYPES, provisional
 from vaultmem.notes.places import (
     ARCHIVE,
@@ -314,9 +314,7 @@ class Sources:
         fields = with_our_keys(place.properties)
         day = day_start(place.day) if place.day else None
         now = access.marks(text)  # perhaps only since the last sync
-        origin = access.origin(fields)
-        rest = {key: value for key, value in fields.items() if key not in ("agent", "source")}
-        outside = origin.outside or is_foreign(place.path, rest, self.folder)
+        origin = origin_at(place.path, place.properties, self.folder)
         content = without_editor_lines(cut_lines(text, place.line, place.end_line))
         content = look.searcher.with_references(content, look.viewer)
         return _with_trust(look, Candidate(
@@ -329,9 +327,9 @@ class Sources:
             ),
             created=self._mtime(place.path) if day is None else day,
             private=is_private(fields) or is_private(now),
-            vouched=not (outside or origin.writer),
+            vouched=origin == access.Origin(),
             writer=origin.writer,
-            outside=outside,
+            outside=origin.outside,
             note=True,
             turn=bool(place.label),
         ))  # fmt: skip
