@@ -11,6 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
+from vaultmem import plugins
+from vaultmem.adapter import TimeWords
 from vaultmem.errors import DamagedError
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog_write import Entry
@@ -69,6 +71,16 @@ FINDS = {
 @pytest.mark.parametrize("text", FINDS)
 def test_finding(searcher: KeywordSearcher, text: str) -> None:
     assert set(found(searcher, text)) == FINDS[text]
+
+
+def test_a_query_that_cannot_be_built_is_no_damage(
+    searcher: KeywordSearcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = TimeWords("monday", (("(",),))
+    monkeypatch.setattr(plugins.language(), "time_words", lambda: words)
+    monkeypatch.setattr(searcher, "_times", None)
+    with pytest.raises(ValueError, match="unclosed group"):
+        found(searcher, "when was the party?")
 
 
 FIRST = {"桥的": 3, "这座桥": 3, "桥和计划": 4, "a:b:c": 6, "bread recipe": 1, "東京の塔": 7}

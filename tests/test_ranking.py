@@ -29,14 +29,6 @@ def test_rarer_words_tell_more_and_none_tells_against(found: int, more: int, tot
     assert rank.rarity(found, everything) > rank.rarity(found + more, everything)
 
 
-@given(as_label=st.integers(0, 1000), in_body=st.integers(0, 1000))
-def test_a_speakers_name_still_counts_where_it_is_only_said(as_label: int, in_body: int) -> None:
-    weight = rank.spoken_weight(as_label, in_body)
-    assert 1 - rank.NAME_SHARE - 1e-9 <= weight <= 1
-    assert rank.spoken_weight(0, in_body) == 1
-    assert rank.spoken_weight(as_label + 1, in_body) <= weight
-
-
 def number(block: int) -> int:
     """Of a block where each note has up to four."""
     return block >> 2 << ORD_BITS | block & 3

@@ -77,10 +77,8 @@ STEPS = (
         {
             "PRESENCE_WEIGHTS": without(PRESENCE, "label"),
             "PHRASE_WEIGHTS": without(PHRASES, "label"),
-            "NAME_SHARE": 0.0,
         },
     ),
-    Step("names count in texts, too", {"NAME_SHARE": 0.0}),
     Step("plain BM25, no presence", plain_bm25()),
     Step("presence alone in texts", {"FIELD_WEIGHTS": without(FIELDS, "body")}),
     Step("stop words like others", {"STOP_WEIGHT": 1.0}),

@@ -170,7 +170,8 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, 
 
 @contextmanager
 def keyword_errors() -> Iterator[None]:
-    """Translate ValueError, which Tantivy raises for everything: tell a full disk from a damaged file."""
+    """Translate ValueError, which Tantivy raises for everything: tell a full disk from a damaged file. Only for what
+    reads or writes files: a query that cannot be built is no damage, and a rebuilt index would not help."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -27,7 +27,6 @@ MAX_PREFIX_TERMS = 50
 EVERYWHERE = 0.5  # stop words in more than this share of all blocks do not count beside others
 MOST = 8  # if the index has fewer blocks for each note searched, these are most of the notes
 _PHRASE_FIELDS = ("body", "title", "heading")
-_SPOKEN_FIELDS = ("body", "near")
 _MAIN_FIELDS = ("body", "title")
 _SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
 # Blocks, best first: score and size of each.
@@ -87,18 +86,15 @@ class KeywordSearcher:
             results += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
         return results
 
-    @keyword_errors()
     def frequency(self, term: str) -> int:
         """The number of blocks with a term (of a CJK pair: with its rarer character)."""
         parts = list(term) if len(term) == 2 and is_character(term[0]) else [term]
         return min(self.vocabulary.count("body", part) for part in parts)
 
-    @keyword_errors()
     def search(self, question: Question, limit: int) -> dict[int, float]:
         """The best blocks: block number -> score."""
         return self.sized(question, limit)[0]
 
-    @keyword_errors()
     def sized(self, question: Question, limit: int) -> Sized:
         """The best blocks, with scores and sizes. Stop words only add points to blocks found otherwise, unless these
         are too few: examining all blocks with stop words takes most of the time in a large vault."""
@@ -124,7 +120,6 @@ class KeywordSearcher:
                     return {block: scores[block] for block in best[:limit]}, sizes
         return self._run(self._whole(question, rank.FIELDS, strong, weak), limit)
 
-    @keyword_errors()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
         """For one note, the points of its blocks by field: {field: {block: points}}."""
         only = Question(question.text, question.query, [note])
@@ -139,6 +134,7 @@ class KeywordSearcher:
             parts[name] = {b: s for b, s in scores.items() if s > 0}
         return parts
 
+    @keyword_errors()
     def _run(self, query: tantivy.Query, limit: int) -> Sized:
         hits = self._searcher.search(query, limit, count=False).hits
         if not hits:
@@ -303,23 +299,20 @@ class KeywordSearcher:
         """BM25 for fields whose length and repetition are informative, presence for others."""
         weight = rank.word_weight(token)
         counts = {field: self.vocabulary.count(field, token) for field in ("body", *fields)}
-        as_label = counts.get("label") or self.vocabulary.count("label", token)
-        spoken = weight * rank.spoken_weight(as_label, counts["body"])
         frequent = weight < 1.0 or counts["body"] > rank.FREQUENT * self.vocabulary.blocks
         queries = []
         for field in fields:
             if not counts[field]:
                 continue
             query = _T.term_query(self._schema, field, token, "freq")
-            points = spoken if field in _SPOKEN_FIELDS else weight
             bm25, presence = rank.field_weights(field, frequent)
             if bm25:
-                queries.append(_T.boost_query(query, points * bm25))
+                queries.append(_T.boost_query(query, weight * bm25))
             if presence:
                 # Rarity is measured in the body, which nearly all blocks have.
                 count = counts["label" if field == "label" else "body"]
-                points *= rank.rarity(count, self.vocabulary.blocks)
-                queries.append(_T.const_score_query(query, points * presence))
+                points = weight * presence * rank.rarity(count, self.vocabulary.blocks)
+                queries.append(_T.const_score_query(query, points))
         return queries
 
     def _by_bm25(self, field: str, tokens: Sequence[str], weight: float) -> tantivy.Query:
@@ -369,7 +362,6 @@ class KeywordSearcher:
                 queries += [self._by_bm25(field, [name], weight) for name in there]
         return queries
 
-    @keyword_errors()
     def unknown_words(self, query: Query) -> list[str]:
         """The (stemmed) words that no block has, probably misspelt."""
         fields = ("body", "title", "heading", "label", "tag", "path")

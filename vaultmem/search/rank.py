@@ -33,10 +33,8 @@ ADJACENT_WEIGHT = 1.3  # points per unit of rarity() for all words of a query si
 LONGEST_ADJACENT = 6  # words of such a query; longer ones are sentences
 CHARACTER_WEIGHT = 0.3  # a single CJK character, in addition to its pairs
 FIELDS = tuple(PHRASE_WEIGHTS)
-NAME_ALONE = (
-    0.1  # share of a label's points if a query is only a name: who it is, not what they say
-)
-NAME_SHARE = 0.9  # how much of a speaker's name may be discounted outside labels
+# Share of a label's points if a query is only a name: who it is, not what they say.
+NAME_ALONE = 0.1
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
 DATE_WEIGHTS = 2.0, 16.0  # a note of the year named in the question; of the month, week or day
@@ -127,14 +125,6 @@ def field_weights(field: str, frequent: bool) -> tuple[float, float]:
     if frequent and field == "body":
         return 0.0, FREQUENT_WEIGHT
     return FIELD_WEIGHTS.get(field, 0.0), PRESENCE_WEIGHTS.get(field, 0.0)
-
-
-def spoken_weight(as_label: int, in_body: int) -> float:
-    """The weight of a word outside labels, by how many blocks have it as label and in the text.
-
-    People search for a speaker's name to find what they say, not where they are greeted.
-    """
-    return 1.0 - NAME_SHARE * min(1.0, as_label / max(1, in_body))
 
 
 def pair_weight(pair: str) -> float:

@@ -13,6 +13,7 @@ from itertools import product
 from vaultmem.index.keyword import (
     MOST_REMEMBERED,
     folded,
+    keyword_errors,
     stemmer,
     tokenize,
     without_stop_words,
@@ -45,9 +46,10 @@ class Vocabulary:
         self._searcher = searcher
         self.blocks = int(searcher.num_docs)
         # How many blocks have a token in a field.
-        self.count = lru_cache(MOST_REMEMBERED)(searcher.doc_freq)
+        self.count = lru_cache(MOST_REMEMBERED)(keyword_errors()(searcher.doc_freq))
         self._forms: dict[str, dict[str, float]] = {}
 
+    @keyword_errors()
     def starting(self, field: str, start: str, limit: int | None = None) -> dict[str, int]:
         """The words of a field with this prefix, and their frequencies."""
         return dict(self._searcher.terms_with_prefix(field, start, limit=limit))
