@@ -81,6 +81,19 @@ def test_an_item_snoozed_for_weeks_comes_back(bench: Open, monkeypatch: pytest.M
     assert [item.due for item in on.items() if item.text == "stretch"] == ["2027-01-10T08:00"]
 
 
+def test_a_snooze_is_what_lists_and_recalls_say(bench: Open) -> None:
+    on = bench()
+    made = on.ask("remind", content="call the vet on 2026-11-29 at 15:00")
+    (vet,) = (row for row in on.items(99) if row.text == "call the vet")
+    on.answer(vet.id, SNOOZED, until="2026-12-04")
+    on.later(1)
+    assert on.ask("read", id=made["id"])["remind"] == "2026-12-04"
+    recalled = on.ask("recall", query="when do I call the vet?")["memories"]
+    assert [each["remind"] for each in recalled if "remind" in each] == ["2026-12-04"]
+    on.answer(vet.id, OPEN)
+    assert on.ask("list")["memories"][0]["remind"] == "2026-11-29T15:00"
+
+
 def test_a_deep_dream_leaves_the_words_of_reminders_alone(bench: Open) -> None:
     """Answers are matched by the words, and the page shows only the first line: two that differ in one word stay
     two."""

@@ -133,6 +133,12 @@ def is_carried_out(answer: Answer, mark: str, answers: Answers) -> bool:
     return mark in answers and answers[mark].at >= answer.at
 
 
+def reminds_at(memory: str, remind: str, answers: Answers) -> str:
+    """When the reminder with this property `remind` is due: then, or at the end of its snooze."""
+    answer = answers.get(item_id(memory, f"\0{remind.replace(' ', 'T')}"))
+    return answer.until if answer and answer.state == SNOOZED else remind
+
+
 def snoozed_since(answers: Answers) -> list[Answer]:
     """The snoozes of items whose earlier answer, from another machine, was carried out."""
     snoozes = (answer for answer in answers.values() if answer.state == SNOOZED)

@@ -7,12 +7,15 @@ from datetime import datetime
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.ledger.reads import ReadCount
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import model
 from vaultmem.memories.access import canonical_name
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
 from vaultmem.text.times import stamp
 from vaultmem.text.values import TEXT_PROPERTIES, lazy
+
+if TYPE_CHECKING:
+    from vaultmem.memories.item_answers import Answers
 
 
 class Known(NamedTuple):
@@ -21,7 +24,8 @@ class Known(NamedTuple):
     reads: Mapping[str, ReadCount]  # by id
     ids: Callable[[str], str]  # the id of the memory with that title, else the title
     now: float
-    half_life: float = model.HALF_LIFE_HOURS
+    half_life: float
+    answers: Callable[[], Answers]  # a snooze postpones a reminder
 
 
 class MemoryFilters(NamedTuple):
@@ -83,7 +87,9 @@ def record(memory: Memory, content: str, context: Known) -> MemoryRecord:
         "version": _version(memory.properties.get("version")),
     }  # fmt: skip
     if remind := memory.text("remind"):
-        result["remind"] = remind
+        from vaultmem.memories.item_answers import reminds_at  # few memories are reminders
+
+        result["remind"] = reminds_at(memory.id, remind, context.answers())
     if repeat := memory.text("repeat"):
         result["repeat"] = repeat
     return result

@@ -356,8 +356,12 @@ class Session:
     def record(self, memory: Memory) -> MemoryRecord:
         """The record of a memory."""
         counted = self.__dict__.get("reads") or reads.counts(self.store.ledger, memory.id)
-        context = Known(counted, self.id_of, self.now, self.store.half_life)
-        return records.record(memory, self.store.collection.content(memory), context)
+        return records.record(memory, self.store.collection.content(memory), self.known(counted))
+
+    def known(self, counted: Mapping[str, ReadCount]) -> Known:
+        """What records need besides the files."""
+        half_life = self.store.half_life
+        return Known(counted, self.id_of, self.now, half_life, lambda: self.answers)
 
     def id_of(self, title: str) -> str:
         """The id behind a link's title."""

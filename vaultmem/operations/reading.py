@@ -14,7 +14,7 @@ from vaultmem.memories import access
 from vaultmem.memories.collection import deleted_error, named
 from vaultmem.memories.memory_file import Reader
 from vaultmem.memories.model import link_targets
-from vaultmem.memories.records import FILTERS, Known, MemoryFilters, filtered, record
+from vaultmem.memories.records import FILTERS, MemoryFilters, filtered, record
 from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.text.sanitize import one_line
@@ -83,7 +83,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     everything = [*everything, *(one.memory for one in by_hand.values())]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
-    context = Known(session.reads, session.id_of, session.now, session.store.half_life)
+    context = session.known(session.reads)
     memories = filtered(everything, filters, context)
     if params.flag("unapproved"):
         memories = [memory for memory in memories if _attribution(session, memory)]

@@ -22,7 +22,7 @@ from vaultmem.memories.conversation import (
     is_talk,
     scope_of,
 )
-from vaultmem.memories.item_answers import is_approved, origin_at
+from vaultmem.memories.item_answers import is_approved, origin_at, reminds_at
 from vaultmem.memories.model import TYPES, provisional
 from vaultmem.notes.places import (
     ARCHIVE,
@@ -302,6 +302,9 @@ class Sources:
             )
         if read.expires is not None and read.expires <= look.now:
             parsed = parsed._replace(expired=True)  # the job that archives it runs once an hour
+        if parsed.remind:
+            due = reminds_at(parsed.id, parsed.remind, look.answers())
+            parsed = parsed._replace(remind=due)
         parsed = _with_trust(look, parsed)
         if not parsed.vouched and is_approved(parsed.id, look.answers()):
             parsed = parsed._replace(trusted=True, vouched=True)
