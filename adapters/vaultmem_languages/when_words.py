@@ -36,6 +36,17 @@ _HAN_DIGITS = "〇一二三四五六七八九"
 _SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
 _FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
 _HAN = rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年"
+# Between 3 and 9 March, from 30 March to 2 April 2026, March 3-9, 3月3日到9日.
+_FROM = r"(?<![\d./:-])\b(?:(?P<between>between )|from )?(?:the )?"
+_FIRST, _LAST = (rf"(?P<{name}>\d{{1,2}})(?:st|nd|rd|th)?" for name in ("first", "last"))
+_TO = r" ?(?(between)and|(?:to|until|till|through|[-–])) ?(?:the )?"
+_IN_YEAR = r"(?![-\d:])(?:,? (?P<year>\d{4}))?"
+_DAYS_TO = (
+    rf"{_FROM}{_FIRST}(?:(?: of)? (?P<of>{_NAMES}))?{_TO}{_LAST}(?: of)? (?P<to>{_NAMES})\b{_IN_YEAR}",
+    rf"{_FROM}(?P<of>{_NAMES}) {_FIRST}{_TO}(?:(?P<to>{_NAMES}) )?{_LAST}{_IN_YEAR}",
+    rf"(?:(?P<year>{_FOUR})年)?(?P<of>{_SMALL})月(?P<first>{_SMALL})[日号]?[到至~～-]"
+    rf"(?:(?P<to>{_SMALL})月)?(?P<last>{_SMALL})[日号]",
+)
 _WHEN = r"\b(?:when|wann)\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
 # The grammar of times is only loaded for a question with one of these.
 _RELATIVE = (
@@ -95,8 +106,16 @@ _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 
 def days(question: str, now: float | None = None) -> list[DaySpan]:
     """See vaultmem.adapter.Language; at most eight."""
+    result: list[DaySpan] = []
+
+    def without(match: re.Match[str]) -> str:
+        result.extend(_between(match))
+        return " " * len(match[0])
+
+    for several in _DAYS_TO if any(map(str.isdecimal, question)) or "月" in question else ():
+        question = re.sub(several, without, question, flags=re.IGNORECASE)
     low = question.lower()
-    result = [*_named(low)]
+    result += _named(low)
     if now is not None and _may_ask(low):
         from datetime import datetime  # few questions need it
 
@@ -132,6 +151,20 @@ def _named(low: str) -> Iterator[DaySpan]:
             first, last = 100 * (month or 1) + (day or 1), 100 * (month or 12) + (day or 31)
             start = 10_000 * year
             yield DaySpan(start + first, start + last, match[0].rstrip(",.") if day else "")
+
+
+def _between(match: re.Match[str]) -> Iterator[DaySpan]:
+    """The days from one to another; without a year, those across New Year are two spans."""
+    months = (match["of"] or match["to"]).lower(), (match["to"] or match["of"]).lower()
+    first, last = (
+        100 * (MONTHS.get(month) or han_number(month)) + han_number(match[name])
+        for month, name in zip(months, ("first", "last"), strict=True)
+    )
+    year = 10_000 * han_number(match["year"])
+    if first <= last or year:
+        yield DaySpan(year - 10_000 * (first > last) + first, year + last)
+    else:
+        yield from (DaySpan(first, 1231), DaySpan(101, last))
 
 
 def _since(span: DaySpan, now: datetime) -> DaySpan:
