@@ -41,6 +41,8 @@ _LIST = rf"{DAY_NAME}s?{END}(?:(?:\s?or\s|{_APART}|{_RANGE}){DAY_NAME}s?{END}){{
 # Without "every": three days, or two with only a blank or a slash between them.
 _DAYS_ALONE = rf"{DAY_NAME}{END}(?:(?:{_APART}{DAY_NAME}{END}){{2,6}}|[\s/]{DAY_NAME}{END})(?!\sor\s{DAY_NAME}|'s)"
 _NAMED = lazy(rf"({_RANGE})?({DAY_NAME})")
+_MONTHLY = rf"(?:(?:every|each)\s(?:(?P<n>other|second|[1-9]\d?|{SPELLED})\s)?months?|monthly)"
+_OF_IT = rf"(?:\sof\sthe\smonth{END})?"
 _ADVERBS: dict[str, tuple[Grain, int]] = {
     "daily": ("day", 1), "nightly": ("day", 1), "weekly": ("week", 1), "biweekly": ("week", 2),
     "fortnightly": ("week", 2), "monthly": ("month", 1), "quarterly": ("month", 3), "yearly": ("year", 1),
@@ -111,7 +113,7 @@ def _adverb(match: re.Match[str], _: datetime) -> Sense | None:
 def _day_of_month(match: re.Match[str], _: datetime) -> Sense | None:
     """Every 5th (of the month), every first of the month, the 5th of every month, the last day of every month."""
     number = ordinal(match["number"])
-    return Sense(repeat=Repeat("month"), number=number) if number <= 31 and number else None
+    return Sense(repeat=_months(match), number=number) if number <= 31 and number else None
 
 
 def _day_of_year(match: re.Match[str], _: datetime) -> Sense | None:
@@ -124,7 +126,12 @@ def _day_of_year(match: re.Match[str], _: datetime) -> Sense | None:
 def _nth_weekday(match: re.Match[str], _: datetime) -> Sense | None:
     """The first Monday of every month, every month on the last Friday."""
     nth = ordinal(match["nth"])
-    return Sense(repeat=Repeat("month", 1, (weekday(match["name"]),), nth)) if nth < 5 else None
+    repeat = _months(match)._replace(weekdays=(weekday(match["name"]),), nth=nth)
+    return Sense(repeat=repeat) if nth < 5 else None
+
+
+def _months(match: re.Match[str]) -> Repeat:
+    return Repeat("month", _interval(match.groupdict().get("n")))
 
 
 REPEATS = rules(
@@ -138,9 +145,9 @@ REPEATS = rules(
      _day_of_month),
     (rf"every\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:\sof)?\s(?P<month>{MONTH_NAME}){END}", _day_of_year),
     (rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}", _day_of_year),
-    (rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}", _nth_weekday),
-    ((rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>(?:last|first)(?=\sday)|\d{{1,2}}(?:st|nd|rd|th)(?!\s?{DAY_NAME}))"
-     rf"(?:\sday)?{END}"), _day_of_month),
+    (rf"{_MONTHLY}\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}{_OF_IT}", _nth_weekday),
+    ((rf"{_MONTHLY}\son\sthe\s(?P<number>(?:last|first)(?=\sday)|\d{{1,2}}(?:st|nd|rd|th)(?!\s?{DAY_NAME}))"
+     rf"(?:\sday)?{END}{_OF_IT}"), _day_of_month),
     ((rf"(?:(?:every|each)\s|in\sthe\s(?=\w+s)|(?:on\s)?(?:(?P<days>{_LIST})|(?P<kind>week(?:day|end)))\s(?=\w+s))"
      rf"(?P<part>morning|afternoon|evening|night)s?{END}"), _every_part),
     ((rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s|(?:(?P<many>\d{{1,2}}|other|second|{SPELLED})\s)?"

@@ -289,8 +289,8 @@ def _endless(sense: Sense, interval: int) -> str | None:
         return None
     if repeat.weekdays == (0, 1, 2, 3, 4) and repeat.unit == "week" and interval == 1:
         return "every weekday"
-    is_last = sense.number == _LAST_DAYS.get(sense.month)
-    on = sense.number and f"on the {_ordinal(LAST if is_last else sense.number)}"
+    is_last = sense.number in (LAST, _LAST_DAYS.get(sense.month))
+    on = sense.number and f"on the {'last day' if is_last else _ordinal(sense.number)}"
     if sense.month and on:
         return f"every {MONTHS[sense.month - 1]} {on}"
     many = f"every {interval} {repeat.unit}s" if interval > 1 else f"every {repeat.unit}"
