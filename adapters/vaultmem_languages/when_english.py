@@ -10,30 +10,30 @@ from vaultmem.text.values import lazy
 from vaultmem_languages.when_english_dates import CLOCKS, FIGURES, MONTH_DAYS, NUMBERS, YEAR
 from vaultmem_languages.when_english_repeat import REPEATS
 from vaultmem_languages.when_parts import (
+    DEADLINES,
+    ORDINAL,
     Grain,
     Sense,
     later,
+    lead,
     monday,
+    month,
     nth_weekday,
     rules,
     shift_date,
     together,
+    weekday,
     weekday_near,
 )
 from vaultmem_languages.when_words import (
     DAY_NAME,
-    DEADLINES,
     END,
     MONTH_NAME,
     NUMBER,
-    ORDINAL,
     ORDINAL_WORDS,
     SPELLED,
     amount,
-    lead,
-    month,
     ordinal,
-    weekday,
 )
 
 _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # other words: she sat, the sun

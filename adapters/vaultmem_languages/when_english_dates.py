@@ -7,19 +7,8 @@ from datetime import datetime
 
 from vaultmem.text.times import calendar_day
 from vaultmem.text.values import TYPE_CHECKING, lazy
-from vaultmem_languages.when_parts import Sense, rules
-from vaultmem_languages.when_words import (
-    DEADLINES,
-    END,
-    MONTH_NAME,
-    NUMBERED,
-    ORDINAL_WORDS,
-    SPELLED,
-    amount,
-    lead,
-    month,
-    ordinal,
-)
+from vaultmem_languages.when_parts import DEADLINES, NUMBERED, Sense, lead, month, rules
+from vaultmem_languages.when_words import END, MONTH_NAME, ORDINAL_WORDS, SPELLED, amount, ordinal
 
 if TYPE_CHECKING:
     from typing import Literal

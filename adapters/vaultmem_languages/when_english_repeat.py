@@ -10,13 +10,17 @@ from vaultmem.light import NamedTuple
 from vaultmem.text.times import calendar_day
 from vaultmem.text.values import lazy
 from vaultmem_languages.when_parts import (
+    ORDINAL,
     Grain,
     Reading,
     Repeat,
     Sense,
     day_of,
     day_range,
+    lead,
+    month,
     rules,
+    weekday,
     weekly,
 )
 from vaultmem_languages.when_words import (
@@ -24,14 +28,10 @@ from vaultmem_languages.when_words import (
     END,
     MONTH_NAME,
     NUMBER,
-    ORDINAL,
     ORDINAL_WORDS,
     SPELLED,
     amount,
-    lead,
-    month,
     ordinal,
-    weekday,
 )
 
 _WORKDAYS = (0, 1, 2, 3, 4)

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.text.times import LAST, MONTHS, WEEKDAYS, calendar_day, day_after, month_after
 from vaultmem.text.values import lazy
+from vaultmem_languages import when_words
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -307,3 +308,34 @@ def _ordinal(number: int) -> str:
         return "last"
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if number in {11, 12, 13} else ending}"
+
+
+# The words of dates in English
+
+ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(when_words.ORDINAL_WORDS)}|last)"
+DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
+# Units after a number, with which it is not a day or a date.
+NUMBERED = frozenset(
+    """act appendix article build chapter chapters edition episode exercise exercises figure firmware gate item kernel
+    lesson level line lines no number page pages paragraph part question questions ratio release room row score
+    section sections slide step table v ver verse version versions vol volume""".split()
+)
+_WEEKDAYS = [name[:3].lower() for name in WEEKDAYS]
+_LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
+
+
+def weekday(word: str) -> int:
+    """The number of "Fri" or "Friday"; Monday is 0."""
+    return _WEEKDAYS.index(word[:3])
+
+
+def month(word: str) -> int:
+    """The number of "Dec." or "December"."""
+    return when_words.MONTHS[word.rstrip(".")]
+
+
+def lead(match: re.Match[str]) -> str:
+    """The word before a match, skipping "the"."""
+    start = match.start()
+    before = _LEAD.search(match.string[max(0, start - 16) : start])
+    return before[1] if before else ""

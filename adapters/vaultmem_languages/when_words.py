@@ -7,7 +7,7 @@ import re
 
 from vaultmem.adapter import DaySpan, TimeWords
 from vaultmem.text import times
-from vaultmem.text.values import TYPE_CHECKING, lazy
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +44,7 @@ _IN_YEAR = r"(?![-\d:])(?:,? (?P<year>\d{4}))?"
 _DAYS_TO = (
     rf"{_FROM}{_FIRST}(?:(?: of)? (?P<of>{_NAMES}))?{_TO}{_LAST}(?: of)? (?P<to>{_NAMES})\b{_IN_YEAR}",
     rf"{_FROM}(?P<of>{_NAMES}) {_FIRST}{_TO}(?:(?P<to>{_NAMES}) )?{_LAST}{_IN_YEAR}",
-    rf"(?:(?P<year>{_FOUR})年)?(?P<of>{_SMALL})月(?P<first>{_SMALL})[日号]?[到至~～-]"
-    rf"(?:(?P<to>{_SMALL})月)?(?P<last>{_SMALL})[日号]",
+    rf"(?:(?P<year>{_FOUR})年)?(?P<of>{_SMALL})月(?P<first>{_SMALL})[日号]?[到至~～-](?:(?P<to>{_SMALL})月)?(?P<last>{_SMALL})[日号]",
 )
 _WHEN = r"\b(?:when|wann)\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
 # The grammar of times is only loaded for a question with one of these.
@@ -336,6 +335,7 @@ SPELLED = "|".join(sorted(_UNITS[1:] + _TENS, key=len, reverse=True))
 NUMBER = rf"(?:\d{{1,3}}(?:\.\d)?|a\scouple(?:\sof)?|{SPELLED}|an?)"
 END = r"(?![a-z0-9_])"
 
+
 DAY_NAME = (
     "(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:s|nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
     "|sun(?:day)?)"
@@ -344,21 +344,11 @@ MONTH_NAME = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     rf"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?){END}\.?"
 )
+
 ORDINAL_WORDS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
     "twelfth", "thirteenth", "fourteenth", "fifteenth",
 )  # fmt: skip
-ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}|last)"
-DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
-# Units after a number, with which it is not a day or a date.
-NUMBERED = frozenset(
-    """act appendix article build chapter chapters edition episode exercise exercises figure firmware gate item kernel
-    lesson level line lines no number page pages paragraph part question questions ratio release room row score
-    section sections slide step table v ver verse version versions vol volume""".split()
-)
-_WEEKDAYS = [name[:3].lower() for name in times.WEEKDAYS]
-_LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
-
 
 _JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇かとや夕間间明")
 
@@ -406,20 +396,3 @@ def ordinal(word: str) -> int:
     if word in ORDINAL_WORDS:
         return ORDINAL_WORDS.index(word) + 1
     return int(re.sub(r"\D", "", word))
-
-
-def weekday(word: str) -> int:
-    """The number of "Fri" or "Friday"; Monday is 0."""
-    return _WEEKDAYS.index(word[:3])
-
-
-def month(word: str) -> int:
-    """The number of "Dec." or "December"."""
-    return MONTHS[word.rstrip(".")]
-
-
-def lead(match: re.Match[str]) -> str:
-    """The word before a match, skipping "the"."""
-    start = match.start()
-    before = _LEAD.search(match.string[max(0, start - 16) : start])
-    return before[1] if before else ""
