@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from vaultmem.adapter import Properties, Value
@@ -15,17 +15,7 @@ from vaultmem.text.times import stamp
 from vaultmem.text.values import TEXT_PROPERTIES, lazy
 
 if TYPE_CHECKING:
-    from vaultmem.memories.item_answers import Answers
-
-
-class Known(NamedTuple):
-    """What records need besides the files: reads, ids, the time."""
-
-    reads: Mapping[str, ReadCount]  # by id
-    ids: Callable[[str], str]  # the id of the memory with that title, else the title
-    now: float
-    half_life: float
-    answers: Callable[[], Answers]  # a snooze postpones a reminder
+    from vaultmem.memories.store import Session
 
 
 class MemoryFilters(NamedTuple):
@@ -68,19 +58,21 @@ def confidence(
     return model.fsrs_confidence(aging, counted.times if counted else (), now)
 
 
-def record(memory: Memory, content: str, context: Known) -> MemoryRecord:
+def record(
+    session: Session, memory: Memory, content: str, counts: Mapping[str, ReadCount]
+) -> MemoryRecord:
     """The record of a memory."""
-    expires, reinforced = memory.expires, memory.reinforced
+    expires, reinforced, now = memory.expires, memory.reinforced, session.now
     result: MemoryRecord = {
         "id": memory.id, "content": content.rstrip("\n"), "title": memory.title, "path": memory.path,
         "agent": memory.text("agent"), "personality": memory.text("personality"),
         "project": memory.text("project"), "type": memory.text("type"),
         "global": memory.properties.get("global") is True, "decay_policy": memory.decay_policy,
-        "confidence": confidence(memory, context.reads, context.now, context.half_life),
-        "recency": model.recency(memory.created, context.now), "phase": memory.phase, "category": memory.category,
+        "confidence": confidence(memory, counts, now, session.store.half_life),
+        "recency": model.recency(memory.created, now), "phase": memory.phase, "category": memory.category,
         "scope": memory.scope, "tags": list(memory.tags), "source": memory.text("source"),
         "memory_type": memory.text("memory_type"), "importance": memory.importance,
-        "access_count": reads_of(memory, context.reads), "links": [context.ids(title) for title in memory.linked],
+        "access_count": reads_of(memory, counts), "links": [session.id_of(title) for title in memory.linked],
         "content_hash": memory.hash, "created_at": stamp(memory.created), "updated_at": stamp(memory.updated),
         "last_reinforced_at": None if reinforced is None else stamp(reinforced),
         "expires_at": None if expires is None else stamp(expires), "deleted": memory.archived,
@@ -89,7 +81,7 @@ def record(memory: Memory, content: str, context: Known) -> MemoryRecord:
     if remind := memory.text("remind"):
         from vaultmem.memories.item_answers import reminds_at  # few memories are reminders
 
-        result["remind"] = reminds_at(memory.id, remind, context.answers())
+        result["remind"] = reminds_at(memory.id, remind, session.answers)
     if repeat := memory.text("repeat"):
         result["repeat"] = repeat
     return result
@@ -99,7 +91,7 @@ def _version(value: Value) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 1
 
 
-def filtered(memories: Sequence[Memory], filters: MemoryFilters, context: Known) -> list[Memory]:
+def filtered(session: Session, memories: Sequence[Memory], filters: MemoryFilters) -> list[Memory]:
     """The wanted memories, newest first."""
     every = [] if filters.compressed else [memory.properties for memory in memories]
     sums = (
@@ -114,7 +106,8 @@ def filtered(memories: Sequence[Memory], filters: MemoryFilters, context: Known)
     if filters.min_confidence > 0:
         least = filters.min_confidence
         sure = (
-            confidence(result, context.reads, context.now, context.half_life) for result in results
+            confidence(result, session.reads, session.now, session.store.half_life)
+            for result in results
         )
         results = [memory for memory, how in zip(results, sure, strict=True) if how >= least]
     results.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))

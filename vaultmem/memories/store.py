@@ -19,7 +19,6 @@ from vaultmem.light import TYPE_CHECKING, RLock
 from vaultmem.memories import access, records
 from vaultmem.memories.access import is_private
 from vaultmem.memories.model import Memory, MemoryRecord, new_id
-from vaultmem.memories.records import Known
 from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.places import OUTLINE, file_name, is_recorded
 from vaultmem.progress import Silent, logger, report_to
@@ -356,12 +355,7 @@ class Session:
     def record(self, memory: Memory) -> MemoryRecord:
         """The record of a memory."""
         counted = self.__dict__.get("reads") or reads.counts(self.store.ledger, memory.id)
-        return records.record(memory, self.store.collection.content(memory), self.known(counted))
-
-    def known(self, counted: Mapping[str, ReadCount]) -> Known:
-        """What records need besides the files."""
-        half_life = self.store.half_life
-        return Known(counted, self.id_of, self.now, half_life, lambda: self.answers)
+        return records.record(self, memory, self.store.collection.content(memory), counted)
 
     def id_of(self, title: str) -> str:
         """The id behind a link's title."""

@@ -83,8 +83,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     everything = [*everything, *(one.memory for one in by_hand.values())]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
-    context = session.known(session.reads)
-    memories = filtered(everything, filters, context)
+    memories = filtered(session, everything, filters)
     if params.flag("unapproved"):
         memories = [memory for memory in memories if _attribution(session, memory)]
     start = params.whole("offset")
@@ -92,7 +91,8 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # just deleted
             gone = by_hand.get(memory.path)
-            row = record(memory, gone.content, context) if gone else session.record(memory)
+            content = gone.content if gone else collection.content(memory)
+            row = record(session, memory, content, session.reads)
             rows.append({**row, **_attribution(session, memory)})
     facets = {"facets": _facets(everything)} if params.flag("facets") else {}
     return {"memories": rows, "count": len(rows), "total": len(memories), **facets}

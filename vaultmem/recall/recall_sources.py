@@ -283,10 +283,8 @@ class Sources:
             stored_reads=model.stored_reads(fields),
             remind=str(fields.get("remind") or ""), repeat=str(fields.get("repeat") or ""),
         )  # fmt: skip
-        aging, ends = model.aging(fields), seconds(fields.get("expires_at"))
-        read = _Read(
-            candidate, aging, model.sessions(fields), bool(fields.get("replaced_by")), ends
-        )
+        ends, is_replaced = seconds(fields.get("expires_at")), bool(fields.get("replaced_by"))
+        read = _Read(candidate, model.aging(fields), model.sessions(fields), is_replaced, ends)
         return _entry(read, inner, fields) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:
@@ -303,8 +301,7 @@ class Sources:
         if read.expires is not None and read.expires <= look.now:
             parsed = parsed._replace(expired=True)  # the job that archives it runs once an hour
         if parsed.remind:
-            due = reminds_at(parsed.id, parsed.remind, look.answers())
-            parsed = parsed._replace(remind=due)
+            parsed = parsed._replace(remind=reminds_at(parsed.id, parsed.remind, look.answers()))
         parsed = _with_trust(look, parsed)
         if not parsed.vouched and is_approved(parsed.id, look.answers()):
             parsed = parsed._replace(trusted=True, vouched=True)
