@@ -48,10 +48,12 @@ def read_back(line: str) -> list[str]:
 def test_any_word_is_read_back(program: str, word: str) -> None:
     line = service.exec_line([f"/{program}", "-m", word])
     assert read_back(line) == [f"/{program}", "-m", word]
+    assert service.words_of(line.encode())[-2:] == ["-m", word]
 
 
 @pytest.mark.parametrize(
-    "program", ["/it's/python", "/a$b/python", "/back\\slash/python", '/"/python']
+    "program",
+    ["/it's/python", "/a$b/python", "/back\\slash/python", '/"/python', "/a\xa0b\t/python"],
 )
 def test_a_program_that_systemd_would_refuse_goes_through_env(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

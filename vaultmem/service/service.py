@@ -9,7 +9,6 @@ import contextlib
 import os
 import plistlib
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -126,6 +125,17 @@ def quote_word(word: str) -> str:
     return f'"{made}"'
 
 
+def words_of(line: bytes) -> list[str]:
+    """The words of a line by exec_line()."""
+
+    def plain(escape: re.Match[bytes]) -> bytes:
+        return bytes.fromhex(escape[1].decode()) if escape[1] else escape[2]
+
+    quoted = re.findall(rb'"((?:[^"\\]|\\.)*)"', line)
+    words = (word.replace(b"%%", b"%").replace(b"$$", b"$") for word in quoted)
+    return [os.fsdecode(re.sub(rb"\\(?:x([0-9a-f]{2})|(.))", plain, word)) for word in words]
+
+
 def _escape(c: str) -> str:
     if c in '"\\':
         return "\\" + c
@@ -188,8 +198,8 @@ def interpreter(service: Service) -> str | None:
             content = file.read()
         if service.kind == "launchd":
             return str(plistlib.loads(content)["ProgramArguments"][0])
-        line = re.search(r"^ExecStart=(.*)$", content.decode("utf-8"), re.MULTILINE)
-        words = shlex.split(line[1].replace("%%", "%").replace("$$", "$")) if line else []
+        line = re.search(rb"^ExecStart=(.*)$", content, re.MULTILINE)
+        words = words_of(line[1]) if line else []
     except (OSError, ValueError, KeyError, IndexError, plistlib.InvalidFileException):
         return None
     return next((word for word in words if word != "/usr/bin/env"), None)
