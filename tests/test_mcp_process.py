@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,9 +120,7 @@ def test_what_is_slow_or_cancelled_holds_up_nobody(slow: tuple[Path, str], tmp_p
         until(lambda: len([*tmp_path.glob("begun *")]) == 8, what="they are begun together")
         talk.say(line("ping", "quick"), line("tools/list", "list"))
         assert {talk.hear()["id"] for _ in range(2)} == {"quick", "list"}
-        params = {"requestId": names[1]}
-        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        talk.say(json.dumps(cancel), line("ping", "after it"))
+        talk.say(cancelled(names[1]), line("ping", "after it"))
         assert talk.hear()["id"] == "after it"
         (tmp_path / "go").touch()
         talk.stdin.close()
@@ -196,23 +195,45 @@ def test_what_was_asked_before_the_client_hung_up_is_carried_out() -> None:
 @settings(max_examples=examples(25))
 @given(
     order=st.permutations(range(12)),
-    cancelled=st.sets(st.integers(0, 11), max_size=4),
+    which=st.sets(st.integers(0, 11), max_size=4),
     threads=st.integers(1, 4),
 )
-def test_each_request_has_one_answer(order: list[int], cancelled: set[int], threads: int) -> None:
+def test_each_request_has_one_answer(order: list[int], which: set[int], threads: int) -> None:
     """A cancelled request has at most one, and its thread is free again."""
     back, out = os.pipe()
-    cancel = [
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
-        for number in cancelled
-    ]  # fmt: skip
-    lines = [*(line("x", number) for number in order), *cancel]
+    lines = [*(line("x", number) for number in order), *map(cancelled, which)]
     Service(io.BytesIO("\n".join(lines).encode()), out, echo, threads).run()
     os.close(out)
     with os.fdopen(back) as said:
         ids = [json.loads(each)["id"] for each in said]
     assert len(ids) == len(set(ids))
-    assert set(ids) >= {*order} - cancelled
+    assert set(ids) >= {*order} - which
+
+
+def test_a_part_of_a_batch_can_be_cancelled() -> None:
+    """What is cancelled is over when the next line is read."""
+    next_line = threading.Event()
+
+    def answer(asked: bytes, _settles: bool) -> list[str]:
+        if b"ping" in asked:
+            next_line.set()
+            return []
+        next_line.wait(60)
+        return [asked.decode()]
+
+    back, out = os.pipe()
+    batches = [f"[{', '.join(line('x', number) for number in ids)}]" for ids in ((1, 2, 3), (4,))]
+    lines = [*batches, line("x", 5), *map(cancelled, (2, 4, 5, None)), line("ping", 6)]
+    Service(io.BytesIO("\n".join(lines).encode()), out, answer).run()
+    os.close(out)
+    with os.fdopen(back) as said:
+        (answered,) = map(json.loads, said)
+    assert [each["id"] for each in answered] == [1, 3]
+
+
+def cancelled(id_: object) -> str:
+    message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id_}}
+    return json.dumps(message)
 
 
 def echo(asked: bytes, _settles: bool) -> list[str]:

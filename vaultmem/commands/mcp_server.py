@@ -85,7 +85,7 @@ class _Request:
 
     def __init__(self, line: bytes) -> None:
         self.line = line
-        self.is_cancelled = False
+        self.cancelled: list[object] = []  # ids: of a batch, some may be
 
 
 class Service:
@@ -117,8 +117,9 @@ class Service:
     def _work(self, request: _Request) -> None:
         try:
             lines = self._answer(request.line, False)
-            if not request.is_cancelled:
-                self._send(lines)
+            if request.cancelled:
+                lines = [*_without(lines, request.cancelled)]
+            self._send(lines)
         finally:
             self._running.discard(request)
             self._room.release()
@@ -132,8 +133,7 @@ class Service:
         if message.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
             return False
         for request in [*self._running]:
-            if json_object(request.line).get("id", json_object) == params.get("requestId"):
-                request.is_cancelled = True
+            request.cancelled.append(params.get("requestId"))
         return True
 
     def _send(self, lines: list[str]) -> None:
@@ -146,6 +146,17 @@ class Service:
                     data = data[os.write(self._out, data) :]
             except OSError:
                 pass  # the client is gone; what it requested is carried out
+
+
+def _without(lines: list[str], ids: list[object]) -> Iterator[str]:
+    """The lines without the replies to these requests."""
+    import json  # few requests are cancelled
+
+    for line in lines:
+        reply = json.loads(line)
+        replies = reply if isinstance(reply, list) else [reply]
+        if kept := [each for each in replies if each["id"] is None or each["id"] not in ids]:
+            yield json.dumps(kept if isinstance(reply, list) else kept[0])
 
 
 class _Relay:
