@@ -47,6 +47,7 @@ INTERNAL_ERROR = -32603
 FAILED = -32000  # a VaultmemError: its message is for a person
 BUSY = client.BUSY
 TOOK_TOO_LONG = -32002
+TOO_MANY = -32003  # calls of one client
 NOT_FOUND = -32004  # a name that no note, or several, have
 # Errors in a reply that are raised here as if they had happened here.
 _KINDS: dict[int, type[VaultmemError]] = {WRONG_PARAMS: UsageError, NOT_FOUND: NoteNotFoundError}

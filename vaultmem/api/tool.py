@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from vaultmem.api import params
-from vaultmem.api.rpc import BUSY
+from vaultmem.api.rpc import TOO_MANY
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import Viewer, names_person, viewer
@@ -43,7 +43,7 @@ class BlockedError(VaultmemError):
 class TooManyCallsError(VaultmemError):
     """A client exceeds its rate limit."""
 
-    code = BUSY
+    code = TOO_MANY
 
 
 def client_name(name: str) -> str:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 MOST = 1_000_000  # bytes of stdin
 MOST_CALLS = 8  # carried out as one request of the socket, which must end within 30 s
 _STDIN = "-"
-# The last: too many calls; the command makes them itself.
 _NOT_DONE = (client.NO_ANSWER, client.UNKNOWN_METHOD, client.BUSY)
 
 _read: list[bytes] = []  # read from stdin before the agent refused
