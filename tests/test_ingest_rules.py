@@ -104,6 +104,7 @@ def test_near_duplicates_come_in_once(opened: Vault, tmp_path: Path) -> None:
         "Thanks a lot, that is really helpful, and I appreciate all the effort, have a great rest of the day!",
         "Okay sounds good, let me think about it for a bit and get back to you later on with more.",
         "好的，那就先这样吧，谢谢你，有空再聊，没什么特别的事情",
+        "Sounds good to me", "nice work on this", "I have no idea", "can you help me with this", "## To do",
     ],
 )  # fmt: skip
 def test_filler_becomes_no_memory(opened: Vault, text: str) -> None:
@@ -124,6 +125,8 @@ def test_filler_is_left_out_and_names_nothing(vault: Path, opened: Vault, tmp_pa
 def test_plain_sentences_with_content_become_memories(opened: Vault) -> None:
     for text in (
         "The boiler is serviced each autumn by the man from the village.",
+        "The router is in the cellar.",
+        "Our neighbour has a ladder.",
         "It is important that the pump runs at night when nobody needs the water.",
         "we went along the river with the dog and came back through the woods",
     ):

@@ -32,7 +32,7 @@ HASH = "source_hash"
 _HASH_LENGTH = 16  # hex digits: enough for a lifetime of texts
 _MOST_PRINTED = 100  # characters per part in the report
 _SIMILAR = 0.9  # resemblance above which two texts count as the same
-_TOO_FEW = 8  # shorter texts, in words, are skipped if nothing in them is important
+_TOO_FEW = 5  # shorter texts, in words, are skipped if nothing in them is important
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
