@@ -103,7 +103,11 @@ def _shared_stems(mine: Sequence[str], theirs: Sequence[str]) -> set[str]:
     """The stems of both texts; a Chinese character only beside the same one or at the end: 养狗, 养老院 share none."""
     pairs = {*pairwise([*mine, ""])} & {*pairwise([*theirs, ""])}
     paired = {stem for pair in pairs for stem in pair}
-    return {stem for stem in {*mine} & {*theirs} if stem in paired or not _SIGNS.fullmatch(stem)}
+    shared = {*mine} & {*theirs}
+    # ASCII is looked for first: the pattern takes 2 ms to compile.
+    return {
+        stem for stem in shared if stem in paired or stem.isascii() or not _SIGNS.fullmatch(stem)
+    }
 
 
 def _is_about_another(old: str, new: str) -> bool:
