@@ -93,6 +93,7 @@ def test_who_acts_as_an_assistant_has_no_verb_that_does_not_know_who_asks(door: 
         if not any(one.name == "by" for one in verb.of(JSON)):
             assert door.ask(name, token, vault="home").status == 403, name
     assert door.ask("set", token, note="Secret", key="a", value="b").status == 403
+    assert door.ask("why", token, query="boiler", note="Secret").status == 403
     assert b"5150" not in door.ask("search", token, query="boiler PIN").body
     assert door.ask("history", token).status == 200
 

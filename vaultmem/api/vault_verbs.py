@@ -62,7 +62,9 @@ VERBS = {
     ),
     "why": Verb(
         "explain a note's place in the results of a query", FIND,
-        (Param("query", "the query, quoted", place="1", needed=True), NOTE, *HOW, VIEWER), agent=True,
+        (Param("query", "the query, quoted", place="1", needed=True), NOTE, *HOW,
+         BY.but(help="the assistant whose results are explained (default: yours)", doors=COMMAND)),
+        agent=True,
         command="search_views:why",
     ),
     "pending": Verb(
