@@ -13,12 +13,10 @@ from vaultmem.api import Vault
 from vaultmem.index.catalog import Catalog
 from vaultmem.memories.item_answers import (
     DONE,
-    DROPPED,
     OPEN,
     SNOOZED,
     Answer,
     completion_id,
-    item_id,
 )
 from vaultmem.pending.open_store import open_store
 from vaultmem.pending.pending import Pending
@@ -235,26 +233,6 @@ def test_an_earlier_copy_does_not_keep_an_answer_from_a_note_that_moves(tmp_path
     renames.follow([old], entries, 0.0, nowhere)
     assert not renames.follow([old, copy], entries, 30.0, nowhere).answers
     assert [*renames.follow([copy, new], entries, 60.0, nowhere).answers] == [new.id]
-
-
-def test_answers_by_the_former_ids_of_reminders_are_known(vault: Path, write: Write) -> None:
-    text = "---\nid: {0}\ncategory: reminders\nremind: {1}\n{2}---\n{0}  again\n"
-    write("vaultmem/reminders/bins.md", text.format("bins", "2026-11-21T09:00", "by: codex\n"))
-    write("vaultmem/reminders/water.md", text.format("water", "2026-11-01", "repeat: every day\n"))
-    bins = item_id("bins", "bins again\x002026-11-21T09:00")
-    water = item_id("water", "water again\x002026-11-20")
-    record = in_process(vault)[0].record
-    snooze = Answer(water, SNOOZED, "2026-11-20T10:00:00Z", until="2026-11-25")
-    heard = Notified(bins, AT, 1, "2026-11-21T09:00")
-    record.add([Answer(bins, DROPPED, AT), snooze], [heard], NOW.timestamp())
-    record, dues = looked(vault)
-    there = {due.memory: due for due in dues}
-    assert there["water"].due == "2026-11-20"
-    assert there["water"].id != water
-    answers = record.answers()
-    states = {name: answers[there[name].id].state for name in there}
-    assert states == {"bins": DROPPED, "water": SNOOZED}
-    assert there["bins"].id in record.notified()
 
 
 @pytest.mark.parametrize("arrive", [0.0, 30.0])

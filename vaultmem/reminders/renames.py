@@ -11,7 +11,6 @@ import contextlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from itertools import groupby, takewhile
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -20,9 +19,7 @@ from vaultmem.memories.item_answers import (
     SNOOZED,
     Answer,
     approval_id,
-    carried_out_id,
     completion_id,
-    item_id,
     state_of,
 )
 from vaultmem.paths import replace_private
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 ALIKE = 0.75  # share of letters for words to count as corrected
 KEEP_FOR = 600.0  # seconds between the two halves of a rename: sync programs delete first, or last
 _LONGEST = 200  # characters compared
-_SNOOZES = 60  # days before an occurrence in which an earlier one may have been snoozed until now
 _MOST = 5_000  # dues in the file
 _LONGEST_FILE = 32_000_000  # characters
 _FORM = (*map(type, Due("", "", "", "", "", "", 0, "")), float)
@@ -108,7 +104,6 @@ class Renames:
         moved = self._found_again(entries, now, is_there, renamed)
         if fresh:
             self._notify_no_more(fresh, entries, moved)
-        _follow_former_ids(moved, entries, dues)
         return moved
 
     def _found_again(
@@ -243,36 +238,6 @@ def _has_entries(due: Due, entries: Entries) -> bool:
     ids = (due.id, due.series, completion_id(due.path))
     is_answered = any(id_ in entries.answers for id_ in ids)
     return is_answered or due.id in entries.notified or (due.rolls and not due.memory)
-
-
-def _follow_former_ids(moved: Moved, entries: Entries, dues: Sequence[Due]) -> None:
-    """Keep the entries of reminders whose ids had their words in them, as they did at first."""
-    answers, notified = entries
-    known = {due.id for due in dues}
-    is_any_lost = any(one.state == SNOOZED and id_ not in known for id_, one in answers.items())
-    for due in dues:
-        if not due.memory:
-            continue
-        words = " ".join(due.text.split())
-        earlier = _keys_before(due) if due.rolls and is_any_lost else ()
-        for key in (due.key, *earlier):  # a snooze may be for an earlier occurrence
-            former = item_id(due.source, f"{words}{key}")
-            if not (former in answers or former in notified or due.foreign):
-                continue
-            id_ = due.id if key == due.key else item_id(due.source, key)
-            if former in answers:
-                _answer(moved, entries, carried_out_id(former), carried_out_id(id_))
-                _answer(moved, entries, former, id_)
-            if former in notified and id_ not in notified:
-                moved.notified.setdefault(id_, notified[former]._replace(id=id_))
-            if due.foreign:
-                _answer(moved, entries, approval_id(former), approval_id(id_))
-
-
-def _keys_before(due: Due) -> Iterator[str]:
-    day = date.fromisoformat(due.key[1:11]).toordinal()
-    for number in range(max(day - _SNOOZES, 1), day):
-        yield f"\0{date.fromordinal(number).isoformat()}{due.key[11:]}"
 
 
 def _move(moved: Moved, entries: Entries, old: _Seen, due: Due, *, answers: bool = True) -> None:
