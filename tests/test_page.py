@@ -227,20 +227,6 @@ def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
     assert "- [x] item 01" in (file.parent / "archive" / COPIES[2]).read_text("utf-8")
 
 
-def test_a_copy_with_words_of_its_own_is_archived(machine: Machine, file: Path) -> None:
-    for number, (old, new) in enumerate([
-        ("item 01", "item 01, ask Ben first"),
-        ("generated: vaultmem\n", "generated: vaultmem\naliases: to do\n"),
-    ]):  # fmt: skip
-        machine.refresh()
-        copy = file.with_name(COPIES[number])
-        copy.write_text(file.read_text("utf-8").replace(old, new), "utf-8")
-        content = copy.read_bytes()
-        machine.refresh()
-        assert not copy.exists()
-        assert (file.parent / "archive" / copy.name).read_bytes() == content
-
-
 @pytest.mark.parametrize("manner", ["rename", "in place", "append"])
 def test_no_tick_is_lost_during_a_write(machine: Machine, file: Path, manner: str) -> None:
     many = 40

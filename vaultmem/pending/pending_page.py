@@ -128,19 +128,19 @@ class Page:
         return _Copy(path, data, ticks.read(text))
 
     def _put_away(self, turn: _Turn, copies: Iterable[_Copy]) -> list[str]:
-        """Remove copies whose content the page has, and archive the others."""
+        """Remove copies, whose ticks are recorded, if the page has their notes; else archive them."""
         problems = []
         page = self._copy(self.path)
         for copy in copies:
             try:
-                if turn.holds_all_of(copy.content, page.content if page else ticks.read("")):
+                if page and not ticks.missing_lines(page.content.notes, copy.content.notes):
                     target = conflicts.clear(self.vault, copy.path, self._folder, copy.data)
                 else:
                     target = conflicts.archive_file(self.vault, copy.path, self._folder)
             except NoteNotFoundError:
                 continue  # the sync program was faster
             late = self._copy(target) if target else None
-            if late is not None and late.data != copy.data:  # answered while being archived
+            if late and late.data != copy.data:  # answered while being archived
                 turn.take(late.content)
                 turn.record_all()
                 problems.append(f"{copy.path} is {target} now; there may be notes of yours in it")
@@ -211,13 +211,6 @@ class _Turn:
         page = ticks.compose(content, self._left(), self._page.style, self.typed, self.extent)
         self.after = _answer_ids(ticks.read(page))
         return _encode(page)
-
-    def holds_all_of(self, copy: Content, page: Content) -> bool:
-        """Whether nothing on a copy would be lost with it: its answers are recorded."""
-        is_noted = not ticks.missing_lines(page.notes, copy.notes)
-        is_noted = is_noted and {*copy.front} <= {*page.front}
-        items = {item.id: item for item in self._items}
-        return is_noted and not any(ticks.typed_on(tick, items.get(tick.id)) for tick in copy.ticks)
 
     def digest(self) -> str:
         """The digest of the page that this machine would write."""

@@ -72,39 +72,34 @@ _HEAD = 200  # lines that may hold properties
 
 
 def read(text: str) -> Content:
-    """The content of a page, in either style; if merge marks enclose both versions, everything in either."""
+    """The content of a page, in either style; of a merge conflict above the notes, all that either side has."""
     lines = _LINE.findall(text)
-    first, *others = map(_read, _versions(lines))
+    marked, sides = _is_marked(lines), _sides(lines)
+    first, *others = (_read(side, marked=marked) for side in sides)
     for other in others:
         first.ticks.extend(other.ticks)
         first.notes.extend(missing_lines(first.notes, other.notes))
         first.front.extend(line for line in other.front if line not in first.front)
     end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
-    return first._replace(end=end, is_whole=first.is_whole and not others)
+    return first._replace(end=end, is_whole=marked and not others)
 
 
-def _versions(lines: list[str]) -> list[list[str]]:
-    """The lines, or both versions if a merge left its marks above the notes; below, the person resolves it."""
-    ours, theirs = list[str](), list[str]()
-    into: tuple[list[str], ...] = (ours, theirs)
-    last = max((at for at, line in enumerate(lines) if line.startswith(">" * 7)), default=0)
+def _sides(lines: list[str]) -> list[list[str]]:
+    """The lines, divided at the marks of a conflict; one that begins in the notes is for the person to resolve."""
+    sides: list[list[str]] = [[]]
     in_notes = is_merged = False
-    for at, line in enumerate(lines):
-        match = _CONFLICT.fullmatch(_bare(line))
-        sign = match[1][0] if match else ""
-        if sign == "<" and at < last and not in_notes:
-            is_merged, into = True, (ours,)
-        elif sign and len(into) < 2:
-            into = {"=": (theirs,), ">": (ours, theirs)}.get(sign, ())
+    for line in lines:
+        sign = _CONFLICT.fullmatch(_bare(line))
+        in_notes = in_notes or _heading(line) == page.NOTES.casefold()
+        is_merged = is_merged or bool(sign and sign[1][0] == "<" and not in_notes)
+        if sign and is_merged:
+            sides.append([])
         else:
-            in_notes = in_notes or _heading(line) == page.NOTES.casefold()
-            for version in into:
-                version.append(line)
-    return [ours, theirs] if is_merged else [lines]
+            sides[-1].append(line)
+    return sides
 
 
-def _read(lines: list[str]) -> Content:
-    marked = _is_marked(lines)
+def _read(lines: list[str], *, marked: bool) -> Content:
     front, at = _properties(lines)
     ticks, notes, elsewhere = list[Tick](), list[str](), list[str]()
     in_notes = False
@@ -123,7 +118,7 @@ def _read(lines: list[str]) -> Content:
         elif _bare(line).strip() and not (_is_ours(line, marked=marked) or line in front):
             elsewhere.append(line)
         at = end
-    return Content(ticks, [*notes, *elsewhere], front, "", marked)
+    return Content(ticks, [*notes, *elsewhere], front, "", is_whole=marked)
 
 
 def _properties(lines: list[str]) -> tuple[list[str], int]:
@@ -300,13 +295,6 @@ def stronger(one: Ack | None, other: Ack) -> Ack:
     if first != second:
         return one if first < second else other
     return max(one, other, key=lambda ack: ack.until or "")
-
-
-def typed_on(tick: Tick, item: Item | None) -> str:
-    """What a person typed into an item's line, as far as that is known, except for the snooze."""
-    if item is None or tick.state == SNOOZED:
-        return ""
-    return re.sub("|".join(map(re.escape, page.own_words(item))), "", tick.words).strip()
 
 
 def unread(content: Content, items: Mapping[str, Item], now: datetime) -> dict[str, str]:
