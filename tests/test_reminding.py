@@ -167,6 +167,35 @@ def test_the_words_say_when(opened: Vault, words: str, at: str | None, says: str
     assert "repeat" not in kept
 
 
+@each_case(
+    "words, times, rule",
+    [
+        ("take the pills tomorrow at 8:00, 14:00 and 20:00", ["T08:00", "T14:00", "T20:00"], None),
+        ("take the pills every day at 8am and 8pm", ["T08:00", "T20:00"], "every day"),
+        ("每天8点和20点吃药", ["T08:00", "T20:00"], "every day"),
+        ("Tabletten nehmen jeden Tag um 8 Uhr und 20 Uhr", ["T08:00", "T20:00"], "every day"),
+        ("every morning and evening: stretch", ["T09:00", "T20:00"], "every day"),
+    ],
+)
+def test_two_times_of_a_day_are_two_reminders(
+    vault: Path, opened: Vault, words: str, times: list[str], rule: str | None
+) -> None:
+    would = opened.remind(words, dry_run=True)
+    assert len(would["changes"]) == len(times)
+    said = opened.remind(words)
+    every = sorted([said["remind"], *said["also"]], key=lambda time: time[10:])
+    assert [time[10:] for time in every] == times
+    assert said.get("repeat") == rule
+    pages = [split(path.read_text()).properties for path in vault.rglob("reminders/*.md")]
+    assert [{*every}, rule] in [
+        [{page["remind"] for page in pages}, page.get("repeat")] for page in pages
+    ]
+    again = opened.remind(words)
+    assert (again["created"], len([*vault.rglob("reminders/*.md")])) == (False, len(times))
+    for path in vault.rglob("reminders/*.md"):
+        path.unlink()
+
+
 @pytest.mark.parametrize("words", ["buy milk", "call Anne on 2020-01-01", "第三点很重要"])
 def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, words: str) -> None:
     with pytest.raises(VaultmemError, match="when\\?"):

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime
+from datetime import datetime
 
 from vaultmem.adapter import Phrase
 from vaultmem.text.values import lazy
 from vaultmem_languages import intentions, pattern, when, when_translated
-from vaultmem_languages.when_english_dates import IN_FIGURES, days_in_figures
-from vaultmem_languages.when_parts import Reading, Sense, day_of, merge
+from vaultmem_languages.when_english_dates import FIGURES_ALONE, days_in_figures, two_days
+from vaultmem_languages.when_parts import Reading, Sense, merge
 from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
 
 _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:(?:at|by|before) )?")
 _CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
 _FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
+
+
+_AND = lazy(r"\s*(?:,|and|und|&|、|和|及|と|,\s*(?:and|und))\s*(?:at\s+)?")
 
 
 _LONGEST = 2_000  # characters: each time is compared with all others
@@ -42,15 +45,15 @@ def read(text: str, now: datetime) -> Phrase:
     every = _with_bare_days(low, _with_small_names(text, low, now))
     result = [reading for reading in every if when.moment_of(reading, now)]
     main = _main(low, result, now)
-    unread = _unread(low, every)
-    if main is None or _is_clock(main):
-        unread += [match.span() for match in _OTHER_DAYS.finditer(low)]
+    unread = _unread(low, every, dated=main is not None and not _is_clock(main))
     if main is None:
         return Phrase(None, "", quote(_join(text, sorted([*_left(low, [], ""), *unread]))))
     main = _with_day(low, _with_clock(low, main, result), result)
+    more = _more_times(low, main, result)
+    main = _with_its_half(main) if more else main
     moment = when.moment_of(main, now)
-    used = sorted([(main.start, main.end), *main.others])
-    if either := _either(low, used, now.date()):
+    used = sorted([(main.start, main.end), *main.others, *(each[:2] for each in more)])
+    if either := two_days(low, used, now.date()):
         return Phrase(None, " ".join(quote(used)), (), either)
     repeats = (moment and moment.repeat) or ""
     spans = [*_left(low, used, repeats), *unread]
@@ -62,14 +65,40 @@ def read(text: str, now: datetime) -> Phrase:
             spans.append((reading.start, reading.end))
     if main.sense.weak:  # 15:00 bis 16:00
         spans += [
-            (reading.start, reading.end)
-            for reading in every
-            if _is_apart(reading, used)
-            and (reading.sense.clock is not None or _touches(low, used, *reading[:2]))
+            each[:2]
+            for each in every
+            if _is_apart(each, used)
+            and (each.sense.clock is not None or _touches(low, used, *each[:2]))
         ]
     rest = quote(_join(text, sorted(spans)))
-    task = _task(written, [*stood, len(written)], low, used)
-    return Phrase(moment, " ".join(quote(used)), rest, (), task or when.absolute(written, now))
+    task = _task(written, [*stood, len(written)], low, used) or when.absolute(written, now)
+    again = tuple(filter(None, (when.moment_of(each, now) for each in more)))
+    words, also = " ".join(quote(_join(text, used))), quote(each[:2] for each in more)
+    return Phrase(moment, words, rest or also, (), task, () if rest else again)
+
+
+def _more_times(low: str, main: Reading, readings: Sequence[Reading]) -> list[Reading]:
+    """What happens at other times of the same day, too: at 8:00, 14:00 and 20:00, every morning and evening."""
+    ends = {main.end, *(end for _, end in main.others)} if _is_timed(main.sense) else set[int]()
+    more: list[Reading] = []
+    for reading in readings:
+        sense = reading.sense
+        end = next((end for end in ends if _AND.fullmatch(low, end, reading.start)), None)
+        if end is not None and _is_clock(reading) and _is_timed(sense):
+            both = main.sense._replace(clock=sense.clock, dial=sense.dial, part=sense.part)
+            more.append(_with_its_half(Reading(end, reading.end, both)))
+            ends = {reading.end}
+    return more
+
+
+def _is_timed(sense: Sense) -> bool:
+    return sense.clock is not None or bool(sense.part)
+
+
+def _with_its_half(reading: Reading) -> Reading:
+    """The reading without a doubt about the half of the day."""
+    clock = when.minutes_of(reading.sense)
+    return reading._replace(sense=reading.sense._replace(clock=clock, dial="set", part=""))
 
 
 def _task(text: str, stood: Sequence[int], low: str, used: Sequence[Span]) -> str:
@@ -119,10 +148,8 @@ def _is_apart(reading: Reading, spans: Iterable[Span]) -> bool:
 # A day in figures, the 5th at the beginning, and an hour at the end: in a note a fraction, a floor and a number; in a
 # reminder times.
 
-_IN_FIGURES = lazy(rf"(?<![a-z0-9_.$€£¥#:/\\+=^~-]){IN_FIGURES}")
 _ONE_MEANING = 13 * 60  # minutes: 3:16 may be a verse,
 _STEP = 5  # but people plan by five minutes
-_HAN = lazy(r"[\u3040-\u9fff]")
 _HOUR_LAST = lazy(r" (?P<hour>\d{1,2})[.!]?\Z")
 _NTH_FIRST = lazy(r"(?:on )?the (?P<number>\d{1,2})(?:st|nd|rd|th) ")
 
@@ -131,7 +158,7 @@ def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
     """The readings, including weak days that only count in a reminder, unless a time is beside them."""
     bare = [
         Reading(*match.span(), sense._replace(weak=True))
-        for match in _IN_FIGURES.finditer(low)
+        for match in FIGURES_ALONE.finditer(low)
         for sense in days_in_figures(match)[:1]
         if match["mark"] == "/"
     ]
@@ -151,18 +178,6 @@ def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
     return result
 
 
-def _either(low: str, used: Sequence[Span], today: date) -> tuple[str, ...]:
-    """Both days that 3/4 may mean in English; in Chinese and Japanese the month comes first."""
-    if _HAN.search(low):
-        return ()
-    for start, end in used:
-        for match in _IN_FIGURES.finditer(low, start, end):
-            days = [str(day_of(figure, today)) for figure in days_in_figures(match)]
-            if len(days) > 1:
-                return tuple(days)
-    return ()
-
-
 def alone(text: str, now: datetime) -> Phrase:
     """Parse words that only say when: anything else is not understood."""
     for phrase in (text, f"at {text}", f"in {text}", f"every {text}"):
@@ -174,7 +189,8 @@ def alone(text: str, now: datetime) -> Phrase:
         low = normalize(phrase)
         pieces = re.split("|".join(map(re.escape, normalize(result.words).split(" "))), low)
         more = tuple(piece.strip(" ,.") for piece in pieces if not _FILLS.fullmatch(piece))
-        return result._replace(rest=result.rest or more)
+        again = () if more else result.again
+        return result._replace(rest=result.rest or more, again=again)
     return Phrase(None, "", (text,))
 
 
@@ -185,14 +201,8 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
     if rules:
         return rules[0]
     coming = [reading for reading in strong if _is_to_come(reading, now)]
-    coming = [
-        reading for reading in coming if not _is_noun(low, reading.start, reading.end)
-    ] or coming
-    weak = [
-        reading
-        for reading in readings
-        if reading.sense.repeat and not reading.sense.repeat.weekdays
-    ]
+    coming = [each for each in coming if not _is_noun(low, *each[:2])] or coming
+    weak = [each for each in readings if each.sense.repeat and not each.sense.repeat.weekdays]
     apart = next((reading for reading in weak if _stands_apart(low, reading)), None)
     if apart and all(map(_is_clock, coming)):
         return apart
@@ -243,12 +253,9 @@ def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading
     for reading in readings:
         if reading == main or not _is_clock(reading):
             continue
-        if (
-            reading.sense.weak
-        ):  # it must open or end the words, away from the day: tomorrow call Bob 14:30
-            beside = _touches(
-                low, [(main.start, main.end), *main.others], reading.start, reading.end
-            )
+        # It must open or end the words, away from the day: tomorrow call Bob 14:30.
+        if reading.sense.weak:
+            beside = _touches(low, [(main.start, main.end), *main.others], *reading[:2])
             if reading.sense.clock is None or beside or not _stands_apart(low, reading):
                 continue
         both = merge(main.sense, reading.sense._replace(weak=False))
@@ -321,16 +328,16 @@ _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
 _NEAR = 32
 
 
-def _unread(low: str, readings: Sequence[Reading]) -> list[Span]:
-    """The spans of invalid times and dates: 25:00, 13pm, Feb 30."""
-    read_spans = [
-        span for reading in readings for span in ((reading.start, reading.end), *reading.others)
-    ]
-    return [
-        match.span()
-        for match in _SHAPES.finditer(low)
-        if not any(start <= match.start() and match.end() <= end for start, end in read_spans)
-    ]
+def _unread(low: str, readings: Sequence[Reading], *, dated: bool) -> list[Span]:
+    """The spans of invalid times and dates: 25:00, 13pm, Feb 30; and if no day was read, of days in other languages."""
+    read = [span for each in readings for span in ((each.start, each.end), *each.others)]
+    shapes = [match.span() for match in _SHAPES.finditer(low)]
+    days = [] if dated else [match.span() for match in _OTHER_DAYS.finditer(low)]
+    return [*days, *(span for span in shapes if not any(_is_within(span, each) for each in read))]
+
+
+def _is_within(span: Span, other: Span) -> bool:
+    return other[0] <= span[0] and span[1] <= other[1]
 
 
 def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
@@ -340,7 +347,7 @@ def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
     for start, end in used:
         hidden = hidden[:start] + "\0" * (end - start) + hidden[end:]
     for match in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
-        if not any(start <= match.start() and match.end() <= end for start, end in used):
+        if not any(_is_within(match.span(), each) for each in used):
             yield match.span()
     if repeats:
         yield from (match.span() for match in _OF_A_RULE.finditer(hidden))

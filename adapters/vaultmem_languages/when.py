@@ -128,7 +128,7 @@ def _render_moment(moment: Moment, sense: Sense) -> str:
         return f"{moment.when:%Y-%m-%d %H:%M}"
     if sense.grain == "week":
         return f"{moment.when:%G-W%V}"
-    resolved = moment.when - timedelta(days=_minutes(sense) // _DAY)  # Friday midnight: Friday
+    resolved = moment.when - timedelta(days=minutes_of(sense) // _DAY)  # Friday midnight: Friday
     return f"{resolved:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
 
 
@@ -281,7 +281,7 @@ def _resolve(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
     soon = _local(day or today, sense, now)
     if not _after(soon, now) and _may_be_evening(sense, day):
         soon = _local(
-            day or today, sense._replace(clock=_minutes(sense) + _DAY // 2, dial="set"), now
+            day or today, sense._replace(clock=minutes_of(sense) + _DAY // 2, dial="set"), now
         )
     is_past = not day and not _after(soon, now)
     return (_local(today + timedelta(days=1), sense, now) if is_past else soon), None
@@ -291,7 +291,7 @@ def _may_be_evening(sense: Sense, day: date | None) -> bool:
     """Whether a time in the morning that is past may mean the evening: at 7, 5:30, today at 9."""
     first, last = _EARLY
     last = _DAY // 2 if day else last
-    return sense.dial in {"bare", "near"} and not sense.part and first <= _minutes(sense) < last
+    return sense.dial in {"bare", "near"} and not sense.part and first <= minutes_of(sense) < last
 
 
 def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
@@ -339,7 +339,7 @@ def _first_day(sense: Sense, now: datetime) -> date | None:
 
 def _within_its_day(sense: Sense) -> Sense:
     """The sense with its time within its day: every Friday at midnight is every Saturday at 0:00."""
-    past, minutes = divmod(_minutes(sense), _DAY)
+    past, minutes = divmod(minutes_of(sense), _DAY)
     repeat = sense.repeat
     if not past or not repeat:
         return sense
@@ -355,15 +355,15 @@ def _after(moment: datetime, now: datetime) -> bool:
 
 def _local(day: date, sense: Sense, now: datetime) -> datetime:
     """The day with its clock time in the zone of now; a time that a change of clocks skips moves on."""
-    minutes = _minutes(sense)
+    minutes = minutes_of(sense)
     clock = time(minutes // 60 % 24, minutes % 60)
     day += timedelta(days=minutes // _DAY)
     local = datetime.combine(day, clock, tzinfo=now.tzinfo)
     return local.astimezone(UTC).astimezone(now.tzinfo)
 
 
-def _minutes(sense: Sense) -> int:
-    """Minutes from midnight, beyond 24 hours for the small hours of "tonight at 1"."""
+def minutes_of(sense: Sense) -> int:
+    """The minutes from midnight, beyond 24 hours for the small hours of "tonight at 1"."""
     if sense.clock is None:
         return 60 * PARTS.get(sense.part, ALL_DAY.hour)
     if sense.dial == "set":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import date, datetime
 
 from vaultmem.text.times import calendar_day
 from vaultmem.text.values import TYPE_CHECKING, lazy
-from vaultmem_languages.when_parts import DEADLINES, NUMBERED, Sense, lead, month, rules
+from vaultmem_languages.when_parts import DEADLINES, NUMBERED, Sense, day_of, lead, month, rules
 from vaultmem_languages.when_words import END, MONTH_NAME, ORDINAL_WORDS, SPELLED, amount, ordinal
 
 if TYPE_CHECKING:
@@ -118,6 +119,23 @@ FIGURES = rules(
      r"(?:t(?P<hour>\d\d):(?P<minute>\d\d)(?::\d\d(?:\.\d{1,9})?)?(?P<zone>z|[+-]\d\d:?\d\d)?)?"), _ymd),
     (rf"{IN_FIGURES}(?P<until>(?=之?前|,?\s(?:at\s)?\d{{1,2}}(?::\d\d|\s?[ap]m)))?", _figures),
 )  # fmt: skip
+# What may be a fraction as well, except in a reminder.
+FIGURES_ALONE = lazy(rf"(?<![a-z0-9_.$€£¥#:/\\+=^~-]){IN_FIGURES}")
+_HAN = lazy(r"[\u3040-\u9fff]")
+
+
+def two_days(low: str, spans: Iterable[tuple[int, int]], today: date) -> tuple[str, ...]:
+    """Both days that 3/4 may mean in English; in Chinese and Japanese the month comes first."""
+    if _HAN.search(low):
+        return ()
+    for start, end in spans:
+        for match in FIGURES_ALONE.finditer(low, start, end):
+            days = [str(day_of(figure, today)) for figure in days_in_figures(match)]
+            if len(days) > 1:
+                return tuple(days)
+    return ()
+
+
 MONTH_DAYS = rules(
     ((rf"(?P<month>{MONTH_NAME})\s?(?P<day>\d{{1,2}})(?P<sure>st|nd|rd|th)?(?:\s?(?:-|to)\s?\d{{1,2}}(?:st|nd|rd|th)?)?"
      rf"(?!:?\d|[%a-z]|\.\d|\s?[ap]m{END}){YEAR}"), _month_day),

@@ -227,6 +227,7 @@ class Phrase(NamedTuple):
     rest: tuple[str, ...]  # time words that are not understood
     either: tuple[str, ...] = ()  # the days that ambiguous words may mean
     task: str = ""  # what to do, without the time where it reads well without it
+    again: tuple[Moment, ...] = ()  # other times of the same day, where `rest` is nothing else
 
 
 YEARLESS = 9999  # days without a year are not greater

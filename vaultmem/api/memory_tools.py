@@ -30,6 +30,7 @@ from vaultmem.api.tool import (
 )
 from vaultmem.api.verbs import Verb, every
 from vaultmem.errors import NoteNotFoundError
+from vaultmem.light import cast
 from vaultmem.memories.access import Viewer, hidden_now
 from vaultmem.memories.conversation import is_talk
 from vaultmem.notes.places import in_conversation
@@ -209,7 +210,9 @@ def remind(vault: Vault, call: Call) -> Outcome:
     record: Record = vault.ask("remind", **call.arguments, by=call.client, agent=call.client)
     data = {**to_data(record), "remind": record["remind"], "created": record["created"]}
     done = "reminds on" if record["created"] else "already exists, and reminds on"
-    when = ", ".join(str(record[name]) for name in ("remind", "repeat") if record.get(name))
+    also = cast("list[str]", record.get("also", []))
+    every = " and ".join(sorted([str(record["remind"]), *also]))
+    when = ", ".join(filter(None, [every, str(record.get("repeat") or "")]))
     title = f"{quote(str(record['title']))} ({facts(record)})"
     return Outcome(f"{done} {when}: {title}{_clashes(record, data)}", data)
 

@@ -177,10 +177,11 @@ VERBS = {
             AGENT.but(help="the assistant that sets it"), PRIVATE, *WRITES,
             *(param.but(**_JSON_ONLY) for param in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
         ),
-        run="reminders.schedules:remind", first=True, show="reminder_views:show_reminder",
+        run="reminders.reminding:remind", first=True, show="reminder_views:show_reminder",
         remarks="reminder_views:remark_reminder",
         tool=Exposed("Set a reminder: call Ann tomorrow at 9, yoga every Monday.", {"content": "", "at": "", "repeat": ""}),
-        returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time',
+        returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time; '
+        '"also" are the times of the other reminders that words such as "at 8:00 and 20:00" set',
     ),
     "ingest": Verb(
         "import what other assistants remember, or split a long text into memories", REMEMBER, _INGEST, run="exchange.ingest:ingest_text",

@@ -256,9 +256,10 @@ def remark_reminder(answer: Answer, output: Output) -> None:
 
 
 def _understood(answer: Answer) -> str:
-    """The day and time, and a repeating reminder's rule with the words from which it was read."""
+    """The days and times, and a repeating reminder's rule with the words from which it was read."""
     often = f", {answer['repeat']} (“{answer['understood']}”)" if answer.get("repeat") else ""
-    return str(answer["remind"]).replace("T", " ") + often
+    times = sorted([answer["remind"], *answer.get("also", ())])
+    return " and ".join(times).replace("T", " ") + often
 
 
 def notify(args: Namespace, output: Output) -> int:

@@ -1,5 +1,5 @@
 """When things are due according to a note: its tasks, dated blocks and sentences, its properties due, deadline,
-remind, scheduled and repeat, and the date of a reminder; or according to the words of a new reminder."""
+remind, scheduled and repeat, and the date of a reminder."""
 
 from __future__ import annotations
 
@@ -9,18 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from functools import partial
 
-from vaultmem.adapter import JsonObject, Moment, Phrase, Properties, Value
-from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.arguments import Arguments, which_day
+from vaultmem.adapter import JsonObject, Moment, Properties, Value
+from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
 from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due, Schedule
-from vaultmem.schedule import LocalZone
 from vaultmem.text import recurrence
 from vaultmem.text.values import lazy
-
-if TYPE_CHECKING:
-    from vaultmem.memories.store import Session
 
 BEGAN = "began"  # key for when vaultmem first read the vault
 FURTHEST_DAYS = 3660  # nobody plans further ahead in words
@@ -194,7 +188,7 @@ def _task(text: str, moment: Moment, written: Written) -> str:
     """What is to be done, without words such as "tomorrow"; "" if `remind` would understand these words differently."""
     phrase = language().phrase(text, written.since(text))
     is_alike = phrase.moment is not None and phrase.moment.iso() == moment.iso()
-    return _to_the_person(phrase.task) if is_alike and not phrase.rest else ""
+    return to_the_person(phrase.task) if is_alike and not phrase.rest else ""
 
 
 def _own_id(fields: JsonObject) -> str:
@@ -337,64 +331,7 @@ def _days_of_writing(path: str, folded: Properties) -> set[str]:
     return days | {"-".join(parts) for parts in _NAME_DAY.findall(path.rpartition("/")[2])}
 
 
-# --- New reminders: what, when, and how often
-
-
-def remind(session: Session, params: Arguments) -> JsonObject:
-    """Write a reminder, whose words, or `at` and `repeat`, say when. Raises if the time is not understood."""
-    from vaultmem.operations.writing import write  # due items are read more often
-
-    now = datetime.fromtimestamp(session.now, LocalZone())
-    at = params.text("at")
-    phrase = language().time_alone(at, now) if at else _phrase_in_words(params, now)
-    moment = phrase.moment
-    if not moment or not moment.is_to_come(now) or (at and phrase.rest):
-        raise _no_time(params, phrase)
-    words = params.text("repeat")
-    repeat = rule_of(words, now)
-    if words and not repeat:
-        raise UsageError(
-            f"{params.spelled('repeat')} must be a rule such as every day or every week on Monday, not {words!r}"
-        )
-    times: dict[str, Value] = {"remind": moment.iso()}
-    if repeat or moment.repeat:
-        times["repeat"] = repeat or moment.repeat
-    # An existing one has its own times.
-    task = _to_the_person(params.content() if at else phrase.task)
-    return {**times, "understood": phrase.words, **write(session, params.but(content=task), times)}
-
-
-def _to_the_person(text: str) -> str:
+def to_the_person(text: str) -> str:
     """The text without "remind me to"."""
     opening = language().table("reminders")["opening"]
     return re.sub(rf"\A\s*(?:{opening})", "", text, count=1, flags=re.IGNORECASE).strip() or text
-
-
-def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
-    phrase = language().phrase(params.content(), now)
-    if phrase.rest and not params.text("repeat"):
-        named = ", ".join(f'"{part}"' for part in phrase.rest)
-        raise VaultmemError(
-            f"when? {named} is not understood; say it in other words, or give the time with {params.spelled('at')} and "
-            f"a rule with {params.spelled('repeat')}, which keep the text as it is"
-        )
-    call = language().table("reminders")["call"]
-    only = re.sub(rf"\A\s*{call}", "", params.content(), count=1, flags=re.IGNORECASE)
-    if phrase.moment and not language().time_alone(only, now).rest:
-        raise VaultmemError("what? these words only say when; add what to do then")
-    return phrase
-
-
-def _no_time(params: Arguments, phrase: Phrase) -> VaultmemError:
-    at, spelled = params.text("at"), params.spelled("at")
-    if phrase.either:
-        return VaultmemError(f"when? {which_day(phrase)}")
-    if at:
-        named = ", ".join(f'"{part}"' for part in phrase.rest if part != at)
-        more = f"; {named} is not understood" if named else ""
-        return UsageError(
-            f"{spelled} must be a time that is still to come, such as tomorrow at 9, not {at!r}{more}"
-        )
-    return VaultmemError(
-        f"when? these words name no future time; add one, such as tomorrow at 9, or use {spelled}"
-    )
