@@ -66,7 +66,8 @@ def test_text(indexed: Path, line: str) -> None:
 def test_help_has_many_names() -> None:
     shown = ran("--help")
     assert shown.out
-    assert ran() == ran("-h") == ran("help") == shown
+    assert ran() == ran("-h") == ran("help") == ran("help", "help") == ran("-h", "--help") == shown
+    assert "did you mean completion?" in ran("complete").err  # which only scripts call, with words
 
 
 def test_a_pipe_gets_text_unless_json_is_named(indexed: Path) -> None:

@@ -286,6 +286,14 @@ def test_why_says_which_word_stands_where(indexed: Path) -> None:
     assert re.search(r"matches 'damp', 'bedroom' in the text \(\+", shown), shown
 
 
+def test_why_takes_what_is_in_the_archive(opened: Vault) -> None:
+    away = opened.delete(opened.write("tea at four")["id"])
+    opened.sync()
+    said = opened.why("tea", away["path"])
+    assert (said.title, said.rank) == ("tea at four", None)
+    assert said.remarks == ["only notes are ranked; memories of the archive follow them"]
+
+
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
     copy = shutil.copytree(SAMPLE, tmp_path_factory.mktemp("known") / "sample-vault")

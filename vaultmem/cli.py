@@ -34,6 +34,7 @@ else `vault` in the settings. `vaultmem COMMAND --help` describes a command.
 _MORE = (
     "\n`vaultmem help all` lists all commands, `vaultmem help man | man -l -` shows all options.\n"
 )
+_HELP = ("-h", "--help", "help")
 _UPKEEP, _COMPLETE = "maintain", "complete"  # shells call the second for completion
 _INTERRUPTED = "interrupted; progress is saved, run the command again to resume"
 
@@ -112,11 +113,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help", "help"):
+    if not words or words[0] in _HELP:
         return _help(words[1:2])
     if words[0] in ("-V", "--version"):
         return _version(as_json="--json" in words)
-    if words[0] == _COMPLETE:
+    if words[0] == _COMPLETE and words[1:]:
         from vaultmem.commands.completion import answer
 
         sys.stdout.write(answer(words[1:]))
@@ -165,9 +166,9 @@ def _help(about: list[str]) -> int:
 
         sys.stdout.write(page())
         return 0
-    if about and about != ["all"]:
+    if about and about[0] not in ("all", *_HELP):
         return _run([*about, "--help"])
-    sys.stdout.write(usage(everything=bool(about)))
+    sys.stdout.write(usage(everything=about == ["all"]))
     return 0
 
 

@@ -11,6 +11,7 @@ from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.notes import dialects as matching
 from vaultmem.notes import frontmatter
 from vaultmem.notes.dialects import open_rulebook, parse_note
+from vaultmem.notes.places import file_name
 from vaultmem.search import rank
 from vaultmem.search.cache import filter_notes
 from vaultmem.search.keyword_search import Question
@@ -242,15 +243,18 @@ def why(
     place = next((n for n, result in enumerate(answer.results) if result.path == path), None)
     result = answer.results[place] if place is not None else None
     note = catalog_read.note_id(searcher.catalog, path)
+    head = catalog_read.note_heads(searcher.catalog, [note]).get(note)
     hidden = _hidden(searcher, path, to)
     against = [hidden] if hidden else _reasons_against(searcher, text, path, result)
+    if head is None and not hidden:
+        against = ["only notes are ranked; memories of the archive follow them"]
     remarks = [*answer.remarks, *against]
     if result and (name := _second_model(searcher, note, result)):
         remarks.append(f"its meaning is judged by {name}, the model for other scripts than Latin")
     fields = {} if hidden else _fields(searcher, text, note, result)
     return Why(
         path=path,
-        title=catalog_read.note_heads(searcher.catalog, [note])[note].title,
+        title=head.title if head else file_name(path),
         rank=None if place is None else place + 1,
         of=len(answer.results),
         score=result.score if result else None,
