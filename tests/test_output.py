@@ -291,6 +291,7 @@ def test_why_takes_what_is_in_the_archive(opened: Vault) -> None:
     opened.sync()
     said = opened.why("tea", away["path"])
     assert (said.title, said.rank) == ("tea at four", None)
+    assert opened.mentions(away["path"]) == []
     assert said.remarks == ["only notes are ranked; memories of the archive follow them"]
 
 

@@ -200,7 +200,8 @@ def names_of(searcher: Searcher, path: str) -> list[str]:
     """The title and the aliases of a note."""
     catalog = searcher.catalog
     note = catalog_read.note_id(catalog, path)
-    title = catalog_read.note_heads(catalog, [note])[note].title
+    head = catalog_read.note_heads(catalog, [note]).get(note)
+    title = head.title if head else file_name(path)  # of an attachment, or in the archive
     aliases = catalog.db.execute("SELECT alias FROM aliases WHERE note = ?", (note,))
     return [title, *(row[0] for row in aliases)]
 
