@@ -39,6 +39,7 @@ from vaultmem_languages.when_words import (
 _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # other words: she sat, the sun
 _NOT_DAYS = ("dr. ", "mr. ", "ms. ", "mrs. ", "good ", "black ", "ash ", "palm ", "cyber ", "easter ")  # fmt: skip
 _UNIT = "(?P<unit{}>minute|min|m|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
+_MONTHS_AHEAD = 14  # any weekday is the 13th of a month by then
 _UNITS = {"min": "minute", "m": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}
 
 
@@ -113,6 +114,16 @@ def _named_day(match: re.Match[str], now: datetime) -> Sense | None:
     else:
         start = monday(today, {"this": 0, "next": 1, "after next": 2}[which])
         day = start and day_after(start, number)
+    return Sense(day=day, relative=True) if day else None
+
+
+def _weekday_the_nth(match: re.Match[str], now: datetime) -> Sense | None:
+    """Friday the 13th: the next day that is both."""
+    number, name, today = ordinal(match["number"]), weekday(match["name"]), now.date()
+    months = (month_after(today.replace(day=1), step) for step in range(_MONTHS_AHEAD))
+    days = (calendar_day(first.year, first.month, number) for first in months if first)
+    coming = (day for day in days if day and day >= today and day.weekday() == name)
+    day = next(coming, None)
     return Sense(day=day, relative=True) if day else None
 
 
@@ -247,6 +258,7 @@ _RULES = rules(
      _near_day),
     ((rf"(?:the\s)?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s"
      rf"(?:(?:the|(?P<which>this|next))\smonth{END}|(?P<month>{MONTH_NAME}))"), _nth_weekday),
+    (rf"(?P<name>{DAY_NAME}),?\sthe\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?!\s(?:of|in)\s)", _weekday_the_nth),
     ((rf"(?:(?P<which>this\scoming|this\spast|this|next|last|past|coming)\s)?(?P<name>{DAY_NAME})"
      rf"(?:'s)?{END}{_SHORTENED}(?P<skip>\safter\snext{END})?(?:\s?(?:-|to|through)\s?(?P<through>{DAY_NAME}){END})?"
      rf"(?:(?P<more>\s(?:week|fortnight)(?!\s(?:of|from|and|in|on)){END})|\sin\s(?P<weeks>{NUMBER})\sweeks?(?!\s(?:of|from)){END})?"),
