@@ -63,6 +63,7 @@ LINES = [
     (f"- \\[x\\] call ^{FIRST.upper()}", Ack("done")),
     (f"> - [ x ] call ^{FIRST}", Ack("done")),
     (f"- [✓] call ^{FIRST}", Ack("done")),
+    (f"-\xa0[x]\xa0call\xa0^{FIRST}", Ack("done")),
     (f"- [x] call ^{FIRST} and more", Ack("done")),
     (f"- [-] call ^{FIRST}", Ack("dropped")),
     (f"- [>] call Anne 📅 2026-11-20 ^{FIRST}", Ack("snoozed")),
@@ -241,17 +242,6 @@ def test_a_conflict_loses_no_line_of_either_side(style: str, pages: tuple[list[s
         assert not Counter([*above, *notes]) - Counter(kept)
     assert not Counter(kept) - Counter([each for part in pages for each in part])
     assert_settled(text, acks, style)
-
-
-def test_a_page_read_as_another_encoding_keeps_its_ticks() -> None:
-    page = ticked(render(ITEMS, "frontmatter", ""))
-    for wrong in (
-        page.encode("utf-16").decode("latin-1"),
-        page.encode().decode("cp1252", "replace"),
-        page.encode().decode("ascii", "surrogateescape"),
-        "\ufeff" + page,
-    ):
-        assert len(merged(wrong, ITEMS, "frontmatter")[1]) == 5
 
 
 # --- Any page

@@ -25,7 +25,6 @@ from vaultmem.vault import conflicts, files, write
 
 MOST_BYTES = 4_000_000  # bytes of a page, and of a copy of it
 _LONGEST_MEMORY = 1_000_000  # characters
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 Recorder = Callable[[Mapping[str, Ack]], None]
 
@@ -231,9 +230,7 @@ def _answer_ids(content: Content) -> frozenset[str]:
 
 def _decode(data: bytes) -> str:
     """The text of a page; bytes that are not UTF-8 are preserved."""
-    if data.startswith(_WIDE):
-        return files.decode(data)[0].replace("\ufffd", "")
-    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").replace("\0", "")
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 
 
 def _encode(text: str) -> bytes:

@@ -167,8 +167,7 @@ def _is_marked(lines: Sequence[str]) -> bool:
 
 
 def _bare(line: str) -> str:
-    """A line without its end, and without characters that a wrong encoding inserted between its letters."""
-    return line.rstrip("\r\n").replace("\0", "").replace("\ufeff", "").replace("\xa0", " ")
+    return line.rstrip("\r\n").replace("\xa0", " ")  # which a keyboard may write for a blank
 
 
 def _heading(line: str) -> str:
