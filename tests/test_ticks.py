@@ -40,8 +40,8 @@ def merged(text: str, items: Sequence[Item], style: str) -> tuple[str, dict[str,
     """The page anew, without the items that are answered on it; and these answers."""
     content = ticks.read(text)
     known = {item.id: item for item in items}
-    content = content._replace(unread=ticks.unread(content, known, NOW))
-    acks = ticks.acks_on(content, known, NOW)
+    acks, unread = ticks.answers_on(content, known, NOW)
+    content = content._replace(unread=unread)
     page = ticks.compose(content, [item for item in items if item.id not in acks], style)
     return page, acks
 

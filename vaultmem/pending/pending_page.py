@@ -177,12 +177,14 @@ class _Turn:
         self._page, self._items, self._now = page, items, now
         self._before, self._record = before, record
 
-    def take(self, content: Content) -> None:
-        """Collect new answers from a page."""
+    def take(self, content: Content) -> dict[str, str]:
+        """Collect new answers from a page. Returns the words that name no day, by item."""
         items = {item.id: item for item in self._items}
-        for id_, ack in ticks.acks_on(content, items, self._now).items():
+        acks, undated = ticks.answers_on(content, items, self._now)
+        for id_, ack in acks.items():
             if f"{id_} {ack.state}" not in self._before.recorded:
                 self.acks[id_] = ticks.stronger(self.acks.get(id_), ack)
+        return undated
 
     def record_all(self) -> None:
         """Record all answers, each once, however often the page must be read again before it is written."""
@@ -194,9 +196,7 @@ class _Turn:
         """The page with the remaining items; unchanged if it would say nothing new. Records its answers first."""
         text = "" if data is None else self._page.own_text(data)
         content = ticks.read(text)
-        items = {item.id: item for item in self._items}
-        content = content._replace(unread=ticks.unread(content, items, self._now))
-        self.take(content)
+        content = content._replace(unread=self.take(content))
         self.record_all()
         self.on_page = self.after = _answer_ids(content)
         is_new = (

@@ -274,16 +274,24 @@ _WIKILINK = lazy(r"\[\[([^\[\]]*)\]\]")
 _DECIDED = (DONE, DROPPED, SNOOZED)  # of two copies of an item, the first of these wins
 
 
-def acks_on(content: Content, items: Mapping[str, Item], now: datetime) -> dict[str, Ack]:
-    """A person's decisions on a page, by item id, for known items."""
-    acks: dict[str, Ack] = {}
-    undated = unread(content, items, now)
+def answers_on(
+    content: Content, items: Mapping[str, Item], now: datetime
+) -> tuple[dict[str, Ack], dict[str, str]]:
+    """A person's decisions on a page, by item id; and, for known items, words such as "until someday" that name no day,
+    or that became a question."""
+    acks, undated = dict[str, Ack](), dict[str, str]()
     for tick in content.ticks:
-        if tick.state in _DECIDED and tick.id not in undated:
-            is_snoozed = tick.state == SNOOZED
-            until = _snoozed_until(tick, items.get(tick.id), now) if is_snoozed else None
+        item, until = items.get(tick.id), None
+        if tick.state in (OPEN, SNOOZED):
+            typed = _typed(tick, item)
+            until = _snoozed_until(tick, item, typed, now) if tick.state == SNOOZED else None
+            is_question = typed.words.endswith("?") if tick.state == OPEN else not until
+            if item and typed.until and is_question:
+                undated[tick.id] = f"{typed.until} {typed.words.strip('?. ')}"
+                continue
+        if tick.state != OPEN:
             acks[tick.id] = stronger(acks.get(tick.id), Ack(tick.state, until))
-    return acks
+    return acks, undated
 
 
 def stronger(one: Ack | None, other: Ack) -> Ack:
@@ -296,23 +304,13 @@ def stronger(one: Ack | None, other: Ack) -> Ack:
     return max(one, other, key=lambda ack: ack.until or "")
 
 
-def unread(content: Content, items: Mapping[str, Item], now: datetime) -> dict[str, str]:
-    """By item, words such as "until someday" beside the mark for a snooze that name no day; and those that became a
-    question."""
-    words = dict[str, str]()
-    for tick in content.ticks:
-        item = items.get(tick.id)
-        until, typed, _ = _typed(tick, item)
-        is_question = tick.state == OPEN and typed.endswith("?")
-        is_undated = tick.state == SNOOZED and not _snoozed_until(tick, item, now)
-        if item and until and (is_question or is_undated):
-            words[tick.id] = f"{until} {typed.strip('?. ')}"
-    return words
+class _Typed(NamedTuple):
+    until: str  # the word for "until", or ""
+    words: str  # after it, or all, without links to the note and without ours
+    has_ours: bool  # whether the line had words of ours
 
 
-def _typed(tick: Tick, item: Item | None) -> tuple[str, str, bool]:
-    """The word for "until" in what a person typed, or ""; the words after it, or all, without links to the note and
-    without ours; and whether the line had words of ours."""
+def _typed(tick: Tick, item: Item | None) -> _Typed:
     ours = [_DATED]
     if item:  # otherwise the date may be the one that we wrote
         written = page.day_and_time(item.due)[0]
@@ -320,24 +318,23 @@ def _typed(tick: Tick, item: Item | None) -> tuple[str, str, bool]:
     text = re.sub("|".join(ours), " ", tick.words)
     until = _UNTIL.search(text)
     # "until [[2026-11-25]]" names a day; any other link is probably to the note, under an older name.
-    typed = _WIKILINK.sub(r" . \1 . ", text[until.end() :]) if until else _WIKILINK.sub(" . ", text)
-    return (until[0] if until else ""), typed.strip(), text != tick.words
+    words = _WIKILINK.sub(r" . \1 . ", text[until.end() :]) if until else _WIKILINK.sub(" . ", text)
+    return _Typed(until[0] if until else "", words.strip(), text != tick.words)
 
 
-def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
-    """The day that a person typed."""
-    until, typed, has_ours = _typed(tick, item)
+def _snoozed_until(tick: Tick, item: Item | None, typed: _Typed, now: datetime) -> str | None:
     written = page.day_and_time(item.due)[0] if item else ""
-    if until or (item and has_ours):
+    if typed.until or (item and typed.has_ours):
         from vaultmem.plugins import language  # the grammar is only needed for snoozes in words
 
-        days = [moment.iso() for moment in language().times(typed[:_LOOKED_AT], now)]
-        if until and not days:  # until 12/25
-            phrase = language().phrase(typed[:_LOOKED_AT], now)
+        words = typed.words[:_LOOKED_AT]
+        days = [moment.iso() for moment in language().times(words, now)]
+        if typed.until and not days:  # until 12/25
+            phrase = language().phrase(words, now)
             days = [phrase.moment.iso()] if phrase.moment and not phrase.rest else []
     else:
-        days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed)]
-    if not until:
+        days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed.words)]
+    if not typed.until:
         days = [day for day in days if day[:10] != written]
     if item and tick.day != written:
         days.insert(0, tick.day)
