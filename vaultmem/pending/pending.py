@@ -66,7 +66,7 @@ class Pending:
         self._state, self._rules, self._ledger = state, rules, ledger
         self.record = open_record(state, config, rules, ledger)
         self._agenda = Agenda(ledger, self.folder)
-        self._renames = Renames(state.path("pending.dues"))
+        self._renames = Renames(state.path("pending.dues"), self.vault)
         self.vanished: Callable[[], str] = str  # why the vault cannot be trusted
         # Answers may not have been carried out, as a kill may have interrupted that.
         self.unsettled = True
@@ -227,7 +227,7 @@ class Pending:
             answers = self.answers(now)
             dues = self.dues(catalog, now, answers)
             entries = Entries(answers, self.record.notified())
-            moved = self._renames.follow(dues, entries, now.timestamp(), self._is_there)
+            moved = self._renames.follow(dues, entries, now.timestamp())
             if moved.answers or moved.notified:
                 self.unsettled = self.unsettled or bool(moved.answers)
                 self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
@@ -243,14 +243,11 @@ class Pending:
             dues = self.dues(catalog, now, answers)
             if self._renames.has_looked:
                 return answers, dues
-            renames, entries = Renames(self._state.path("pending.dues")), Entries(answers, {})
-            moved = renames.follow(dues, entries, now.timestamp(), self._is_there).answers
+            renames = Renames(self._state.path("pending.dues"), self.vault)
+            moved = renames.follow(dues, Entries(answers, {}), now.timestamp()).answers
             if not moved:
                 return answers, dues
             answers = {**answers, **moved}
-
-    def _is_there(self, path: str) -> bool:
-        return os.path.lexists(os.path.join(self.vault, path))
 
     def _notice_reopened(self, catalog: Catalog, now: datetime) -> None:
         """Reopen items that were carried out and are open again: in their note, by an undo, or by another machine."""

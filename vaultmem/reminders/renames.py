@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
@@ -38,7 +39,6 @@ _FORM = (*map(type, Due("", "", "", "", "", "", 0, "")), float)
 
 _Key = tuple[object, ...]
 _Place = tuple[str, _Key, int]  # path, meaning, and number among the same ones there
-IsThere = Callable[[str], bool]  # whether there is a file at a path of the vault
 
 
 class Entries(NamedTuple):
@@ -64,8 +64,8 @@ class _Seen(NamedTuple):
 class Renames:
     """What was due in one vault at the last look, and what has gone lately. Not thread-safe."""
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self, file: str, vault: str) -> None:
+        self._file, self._vault = file, vault
         self._saved: list[_Seen] | None = None  # content of the file
         self._kept: tuple[Sequence[Due], Entries] | None = None
         self._there: dict[_Place, _Seen] = {}
@@ -76,7 +76,7 @@ class Renames:
         """Whether this object knows what was due at the last look, and need not read it."""
         return self._saved is not None
 
-    def follow(self, dues: Sequence[Due], entries: Entries, now: float, is_there: IsThere) -> Moved:
+    def follow(self, dues: Sequence[Due], entries: Entries, now: float) -> Moved:
         """The entries to record for dues that are new since the last time, before `keep`."""
         if self._kept == (dues, entries):
             return Moved({}, {})
@@ -101,14 +101,12 @@ class Renames:
             for place, seen in gone.items()
             if place not in self._there and abs(now - seen.gone) <= KEEP_FOR
         }
-        moved = self._found_again(entries, now, is_there, renamed)
+        moved = self._found_again(entries, now, renamed)
         if fresh:
             self._notify_no_more(fresh, entries, moved)
         return moved
 
-    def _found_again(
-        self, entries: Entries, now: float, is_there: IsThere, renamed: dict[_Place, _Seen]
-    ) -> Moved:
+    def _found_again(self, entries: Entries, now: float, renamed: dict[_Place, _Seen]) -> Moved:
         """The entries of what has gone from one place and come to another, and of what has another id in its place."""
         moved, there = Moved({}, {}), self._there
         came = [place for place, seen in there.items() if abs(now - seen.came) <= KEEP_FOR]
@@ -123,7 +121,9 @@ class Renames:
                     there[new] = _Seen(due)
                     is_same = key is _meaning or state_of(entries.answers, seen.due.id) == SNOOZED
                     _move(moved, entries, seen, due, answers=is_same)
-                    if key is _meaning and not is_there(seen.due.path):
+                    if key is _meaning and not os.path.lexists(
+                        os.path.join(self._vault, seen.due.path)
+                    ):
                         ids = completion_id(seen.due.path), completion_id(due.path)
                         _answer(moved, entries, *ids)
         for place, seen in renamed.items():
