@@ -55,7 +55,7 @@ def read(text: str, now: datetime) -> Phrase:
     used = sorted([(main.start, main.end), *main.others, *(each[:2] for each in more)])
     if either := two_days(low, used, now.date()):
         return Phrase(None, " ".join(quote(used)), (), either)
-    repeats = (moment and moment.repeat) or ""
+    repeats = (moment and moment.repeat) or ("every day" if more else "")  # or so it may be meant
     spans = [*_left(low, used, repeats), *unread]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly a single time
         spans.append((main.start, main.end))
