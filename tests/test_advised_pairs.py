@@ -9,7 +9,6 @@ from tests.advised import LISBON, ODD, PORTO, advice, items_of, model, of_model,
 from tests.conftest import Write
 from tests.scripted_llm import ScriptedLlm, as_json, hang_up, status, text, wrong_ids
 from vaultmem import Vault
-from vaultmem.errors import UsageError
 from vaultmem.memories.model import Memory
 from vaultmem.memories.view import View
 from vaultmem.review.advice import MOST_OF_ONE
@@ -211,14 +210,3 @@ def test_nothing_is_asked_in_a_dry_run_in_lighter_dreams_and_without_a_model(
     with Vault(opened.path) as without:
         assert "model" not in without.dream(3)
     assert model.requests == []
-
-
-def test_only_a_person_decides(model: ScriptedLlm, opened: Vault) -> None:
-    opened.write(ODD)
-    model.otherwise = advice("people")
-    opened.dream(3)
-    (one,) = of_model(opened)
-    for decide in (opened.accept, opened.reject):
-        with pytest.raises(UsageError, match="only you"):
-            decide(str(one["id"]), by="claude")
-    assert len(of_model(opened)) == 1

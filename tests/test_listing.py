@@ -202,16 +202,6 @@ def test_a_link_or_a_folder_in_its_place_is_not_followed(stand: Stand, tmp_path:
     assert gather(stand, NOW, keep=True).rows
 
 
-def test_what_a_kill_has_left_is_in_nobodys_way(stand: Stand) -> None:
-    part = Path(f"{file_of(stand)}.1.tmp")
-    part.write_text("half")
-    gather(stand, NOW, keep=True)
-    assert kept(stand)
-    stand.state.sweep()
-    assert not part.exists()
-    assert kept(stand)
-
-
 # --- safety
 
 

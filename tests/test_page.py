@@ -103,14 +103,6 @@ def tick(file: Path, item: Item, box: str = "x") -> None:
     file.write_text(text.replace(f"- [ ] {item.text}", f"- [{box}] {item.text}"), "utf-8")
 
 
-def test_an_unchanged_page_is_not_rewritten(machine: Machine, file: Path) -> None:
-    machine.refresh()
-    before = file.stat().st_mtime_ns
-    assert not machine.refresh().written
-    assert not Machine(Path(machine.page.vault)).refresh().written  # another process
-    assert file.stat().st_mtime_ns == before
-
-
 def test_nothing_is_written_before_the_answers_are_kept(machine: Machine, file: Path) -> None:
     """Those that a ledger cannot keep stay on the page."""
     machine.refresh()
@@ -267,17 +259,6 @@ class Kept(Machine):
 
     def recorded(self) -> list[str]:
         return self._file.read_text().split() if self._file.exists() else []
-
-
-def test_what_a_killed_writer_left_is_removed(vault: Path, machine: Machine) -> None:
-    """The page may be anywhere in the vault: the next writer removes what is left beside it."""
-    left = (vault / PATH).parent / ".vaultmem-1-dead-1.tmp"
-    left.parent.mkdir(exist_ok=True)
-    left.write_text("half a page")
-    os.utime(left, (0, 0))
-    machine.refresh()
-    assert (vault / PATH).exists()
-    assert not left.exists()
 
 
 def after_a_kill(vault: Path, before: str, ticked: Sequence[Item]) -> Callable[[], None]:

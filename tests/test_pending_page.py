@@ -232,14 +232,6 @@ def test_a_monstrous_page_is_left_alone(machine: Machine, file: Path) -> None:
     assert file.read_bytes() == content
 
 
-def test_a_page_written_through_a_hard_link_is_parted(machine: Machine, file: Path) -> None:
-    file.write_text(TICKED, "utf-8")
-    os.link(file, file.with_name("backup.bak"))
-    machine.refresh()
-    assert file.read_text("utf-8") == AFTER
-    assert file.with_name("backup.bak").read_text("utf-8") == TICKED
-
-
 def test_a_note_of_a_person_beside_it_is_no_copy(machine: Machine, file: Path) -> None:
     own = file.with_name("pending 2.md")
     own.write_text("# Pending\n- [x] my own\n")
