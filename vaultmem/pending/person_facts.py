@@ -8,7 +8,7 @@ import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
@@ -20,7 +20,7 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, item_answers
-from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
+from vaultmem.memories.access import OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.model import PASSING, TYPES
 from vaultmem.notes import pages
@@ -144,7 +144,7 @@ class _Scored(NamedTuple):
     fact: Fact
 
 
-def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTED) -> list[Fact]:
+def facts(context: Context, answers: item_answers.Answers) -> list[Fact]:
     """The most used and newest facts about the person ("") or each project: not private, replaced or ended, and
     outside content only if approved. Their scope says who sees them."""
     groups: defaultdict[tuple[str, str, str], list[_Scored]] = defaultdict(list)
@@ -154,7 +154,7 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
             continue  # most of them
         properties = note.own
         fact = _fact(context, note, answers)
-        scope = fact and scope_for(fact["scope"], fact["author"], trust)
+        scope = fact and scope_for(fact["scope"], fact["author"], context.trust)
         if fact and scope:
             fact = {**fact, "scope": scope}
             created = seconds(properties.get("created_at")) or 0.0
@@ -207,6 +207,7 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
         return None  # passing ones, and those among preferences and pending items
     ends, now = seconds(properties.get("expires_at")), context.now.timestamp()
+    zone = context.now.tzinfo
     # Without an end it was restored.
     is_replaced = properties.get("replaced_by") and properties.get("until")
     if is_replaced or properties.get("compressed") is True or (ends and ends <= now):
@@ -215,9 +216,9 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     if not item_answers.is_believed(id_, answers, foreign=origin.outside):
         return None
     return {
-        "id": id_, "text": title, "day": local_day(context, properties),
+        "id": id_, "text": title, "day": local_time(properties.get("created_at"), zone)[:10],
         "author": "" if approved else origin.writer, "scope": access.scope_of(properties, memory=True),
-        "project": project, "ends": "" if ends is None else _local(context, ends), "source": note.path,
+        "project": project, "ends": local_time(ends, zone), "source": note.path,
     }  # fmt: skip
 
 
@@ -230,14 +231,10 @@ def scope_for(scope: str, author: str, trust: str) -> str:
     return mine.scope if trust == OWN and scope in (EVERYBODY, mine.scope) else ""
 
 
-def local_day(context: Context, properties: Properties) -> str:
-    """The day on which a memory was written."""
-    created = seconds(properties.get("created_at"))
-    return "" if created is None else _local(context, created)[:10]
-
-
-def _local(context: Context, at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).astimezone(context.now.tzinfo).isoformat()[:16]
+def local_time(moment: object, zone: tzinfo | None) -> str:
+    """The local minute of a stamp, or of a time in seconds; "" for none."""
+    at = moment if isinstance(moment, float) else seconds(moment)
+    return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone(zone).isoformat()[:16]
 
 
 def use_counts(context: Context) -> dict[str, int]:

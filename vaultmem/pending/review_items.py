@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from functools import cached_property
 from itertools import chain
 
@@ -30,7 +30,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.notes.places import INBOX, file_name
 from vaultmem.pending import person_facts, review_sources
-from vaultmem.pending.person_facts import Note
+from vaultmem.pending.person_facts import Note, local_time
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (
     FULL,
@@ -118,7 +118,7 @@ class Review:
 
     def facts(self) -> list[Fact]:
         """The facts about the person and projects for an assistant's start."""
-        return person_facts.facts(self.context, self._answers, self.context.trust)
+        return person_facts.facts(self.context, self._answers)
 
     def unchanged_until(self) -> str:
         """The local minute of today at which other items may become pending; "" for midnight."""
@@ -183,7 +183,7 @@ class Review:
         return [
             Item(
                 _preference_id(memory), "preferences", text, source=memory.path, rank=number, author=author,
-                memory=memory.id, known=person_facts.local_day(self.context, memory.own),
+                memory=memory.id, known=local_time(memory.own.get("created_at"), self.context.now.tzinfo)[:10],
                 scope=person_facts.scope_for(scope_of(memory.own, memory=True), author, self.context.trust),
             )
             for number, (memory, author) in enumerate(pairs)
@@ -277,7 +277,12 @@ class Review:
         )
         zone = context.now.tzinfo
         return [
-            _item("remember", fact.question, fact.as_question(_day(fact.created, zone)), fact.path)
+            _item(
+                "remember",
+                fact.question,
+                fact.as_question(local_time(fact.created, zone)[:10]),
+                fact.path,
+            )
             for fact in proposed
         ]
 
@@ -343,7 +348,7 @@ class Review:
 def _waiting(memories: Sequence[Note], today: str, zone: tzinfo | None) -> list[tuple[str, str]]:
     """The days and ids of memories in the inbox since before today."""
     inbox = (memory for memory in memories if memory.category == INBOX)
-    days = ((_day(memory.own.get("created_at"), zone), memory.id) for memory in inbox)
+    days = ((local_time(memory.own.get("created_at"), zone)[:10], memory.id) for memory in inbox)
     return [pair for pair in days if pair[0] < today]
 
 
@@ -371,8 +376,3 @@ def _summarize_many(items: list[Item], text: str) -> list[Item]:
 
 def _preference_id(memory: Note) -> str:
     return item_id(memory.id, "preference")
-
-
-def _day(moment: object, zone: tzinfo | None) -> str:
-    at = moment if isinstance(moment, float) else seconds(moment)
-    return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()
