@@ -329,13 +329,13 @@ def _snoozed_until(tick: Tick, item: Item | None, typed: _Typed, now: datetime) 
 
         words = typed.words[:_LOOKED_AT]
         days = [moment.iso() for moment in language().times(words, now)]
-        if typed.until and not days:  # until 12/25
-            phrase = language().phrase(words, now)
+        if words and not days:  # until 12/25, until January
+            phrase = language().time_alone(words, now)
             days = [phrase.moment.iso()] if phrase.moment and not phrase.rest else []
     else:
         days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed.words)]
     if not typed.until:
-        days = [day for day in days if day[:10] != written]
+        days = [day for day in days if day not in (written, item and item.due)]
     if item and tick.day != written:
         days.insert(0, tick.day)
     return next((day for day in days if page.day_and_time(day)[0]), None)
