@@ -18,6 +18,20 @@ from typing import Any, NamedTuple
 
 from vaultmem import cli
 
+ROOT = Path(__file__).parents[1]
+
+
+def generated(path: Path, now: str) -> None:
+    """Compare with a file that UPDATE_GOLDEN=1 writes."""
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(now, "utf-8")
+    assert now == path.read_text("utf-8"), f"{path.name} has changed; UPDATE_GOLDEN=1 writes it"
+
+
+def golden(name: str, now: str) -> None:
+    """Compare with a stored transcript."""
+    generated(ROOT / "tests" / "golden" / name, now)
+
 
 class Ran(NamedTuple):
     """The result of a command."""

@@ -3,6 +3,8 @@ VAULTMEM_LAWS=new tries others, which is how cases are found that nobody thought
 
 import os
 
+from hypothesis import strategies as st
+
 WHOLE = "VAULTMEM_LAWS" in os.environ  # run more of them; .ci/run sets it
 NEW = os.environ.get("VAULTMEM_LAWS") == "new"
 
@@ -20,3 +22,11 @@ def some(count: int) -> int:
 def points(last: int, step: int) -> range:
     """Moments at which something is killed: each `step`, or every third of those."""
     return range(1, last, step if WHOLE else 3 * step)
+
+
+# Whatever JSON can hold.
+JSON: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)  # fmt: skip

@@ -17,6 +17,7 @@ from tests.cli_run import (
     Ran,
     at_terminal,
     done,
+    golden,
     on,
     one_line,
     process,
@@ -30,7 +31,6 @@ from tests.tables import each_case
 from vaultmem.output import JSON_VERSION
 from vaultmem.vault import write as writing
 
-GOLDEN = Path(__file__).parent / "golden"
 LINES = (
     "search knee stairs", "sync --no-embed", "related Knee --limit 3", "backlinks Knee --mentions", "links Home", "unresolved",
     "tasks", "why knee Knee",
@@ -40,16 +40,6 @@ LINES = (
 VOLATILE = re.compile(
     r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d(?=\)?$)", re.MULTILINE
 )
-
-
-def golden(name: str, now: str) -> None:
-    """Compare with the stored transcript; UPDATE_GOLDEN=1 writes it."""
-    file = GOLDEN / name
-    if os.environ.get("UPDATE_GOLDEN"):
-        file.write_text(now, encoding="utf-8")
-    assert now == file.read_text(encoding="utf-8"), (
-        f"{name} has changed; UPDATE_GOLDEN=1 writes it anew"
-    )
 
 
 @each_case("line", LINES)

@@ -6,29 +6,18 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.cli_run import on, ran
 from tests.client_run import indexed, says, strange_agent
 from tests.conftest import fill
 from tests.index_dump import synced
+from tests.laws import JSON
 from tests.stand_in_agent import agent_for
 from tests.tables import each_case
 from vaultmem import client, paths
 from vaultmem.client import NO_AGENT, call
 
 __all__ = ["indexed"]  # fixtures
-
-
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
 
 
 @given(JSON)

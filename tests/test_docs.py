@@ -14,8 +14,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli_run import ran
-from tests.test_verb_table import kept
+from tests.cli_run import ROOT, generated, ran
 from vaultmem import Vault
 from vaultmem.api.tool import BlockedError, Call
 from vaultmem.api.verbs import commands, memory_verbs
@@ -24,7 +23,6 @@ from vaultmem.commands import demo
 from vaultmem.config import SETTINGS
 from vaultmem_assistants.programs import HARNESSES
 
-ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 GUIDE = ROOT / "docs" / "guide"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -134,7 +132,7 @@ def test_the_page_of_the_settings_is_made_from_them() -> None:
         f"| `{name}`{' *' if one.harmless else ''} | {f'`{one.default}`' if one.default != '' else ''} | {one.meaning} |"
         for name, one in SETTINGS.items()
     )
-    kept(ROOT / "docs" / "settings.md", SETTINGS_HEAD + "\n".join(rows) + SETTINGS_END)
+    generated(ROOT / "docs" / "settings.md", SETTINGS_HEAD + "\n".join(rows) + SETTINGS_END)
 
 
 def test_the_verbs_of_the_socket_are_listed_under_its_methods() -> None:
@@ -144,7 +142,7 @@ def test_the_verbs_of_the_socket_are_listed_under_its_methods() -> None:
         row = re.compile(rf"(?m)^(\| `{re.escape(method)}` \| [^|]* \| [^|]*?: )[^|]*( \|)$")
         text, rows = row.subn(rf"\g<1>{', '.join(names)}\g<2>", text)
         assert rows == 1, method
-    kept(FORMAT, text)
+    generated(FORMAT, text)
 
 
 def marked(name: str) -> str:

@@ -19,7 +19,7 @@ from tests.agent_run import agent_on
 from tests.cli_run import one_line, process
 from tests.effort import takes_less
 from tests.exchanged import FULL, KINDS, VALUES, exported, line, made, notes, on, put, took
-from tests.laws import examples
+from tests.laws import JSON, examples
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange import export, importing, lines
@@ -30,17 +30,6 @@ from vaultmem.notes.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 TEXT = st.text(max_size=20)
 
 
-ANY_VALUE = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | TEXT,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
-    max_leaves=8,
-)
-
-
 PATHS = st.sampled_from(["", "people/Anne.md", "archive/Old.md", "Ä/b c.MD", "x.md"])
 
 
@@ -49,7 +38,7 @@ MEMORIES = st.builds(
     st.sampled_from(["", "one", "550e8400-e29b-41d4-a716-446655440000"]),
     PATHS,
     st.booleans(),
-    st.dictionaries(TEXT, ANY_VALUE, max_size=4),
+    st.dictionaries(TEXT, JSON, max_size=4),
     TEXT,
     st.none() | st.builds(File, TEXT, st.binary(max_size=40)),
     st.just(()),

@@ -14,10 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli_run import Ran, on, ran
+from tests.cli_run import ROOT, Ran, generated, golden, on, ran
 from tests.stand_in_agent import StandIn
-from tests.test_cli import golden
-from tests.test_verb_table import ROOT, kept
 from vaultmem import now
 from vaultmem.api.rpc import Request, RequestError, as_json
 from vaultmem.api.toolbox import Toolbox
@@ -315,7 +313,7 @@ def test_commands(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ended = on(small, *shlex.split(line.replace("LAST", last)), "--json")
         assert ended.code == 0, (line, ended.err)
         learn(shapes, line, ended)
-    kept(ROOT / "docs" / "json.md", json_page(shapes))
+    generated(ROOT / "docs" / "json.md", json_page(shapes))
 
 
 def learn(shapes: dict[str, Shape], line: str, ended: Ran) -> None:

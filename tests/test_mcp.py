@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.laws import examples
+from tests.laws import JSON, examples
 from tests.lazy import Lazy
 from tests.mcp_run import CLOSED_BY_NOTE, indexed, line, served
 from tests.tables import each_case
@@ -163,24 +163,18 @@ def test_a_note_cannot_end_its_own_fence(spoken: Protocol) -> None:
     assert rest == f"{CLOSED_BY_NOTE}\n`````"
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)  # fmt: skip
-
 methods = st.sampled_from(
     ["initialize", "ping", "tools/list", "tools/call", "resources/read", "resources/list", "prompts/get", "nothing"]
 )  # fmt: skip
 messages = st.fixed_dictionaries(
     {},
     optional={
-        "jsonrpc": st.just("2.0") | json_values,
-        "id": st.integers() | st.text(max_size=5) | json_values,
-        "method": methods | json_values,
-        "params": json_values
+        "jsonrpc": st.just("2.0") | JSON,
+        "id": st.integers() | st.text(max_size=5) | JSON,
+        "method": methods | JSON,
+        "params": JSON
         | st.fixed_dictionaries(
-            {"name": st.sampled_from(["memory_search", "recall", "x"]), "arguments": json_values}, optional={"_meta": json_values}
+            {"name": st.sampled_from(["memory_search", "recall", "x"]), "arguments": JSON}, optional={"_meta": JSON}
         ),
     },
 )  # fmt: skip
@@ -192,7 +186,7 @@ def no_vault() -> Any:
 
 @settings(max_examples=examples(150))
 @given(
-    said=messages | st.lists(messages, max_size=3) | json_values,
+    said=messages | st.lists(messages, max_size=3) | JSON,
     version=st.sampled_from(HANDSHAKES),
 )
 def test_every_message_has_its_answer_or_none(said: object, version: str) -> None:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tests.cli_run import at_terminal, on, process, ran
 from tests.conftest import SAMPLE
 from tests.effort import takes_less
+from tests.laws import JSON
 from tests.tables import each_case
 from vaultmem import Vault, screen
 from vaultmem.api.tool import Call
@@ -62,13 +63,6 @@ def test_no_control_character_passes(text: str) -> None:
     shown = written("text", "line", text)
     assert not [c for c in shown if (ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160]
     assert len(shown) == len(text) + 1
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
-)
 
 
 @given(JSON)

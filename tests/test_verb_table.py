@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli_run import on
+from tests.cli_run import ROOT, generated, on
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.api import params
@@ -39,18 +39,10 @@ from vaultmem.commands.parsing import asks_for_help, options_of, parse, read_wor
 from vaultmem.errors import UsageError
 from vaultmem.text.values import SOON, TEXT_PROPERTIES
 
-ROOT = Path(__file__).parents[1]
 TYPES = {
     "int": "int", "float": "float", "flag": "bool", "switch": "bool", "texts": "Iterable[str]", "repeated": "Iterable[str]",
     "records": "Iterable[Mapping[str, object]]", "any": "object",
 }  # fmt: skip
-
-
-def kept(path: Path, now: str) -> None:
-    """Compare with a generated file."""
-    if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(now, "utf-8")
-    assert now == path.read_text("utf-8"), f"{path.name} is out of date; UPDATE_GOLDEN=1 writes it"
 
 
 def signature(one: Param) -> str:
@@ -100,7 +92,7 @@ def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
         if isinstance(value, type) and re.search(rf"-> (?:list\[)?{name}\b", text)
     } | {"MemoryRecord": "vaultmem.memories.model", "Verb": "vaultmem.api.verbs"}
     imports = sorted(f"from {module} import {name}\n" for name, module in places.items())
-    kept(ROOT / "vaultmem" / "api" / "methods.pyi", "".join([head, *imports, body, text]))
+    generated(ROOT / "vaultmem" / "api" / "methods.pyi", "".join([head, *imports, body, text]))
 
 
 def row(one: Param) -> str:
@@ -144,13 +136,13 @@ def test_the_reference_is_made_from_the_table() -> None:
             if own:
                 text += "\n| typed | JSON | kind | what |\n| --- | --- | --- | --- |\n"
                 text += "".join(f"{row(one)}\n" for one in own)
-    kept(ROOT / "docs" / "reference.md", text)
+    generated(ROOT / "docs" / "reference.md", text)
 
 
 def test_the_manual_page_is_made_of_the_table(tmp_path: Path) -> None:
     """It names every command and option, `man` has nothing to say against it, and no line is cut off at 80 columns."""
     page = ROOT / "docs" / "vaultmem.1"
-    kept(page, manual.page())
+    generated(page, manual.page())
     plain = page.read_text("utf-8").replace("\\-", "-")
     for verb in every().values():
         typed = [one for one in verb.of(COMMAND) if not one.place and one.section != "hidden"]
