@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import on, ran
+from tests.cli_run import on, process, ran
 from tests.index_dump import synced
 from vaultmem import paths
 from vaultmem.api.memory_verbs import DRY_RUN
@@ -41,6 +41,9 @@ def test_what_is_completed(vault: Path, tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "notes").mkdir()
     assert completes("bash", "sync", "--vault", "no") == ["notes/"]
     assert completes("bash", "read", "x", "--vault", "/nowhere", "") == []
+    (tmp_path / "not \udcff").mkdir()  # in UTF-8
+    assert process("complete", "zsh", "sync", "--vault", "no").out == "not ?/\nnotes/\n"
+    assert completes("bash", "read", "\udcff") == []
     # Existing notes, memories, tags, assistants, pending items and archived memories.
     text = "Anne's sister lives in Porto"
     assert ran("write", text, "--tags", "porto", "--by", "claude").code == 0

@@ -118,9 +118,10 @@ def _run(words: list[str]) -> int:
     if words[0] in ("-V", "--version"):
         return _version(as_json="--json" in words)
     if words[0] == _COMPLETE and words[1:]:
+        from vaultmem.client import put
         from vaultmem.commands.completion import answer
 
-        sys.stdout.write(answer(words[1:]))
+        put(sys.stdout, answer(words[1:]))
         return 0
     if words[0] == _UPKEEP:
         if words[1:2] in ([], ["-h"], ["--help"]):

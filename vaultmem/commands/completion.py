@@ -63,7 +63,7 @@ def answer(words: Sequence[str]) -> str:
         line = [_unquoted(word) for word in line]
     try:
         values = dict(complete(line))
-    except (VaultmemError, OSError):
+    except (VaultmemError, OSError, UnicodeError):  # the last: half a letter has been typed
         return ""
     if shell == "bash":
         rows = _for_bash(values, is_quoted=typed[:1] in _QUOTES)
