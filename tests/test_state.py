@@ -15,7 +15,7 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 
 from tests.agent_run import agent_on
-from tests.cli_run import on
+from tests.cli_run import on, ran
 from tests.index_dump import other_state
 from vaultmem import paths
 from vaultmem.errors import StateError, VaultNotFoundError
@@ -188,6 +188,11 @@ def test_who_decides_which_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert paths.choose_vault(None, configured) == variable
     monkeypatch.delenv("VAULTMEM_VAULT")
     assert paths.choose_vault(None, configured) == above
+    (tmp_path / "removed").mkdir()
+    monkeypatch.chdir(tmp_path / "removed")
+    (tmp_path / "removed").rmdir()
+    assert paths.choose_vault(None, configured) == configured
+    assert "no vault here" in ran("list").err
     monkeypatch.chdir(tmp_path)
     assert paths.choose_vault(None, configured) == configured
     with pytest.raises(VaultNotFoundError, match=r"vaultmem setup finds .* --vault"):

@@ -236,6 +236,14 @@ def looks_like_vault(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, mark)) for mark in VAULT_MARKS)
 
 
+def here() -> str:
+    """The working directory; "" if it was removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return ""
+
+
 def find_vault(start: str) -> str | None:
     """The nearest folder at or above `start` that looks like a vault, or has a state folder; None if there is none."""
     return next(
@@ -246,7 +254,7 @@ def find_vault(start: str) -> str | None:
 
 def at_and_above(folder: str) -> Iterator[str]:
     """Yield the folder, its parent, and so on."""
-    folder, below = os.path.abspath(folder), ""
+    folder, below = folder and os.path.abspath(folder), ""
     while folder != below:
         yield folder
         folder, below = os.path.dirname(folder), folder
@@ -256,9 +264,9 @@ def choose_vault(
     named: str | None, configured: str | None, claimed: Callable[[str], str | None] | None = None
 ) -> str:
     """The vault to work on: --vault, VAULTMEM_VAULT, the folder at or above, the setting, or the `claimed` one."""
-    chosen = named or os.environ.get("VAULTMEM_VAULT") or find_vault(os.getcwd()) or configured
-    if not chosen and claimed:
-        chosen = claimed(os.getcwd())
+    chosen = named or os.environ.get("VAULTMEM_VAULT") or find_vault(here()) or configured
+    if not chosen and claimed and here():
+        chosen = claimed(here())
     if not chosen:
         raise VaultNotFoundError(
             "no vault here: vaultmem setup finds your notes; or name them with --vault FOLDER, VAULTMEM_VAULT, or "

@@ -250,7 +250,7 @@ class Connecting:
         if harness.advice:
             output.remark(harness.advice)
         if not args.vault and not config.load(None).text("vault"):
-            here = paths.find_vault(os.getcwd())
+            here = paths.find_vault(paths.here())
             vault = shlex.quote(here) if here else "FOLDER"
             advice = f"vaultmem connect {harness.name} --vault {vault}"
             output.remark(

@@ -60,12 +60,14 @@ def run(args: Namespace, output: Output) -> int:
 def vaults(home: str) -> list[str]:
     """Folders that are vaults or hold notes: the working directory, the vaults listed by Obsidian and Logseq,
     ~/logseq."""
-    here = os.getcwd()
+    here = paths.here()
     graphs = os.path.join(home, _GRAPHS)
     names = sorted(os.listdir(graphs)) if os.path.isdir(graphs) else []
     graph = re.compile(r"logseq_local_(.*)\.transit", re.DOTALL)
     named = [match[1].replace("++", "/") for name in names if (match := graph.fullmatch(name))]
-    has_notes = here != home and any(name.lower().endswith(".md") for name in os.listdir(here))
+    has_notes = here not in ("", home) and any(
+        name.lower().endswith(".md") for name in os.listdir(here)
+    )
     listed = [
         paths.find_vault(here) or (here if has_notes else ""),
         *vault_sources.obsidian.places(home), *named, *vault_sources.logseq.places(home),

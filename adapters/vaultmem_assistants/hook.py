@@ -104,15 +104,8 @@ class _Context:
         caller = getattr(self._args, "caller", None)
         if caller is None and self._in_agent:
             return []  # a request over the socket without a folder
-        cwd, stdin = caller or (_cwd(), client.stdin_so_far())
+        cwd, stdin = caller or (paths.here(), client.stdin_so_far())
         return _folders_in(stdin) or [cwd]
-
-
-def _cwd() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed
-        return ""
 
 
 def _by_agent_elsewhere(args: Namespace) -> int | None:

@@ -72,8 +72,8 @@ def _show_init(vault: str, state: str, args: Namespace, output: Output) -> int:
 
 def _here() -> str | None:
     """The working directory, if it has notes and is not inside a vault."""
-    here = os.getcwd()
-    if paths.find_vault(here) or "VAULTMEM_VAULT" in os.environ:
+    here = paths.here()
+    if not here or paths.find_vault(here) or "VAULTMEM_VAULT" in os.environ:
         return None
     return here if any(name.lower().endswith(".md") for name in os.listdir(here)) else None
 
