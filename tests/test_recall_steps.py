@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import Write
+from vaultmem import Vault
 from vaultmem.memories.model import TYPES, Aging
 from vaultmem.recall import recall_candidate, recall_text
 from vaultmem.recall.criteria import STEPS, Criteria
@@ -160,6 +162,31 @@ def test_who_shares_a_word_stays_and_no_order_changes(
     least = recall_candidate.NEAR_OF_PAGES
     assert all(one.shares or one.parts["similarity"] >= least for one in fit)
     assert recall_candidate.relevant(fit) == fit
+
+
+def test_of_what_hardly_fits_there_are_a_few() -> None:
+    weak = [near(Candidate(f"{n}.md", 1, 1, "x", score=9.0), 0.2) for n in range(9)]
+    assert recall_candidate.relevant(weak, "what is x") == weak[: recall_candidate.FEW]
+    assert recall_candidate.relevant(weak, "x") == weak
+    for better in (weak[8].scored(20.0), near(weak[8], 0.3), weak[8]._replace(parts={})):
+        found = [*weak[:8], better]
+        assert recall_candidate.relevant(found, "what is x") == found
+
+
+def test_a_word_shared_by_chance_is_no_answer(opened: Vault, write: Write) -> None:
+    """Unless it is all that is asked for, or there is no model to judge."""
+    prose = "The pump hums. Grease the bearing each season, then close both taps. " * 6
+    for number in range(9):
+        write(f"Pump {number}.md", f"# Pump {number}\n\n{prose}\n")
+    write("Opera.md", "# Opera\n\nThe opera season in Sydney starts on 3 January.\n")
+    opened.sync()
+    opened.embed()
+    question = "when does the opera season in Sydney start"
+    assert [one["path"] for one in opened.recall(question)["memories"]] == ["Opera.md"]
+    assert len(opened.recall("season", budget=9_000)["memories"]) > recall_candidate.FEW
+    chess = "which chess club in Reykjavik won the season"
+    assert not opened.recall(chess)["memories"]
+    assert len(opened.recall(chess, without=["meaning"], budget=9_000)["memories"]) == 10
 
 
 def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:

@@ -276,7 +276,7 @@ class Run:
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         if left := len(candidates) - len(fit):
             self.left_out["of little relevance"] = left
-        lacking = "without a content word of the question or its day, and a cosine below"
+        lacking = "without a content word of the question or its day (or with one by chance), and a cosine below"
         return fit, f"left out: {left} {lacking} {bar}"
 
     def _fitting(self, candidates: list[Candidate]) -> list[Candidate]:

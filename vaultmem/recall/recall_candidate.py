@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
     role: str = MEMORY  # role of an entry of a conversation: memory, user, assistant
     note: bool = False
     turn: bool = False  # part of a conversation, in a note or stored by vaultmem
-    shares: bool = True  # shares a content word with the question; not checked if it is near
+    shares: bool = True  # shares a content word with the question, not by chance, or is near
     lacks: bool = False  # shares the question's only content word, and is not very near
     stored_reads: int = 0
     remind: str = ""  # when a reminder is due
@@ -84,6 +84,12 @@ class Candidate(NamedTuple):
         """The points for its length and its note's, and for links to it: these do not make it an answer."""
         return self.parts.get("length", 0.0) + self.parts.get("linked", 0.0)
 
+    @property
+    def is_firm(self) -> bool:
+        """Whether a word that it shares with a question may be more than chance."""
+        fits = self.score - self.extra >= FIRM
+        return fits or self.parts.get("similarity", 1.0) >= NEAR_OF_PAGES
+
     def scored(self, score: float, **parts: float) -> Candidate:
         """A copy with another score and its parts."""
         return self._replace(score=score, parts={**self.parts, **parts})
@@ -99,6 +105,11 @@ LEAST_IMPORTANCE = 0.2
 # The cosine above which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
+# The least points with which a text below that cosine may answer, if it shares a word: most long notes share one with
+# most questions.
+FIRM = 20.0
+# If nothing has these points or this cosine, there may be no answer, and the best few are enough.
+LIKELY, FEW = 0.3, 5
 # The same for a one-word question that something else contains: a name is near to anything.
 VERY_NEAR = 0.4
 # Share of the best score: anything below is no answer. Applies if ranked by meaning; by words alone
@@ -165,9 +176,9 @@ def only_in(other: Criteria, items: Iterable[Candidate], criteria: Criteria) -> 
 def relevant(
     candidates: Iterable[Candidate], question: str = "", now: float | None = None
 ) -> list[Candidate]:
-    """Candidates that share a content word with the question, are close in meaning or of a day that it names, and are,
-    without extra points, not much worse than the best that is not an echo. Something always ranks first; that alone is
-    no answer."""
+    """Of candidates, best first, those that share a content word with the question, are close in meaning or of a day
+    that it names, and are, without extra points, not much worse than the best that is not an echo. Something always
+    ranks first; that alone is no answer. If none of them fits well, the first few."""
     is_of_day = _of_days(question, now) if now else _never
     results = [item for item in candidates if item.shares or _is_near(item) or is_of_day(item)]
     results = [result for result in results if not result.lacks] or results
@@ -176,7 +187,14 @@ def relevant(
     words = _words(question)
     answers = [fits[id(item)] for item in judged if not item.echoes(words)] or fits.values()
     least = FLOOR * max(answers, default=0.0)
-    return [result for result in results if fits.get(id(result), least) >= least]
+    results = [result for result in results if fits.get(id(result), least) >= least]
+    is_doubtful = len(words) > 1 and not any(map(_is_likely, results))
+    return results[:FEW] if is_doubtful else results
+
+
+def _is_likely(item: Candidate) -> bool:
+    fits = item.score - item.extra >= FIRM
+    return fits or item.parts.get("similarity", 1.0) >= LIKELY
 
 
 def _is_near(item: Candidate) -> bool:

@@ -112,8 +112,10 @@ class Sources:
                 continue
             is_near = hit.similarity is not None and hit.similarity >= near
             is_near = is_near or "words around it" in hit.parts
-            shares = is_near or _shares(answer.forms, hit, text)
-            scored, lacks = _score(candidate, hit, is_memory), near > NEAR and not shares
+            scored = _score(candidate, hit, is_memory)
+            is_firm = is_word or scored.is_firm
+            shares = is_near or (is_firm and _shares(answer.forms, hit, text))
+            lacks = is_word and not shares
             result[candidate.key] = scored._replace(shares=shares, lacks=lacks)
         return list(result.values())[:most]
 
