@@ -178,6 +178,18 @@ def test_a_repeating_reminder_ends_with_its_series(bench: Open, state: str) -> N
     assert "water" in on.words()
 
 
+def test_a_series_ends_in_the_second_in_which_an_answer_was_taken_back(bench: Open) -> None:
+    on = bench()
+    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
+    on.later()
+    water = on.id("water")
+    on.answer(water)
+    on.ask("undo", last=True)
+    on.vault.sync()
+    assert len(on.answer(water, DROPPED, series=True)["carried_out"]) == 1
+    assert not (on.folder / memory["path"]).exists()
+
+
 @pytest.mark.parametrize("state", [DONE, DROPPED, SNOOZED])
 @pytest.mark.parametrize("repeat", ["every day", None])
 def test_an_answer_is_one_entry_of_the_history_and_is_taken_back_with_its_files(

@@ -19,6 +19,7 @@ from vaultmem.memories.item_answers import (
     SNOOZED,
     Answer,
     approval_id,
+    carried_out_id,
     completion_id,
     entry_of_answer,
     history_answers,
@@ -34,7 +35,7 @@ from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import Item, days_later, is_listable, is_over, words_of
 from vaultmem.schedule import LocalZone
 from vaultmem.text.sanitize import one_line_or_placeholder
-from vaultmem.text.times import stamp
+from vaultmem.text.times import seconds, stamp
 from vaultmem.text.values import SHORTEST_ID
 from vaultmem.vault.batch_record import Header
 
@@ -160,7 +161,10 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
         return report
     # The page of answers is not a private note.
     content = one_line_or_placeholder(words_of(target.due)) if target.due else text
-    answers = [Answer(target.id, state, stamp(session.now), who.by, until, content)]
+    # After an earlier answer was carried out, also one of this second, or of a machine whose clock is ahead.
+    mark = record.answers().get(carried_out_id(target.id))
+    at = max(session.now, 1 + (seconds(mark.at) or 0.0) if mark else 0.0)
+    answers = [Answer(target.id, state, stamp(at), who.by, until, content)]
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
     if state == OPEN and (entry := entry_of_answer(session, answers[0].id, before)):
@@ -353,10 +357,10 @@ def _until(params: Arguments, now: datetime) -> str:
     """The local minute, or the day for midnight and spans of days; tomorrow if none is named."""
     if not params.has("until"):
         return days_later(now.date(), 1)
-    seconds = params.moment("until", now, ahead=True)
-    at = datetime.fromtimestamp(seconds, now.tzinfo).replace(tzinfo=None)
+    end = params.moment("until", now, ahead=True)
+    at = datetime.fromtimestamp(end, now.tzinfo).replace(tzinfo=None)
     until = at.date().isoformat() if at.time() == time() else at.isoformat(timespec="minutes")
-    span = round(seconds - now.timestamp())
+    span = round(end - now.timestamp())
     if span % _DAY == 0:  # calendar days, which may have 23 hours
         until = days_later(now.date(), span // _DAY)
     if until <= f"{now:%Y-%m-%dT%H:%M}"[: len(until)]:
