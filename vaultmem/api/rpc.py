@@ -324,7 +324,7 @@ class Reader:
             notes, all_but = searcher.inside(folder)
             ask = Ask(
                 words, limit, opened is not None, "note", (), 0.0, notes, all_but, compressed=True,
-                is_typed=False, meaning=meaning, is_quick=True,
+                meaning=meaning, is_quick=True,
             )  # fmt: skip
             return searcher.near(ask)
         except StateError:  # memories can be written whatever the state of the index

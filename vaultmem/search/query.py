@@ -74,9 +74,9 @@ class Ask:
     compressed: bool = False  # include compressed memories; a search in `notes` does
     talks: bool = False  # include conversations, as a filter by scope or path may
     viewer: Viewer = PERSON
-    is_typed: bool = True  # misspelt words are corrected
     meaning: str = ""  # text to search by meaning, if more than the words
-    is_quick: bool = False  # rank fewer blocks, and embed none first
+    # The text is no question: no misspelt words or days in it, fewer blocks are ranked, and none embedded first.
+    is_quick: bool = False
 
     def but(self, **changes: object) -> Ask:
         """A copy with some fields changed."""

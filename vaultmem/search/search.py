@@ -16,13 +16,14 @@ from vaultmem.search import cache, rank, snippet
 from vaultmem.search import query as queries
 from vaultmem.search.cache import CatalogCache
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
-from vaultmem.search.query import Answer, Ask, Hit, Query, Term, parse_question, wanted_text
+from vaultmem.search.query import Answer, Ask, Hit, Query, Term, parse, parse_question, wanted_text
 from vaultmem.search.snippet import NoteTexts, cut_lines
 from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from vaultmem.adapter import DaySpan
     from vaultmem.index.catalog_read import BlockPlace
     from vaultmem.search.seats import Seating, Seats
     from vaultmem.search.semantic import Meaning
@@ -150,10 +151,13 @@ class Searcher:
             return False
 
     def _blocks(self, ask: Ask) -> _Blocks:
-        query, days = parse_question(ask.text)
         cached = self.cache()
         corrected: dict[str, list[str]] = {}
-        if ask.is_typed:
+        days: Sequence[DaySpan] = ()
+        if ask.is_quick:
+            query = parse(ask.text)
+        else:
+            query, days = parse_question(ask.text)
             query = self._correct_spelling(query, corrected)
         question = self._question(ask, query, cached)
         if query.words or query.must or query.groups:
