@@ -172,7 +172,10 @@ def test_the_words_say_when(opened: Vault, words: str, at: str | None, says: str
     [
         ("take the pills tomorrow at 8:00, 14:00 and 20:00", ["T08:00", "T14:00", "T20:00"], None),
         ("take the pills every day at 8am and 8pm", ["T08:00", "T20:00"], "every day"),
+        ("pills at 8:00, noon and 20:00 every day", ["T08:00", "T12:00", "T20:00"], "every day"),
+        ("fetch the kids at 3pm and 4:30pm on Friday", ["T15:00", "T16:30"], None),
         ("每天8点和20点吃药", ["T08:00", "T20:00"], "every day"),
+        ("jeden Tag um 8, 14 und 20 Uhr Tropfen", ["T08:00", "T14:00", "T20:00"], "every day"),
         ("Tabletten nehmen jeden Tag um 8 Uhr und 20 Uhr", ["T08:00", "T20:00"], "every day"),
         ("every morning and evening: stretch", ["T09:00", "T20:00"], "every day"),
     ],

@@ -14,6 +14,7 @@ from vaultmem.adapter import Phrase
 from vaultmem.text.values import lazy
 from vaultmem_languages import intentions, pattern, when, when_translated
 from vaultmem_languages.when_english_dates import FIGURES_ALONE, days_in_figures, two_days
+from vaultmem_languages.when_english_repeat import lists_times, more_times
 from vaultmem_languages.when_parts import Reading, Sense, merge
 from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
 
@@ -21,9 +22,6 @@ _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:(?:at|by|before) )?")
 _CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
 _FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
-
-
-_AND = lazy(r"\s*(?:,|and|und|&|、|和|及|と|,\s*(?:and|und))\s*(?:at\s+)?")
 
 
 _LONGEST = 2_000  # characters: each time is compared with all others
@@ -49,10 +47,11 @@ def read(text: str, now: datetime) -> Phrase:
     if main is None:
         return Phrase(None, "", quote(_join(text, sorted([*_left(low, [], ""), *unread]))))
     main = _with_day(low, _with_clock(low, main, result), result)
-    more = _more_times(low, main, result)
+    more = [_with_its_half(each) for each in more_times(low, main, result)]
     main = _with_its_half(main) if more else main
     moment = when.moment_of(main, now)
-    used = sorted([(main.start, main.end), *main.others, *(each[:2] for each in more)])
+    spans = [(main.start, main.end), *main.others, *(each[:2] for each in more)]
+    used = _join(text, sorted(spans))
     if either := two_days(low, used, now.date()):
         return Phrase(None, " ".join(quote(used)), (), either)
     repeats = (moment and moment.repeat) or ("every day" if more else "")  # or so it may be meant
@@ -73,26 +72,8 @@ def read(text: str, now: datetime) -> Phrase:
     rest = quote(_join(text, sorted(spans)))
     task = _task(written, [*stood, len(written)], low, used) or when.absolute(written, now)
     again = tuple(filter(None, (when.moment_of(each, now) for each in more)))
-    words, also = " ".join(quote(_join(text, used))), quote(each[:2] for each in more)
+    words, also = " ".join(quote(used)), quote(each[:2] for each in more)
     return Phrase(moment, words, rest or also, (), task, () if rest else again)
-
-
-def _more_times(low: str, main: Reading, readings: Sequence[Reading]) -> list[Reading]:
-    """What happens at other times of the same day, too: at 8:00, 14:00 and 20:00, every morning and evening."""
-    ends = {main.end, *(end for _, end in main.others)} if _is_timed(main.sense) else set[int]()
-    more: list[Reading] = []
-    for reading in readings:
-        sense = reading.sense
-        end = next((end for end in ends if _AND.fullmatch(low, end, reading.start)), None)
-        if end is not None and _is_clock(reading) and _is_timed(sense):
-            both = main.sense._replace(clock=sense.clock, dial=sense.dial, part=sense.part)
-            more.append(_with_its_half(Reading(end, reading.end, both)))
-            ends = {reading.end}
-    return more
-
-
-def _is_timed(sense: Sense) -> bool:
-    return sense.clock is not None or bool(sense.part)
 
 
 def _with_its_half(reading: Reading) -> Reading:
@@ -208,8 +189,11 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
         return apart
     if coming:
         first = coming[0]
-        dated = [reading for reading in coming if reading.sense.dated]
-        return dated[0] if dated and _is_first(low, first) and _is_clock(first) else first
+        dated = next((reading for reading in coming if reading.sense.dated), None)
+        if dated and _is_clock(first):
+            is_list = lists_times(low, first, dated)
+            return dated if is_list or _is_first(low, first) else first
+        return first
     weak = [reading for reading in readings if reading.sense.weak and _is_to_come(reading, now)]
     return next((reading for reading in weak if _counts_alone(low, reading)), None)
 

@@ -328,3 +328,44 @@ def _count(low: str, rule: Reading) -> Reading:
             sense = rule.sense._replace(length=(amount(match["n"] or match["many"]), unit))
         return rule._replace(sense=sense._replace(weak=False), others=others)
     return rule
+
+
+# Several times of one day: at 8:00, 14:00 and 20:00; at 8am and 8pm tomorrow; every morning and evening.
+
+_ONE_MORE = lazy(r"\s*(?:,|and|und|&|、|和|及|と|,\s*(?:and|und))\s*(?:at\s+)?")
+_HALF = r"\s?[ap]\.?m\.?"
+_CLOCK = rf"(?:\d{{1,2}}(?::\d\d(?:{_HALF})?|{_HALF}|\s?o'clock)|noon|midday|midnight)(?![a-z0-9])"
+_CLOCKS = lazy(rf"(?:{_CLOCK}{_ONE_MORE.pattern})+(?={_CLOCK})")
+
+
+def lists_times(low: str, first: Reading, dated: Reading) -> bool:
+    """Whether times of day lead up to the one with the day: 8:00 and 20:00 tomorrow."""
+    match = _CLOCKS.match(low, first.start)
+    return match is not None and match.end() == dated.start
+
+
+def more_times(low: str, main: Reading, readings: Sequence[Reading]) -> list[Reading]:
+    """What happens at other times of the same day, too."""
+    if not _is_timed(main.sense):
+        return []
+    ends = [main.end, *(end for _, end in main.others)]
+    more: list[Reading] = []
+    for reading in readings:
+        sense, start, end = reading.sense, reading.start, reading.end
+        if sense.dated or sense.repeat or not _is_timed(sense):
+            continue
+        before = next((last for last in ends if _ONE_MORE.fullmatch(low, last, start)), None)
+        after = _ONE_MORE.match(low, end)
+        if before is not None:
+            start, ends = before, [end]
+        elif after and lists_times(low, reading, main):
+            end = after.end()
+        else:
+            continue
+        both = main.sense._replace(clock=sense.clock, dial=sense.dial, part=sense.part)
+        more.append(Reading(start, end, both))
+    return more
+
+
+def _is_timed(sense: Sense) -> bool:
+    return sense.clock is not None or bool(sense.part)
