@@ -12,7 +12,7 @@ from functools import cache
 
 from vaultmem.api.verbs import JSON, PYTHON, Exposed, Param, Verb, every, find_verb, resolve, verb
 from vaultmem.errors import UsageError
-from vaultmem.text.values import TYPE_CHECKING, lazy
+from vaultmem.text.values import TYPE_CHECKING, did_you_mean, lazy, nearest
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -35,7 +35,6 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {  # their names, and their va
 }  # fmt: skip
 _UNFIT = lazy(r"[\x00\ud800-\udfff]")  # in no note, and rejected by every index
 _MOST_NAME = 40
-_CLOSE, _LEAST = 0.7, 3  # likeness of a misspelling, letters of a first part
 _SAME_AS = {"since": "from", "until": "to"}  # their names in Python, where `from` is reserved
 _UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools costs tokens
 
@@ -245,8 +244,7 @@ def _check(where: str, schema: Schema, value: object) -> None:
         raise UsageError(f"{where} must be {_TYPES[expected_type][0]}, not {_kind(value)}")
     choices = schema.get("enum")
     if choices is not None and value not in choices:
-        near = nearest(str(value), [str(choice) for choice in choices])
-        meant = f" (did you mean {near}?)" if near else ""
+        meant = did_you_mean(str(value), map(str, choices))
         raise UsageError(f"{where} must be {_any_of(choices)}{meant}")
     if isinstance(value, str):
         _check_text(where, schema, value)
@@ -298,21 +296,3 @@ def _is(expected_type: str, value: object) -> bool:
 
 def _kind(value: object) -> str:
     return next((name for kind, (name, _) in _TYPES.items() if _is(kind, value)), "null")
-
-
-# --- the name that was meant
-
-
-def nearest(name: str, candidates: Collection[str]) -> str:
-    """The known name meant by an unknown one, or "": a misspelling, or its first part. A prefix that all share does
-    not count: `memory_nope` is not close to `memory_done`."""
-    from difflib import get_close_matches  # only after an error
-
-    shared = next(iter(candidates), "").partition("_")[0] + "_"
-    if not all(candidate.startswith(shared) for candidate in candidates):
-        shared = ""
-    names = {candidate.lower().removeprefix(shared): candidate for candidate in candidates}
-    word = name.strip().lower()[:_MOST_NAME].removeprefix(shared)
-    near = get_close_matches(word, names, 1, _CLOSE)
-    begun = [own for own in names if own.startswith(word)] if len(word) >= _LEAST else []
-    return names[near[0]] if near else names[begun[0]] if len(begun) == 1 else ""

@@ -29,7 +29,7 @@ from vaultmem.api.tool import (
 from vaultmem.api.verbs import JSON
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, nearest
 
 if TYPE_CHECKING:
     from queue import Queue
@@ -158,7 +158,7 @@ class Toolbox:
     def _find(self, name: str) -> Tool:
         tool = self._tools.get(name)
         if tool is None:
-            near = params.nearest(name, self._tools)
+            near = nearest(name, self._tools)
             hint = f"did you mean {near}?" if near else f"there are {', '.join(self._tools)}"
             raise UnknownToolError(f"unknown tool {name[:40]!r}; {hint}")
         return tool

@@ -325,14 +325,30 @@ def normalize_text(text: str) -> str:
 # Parts of messages.
 
 
-def did_you_mean(word: str, candidates: Iterable[str]) -> str:
-    """The suggestion " (did you mean …?)" with the known word closest to `word`; "" if none is close. The dashes of
-    options are alike in all of them, and do not count."""
+CLOSE, LEAST = 0.7, 3  # likeness of a misspelling, letters of a first part
+MOST_NAME = 40
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """The known name meant by an unknown one, or "": a misspelling, or its first part. A beginning that all share
+    does not count: `memory_nope` is not close to `memory_done`, and options all have dashes."""
     from difflib import get_close_matches  # rarely needed, and slow to import
 
-    known = {candidate.lstrip("-"): candidate for candidate in candidates}
-    near = get_close_matches(word.lstrip("-"), known, 1)
-    return f" (did you mean {known[near[0]]}?)" if near else ""
+    known = {candidate.lower().lstrip("-"): candidate for candidate in candidates}
+    shared = next(iter(known), "").partition("_")[0] + "_"
+    if not all(candidate.startswith(shared) for candidate in known):
+        shared = ""
+    names = {candidate.removeprefix(shared): own for candidate, own in known.items()}
+    word = name.strip().lower().lstrip("-")[:MOST_NAME].removeprefix(shared)
+    near = get_close_matches(word, names, 1, CLOSE)
+    begun = [own for own in names if own.startswith(word)] if len(word) >= LEAST else []
+    return names[near[0]] if near else names[begun[0]] if len(begun) == 1 else ""
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """The suggestion " (did you mean …?)" with the name that was meant; "" if none is close."""
+    near = nearest(name, candidates)
+    return f" (did you mean {near}?)" if near else ""
 
 
 def plural(count: int, noun: str, several: str = "") -> str:
