@@ -15,7 +15,7 @@ from vaultmem.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, BinaryIO, Self, TypedDict, TypeVar, Unpack
+    from typing import Any, BinaryIO, Self, TypeVar
 
     from vaultmem.adapter import JsonObject
     from vaultmem.exchange.gathering import IngestReport
@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Report = dict[str, Any]
-
-    class Taking(TypedDict, total=False):
-        """How to import; `limit` is how many memories to write at most."""
-
-        by: str | None
-        limit: int | None
-        dry_run: bool
 
 
 class MemoryVault(Methods):
@@ -174,15 +167,17 @@ class MemoryVault(Methods):
 
     create, get = Methods.write, Methods.read
 
-    def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> IngestReport:
+    def ingest(
+        self, source: str, path: str | None = None, *, by: str | None = None, limit: int | None = None,
+        dry_run: bool = False,
+    ) -> IngestReport:  # fmt: skip
         """Import the memories of another program, by the name of an installed source, or all. `path` is its folder if
         not the usual one; `limit` is how many memories to write at most. What is already there, or was imported before,
         is left alone; secrets are removed. The report has "counts" (new, known and skipped files; memories, cut,
         redacted), "files" (each with its "result", "reason" and "memories") and "left"."""
-        from vaultmem.exchange.gathering import IngestOptions, ingest
+        from vaultmem.exchange.gathering import Ingestion
 
-        wish = IngestOptions(how.get("by"), how.get("limit"), how.get("dry_run", False))
-        return ingest(self, source, path, wish)
+        return Ingestion(self, by, limit, dry_run=dry_run).run(source, path)
 
     def dream(
         self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, by: str | None = None,

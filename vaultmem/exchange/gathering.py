@@ -27,14 +27,6 @@ _LONGEST_PART = 60_000  # characters per item; each may take six in JSON
 _MOST_OF_PROPERTIES = 20_000  # characters
 
 
-class IngestOptions(NamedTuple):
-    """The options of an ingestion: on whose behalf, how much at most, and whether it is a dry run."""
-
-    by: str | None = None
-    limit: int | None = None
-    dry_run: bool = False
-
-
 class FileReport(TypedDict, total=False):
     """The result for one file."""
 
@@ -96,31 +88,32 @@ def _properties(document: SourceText) -> dict[str, Value]:
     return chosen
 
 
-def ingest(vault: MemoryVault, source: str, path: str | None, wish: IngestOptions) -> IngestReport:
-    """Ingest the texts of one source, or of all. Returns the report."""
-    home = os.environ.get("HOME") or os.path.expanduser("~")
-    selection = choose_places(source, path, vault.path, home, vault.config.text)
-    run = _Run(vault, wish)
-    for place in selection.places:
-        if not run.take_in(place):
-            selection.remarks.append(
-                f"{place.root} has nothing that this source reads: {place.source.about}"
-            )
-    return {
-        "job": "ingest", "source": source, "dry_run": wish.dry_run,
-        "places": [folder.root for folder in selection.places], "counts": run.counts(), "files": run.files,
-        "left": len(run.left), "remarks": selection.remarks,
-    }  # fmt: skip
+class Ingestion:
+    """One run on whose behalf, how much at most, and whether it is a dry run; with the result of each file."""
 
-
-class _Run:
-    """One run, with the result of each file."""
-
-    def __init__(self, vault: MemoryVault, wish: IngestOptions) -> None:
-        self._vault, self._wish = vault, wish
+    def __init__(
+        self, vault: MemoryVault, by: str | None, limit: int | None, *, dry_run: bool
+    ) -> None:
+        self._vault, self._by, self._limit, self._dry_run = vault, by, limit, dry_run
         self.files: list[FileReport] = []
         self.left: set[tuple[str, str]] = set()  # files skipped or not finished
         self._written = 0
+
+    def run(self, source: str, path: str | None) -> IngestReport:
+        """Ingest the texts of one source, or of all."""
+        home = os.environ.get("HOME") or os.path.expanduser("~")
+        config = self._vault.config
+        selection = choose_places(source, path, self._vault.path, home, config.text)
+        for place in selection.places:
+            if not self.take_in(place):
+                selection.remarks.append(
+                    f"{place.root} has nothing that this source reads: {place.source.about}"
+                )
+        return {
+            "job": "ingest", "source": source, "dry_run": self._dry_run,
+            "places": [folder.root for folder in selection.places], "counts": self.counts(), "files": self.files,
+            "left": len(self.left), "remarks": selection.remarks,
+        }  # fmt: skip
 
     def take_in(self, place: Place) -> bool:
         """Ingest the texts of a place. Returns whether it has any."""
@@ -132,8 +125,8 @@ class _Run:
             if self._room() != 0:
                 with report_to(Silent()):
                     results = self._vault.ask(
-                        "take-in", source=name, items=[item.record() for item in batch], by=self._wish.by,
-                        dry_run=self._wish.dry_run, limit=self._room(),
+                        "take-in", source=name, items=[item.record() for item in batch], by=self._by,
+                        dry_run=self._dry_run, limit=self._room(),
                     )["results"]  # fmt: skip
             for piece, result in zip(batch, results, strict=False):
                 self._add(name, piece, result)
@@ -143,7 +136,7 @@ class _Run:
 
     def _room(self) -> int | None:
         """How many memories may still be written; None for no limit."""
-        return None if self._wish.limit is None else self._wish.limit - self._written
+        return None if self._limit is None else self._limit - self._written
 
     def _pieces(self, place: Place) -> Iterator[Piece]:
         """Yield the pieces to send, while there is room for more."""
