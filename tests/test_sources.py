@@ -224,7 +224,7 @@ def test_usual_places(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     remarks = installed.choose_places("obsidian", None, str(vault), str(home)).remarks
     assert remarks == [
         "obsidian: /away is not there",
-        f"obsidian: {vault} belongs to the vault itself",
+        f"obsidian: {vault} belongs to the vault itself, whose notes need no import",
     ]
 
 

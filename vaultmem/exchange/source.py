@@ -161,12 +161,9 @@ def choose_places(
 
 def _add_places(result: Selection, source: Source, roots: Iterable[str], vault: str) -> None:
     for root in roots:
-        if not os.path.isdir(root):
-            result.remarks.append(f"{source.name}: {root} is not there")
-        elif is_inside(root, vault):
-            result.remarks.append(f"{source.name}: {root} belongs to the vault itself")
-        elif is_inside(root, state_root()):
-            result.remarks.append(f"{source.name}: {root} is vaultmem's own state folder")
+        why = _why_ours(root, vault) if os.path.isdir(root) else "is not there"
+        if why:
+            result.remarks.append(f"{source.name}: {root} {why}")
         else:
             result.places.append(Place(source, root, vault))
 
@@ -175,13 +172,16 @@ def _checked_root(path: str, vault: str) -> str:
     full = os.path.abspath(os.path.expanduser(path))
     if not os.path.exists(full):
         raise VaultmemError(f"{path} is not there; name a folder or a file with --path")
-    if is_inside(full, vault):
-        raise VaultmemError(
-            f"{path} belongs to the vault itself: its notes are indexed where they are, and need no import"
-        )
-    if is_inside(full, state_root()):
-        raise VaultmemError(f"{path} is vaultmem's own state folder; name another folder")
+    if why := _why_ours(full, vault):
+        raise VaultmemError(f"{path} {why}; name another folder")
     return full
+
+
+def _why_ours(path: str, vault: str) -> str:
+    """Why what is there is known already; "" if it is not."""
+    if is_inside(path, vault):
+        return "belongs to the vault itself, whose notes need no import"
+    return "is vaultmem's own state folder" if is_inside(path, state_root()) else ""
 
 
 def is_inside(path: str, folder: str) -> bool:
