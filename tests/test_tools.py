@@ -82,36 +82,6 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
         }
 
 
-@each_case("name, arguments, said",
-    [
-        ("memory_search", {"qeury": "x"}, "unknown parameter 'qeury'; did you mean \"query\"?"),
-        ("memory_search", {}, '"query" is missing'),
-        ("memory_search", {"query": " "}, '"query" is empty'),
-        ("memory_search", {"query": 7}, '"query" must be text, not a whole number'),
-        ("memory_search", {"query": "x", "limit": "10"}, '"limit" must be a whole number, not text'),
-        ("memory_search", {"query": "x", "limit": True}, '"limit" must be a whole number, not true or false'),
-        ("memory_search", {"query": "x", "limit": 0}, '"limit" must be from 1 to 1,000,000'),
-        ("memory_search", {"query": "x", "tags": "a,b"}, '"tags" must be a list, not text'),
-        ("memory_search", {"query": "x", "tags": ["a", 1]}, '"tags"[1] must be text, not a whole number'),
-        ("memory_search", {"query": "x", "from": "someday"}, '"from" must be a day, a month or a year'),
-        ("memory_search", {"query": "a\0b"}, '"query" holds U+0000, which is no letter'),
-        ("memory_write", {"content": "x", "category": "poeple"}, "did you mean people?"),
-        ("memory_recall", {"query": "x", "budget": 10**9}, '"budget" must be from 1 to 1,000,000'),
-        ("memory_recall", {"query": "x", "as_of": "whenever"}, '"as_of" must be a day'),
-        ("memory_write", {"content": "x", "expires": "whenever"}, '"expires" must be a day'),
-        ("memory_list", {"zzz": 1}, "unknown parameter 'zzz'; known: phase, category,"),
-        ("memory_search", {"query": "x", "limit": 1e7}, '"limit" must be from 1 to 1,000,000'),
-        ("memory_search", {"query": "x", "limit": 2.5}, '"limit" must be a whole number, not a number'),
-    ],
-)  # fmt: skip
-def test_a_wrong_argument_is_named(
-    box: Toolbox, opened: Vault, name: str, arguments: dict[str, object], said: str
-) -> None:
-    with pytest.raises(UsageError) as error:
-        call(box, opened, name, **arguments)
-    assert said in str(error.value)
-
-
 def test_what_is_unlisted_is_taken_what_is_listed_checked(box: Toolbox, opened: Vault) -> None:
     exposed = {f"memory_{name.replace('-', '_')}" for name, one in every().items() if one.tool}
     assert exposed == {tool.name for tool in box.tools()}
